@@ -1,0 +1,112 @@
+//! The flags of cpz: one row each, in the order in which cp lists possibilities.
+
+use fuc_cli::flags::{Flag, Table};
+
+/// Flags that mean something to [`options`](crate::options).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Id {
+    Force,
+    NoTargetDirectory,
+    Recursive,
+    TargetDirectory,
+    Threads,
+    Verbose,
+}
+
+pub(crate) const TABLE: Table<Id> = Table {
+    usage: &[
+        "[OPTION]... [-T] SOURCE DEST",
+        "[OPTION]... SOURCE... DIRECTORY",
+        "[OPTION]... -t DIRECTORY SOURCE...",
+    ],
+    about: "Copies SOURCE to DEST, or each SOURCE into DIRECTORY.\n\n",
+    flags: &[
+        Flag::not_yet("a", "archive", "the same as -dR --preserve=all"),
+        Flag::not_yet("", "attributes-only", "copy attributes, not content"),
+        Flag::not_yet("", "backup", "back up each dest that exists").optional("CONTROL"),
+        Flag::not_yet("b", "", "the same as --backup, without a value"),
+        Flag::not_yet("", "copy-contents", "copy the content of special files"),
+        Flag::not_yet("d", "", "the same as -P --preserve=links"),
+        Flag::not_yet("", "debug", "tell how each file is copied; implies -v"),
+        Flag::not_yet("L", "dereference", "follow all symbolic links in SOURCE"),
+        Flag::gnu(
+            Id::Force,
+            "f",
+            "force",
+            "remove a dest file that cannot be opened,\nand try again",
+        ),
+        Flag::not_yet("H", "", "follow symbolic links that are a SOURCE"),
+        Flag::not_yet("i", "interactive", "ask before overwriting"),
+        Flag::not_yet(
+            "",
+            "keep-directory-symlink",
+            "follow dest symbolic links to directories",
+        ),
+        Flag::not_yet("l", "link", "make hard links instead of copies"),
+        Flag::not_yet("n", "no-clobber", "skip dest files that exist"),
+        Flag::not_yet("P", "no-dereference", "follow no symbolic links in SOURCE"),
+        Flag::not_yet("p", "", "the same as --preserve=mode,ownership,timestamps"),
+        Flag::not_yet("", "no-preserve", "don't preserve these attributes").required("ATTR_LIST"),
+        Flag::gnu(
+            Id::NoTargetDirectory,
+            "T",
+            "no-target-directory",
+            "take DEST for a file, even if it is a directory",
+        ),
+        Flag::not_yet("x", "one-file-system", "stay on the file system of each SOURCE"),
+        Flag::not_yet("", "parents", "append SOURCE's whole path to DIRECTORY"),
+        Flag::not_yet("", "path", "").spelling_of("parents").hidden(),
+        Flag::not_yet(
+            "",
+            "preserve",
+            "preserve mode, ownership, timestamps, links,\ncontext, xattr or all (default: the first three)",
+        )
+        .optional("ATTR_LIST"),
+        Flag::gnu(
+            Id::Recursive,
+            "rR",
+            "recursive",
+            "copy directories and all that is in them",
+        ),
+        Flag::not_yet("", "remove-destination", "remove each dest file before copying"),
+        Flag::not_yet("", "sparse", "auto, always or never make holes").required("WHEN"),
+        Flag::not_yet("", "reflink", "always, auto or never share blocks").optional("WHEN"),
+        Flag::not_yet(
+            "",
+            "strip-trailing-slashes",
+            "remove slashes from the end of each SOURCE",
+        ),
+        Flag::not_yet("S", "suffix", "end the names of backups so").required("SUFFIX"),
+        Flag::not_yet("s", "symbolic-link", "make symbolic links instead of copies"),
+        Flag::gnu(
+            Id::TargetDirectory,
+            "t",
+            "target-directory",
+            "copy each SOURCE into DIRECTORY",
+        )
+        .required("DIRECTORY"),
+        Flag::not_yet(
+            "u",
+            "update",
+            "overwrite all, none, none-fail or older dest files\n(-u, no WHEN: older)",
+        )
+        .optional("WHEN"),
+        Flag::gnu(Id::Verbose, "v", "verbose", "name each thing copied"),
+        Flag::not_yet("Z", "", "give each dest the default security context"),
+        Flag::not_yet("", "context", "the same as -Z; with CTX, that context").optional("CTX"),
+        Flag::help(),
+        Flag::version(),
+        Flag::extension(
+            Id::Threads,
+            "threads",
+            "use at most N threads (else CPZ_THREADS,\nelse as many as there are cores)",
+        )
+        .required("N"),
+    ],
+    notes: "
+Called as 'cp', directories need -r; called by any other name, -r is implied.
+",
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Which operands are sources, and where they go.
+//!
+//! | given | sources | dest |
+//! |---|---|---|
+//! | `-t DIR` | all operands | into DIR, which must be a directory |
+//! | `-T` | the first of two | exactly the second |
+//! | two operands | the first | into the second if that is a directory (through symlinks too), else exactly it |
+//! | more | all but the last | into the last, which must be a directory |
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use fuc_cli::console::Console;
+use fuc_cli::flags::Misuse;
+use fuc_cli::wording::errno_text;
+use fuc_engine::{Dest, Errno};
+
+use crate::options::{LastOperand, Options};
+
+/// Parts `operands` into what is left there, the sources, and the dest.
+///
+/// # Errors
+/// Operands that are missing or too many, and a target that is no directory.
+pub(crate) fn take_dest(
+    options: &Options,
+    operands: &mut Vec<OsString>,
+    console: &Console,
+) -> Result<Dest, Misuse> {
+    check_number(options, operands, console)?;
+    if let Some(directory) = &options.target_directory {
+        if options.last_operand == LastOperand::IsTheDest {
+            return Err(Misuse::plain(
+                "cannot combine --target-directory (-t) and --no-target-directory (-T)",
+            ));
+        }
+        let found = require_directory(directory);
+        found.map_err(|error| not_a_target("target directory ", directory, &error, console))?;
+        return Ok(Dest::Into(directory.clone()));
+    }
+    let last = PathBuf::from(operands.pop().expect("BUG: no operands"));
+    match options.last_operand {
+        LastOperand::IsTheDest if operands.len() > 1 => {
+            let extra = operands
+                .get(2)
+                .map_or(last.as_os_str(), OsString::as_os_str);
+            let quoted = console.quoted(extra.as_bytes());
+            Err(Misuse::with_help([b"extra operand ", &quoted[..]].concat()))
+        }
+        LastOperand::IsTheDest => Ok(Dest::Exactly(last)),
+        LastOperand::MayBeDirectory => match require_directory(&last) {
+            Ok(()) => Ok(Dest::Into(last)),
+            Err(_) if operands.len() == 1 => Ok(Dest::Exactly(last)),
+            Err(error) => Err(not_a_target("target ", &last, &error, console)),
+        },
+    }
+}
+
+fn check_number(options: &Options, operands: &[OsString], console: &Console) -> Result<(), Misuse> {
+    match operands {
+        [] => Err(Misuse::with_help("missing file operand")),
+        [only] if options.target_directory.is_none() => {
+            let quoted = console.quoted(only.as_bytes());
+            let message = [b"missing destination file operand after ", &quoted[..]];
+            Err(Misuse::with_help(message.concat()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether `path` leads to a directory, by any way that the kernel would follow.
+fn require_directory(path: &Path) -> io::Result<()> {
+    if path.metadata()?.is_dir() {
+        Ok(())
+    } else {
+        Err(Errno::NOTDIR.into())
+    }
+}
+
+fn not_a_target(what: &str, path: &Path, error: &io::Error, console: &Console) -> Misuse {
+    let quoted = console.quoted(path.as_os_str().as_bytes());
+    let reason = format!(": {}", errno_text(error));
+    Misuse::plain([what.as_bytes(), &quoted, reason.as_bytes()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fuc_cli::command::Context;
+    use fuc_cli::flags::Order;
+    use fuc_cli::invocation::Personality;
+    use fuc_cli::locale::Charset;
+    use fuc_cli::reporter::Verbosity;
+
+    /// Sources and dest of a command line, all names in a directory that holds `dir`, `file`, and `link` to `dir`.
+    fn taken(arguments: &[&str]) -> Result<(Vec<OsString>, Dest), String> {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path();
+        std::fs::create_dir(root.join("dir")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("dir", root.join("link")).unwrap();
+
+        let base = format!("{}/", root.display());
+        let arguments = arguments
+            .iter()
+            .map(|argument| argument.replace('@', &base));
+        let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
+        let personality = Personality::Strict;
+        let mut scan = crate::flags::TABLE.scan(&arguments, personality, Order::Any);
+        let console = &Console::new(b"cpz".to_vec(), Charset::Ascii);
+        let context = Context {
+            personality,
+            console,
+        };
+        let options = crate::options::resolve(&scan.given(), context).unwrap();
+        assert_eq!(options.verbosity, Verbosity::Quiet);
+
+        let bare = |path: PathBuf| path.display().to_string().replace(&base, "@").into();
+        match take_dest(&options, &mut scan.operands, console) {
+            Ok(Dest::Into(path)) => Ok((scan.operands, Dest::Into(bare(path)))),
+            Ok(Dest::Exactly(path)) => Ok((scan.operands, Dest::Exactly(bare(path)))),
+            Err(misuse) => Err(String::from_utf8(misuse.message)
+                .unwrap()
+                .replace(&base, "@")),
+        }
+    }
+
+    fn into(sources: &[&str], dest: &str) -> Result<(Vec<OsString>, Dest), String> {
+        let sources = sources.iter().map(OsString::from).collect();
+        Ok((sources, Dest::Into(dest.into())))
+    }
+
+    fn exactly(source: &str, dest: &str) -> Result<(Vec<OsString>, Dest), String> {
+        Ok((vec![source.into()], Dest::Exactly(dest.into())))
+    }
+
+    #[test]
+    fn copies_into_a_last_operand_that_leads_to_a_directory() {
+        assert_eq!(taken(&["a", "@dir"]), into(&["a"], "@dir"));
+        assert_eq!(taken(&["a", "@link"]), into(&["a"], "@link"));
+        assert_eq!(taken(&["a", "b", "@dir/"]), into(&["a", "b"], "@dir/"));
+    }
+
+    #[test]
+    fn copies_to_exactly_what_is_no_directory() {
+        assert_eq!(taken(&["a", "@file"]), exactly("a", "@file"));
+        assert_eq!(taken(&["a", "@new"]), exactly("a", "@new"));
+        assert_eq!(taken(&["", ""]), exactly("", ""));
+        assert_eq!(taken(&["-T", "a", "@dir"]), exactly("a", "@dir"));
+    }
+
+    #[test]
+    fn takes_all_operands_for_sources_with_a_target_directory() {
+        assert_eq!(
+            taken(&["-t@dir", "a", "@dir"]).map(|(sources, dest)| (sources.len(), dest)),
+            Ok((2, Dest::Into("@dir".into())))
+        );
+    }
+
+    #[test]
+    fn wants_a_directory_for_several_sources() {
+        let refused = |arguments| taken(arguments).unwrap_err();
+        assert_eq!(
+            refused(&["a", "b", "@new"]),
+            "target '@new': No such file or directory"
+        );
+        assert_eq!(
+            refused(&["a", "b", "@file"]),
+            "target '@file': Not a directory"
+        );
+        assert_eq!(
+            refused(&["-t@file", "a"]),
+            "target directory '@file': Not a directory"
+        );
+    }
+
+    #[test]
+    fn counts_operands_as_cp_does() {
+        let refused = |arguments| taken(arguments).unwrap_err();
+        assert_eq!(refused(&[]), "missing file operand");
+        assert_eq!(refused(&["-tx"]), "missing file operand");
+        assert_eq!(
+            refused(&["a b"]),
+            "missing destination file operand after 'a b'"
+        );
+        assert_eq!(refused(&["-T", "a", "b", "c", "d"]), "extra operand 'c'");
+        assert_eq!(refused(&["-T", "a", "b", "c"]), "extra operand 'c'");
+        assert_eq!(
+            refused(&["-Tt@dir", "a"]),
+            "cannot combine --target-directory (-t) and --no-target-directory (-T)"
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! `--help`, printed from the table.
+
+use super::{Flag, Listing, Meaning, Origin, Table, Value};
+use crate::invocation::Personality;
+
+/// Where the explanations begin.
+const COLUMN: usize = 30;
+
+impl<I: Copy> Table<I> {
+    /// The text of `--help` for the command invoked as `program`.
+    ///
+    /// Names every flag of GNU's; extensions are named only where they are understood.
+    #[must_use]
+    pub fn help(&self, program: &[u8], personality: Personality) -> Vec<u8> {
+        let mut text = Vec::with_capacity(4096);
+        let mut lead = "Usage: ";
+        for usage in self.usage {
+            text.extend_from_slice(lead.as_bytes());
+            text.extend_from_slice(program);
+            text.push(b' ');
+            text.extend_from_slice(usage.as_bytes());
+            text.push(b'\n');
+            lead = "  or:  ";
+        }
+        text.extend_from_slice(self.about.as_bytes());
+        self.push_flags(&mut text, Origin::Gnu);
+        if personality == Personality::Extended {
+            text.extend_from_slice(b"\nExtensions, to be spelled in full:\n");
+            self.push_flags(&mut text, Origin::Extension);
+        }
+        text.extend_from_slice(self.notes.as_bytes());
+        text
+    }
+
+    fn push_flags(&self, text: &mut Vec<u8>, origin: Origin) {
+        let shown = |flag: &&Flag<I>| flag.origin == origin && flag.listing == Listing::Shown;
+        for flag in self.flags.iter().filter(shown) {
+            text.extend_from_slice(flag.help_entry().as_bytes());
+        }
+    }
+}
+
+impl<I: Copy> Flag<I> {
+    fn help_entry(&self) -> String {
+        let mut entry = String::from("  ");
+        for short in self.shorts.chars() {
+            entry.push('-');
+            entry.push(short);
+            entry.push_str(", ");
+        }
+        if self.long.is_empty() {
+            entry.truncate(entry.len() - 2);
+        } else {
+            if self.shorts.is_empty() {
+                entry.push_str("    ");
+            }
+            entry.push_str("--");
+            entry.push_str(self.long);
+        }
+        match self.value {
+            Value::None => {}
+            Value::Optional(word) => entry.push_str(&format!("[={word}]")),
+            Value::Required(word) => entry.push_str(&format!("={word}")),
+        }
+        let gap = COLUMN.saturating_sub(entry.len()).max(2);
+        entry.push_str(&" ".repeat(gap));
+        let indented = self
+            .help
+            .replace('\n', &format!("\n{}", " ".repeat(COLUMN + 2)));
+        entry.push_str(&indented);
+        if matches!(self.meaning, Meaning::NotYet) {
+            entry.push_str(" (not supported yet)");
+        }
+        entry.push('\n');
+        entry
+    }
+}

@@ -1,0 +1,217 @@
+//! Reads argv as `getopt_long` does, by the table.
+//!
+//! ```text
+//!            ┌───────────────┬──────────────┬───────────────┐
+//!  argument ─┤ --            │ --name[=x]   │ -abc          │ anything else, and "-"
+//!            └──────┬────────┴──────┬───────┴───────┬───────┴──────┬────────────
+//!                   ▼               ▼               ▼              ▼
+//!            the rest are     exact name, else   each letter;   operand; under
+//!            operands         unambiguous GNU    the first that POSIXLY_CORRECT
+//!                             prefix             takes a value  the rest too
+//!                                                takes the rest
+//! ```
+//!
+//! The invariant: flags are found **in the order of argv, and the first error
+//! stops the scan**; what was found before it still counts, since an earlier flag's bad value is
+//! reported before a later flag's bad name.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::{Abbreviation, Flag, Meaning, Misuse, Origin, Table, Value};
+use crate::invocation::Personality;
+
+/// Where options may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Anywhere among the operands.
+    Any,
+    /// Before the first operand (`POSIXLY_CORRECT` is set).
+    OptionsFirst,
+}
+
+impl Order {
+    /// As the environment wants it.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        if std::env::var_os("POSIXLY_CORRECT").is_some() {
+            Self::OptionsFirst
+        } else {
+            Self::Any
+        }
+    }
+}
+
+/// Why a scan ended before the end of argv.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// `--help`.
+    Help,
+    /// `--version`.
+    Version,
+    /// An error.
+    Misuse(Misuse),
+}
+
+/// What argv says.
+#[derive(Debug)]
+pub struct Scan<I: 'static> {
+    /// The rows that were met, in order, each with its value.
+    pub(super) met: Vec<(&'static Flag<I>, Option<OsString>)>,
+    /// The operands, in order.
+    pub operands: Vec<OsString>,
+    /// What ended the scan early, if anything did.
+    pub stop: Option<Stop>,
+}
+
+impl<I: Copy> Table<I> {
+    /// Reads `arguments`, argv without the command's name.
+    #[must_use]
+    pub fn scan(&self, arguments: &[OsString], personality: Personality, order: Order) -> Scan<I> {
+        let mut scanner = Scanner {
+            flags: self.flags,
+            personality,
+            rest: arguments.iter(),
+            scan: Scan {
+                met: Vec::new(),
+                operands: Vec::new(),
+                stop: None,
+            },
+        };
+        scanner.scan.stop = scanner.run(order).err();
+        scanner.scan
+    }
+}
+
+struct Scanner<'a, I: 'static> {
+    flags: &'static [Flag<I>],
+    personality: Personality,
+    rest: std::slice::Iter<'a, OsString>,
+    scan: Scan<I>,
+}
+
+impl<I: Copy> Scanner<'_, I> {
+    fn run(&mut self, order: Order) -> Result<(), Stop> {
+        while let Some(argument) = self.rest.next() {
+            match argument.as_bytes() {
+                b"--" => break,
+                [b'-', b'-', body @ ..] => self.read_long(argument, body)?,
+                [b'-', letters @ ..] if !letters.is_empty() => self.read_bundle(letters)?,
+                _ => {
+                    self.scan.operands.push(argument.clone());
+                    if order == Order::OptionsFirst {
+                        break;
+                    }
+                }
+            }
+        }
+        self.scan.operands.extend(self.rest.by_ref().cloned());
+        Ok(())
+    }
+
+    fn read_long(&mut self, argument: &OsStr, body: &[u8]) -> Result<(), Stop> {
+        let equals = body.iter().position(|&byte| byte == b'=');
+        let (name, attached) = match equals {
+            Some(at) => (&body[..at], Some(owned(&body[at + 1..]))),
+            None => (body, None),
+        };
+        let flag = self.find_long(argument, name)?;
+        let value = match (flag.value, attached) {
+            (Value::None, Some(_)) => return Err(Misuse::unwanted_value(flag.long).into()),
+            (Value::Required(_), None) => match self.rest.next() {
+                Some(next) => Some(next.clone()),
+                None => return Err(Misuse::missing_value(flag.long).into()),
+            },
+            (Value::None, None) => None,
+            (Value::Optional(_) | Value::Required(_), attached) => attached,
+        };
+        if flag.abbreviation == Abbreviation::Refused && name != flag.long.as_bytes() {
+            return Err(Misuse::abbreviated(flag.long).into());
+        }
+        self.meet(flag, || format!("--{}", flag.long), value)
+    }
+
+    /// The row that is called `name`, or that alone begins with it.
+    fn find_long(&self, argument: &OsStr, name: &[u8]) -> Result<&'static Flag<I>, Stop> {
+        let known = self.flags.iter().filter(|flag| !flag.long.is_empty());
+        let exact = known.clone().find(|flag| flag.long.as_bytes() == name);
+        if let Some(flag) = exact.filter(|flag| self.knows(flag)) {
+            return Ok(flag);
+        }
+        let candidates = || {
+            known
+                .clone()
+                .filter(|flag| flag.origin == Origin::Gnu && flag.long.as_bytes().starts_with(name))
+        };
+        let Some(first) = candidates().next() else {
+            return Err(Misuse::unknown_long(argument).into());
+        };
+        let others = || candidates().filter(|flag| flag.spelling_of != first.spelling_of);
+        if others().next().is_none() {
+            return Ok(first);
+        }
+        let possibilities = std::iter::once(first).chain(others());
+        Err(Misuse::ambiguous(argument, possibilities.map(|flag| flag.long)).into())
+    }
+
+    fn knows(&self, flag: &Flag<I>) -> bool {
+        match flag.origin {
+            Origin::Gnu => true,
+            Origin::Extension => self.personality == Personality::Extended,
+        }
+    }
+
+    fn read_bundle(&mut self, letters: &[u8]) -> Result<(), Stop> {
+        for (index, &letter) in letters.iter().enumerate() {
+            let mut flags = self.flags.iter();
+            let Some(flag) = flags.find(|flag| flag.shorts.as_bytes().contains(&letter)) else {
+                return Err(Misuse::unknown_short(letter).into());
+            };
+            let name = || format!("-{}", char::from(letter));
+            match flag.value {
+                // An optional value belongs to the long name: -u takes none, --update=older does.
+                Value::None | Value::Optional(_) => self.meet(flag, name, None)?,
+                Value::Required(_) => {
+                    let attached = &letters[index + 1..];
+                    let value = if attached.is_empty() {
+                        self.rest.next().cloned()
+                    } else {
+                        Some(owned(attached))
+                    };
+                    if value.is_none() {
+                        return Err(Misuse::missing_short_value(letter).into());
+                    }
+                    return self.meet(flag, name, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn meet(
+        &mut self,
+        flag: &'static Flag<I>,
+        name: impl Fn() -> String,
+        value: Option<OsString>,
+    ) -> Result<(), Stop> {
+        match flag.meaning {
+            Meaning::Sets(_) => {
+                self.scan.met.push((flag, value));
+                Ok(())
+            }
+            Meaning::Help => Err(Stop::Help),
+            Meaning::Version => Err(Stop::Version),
+            Meaning::NotYet => Err(Misuse::not_supported_yet(&name()).into()),
+        }
+    }
+}
+
+impl From<Misuse> for Stop {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+fn owned(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
+}

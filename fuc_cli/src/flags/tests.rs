@@ -1,0 +1,225 @@
+//! How argv is read, by a table of a few rows of each kind. The commands' own tables are compared with the installed tools beside them.
+
+use super::*;
+use crate::invocation::Personality;
+use Id::{Backup, Bare, Force, Target, Threads};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    Force,
+    Bare,
+    Backup,
+    Target,
+    Threads,
+}
+
+static TABLE: Table<Id> = Table {
+    usage: &["[OPTION]... FILE", "-t DIR"],
+    about: "Does things.\n\n",
+    flags: &[
+        Flag::gnu(Force, "fF", "force", "by force"),
+        Flag::gnu(Bare, "b", "", "has no long name"),
+        Flag::gnu(Backup, "", "backup", "with a backup,\nor none").optional("HOW"),
+        Flag::gnu(Target, "t", "target-directory", "into DIR").required("DIR"),
+        Flag::not_yet("u", "update", "only if older").optional("WHEN"),
+        Flag::not_yet("S", "suffix", "so").required("SUFFIX"),
+        Flag::gnu(Force, "", "no-preserve-root", "").in_full(),
+        Flag::not_yet("", "parents", ""),
+        Flag::not_yet("", "path", "")
+            .spelling_of("parents")
+            .hidden(),
+        Flag::help(),
+        Flag::version(),
+        Flag::extension(Threads, "threads", "many").required("N"),
+    ],
+    notes: "That is all.\n",
+};
+
+fn scan(arguments: &[&str]) -> Scan<Id> {
+    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    TABLE.scan(&arguments, Personality::Extended, Order::Any)
+}
+
+fn given(arguments: &[&str]) -> Vec<(Id, Option<String>)> {
+    let mut scan = scan(arguments);
+    assert_eq!(scan.stop, None);
+    scan.given()
+        .into_iter()
+        .map(|flag| {
+            (
+                flag.id,
+                flag.value.map(|value| value.into_string().unwrap()),
+            )
+        })
+        .collect()
+}
+
+fn with(value: &str) -> Option<String> {
+    Some(value.into())
+}
+
+fn complaint(scan: &Scan<Id>) -> &str {
+    match &scan.stop {
+        Some(Stop::Misuse(misuse)) => str::from_utf8(&misuse.message).unwrap(),
+        other => panic!("no misuse but {other:?}"),
+    }
+}
+
+#[test]
+fn finds_flags_among_operands() {
+    let scan = scan(&["a", "-f", "b", "-", "--backup", "c"]);
+    assert_eq!(scan.operands, ["a", "b", "-", "c"]);
+    assert_eq!(scan.met.len(), 2);
+}
+
+#[test]
+fn takes_everything_after_two_dashes_for_operands() {
+    let scan = scan(&["-f", "--", "-f", "--", "--help"]);
+    assert_eq!(scan.operands, ["-f", "--", "--help"]);
+    assert_eq!(scan.stop, None);
+}
+
+#[test]
+fn ends_flags_at_the_first_operand_if_posix_says_so() {
+    let arguments = ["-f", "a", "--help", "--"].map(OsString::from);
+    let scan = TABLE.scan(&arguments, Personality::Extended, Order::OptionsFirst);
+    assert_eq!(scan.operands, ["a", "--help", "--"]);
+    assert_eq!(scan.met.len(), 1);
+}
+
+#[test]
+fn takes_values_attached_and_apart() {
+    for arguments in [
+        &["-tx"][..],
+        &["-t", "x"],
+        &["--target-directory=x"],
+        &["--target-directory", "x"],
+        &["--targ=x"],
+    ] {
+        assert_eq!(given(arguments), [(Target, with("x"))]);
+    }
+    assert_eq!(given(&["-t", "--"]), [(Target, with("--"))]);
+    assert_eq!(given(&["-fbt=x"])[2], (Target, with("=x")));
+}
+
+#[test]
+fn tells_no_value_from_an_empty_one() {
+    assert_eq!(given(&["--backup"]), [(Backup, None)]);
+    assert_eq!(given(&["--backup="]), [(Backup, with(""))]);
+    assert_eq!(given(&["--target-directory="]), [(Target, with(""))]);
+}
+
+#[test]
+fn keeps_the_order_in_which_flags_were_given() {
+    let ids: Vec<Id> = given(&["-b", "-t", "x", "-Fb", "--backup=y", "-ty", "--force"])
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(ids, [Bare, Target, Force, Bare, Backup, Target, Force]);
+}
+
+#[test]
+fn keeps_bytes_that_are_no_utf8() {
+    use std::os::unix::ffi::OsStringExt;
+    let value = OsString::from_vec(b"\xff=\xfe".to_vec());
+    let arguments = ["-t".into(), value.clone(), value.clone()];
+    let mut scan = TABLE.scan(&arguments, Personality::Extended, Order::Any);
+    assert_eq!(scan.operands.as_slice(), std::slice::from_ref(&value));
+    assert_eq!(scan.given()[0].value, Some(value));
+}
+
+#[test]
+fn stops_at_the_first_error_and_keeps_what_came_before() {
+    let scan = scan(&["-f", "-bx", "--help", "a"]);
+    assert_eq!(complaint(&scan), "invalid option -- 'x'");
+    assert_eq!(scan.met.len(), 2);
+}
+
+#[test]
+fn stops_at_help_and_version_by_any_prefix() {
+    assert_eq!(scan(&["a", "--he", "--nonsense"]).stop, Some(Stop::Help));
+    assert_eq!(scan(&["--v"]).stop, Some(Stop::Version));
+}
+
+#[test]
+fn refuses_what_is_not_built_yet() {
+    for (argument, name) in [
+        ("-u", "-u"),
+        ("--upd=x", "--update"),
+        ("-Sx", "-S"),
+        ("--suffix=x", "--suffix"),
+    ] {
+        let expected = format!("option '{name}' is not supported yet");
+        assert_eq!(complaint(&scan(&[argument])), expected);
+    }
+    assert_eq!(
+        complaint(&scan(&["-S"])),
+        "option requires an argument -- 'S'"
+    );
+}
+
+#[test]
+fn takes_two_spellings_of_one_option_for_one() {
+    assert_eq!(
+        complaint(&scan(&["--pa"])),
+        "option '--parents' is not supported yet"
+    );
+}
+
+#[test]
+fn never_shortens_an_extension_nor_counts_it_as_a_possibility() {
+    assert_eq!(given(&["--threads=3"]), [(Threads, with("3"))]);
+    assert_eq!(given(&["--threads", "3"]), [(Threads, with("3"))]);
+    assert_eq!(given(&["--t=3"]), [(Target, with("3"))]);
+    assert_eq!(
+        complaint(&scan(&["--thread=3"])),
+        "unrecognized option '--thread=3'"
+    );
+}
+
+#[test]
+fn knows_no_extension_when_strict() {
+    let arguments = ["--threads=3".into()];
+    let scan = TABLE.scan(&arguments, Personality::Strict, Order::Any);
+    assert_eq!(complaint(&scan), "unrecognized option '--threads=3'");
+}
+
+#[test]
+fn wants_some_names_in_full() {
+    assert_eq!(
+        complaint(&scan(&["--no-preserve-roo"])),
+        "you may not abbreviate the --no-preserve-root option"
+    );
+    assert_eq!(given(&["--no-preserve-root"]), [(Force, None)]);
+}
+
+#[test]
+fn helps_with_every_row_that_is_not_hidden() {
+    let help = String::from_utf8(TABLE.help(b"./x", Personality::Extended)).unwrap();
+    let expected = "\
+Usage: ./x [OPTION]... FILE
+  or:  ./x -t DIR
+Does things.
+
+  -f, -F, --force             by force
+  -b                          has no long name
+      --backup[=HOW]          with a backup,
+                                or none
+  -t, --target-directory=DIR  into DIR
+  -u, --update[=WHEN]         only if older (not supported yet)
+";
+    assert!(help.starts_with(expected), "{help}");
+    assert!(!help.contains("--path"));
+    assert!(help.contains("      --threads=N             many\n"));
+}
+
+#[test]
+fn helps_with_no_extensions_when_strict() {
+    let help = String::from_utf8(TABLE.help(b"x", Personality::Strict)).unwrap();
+    assert!(!help.contains("threads") && !help.contains("xtension"));
+}
+
+#[test]
+fn makes_a_whole_clap_command() {
+    TABLE.clap_command("x").debug_assert();
+}

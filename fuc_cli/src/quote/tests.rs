@@ -1,0 +1,201 @@
+//! The quoting is GNU's if `rm` says so: each name is given to the installed one, missing, and its complaint compared.
+
+use super::*;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+/// What the installed rm calls these missing files, one quoted name each.
+///
+/// Runs in an empty directory, many names at a time: starting processes is what takes long.
+fn quoted_by_rm(names: &[Vec<u8>], locale: &str) -> Vec<Vec<u8>> {
+    let nowhere = std::env::temp_dir().join("fuc-cli-quote-nowhere");
+    std::fs::create_dir_all(&nowhere).unwrap();
+    let output = Command::new("rm")
+        .current_dir(nowhere)
+        .env("LC_ALL", locale)
+        .arg("--")
+        .args(names.iter().map(|name| OsStr::from_bytes(name)))
+        .output()
+        .unwrap();
+    let lines = output.stderr.strip_suffix(b"\n").unwrap();
+    lines
+        .split(|&byte| byte == b'\n')
+        .map(|line| {
+            let line = line.strip_prefix(b"rm: cannot remove ").unwrap();
+            let end = line.windows(2).rposition(|pair| pair == b": ").unwrap();
+            line[..end].to_vec()
+        })
+        .collect()
+}
+
+fn agrees_with_rm(names: Vec<Vec<u8>>) {
+    for (locale, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
+        for names in names.chunks(2000) {
+            let theirs = quoted_by_rm(names, locale);
+            assert_eq!(names.len(), theirs.len());
+            for (name, theirs) in names.iter().zip(theirs) {
+                let ours = always(name, charset);
+                assert_eq!(
+                    String::from_utf8_lossy(&ours),
+                    String::from_utf8_lossy(&theirs),
+                    "{locale}: {name:?}"
+                );
+                assert_eq!(ours, theirs);
+            }
+        }
+    }
+}
+
+/// Every string of up to `length` of these parts.
+fn combinations(parts: &[&[u8]], length: usize) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new()];
+    let mut last = all.clone();
+    for _ in 0..length {
+        last = last
+            .iter()
+            .flat_map(|head| parts.iter().map(move |part| [head, *part].concat()))
+            .collect();
+        all.extend_from_slice(&last);
+    }
+    all
+}
+
+#[test]
+fn quotes_every_single_byte_as_rm_does() {
+    let bytes = (1..=255).filter(|&byte| byte != b'/' && byte != b'.');
+    agrees_with_rm(bytes.map(|byte| vec![byte]).collect());
+}
+
+#[test]
+fn quotes_every_byte_beside_a_quote_as_rm_does() {
+    let mut names = Vec::new();
+    for byte in (1..=255).filter(|&byte| byte != b'/') {
+        names.push(vec![b'\'', byte]);
+        names.push(vec![byte, b'\'']);
+        names.push(vec![b'a', byte, b'\'', byte]);
+        names.push(vec![b'\n', byte, b'\n']);
+    }
+    agrees_with_rm(names);
+}
+
+#[test]
+fn quotes_combinations_of_the_special_as_rm_does() {
+    let parts: [&[u8]; 10] = [
+        b"a",
+        b"'",
+        b"\"",
+        b" ",
+        b"$",
+        b"\\",
+        b"\n",
+        b"\x7f",
+        b"\xff",
+        "é".as_bytes(),
+    ];
+    agrees_with_rm(combinations(&parts, 4));
+}
+
+#[test]
+fn quotes_words_from_the_wild_as_rm_does() {
+    let names = [
+        "",
+        "-",
+        "-rf",
+        "--help",
+        "it's",
+        "it's $x",
+        "a\nb",
+        "~",
+        "#",
+        "{",
+        "}",
+        "{}",
+        "~'",
+        "#'",
+        "a#'",
+        "\t\n",
+        "'a'",
+        "''",
+        "a''b",
+        "\u{1b}[31m",
+        "日本語",
+        "naïve's",
+        "e\u{301}",
+        "😀",
+        "a\\nb",
+        "!!",
+        "??/",
+        "a'??/",
+    ];
+    agrees_with_rm(names.map(|name| name.as_bytes().to_vec()).to_vec());
+}
+
+#[test]
+fn quotes_utf8_that_cannot_be_shown_as_rm_does() {
+    let odd: [&[u8]; 16] = [
+        b"\xc2\x85",                 // a control character
+        b"\xe2\x80\x8b",             // no width
+        b"\xe2\x80\xa8",             // a line separator
+        b"\xc2\xad",                 // a soft hyphen
+        b"\xee\x80\x80",             // private use
+        b"\xcd\xb8",                 // unassigned
+        b"\xed\xa0\x80",             // a surrogate
+        b"\xf4\x90\x80\x80",         // past the last code point
+        b"\xf8\x88\x80\x80\x80",     // five bytes
+        b"\xfc\x84\x80\x80\x80\x80", // six
+        b"\xc0\xaf",                 // overlong
+        b"\xe2\x82",                 // cut short
+        b"\xe2\x82x\xe2\x82\xac",    // cut short by a letter
+        b"\x80\xbf",                 // no beginning
+        b"\xef\xbf\xbe",             // no character
+        b"\xf0\x9f\x98",             // cut short
+    ];
+    agrees_with_rm(combinations(&odd, 2));
+}
+
+#[test]
+fn knows_what_is_printable_across_the_basic_plane() {
+    // Up to the end of what was assigned long ago, so that no newer C library differs.
+    let characters = (0x80..0x0860).chain((0x2000..0x2070).chain(0xff00..0xffff));
+    let names = characters.filter_map(char::from_u32);
+    agrees_with_rm(names.map(|c| c.to_string().into_bytes()).collect());
+}
+
+#[test]
+fn leaves_plain_words_bare_where_no_quotes_are_needed() {
+    let shown = |name: &str| String::from_utf8(if_needed(name.as_bytes(), Charset::Utf8)).unwrap();
+    assert_eq!(shown("-foo"), "-foo");
+    assert_eq!(shown("-é#~{}:,%@+_]"), "-é#~{}:,%@+_]");
+    assert_eq!(shown("-f o"), "'-f o'");
+    assert_eq!(shown("-it's"), "\"-it's\"");
+    assert_eq!(shown("-="), "'-='");
+    assert_eq!(shown("-a\n"), r"'-a'$'\n'");
+    assert_eq!(shown(""), "''");
+}
+
+#[test]
+fn quotes_option_arguments_as_the_installed_rm_does() {
+    for (name, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
+        for value in [
+            &b"foo"[..],
+            b"fo'o\\\n\x01\xff\"",
+            "a‘b’c\u{85}é".as_bytes(),
+            b"a??/x\x07\x08\x0c\x0b\x1b\r\t1 2",
+        ] {
+            let option = [b"--interactive=", value].concat();
+            let output = Command::new("rm")
+                .env("LC_ALL", name)
+                .arg(OsStr::from_bytes(&option))
+                .output()
+                .unwrap();
+            let ours = [b"rm: invalid argument ", &locale(value, charset)[..]].concat();
+            let theirs = &output.stderr[..ours.len().min(output.stderr.len())];
+            assert_eq!(
+                String::from_utf8_lossy(&ours),
+                String::from_utf8_lossy(theirs),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The engine's news, as lines: failures to stderr, `-v` lines to stdout.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use fuc_engine::{Done, Error, Observer};
+
+use crate::console::Console;
+use crate::wording::{self, Tool};
+
+/// Whether what is done is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Failures only.
+    Quiet,
+    /// A line for each thing done (`-v`).
+    Verbose,
+}
+
+/// Tells a person what the engine tells it.
+#[derive(Debug)]
+pub struct Reporter<'a> {
+    console: &'a Console,
+    tool: Tool,
+    verbosity: Verbosity,
+}
+
+impl<'a> Reporter<'a> {
+    /// Speaks as `tool` on `console`.
+    #[must_use]
+    pub fn new(console: &'a Console, tool: Tool, verbosity: Verbosity) -> Self {
+        Self {
+            console,
+            tool,
+            verbosity,
+        }
+    }
+
+    fn quoted(&self, path: &Path) -> Vec<u8> {
+        self.console.quoted(path.as_os_str().as_bytes())
+    }
+
+    fn print_removed(&self, what: &str, path: &Path) {
+        self.console
+            .print(&[what.as_bytes(), &self.quoted(path), b"\n"]);
+    }
+}
+
+impl Observer for Reporter<'_> {
+    fn failed(&self, error: Error) {
+        let charset = self.console.charset();
+        let diagnostic = wording::describe(&error, self.tool, charset);
+        self.console.complain(&diagnostic);
+    }
+
+    fn wants_finished(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
+    }
+
+    fn finished(&self, done: Done<'_>) {
+        match done {
+            Done::Removed(path) | Done::RemovedDest(path) => self.print_removed("removed ", path),
+            Done::RemovedDirectory(path) => self.print_removed("removed directory ", path),
+            Done::Copied { source, dest } => {
+                let (source, dest) = (self.quoted(source), self.quoted(dest));
+                self.console.print(&[&source, b" -> ", &dest, b"\n"]);
+            }
+            // Not news that GNU's tools have a line for.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What a failure is called: the engine's facts, in the words of GNU rm or cp.
+//!
+//! The engine knows operations and paths; which tool speaks is known only here.
+//! An unreadable directory is "cannot remove" to rm and "cannot access" to cp.
+//! The words were read off the installed tools.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use fuc_engine::{Cause, Errno, Error, Operation, Refusal};
+
+use crate::locale::Charset;
+use crate::quote;
+
+/// Whose words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// rm's.
+    Remove,
+    /// cp's.
+    Copy,
+}
+
+/// A diagnostic, without the command's name in front of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The line that says what happened.
+    pub line: Vec<u8>,
+    /// A second line, where GNU has one.
+    pub advice: Option<&'static str>,
+}
+
+impl From<Vec<u8>> for Diagnostic {
+    fn from(line: Vec<u8>) -> Self {
+        Self { line, advice: None }
+    }
+}
+
+/// The C library's text for an errno, without a number.
+#[must_use]
+pub fn errno_text(error: &io::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(at) = text.rfind(" (os error ") {
+        text.truncate(at);
+    }
+    text
+}
+
+/// One failure, put in the words of `tool`.
+#[derive(Clone, Copy, Debug)]
+pub struct Wording<'a> {
+    /// Who speaks.
+    pub tool: Tool,
+    /// What names may look like.
+    pub charset: Charset,
+    /// The path that failed.
+    pub path: &'a Path,
+    /// The other path, where the cause is about two.
+    pub other: Option<&'a Path>,
+}
+
+/// The diagnostic for an error of the engine.
+#[must_use]
+pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
+    let wording = Wording {
+        tool,
+        charset,
+        path: error.path(),
+        other: error.other_path(),
+    };
+    wording.describe(error.cause())
+}
+
+impl Wording<'_> {
+    /// The diagnostic for `cause`.
+    #[must_use]
+    pub fn describe(&self, cause: Cause) -> Diagnostic {
+        match (cause, self.tool) {
+            (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
+            (Cause::Failed(Operation::CopyData, errno), Tool::Copy) => {
+                let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+                self.around_both("error copying ", " to ", &reason).into()
+            }
+            (Cause::Failed(operation, errno), Tool::Copy) => {
+                let (before, after) = around(operation);
+                self.failed(before, after, errno)
+            }
+            (Cause::Refused(refusal), Tool::Remove) => self.refused_by_rm(refusal),
+            (Cause::Refused(refusal), Tool::Copy) => self.refused_by_cp(refusal).into(),
+        }
+    }
+
+    fn failed(&self, before: &str, after: &str, errno: Errno) -> Diagnostic {
+        let reason = errno_text(&io::Error::from(errno));
+        self.around_path(before, &format!("{after}: {reason}"))
+            .into()
+    }
+
+    fn refused_by_rm(&self, refusal: Refusal) -> Diagnostic {
+        match refusal {
+            Refusal::DotOrDotDot => self
+                .around_path("refusing to remove '.' or '..' directory: skipping ", "")
+                .into(),
+            Refusal::Root => self.root(),
+            _ => self.failed("cannot remove ", "", Errno::ISDIR),
+        }
+    }
+
+    fn root(&self) -> Diagnostic {
+        let after = if self.path == Path::new("/") && self.path.as_os_str().len() == 1 {
+            ""
+        } else {
+            " (same as '/')"
+        };
+        Diagnostic {
+            line: self.around_path("it is dangerous to operate recursively on ", after),
+            advice: Some("use --no-preserve-root to override this failsafe"),
+        }
+    }
+
+    fn refused_by_cp(&self, refusal: Refusal) -> Vec<u8> {
+        match refusal {
+            Refusal::NotRecursive => self.around_path("-r not specified; omitting directory ", ""),
+            Refusal::IntoItself => {
+                self.around_both("cannot copy a directory, ", ", into itself, ", "")
+            }
+            Refusal::SameFile => self.around_both("", " and ", " are the same file"),
+            Refusal::DirectoryByNonDirectory => {
+                self.around_path("cannot overwrite directory ", " with non-directory")
+            }
+            Refusal::NonDirectoryByDirectory => {
+                self.around_both("cannot overwrite non-directory ", " with directory ", "")
+            }
+            Refusal::JustCreated => {
+                self.around_both("will not overwrite just-created ", " with ", "")
+            }
+            Refusal::DanglingDest => self.around_path("not writing through dangling symlink ", ""),
+            Refusal::NamedTwice => {
+                // Said of the source as it is now: the refusal does not tell files from directories.
+                let before = if self.path.is_dir() {
+                    "warning: source directory "
+                } else {
+                    "warning: source file "
+                };
+                self.around_path(before, " specified more than once")
+            }
+            Refusal::SourceReplaced => {
+                self.around_path("skipping file ", ", as it was replaced while being copied")
+            }
+            // cp has no words for rm's refusals, nor for those of an engine newer than this.
+            _ => self.around_path("cannot copy ", ""),
+        }
+    }
+
+    fn around_path(&self, before: &str, after: &str) -> Vec<u8> {
+        let path = self.quoted(self.path);
+        [before.as_bytes(), &path, after.as_bytes()].concat()
+    }
+
+    fn around_both(&self, before: &str, between: &str, after: &str) -> Vec<u8> {
+        let path = self.quoted(self.path);
+        let other = self.quoted(self.other.unwrap_or(self.path));
+        let parts = [before, between, after].map(str::as_bytes);
+        [parts[0], &path, parts[1], &other, parts[2]].concat()
+    }
+
+    fn quoted(&self, path: &Path) -> Vec<u8> {
+        quote::always(path.as_os_str().as_bytes(), self.charset)
+    }
+}
+
+/// cp's words before and after the path for an operation that failed.
+fn around(operation: Operation) -> (&'static str, &'static str) {
+    match operation {
+        Operation::Remove => ("cannot remove ", ""),
+        Operation::Stat => ("cannot stat ", ""),
+        Operation::ReadDirectory => ("cannot access ", ""),
+        Operation::OpenSource => ("cannot open ", " for reading"),
+        Operation::Read => ("error reading ", ""),
+        Operation::ReadLink => ("cannot read symbolic link ", ""),
+        Operation::OpenTarget => ("target directory ", ""),
+        Operation::CreateDirectory => ("cannot create directory ", ""),
+        Operation::CreateFile => ("cannot create regular file ", ""),
+        Operation::CreateSymlink => ("cannot create symbolic link ", ""),
+        Operation::CreateFifo => ("cannot create fifo ", ""),
+        Operation::CreateSpecial => ("cannot create special file ", ""),
+        Operation::Write => ("error writing ", ""),
+        Operation::Close => ("failed to close ", ""),
+        Operation::SetMode => ("setting permissions for ", ""),
+        _ => ("cannot copy ", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests;

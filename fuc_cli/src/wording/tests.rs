@@ -1,0 +1,161 @@
+//! Wording, pinned as the installed tools print it.
+
+use super::*;
+
+fn say(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String {
+    let wording = Wording {
+        tool,
+        charset: Charset::Ascii,
+        path: Path::new(path),
+        other: other.map(Path::new),
+    };
+    let diagnostic = wording.describe(cause);
+    let mut text = String::from_utf8(diagnostic.line).unwrap();
+    if let Some(advice) = diagnostic.advice {
+        text.push('\n');
+        text.push_str(advice);
+    }
+    text
+}
+
+fn rm_fails(operation: Operation, errno: Errno) -> String {
+    say(Tool::Remove, Cause::Failed(operation, errno), "d/x", None)
+}
+
+fn cp_fails(operation: Operation, errno: Errno) -> String {
+    say(Tool::Copy, Cause::Failed(operation, errno), "it's", None)
+}
+
+fn rm_refuses(refusal: Refusal, path: &str) -> String {
+    say(Tool::Remove, Cause::Refused(refusal), path, None)
+}
+
+fn cp_refuses(refusal: Refusal, path: &str, other: &str) -> String {
+    say(Tool::Copy, Cause::Refused(refusal), path, Some(other))
+}
+
+#[test]
+fn rm_says_cannot_remove_whatever_was_tried() {
+    let missing = "cannot remove 'd/x': No such file or directory";
+    assert_eq!(rm_fails(Operation::Remove, Errno::NOENT), missing);
+    assert_eq!(rm_fails(Operation::Stat, Errno::NOENT), missing);
+    let denied = "cannot remove 'd/x': Permission denied";
+    assert_eq!(rm_fails(Operation::ReadDirectory, Errno::ACCESS), denied);
+}
+
+#[test]
+fn rm_takes_a_directory_for_an_error_without_recursion() {
+    let text = rm_refuses(Refusal::NotRecursive, "d");
+    assert_eq!(text, "cannot remove 'd': Is a directory");
+}
+
+#[test]
+fn rm_skips_dot_and_dot_dot() {
+    let text = rm_refuses(Refusal::DotOrDotDot, "./");
+    assert_eq!(
+        text,
+        "refusing to remove '.' or '..' directory: skipping './'"
+    );
+}
+
+#[test]
+fn rm_fears_for_the_root_by_any_name() {
+    assert_eq!(
+        rm_refuses(Refusal::Root, "/"),
+        "it is dangerous to operate recursively on '/'\nuse --no-preserve-root to override this failsafe"
+    );
+    assert_eq!(
+        rm_refuses(Refusal::Root, "//"),
+        "it is dangerous to operate recursively on '//' (same as '/')\nuse --no-preserve-root to override this failsafe"
+    );
+}
+
+#[test]
+fn cp_says_what_it_was_doing() {
+    use Operation::*;
+    for (operation, text) in [
+        (Remove, "cannot remove \"it's\": Permission denied"),
+        (Stat, "cannot stat \"it's\": Permission denied"),
+        (ReadDirectory, "cannot access \"it's\": Permission denied"),
+        (
+            OpenSource,
+            "cannot open \"it's\" for reading: Permission denied",
+        ),
+        (Read, "error reading \"it's\": Permission denied"),
+        (
+            ReadLink,
+            "cannot read symbolic link \"it's\": Permission denied",
+        ),
+        (OpenTarget, "target directory \"it's\": Permission denied"),
+        (
+            CreateDirectory,
+            "cannot create directory \"it's\": Permission denied",
+        ),
+        (
+            CreateFile,
+            "cannot create regular file \"it's\": Permission denied",
+        ),
+        (
+            CreateSymlink,
+            "cannot create symbolic link \"it's\": Permission denied",
+        ),
+        (CreateFifo, "cannot create fifo \"it's\": Permission denied"),
+        (
+            CreateSpecial,
+            "cannot create special file \"it's\": Permission denied",
+        ),
+        (Write, "error writing \"it's\": Permission denied"),
+        (Close, "failed to close \"it's\": Permission denied"),
+        (
+            SetMode,
+            "setting permissions for \"it's\": Permission denied",
+        ),
+    ] {
+        assert_eq!(cp_fails(operation, Errno::ACCESS), text);
+    }
+}
+
+#[test]
+fn cp_says_why_it_declines() {
+    use Refusal::*;
+    for (refusal, text) in [
+        (NotRecursive, "-r not specified; omitting directory 'a'"),
+        (
+            IntoItself,
+            "cannot copy a directory, 'a', into itself, 'b c'",
+        ),
+        (SameFile, "'a' and 'b c' are the same file"),
+        (
+            DirectoryByNonDirectory,
+            "cannot overwrite directory 'a' with non-directory",
+        ),
+        (
+            NonDirectoryByDirectory,
+            "cannot overwrite non-directory 'a' with directory 'b c'",
+        ),
+        (
+            JustCreated,
+            "will not overwrite just-created 'a' with 'b c'",
+        ),
+        (DanglingDest, "not writing through dangling symlink 'a'"),
+        (
+            SourceReplaced,
+            "skipping file 'a', as it was replaced while being copied",
+        ),
+        (
+            NamedTwice,
+            "warning: source file 'a' specified more than once",
+        ),
+    ] {
+        assert_eq!(cp_refuses(refusal, "a", "b c"), text);
+    }
+}
+
+#[test]
+fn cp_warns_of_a_directory_named_twice() {
+    let text = cp_refuses(Refusal::NamedTwice, "/", "/");
+    assert_eq!(
+        text,
+        "warning: source directory '/' specified more than once"
+    );
+}

@@ -1,0 +1,27 @@
+//! Removes the trees that are named, and tells of each failure: `remove PATH...`
+
+use std::process::ExitCode;
+
+use fuc_engine::{Error, Observer, RemoveOp, RemoveOptions};
+
+struct ToStderr;
+
+impl Observer for ToStderr {
+    fn failed(&self, error: Error) {
+        eprintln!("{error}");
+    }
+}
+
+fn main() -> ExitCode {
+    let operands = std::env::args_os().skip(1);
+    let summary = RemoveOp::new(RemoveOptions::default()).run(operands, &ToStderr);
+    println!(
+        "removed {} entries, {} failed",
+        summary.entries, summary.failures
+    );
+    if summary.is_complete() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,345 @@
+//! Regular files.
+//!
+//! ```text
+//!   empty, by the look of the last one:  stat, create_node           2 calls
+//!   with data:        open, fstat, create, copy_range, close, close  6 calls
+//!   the dest exists:  the careful path: `overwrite`
+//! ```
+//!
+//! The files of a directory are alike, so the last one decides which way is
+//! tried first; a wrong guess costs one call. Copying 50 000 empty files by
+//! `stat` and `mknodat` took 0.67 times as long as by opening both (tmpfs).
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::data::{DataCopy, DataError, Source};
+use super::item::Item;
+use super::tree::{CopyNode, CopyTask, Copying};
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::node::Side;
+use crate::sys::{self, Blocking, CWD, Stat, Symlinks};
+use crate::walk::{self, Task, Walker};
+
+/// Files from this size on are tasks of their own, so that several workers can
+/// share a directory of large files.
+const LARGE: u64 = 4 << 20;
+/// Such tasks at once; each keeps two descriptors.
+const MOST_LARGE: usize = 16;
+/// Bytes that cost about as much as creating one more file.
+const BYTES_PER_WORK: u64 = 16 << 10;
+
+/// What a worker remembers from file to file.
+#[derive(Default)]
+pub(super) struct CopyScratch {
+    /// The last file was empty.
+    expects_empty: bool,
+    /// The device asked last, and whether its sizes are to be believed.
+    truthful: Option<(u64, bool)>,
+    buffer: Vec<u8>,
+}
+
+impl CopyScratch {
+    fn is_truthful(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> bool {
+        match self.truthful {
+            Some((device, truthful)) if device == stat.st_dev => truthful,
+            _ => {
+                let truthful = sys::is_truthful(file);
+                self.truthful = Some((stat.st_dev, truthful));
+                truthful
+            }
+        }
+    }
+}
+
+/// A large file whose content is still to be copied.
+pub(super) struct LargeFile {
+    opened: Opened,
+    dest: OwnedFd,
+    node: CopyNode,
+    name: Box<CStr>,
+}
+
+/// A source that was opened, and what it was then.
+struct Opened {
+    fd: OwnedFd,
+    stat: Stat,
+    is_truthful: bool,
+}
+
+impl Opened {
+    fn is_large(&self) -> bool {
+        self.stat.st_size as u64 >= LARGE
+    }
+}
+
+impl Copying<'_> {
+    /// Copies what is, or was when it was listed, a regular file.
+    pub(super) fn copy_file(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        if worker.scratch.own.expects_empty && self.try_copy_empty(item, worker)? {
+            return Ok(());
+        }
+        let opened = self.open_source(item, Blocking::Never, worker);
+        let opened = match opened {
+            Ok(opened) => opened,
+            // Not a regular file any more.
+            Err(Errno::LOOP | Errno::NXIO) => return self.copy_whatever(item, worker),
+            Err(errno) => return Err(self.source_error(item, Doing::OpenSource, errno)),
+        };
+        if sys::file_type(&opened.stat) != FileType::RegularFile {
+            return self.copy_whatever(item, worker);
+        }
+        self.copy_opened(item, opened, worker)
+    }
+
+    /// Copies the content of an operand that may be anything but a directory.
+    pub(super) fn copy_content(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let opened = self
+            .open_source(item, Blocking::MayBlock, worker)
+            .map_err(|errno| self.source_error(item, Doing::OpenSource, errno))?;
+        self.copy_opened(item, opened, worker)
+    }
+
+    /// Creates an empty file as the copy of an empty file; `false` if it takes more than that.
+    fn try_copy_empty(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<bool, Error> {
+        let Ok(stat) = item.stat_source() else {
+            return Ok(false);
+        };
+        let is_empty = sys::file_type(&stat) == FileType::RegularFile
+            && stat.st_size == 0
+            && worker.scratch.own.is_truthful(&stat, item.source_dir);
+        worker.scratch.own.expects_empty = is_empty;
+        if !is_empty || !self.may_read(&stat) {
+            return Ok(false);
+        }
+        let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
+        if sys::create_node(item.dest_dir, item.dest_name, mode, 0).is_err() {
+            // It exists, or the filesystem makes no files this way: the other way tells.
+            return Ok(false);
+        }
+        self.copied(item, 0, worker);
+        Ok(true)
+    }
+
+    /// Whether the mode alone shows that opening would not be refused.
+    fn may_read(&self, stat: &Stat) -> bool {
+        stat.st_mode & 0o444 == 0o444 || stat.st_mode & 0o400 != 0 && stat.st_uid == self.user
+    }
+
+    fn open_source(
+        &self,
+        item: &Item<'_>,
+        blocking: Blocking,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Opened, Errno> {
+        let fd = self.descriptors.making_room(|| {
+            sys::open_source(item.source_dir, item.source_name, item.symlinks, blocking)
+        })?;
+        let stat = sys::stat_open(&fd)?;
+        let is_truthful = sys::file_type(&stat) == FileType::RegularFile
+            && worker.scratch.own.is_truthful(&stat, fd.as_fd());
+        Ok(Opened {
+            fd,
+            stat,
+            is_truthful,
+        })
+    }
+
+    fn copy_opened(
+        &self,
+        item: &Item<'_>,
+        source: Opened,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        worker.scratch.own.expects_empty = source.is_truthful && source.stat.st_size == 0;
+        let created = self
+            .descriptors
+            .making_room(|| sys::create_file(item.dest_dir, item.dest_name, source.stat.st_mode));
+        let dest = match created {
+            Ok(dest) => dest,
+            Err(Errno::EXIST) => self.open_existing(item, &source.stat)?,
+            Err(errno) => return Err(self.create_error(item, errno)),
+        };
+        match item.node {
+            Some(node) if source.is_large() && self.may_queue_large() => {
+                node.retain();
+                let name = item.source_name.into();
+                let file = LargeFile {
+                    opened: source,
+                    dest,
+                    node: Arc::clone(node),
+                    name,
+                };
+                worker.push(Task::Own(CopyTask::Large(Box::new(file))));
+                Ok(())
+            }
+            _ => self.fill(item, &source, dest, worker),
+        }
+    }
+
+    /// Copies the content, and closes the dest.
+    fn fill(
+        &self,
+        item: &Item<'_>,
+        source: &Opened,
+        dest: OwnedFd,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let bytes = if source.is_truthful && source.stat.st_size == 0 {
+            0
+        } else {
+            let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
+            let from = Source::new(source.fd.as_fd(), &source.stat, source.is_truthful);
+            let copied = DataCopy::new(from, dest.as_fd(), &mut buffer).run(&mut |moved| {
+                worker.count(moved / BYTES_PER_WORK);
+                worker.breathe();
+            });
+            worker.scratch.own.buffer = buffer;
+            copied.map_err(|error| self.data_error(item, error))?
+        };
+        sys::close_checked(dest).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
+        self.copied(item, bytes, worker);
+        Ok(())
+    }
+
+    fn data_error(&self, item: &Item<'_>, error: DataError) -> Error {
+        match error {
+            DataError::Read(errno) => self.source_error(item, Doing::Read, errno),
+            DataError::Write(errno) => self.dest_error(item, Doing::Write, errno),
+            DataError::Copy(errno) => self
+                .source_error(item, Doing::CopyData, errno)
+                .with_other(self.item_path(item, Side::Dest)),
+        }
+    }
+
+    fn may_queue_large(&self) -> bool {
+        self.large
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+                (n < MOST_LARGE).then(|| n + 1)
+            })
+            .is_ok()
+    }
+
+    pub(super) fn copy_large(&self, file: LargeFile, worker: &mut Walker<'_, '_, Self>) {
+        self.large.fetch_sub(1, Ordering::Relaxed);
+        let LargeFile {
+            opened,
+            dest,
+            node,
+            name,
+        } = file;
+        let item = Item {
+            // Only its paths are needed: both files are open.
+            source_dir: CWD,
+            dest_dir: CWD,
+            source_name: &name,
+            dest_name: &name,
+            symlinks: Symlinks::NoFollow,
+            node: Some(&node),
+            operand: node.place.operand,
+        };
+        if let Err(error) = self.fill(&item, &opened, dest, worker) {
+            self.report.failed(error);
+        }
+        walk::leave(self, Some(node), worker);
+    }
+
+    /// Opens and empties a file that is there already, unless that would lose something.
+    fn open_existing(&self, item: &Item<'_>, source: &Stat) -> Result<OwnedFd, Error> {
+        let there = match item.stat_dest(Symlinks::Follow) {
+            Ok(there) => there,
+            Err(Errno::NOENT) => return Err(self.dangling(item)),
+            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
+        };
+        if sys::file_type(&there) == FileType::Directory {
+            return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
+        }
+        if is_same(source, &there) {
+            return Err(self.same_file(item));
+        }
+        let blocking = if item.node.is_some() {
+            Blocking::Never
+        } else {
+            Blocking::MayBlock
+        };
+        let opened = self
+            .descriptors
+            .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, blocking));
+        match opened {
+            Ok(dest) => self.empty_existing(item, source, dest),
+            Err(_) if self.options().force => self.replace_file(item, source.st_mode),
+            Err(errno) => Err(self.create_error(item, errno)),
+        }
+    }
+
+    /// The dest is a link to nothing, or has gone since it was found.
+    fn dangling(&self, item: &Item<'_>) -> Error {
+        match item.stat_dest(Symlinks::NoFollow) {
+            Ok(_) => self.refusal(item, Refusal::DanglingDest),
+            Err(errno) => self.create_error(item, errno),
+        }
+    }
+
+    /// Truncates the file that was really opened, not one that had its name before.
+    fn empty_existing(
+        &self,
+        item: &Item<'_>,
+        source: &Stat,
+        dest: OwnedFd,
+    ) -> Result<OwnedFd, Error> {
+        let opened =
+            sys::stat_open(&dest).map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        if is_same(source, &opened) {
+            return Err(self.same_file(item));
+        }
+        if sys::file_type(&opened) == FileType::RegularFile && opened.st_size > 0 {
+            sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
+        }
+        Ok(dest)
+    }
+
+    fn replace_file(&self, item: &Item<'_>, mode: u32) -> Result<OwnedFd, Error> {
+        self.unlink_dest(item)?;
+        self.descriptors
+            .making_room(|| sys::create_file(item.dest_dir, item.dest_name, mode))
+            .map_err(|errno| self.create_error(item, errno))
+    }
+
+    fn create_error(&self, item: &Item<'_>, errno: Errno) -> Error {
+        // The kernel says of a name with a trailing slash that it is a directory.
+        let errno = match errno {
+            Errno::ISDIR if item.dest_name.to_bytes().ends_with(b"/") => Errno::NOTDIR,
+            errno => errno,
+        };
+        self.creation_error(item, Doing::CreateFile, errno)
+    }
+
+    /// Counts and tells what is complete.
+    pub(super) fn copied(&self, item: &Item<'_>, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.entries += 1;
+        worker.scratch.tally.bytes += bytes;
+        worker.count(1 + bytes.min(sys::PIECE as u64) / BYTES_PER_WORK);
+        self.tell_copied(item);
+    }
+}
+
+pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
+    a.st_ino == b.st_ino && a.st_dev == b.st_dev
+}

@@ -1,0 +1,15 @@
+//! Copying trees.
+//!
+//! A directory's copy is made when the directory is opened and gets its final
+//! mode when the last entry under it is finished, by the same climb that
+//! removes a directory in a removal.
+
+mod data;
+mod file;
+mod item;
+mod operand;
+mod options;
+mod special;
+mod tree;
+
+pub use options::{CopyOp, CopyOptions, Dest, copy_tree};

@@ -1,0 +1,169 @@
+//! Sources as the caller names them: where each goes, and what is refused at once.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::{OnceLock, PoisonError};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::Dest;
+use super::item::Item;
+use super::tree::Copying;
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::node::{self, Place, Side};
+use crate::operand::{self, Used};
+use crate::sys::{self, CWD, Identity, Stat, Symlinks};
+use crate::walk::{Task, Walker};
+
+pub(super) struct Operand {
+    pub(super) source: Box<CStr>,
+    /// Relative to the target directory, if there is one.
+    pub(super) dest_name: Box<CStr>,
+    /// For people.
+    pub(super) dest_path: PathBuf,
+    /// The directory that this operand's copy begins with.
+    pub(super) root: OnceLock<Identity>,
+}
+
+impl Operand {
+    pub(super) fn new(source: &Path, dest: &Dest) -> Result<Self, Error> {
+        let unusable = |doing, path: &Path| {
+            let path = path.to_path_buf();
+            move |errno| Error::failed(doing, path, errno)
+        };
+        let c_source = operand::to_c(source).map_err(unusable(Doing::Stat, source))?;
+        let (dest_name, dest_path) = match dest {
+            Dest::Exactly(path) => (
+                operand::to_c(path).map_err(unusable(Doing::Stat, path))?,
+                path.clone(),
+            ),
+            Dest::Into(target) => {
+                let name = name_in_target(&c_source);
+                let path = node::join(target, &name);
+                (name, path)
+            }
+        };
+        Ok(Self {
+            source: c_source,
+            dest_name,
+            dest_path,
+            root: OnceLock::new(),
+        })
+    }
+}
+
+/// The source's last component; the target itself for `.`, `..` and `/`, which name nothing in it.
+fn name_in_target(source: &CStr) -> Box<CStr> {
+    let (_, name) = operand::split(source.to_bytes());
+    if name.is_empty() || operand::is_dot_or_dot_dot(name) {
+        return c".".into();
+    }
+    // A part of a C string holds no NUL.
+    std::ffi::CString::new(name)
+        .unwrap_or_default()
+        .into_boxed_c_str()
+}
+
+impl Copying<'_> {
+    /// Copies an operand that is no directory, or queues it.
+    pub(super) fn begin(&self, index: u32, worker: &mut Walker<'_, '_, Self>) {
+        let operand = &self.operands[index as usize];
+        let symlinks = if self.options().recursive {
+            Symlinks::NoFollow
+        } else {
+            Symlinks::Follow
+        };
+        let item = Item {
+            source_dir: CWD,
+            source_name: &operand.source,
+            dest_dir: self.target(),
+            dest_name: &operand.dest_name,
+            symlinks,
+            node: None,
+            operand: index,
+        };
+        if let Err(error) = self.begin_item(&item, worker) {
+            self.report_operand(error);
+        }
+    }
+
+    fn begin_item(&self, item: &Item<'_>, worker: &mut Walker<'_, '_, Self>) -> Result<(), Error> {
+        let stat = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        let kind = sys::file_type(&stat);
+        if kind == FileType::Directory && !self.options().recursive {
+            let path = self.item_path(item, Side::Source);
+            return Err(Error::refused(Refusal::NotRecursive, path));
+        }
+        self.check_used(item, &stat)?;
+        match kind {
+            FileType::Directory => {
+                let place = Place {
+                    parent: None,
+                    name: item.source_name.into(),
+                    operand: item.operand,
+                };
+                worker.push(Task::Enter { place, pass: 0 });
+                return Ok(());
+            }
+            FileType::Symlink => self.copy_symlink(item, worker)?,
+            FileType::RegularFile => self.copy_content(item, worker)?,
+            _ if self.options().recursive => self.copy_node(item, &stat, worker)?,
+            _ => self.copy_content(item, worker)?,
+        }
+        self.remember_dest(item);
+        Ok(())
+    }
+
+    /// Two operands must not be one source, nor make one file.
+    fn check_used(&self, item: &Item<'_>, source: &Stat) -> Result<(), Error> {
+        if self.operands.len() < 2 || self.target.is_none() {
+            return Ok(());
+        }
+        let is_directory = sys::file_type(source) == FileType::Directory;
+        // A directory is known by where it goes, whatever path leads to it.
+        let name = if is_directory {
+            item.dest_name
+        } else {
+            item.source_name
+        };
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !used.insert(Used::Source(name.into(), sys::identity(source))) {
+            let path = self.item_path(item, Side::Source);
+            return Err(Error::refused(Refusal::NamedTwice, path));
+        }
+        if !is_directory && used.contains(&Used::Dest(item.dest_name.into())) {
+            return Err(self.refusal(item, Refusal::JustCreated));
+        }
+        Ok(())
+    }
+
+    fn remember_dest(&self, item: &Item<'_>) {
+        if self.operands.len() >= 2 && self.target.is_some() {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.insert(Used::Dest(item.dest_name.into()));
+        }
+    }
+
+    fn report_operand(&self, error: Error) {
+        use crate::error::Cause;
+        match error.cause() {
+            // Nothing is lost by doing once what was asked for twice.
+            Cause::Refused(Refusal::NamedTwice) => self.report.warn(error),
+            _ => self.report.failed(error),
+        }
+    }
+
+    /// Why a dest cannot be created: where it cannot even be looked for, that is said.
+    pub(super) fn creation_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
+        if item.node.is_none()
+            && let Err(unseen) = item.stat_dest(Symlinks::NoFollow)
+            && unseen != Errno::NOENT
+        {
+            return self.dest_error(item, Doing::Stat, unseen);
+        }
+        self.dest_error(item, doing, errno)
+    }
+}

@@ -1,0 +1,113 @@
+//! The public face of a copy.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use super::tree::Copying;
+use crate::error::Error;
+use crate::observer::{Observer, Summary};
+
+/// Where copies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dest {
+    /// Into this existing directory, each source under its own last component.
+    Into(PathBuf),
+    /// To exactly this path. A directory is merged into one that is there.
+    Exactly(PathBuf),
+}
+
+/// How a copy goes. [`Default`] copies directories whole, as `cp -r` does.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyOptions {
+    /// Copy directories with all that is in them, and symbolic links, FIFOs,
+    /// sockets and devices as what they are. Without it a directory is
+    /// [refused](crate::Refusal::NotRecursive), a symbolic link stands for its
+    /// target, and the content of anything else is read.
+    pub recursive: bool,
+    /// A dest file that cannot be opened for writing is unlinked and made anew.
+    pub force: bool,
+    /// Threads at most, the caller's own included. `None`: as many as the
+    /// process has cores to run on. A small tree never starts one.
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl Default for CopyOptions {
+    fn default() -> Self {
+        Self {
+            recursive: true,
+            force: false,
+            threads: None,
+        }
+    }
+}
+
+/// A copy, ready to run on any number of sources.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use fuc_engine::{CopyOp, CopyOptions, Dest};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// let source = dir.path().join("source");
+/// std::fs::create_dir_all(source.join("sub"))?;
+/// std::fs::write(source.join("sub/file"), "content")?;
+///
+/// let failures = Mutex::new(Vec::new());
+/// let dest = Dest::Exactly(dir.path().join("dest"));
+/// let summary = CopyOp::new(CopyOptions::default()).run([&source], &dest, &failures);
+/// assert!(summary.is_complete());
+/// assert_eq!((summary.entries, summary.bytes), (3, 7));
+/// assert_eq!(std::fs::read(dir.path().join("dest/sub/file"))?, b"content");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CopyOp {
+    options: CopyOptions,
+}
+
+impl CopyOp {
+    /// A copy with these options.
+    #[must_use]
+    pub fn new(options: CopyOptions) -> Self {
+        Self { options }
+    }
+
+    /// Copies the sources.
+    ///
+    /// They take effect as if they were copied one after the other. Nothing
+    /// below a source or below a dest directory is reached through a symbolic
+    /// link, but for one case: an existing dest *file* that is a link to an
+    /// existing file is written through. Modes are those of the sources, less
+    /// the umask (or as a default ACL in the dest says); holes stay holes.
+    ///
+    /// # Errors
+    /// Each entry that is not completely copied is given to `observer`, once,
+    /// and counted in [`Summary::failures`]; the rest of the work is done all
+    /// the same. A dest file whose copying failed half-way holds what was written.
+    pub fn run<P: AsRef<Path>>(
+        &self,
+        sources: impl IntoIterator<Item = P>,
+        dest: &Dest,
+        observer: &dyn Observer,
+    ) -> Summary {
+        Copying::new(&self.options, dest, observer).run(sources)
+    }
+}
+
+/// Copies `source`, a directory with all that is in it or anything else, to `dest`.
+///
+/// # Errors
+/// The first entry that could not be copied. Everything that can be copied is,
+/// nevertheless; [`CopyOp::run`] tells of every failure.
+pub fn copy_tree(source: impl AsRef<Path>, dest: impl Into<PathBuf>) -> Result<Summary, Error> {
+    let failures = Mutex::new(Vec::new());
+    let summary = CopyOp::default().run([source], &Dest::Exactly(dest.into()), &failures);
+    let failures = failures
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    failures.into_iter().next().map_or(Ok(summary), Err)
+}

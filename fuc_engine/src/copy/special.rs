@@ -1,0 +1,126 @@
+//! Symbolic links, FIFOs, sockets and devices: made anew, never read or written through.
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::file::is_same;
+use super::item::Item;
+use super::tree::Copying;
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::node::Side;
+use crate::observer::Done;
+use crate::sys::{self, Stat, Symlinks};
+use crate::walk::{self, Walker};
+
+impl Copying<'_> {
+    /// Copies an entry of unknown type, or one whose type has changed since it was listed.
+    pub(super) fn copy_whatever(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let stat = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        match (sys::file_type(&stat), item.node) {
+            (FileType::Directory, Some(node)) => {
+                walk::queue(node, item.source_name, worker);
+                Ok(())
+            }
+            // Operands are looked at before: it has changed since.
+            (FileType::Directory, None) => {
+                Err(self.source_error(item, Doing::OpenSource, Errno::ISDIR))
+            }
+            (FileType::Symlink, _) => self.copy_symlink(item, worker),
+            (FileType::RegularFile, _) => self.copy_content(item, worker),
+            _ => self.copy_node(item, &stat, worker),
+        }
+    }
+
+    pub(super) fn copy_symlink(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let target = sys::read_link(item.source_dir, item.source_name)
+            .map_err(|errno| self.source_error(item, Doing::ReadLink, errno))?;
+        let create = || sys::create_symlink(&target, item.dest_dir, item.dest_name);
+        self.create_or_replace(item, create)
+            .map_err(|failure| match failure {
+                Failure::Create(errno) => self.creation_error(item, Doing::CreateSymlink, errno),
+                Failure::Other(error) => error,
+            })?;
+        self.copied(item, 0, worker);
+        Ok(())
+    }
+
+    pub(super) fn copy_node(
+        &self,
+        item: &Item<'_>,
+        stat: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        // Set-id bits mean nothing on these and are not given at creation.
+        let mode = stat.st_mode & !0o7000;
+        let create = || sys::create_node(item.dest_dir, item.dest_name, mode, stat.st_rdev);
+        let doing = match sys::file_type(stat) {
+            FileType::Fifo => Doing::CreateFifo,
+            _ => Doing::CreateSpecial,
+        };
+        self.create_or_replace(item, create)
+            .map_err(|failure| match failure {
+                Failure::Create(errno) => self.creation_error(item, doing, errno),
+                Failure::Other(error) => error,
+            })?;
+        self.copied(item, 0, worker);
+        Ok(())
+    }
+
+    /// Creates what cannot be written into: something else of that name has to go first.
+    fn create_or_replace(
+        &self,
+        item: &Item<'_>,
+        create: impl Fn() -> Result<(), Errno>,
+    ) -> Result<(), Failure> {
+        match create() {
+            Err(Errno::EXIST) => {
+                self.make_way(item).map_err(Failure::Other)?;
+                create().map_err(Failure::Create)
+            }
+            result => result.map_err(Failure::Create),
+        }
+    }
+
+    /// Unlinks what is at the dest, unless it is a directory or the source itself.
+    fn make_way(&self, item: &Item<'_>) -> Result<(), Error> {
+        let there = item
+            .stat_dest(Symlinks::NoFollow)
+            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        if sys::file_type(&there) == FileType::Directory {
+            return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
+        }
+        // A link onto its own target would lose the only copy.
+        for symlinks in [Symlinks::NoFollow, Symlinks::Follow] {
+            let source = sys::stat(item.source_dir, item.source_name, symlinks);
+            if source.is_ok_and(|source| is_same(&source, &there)) {
+                return Err(self.same_file(item));
+            }
+        }
+        self.unlink_dest(item)
+    }
+
+    pub(super) fn unlink_dest(&self, item: &Item<'_>) -> Result<(), Error> {
+        sys::unlink(item.dest_dir, item.dest_name)
+            .map_err(|errno| self.dest_error(item, Doing::Remove, errno))?;
+        if self.report.wants_finished() {
+            self.report
+                .finished(Done::RemovedDest(&self.item_path(item, Side::Dest)));
+        }
+        Ok(())
+    }
+}
+
+enum Failure {
+    Create(Errno),
+    Other(Error),
+}

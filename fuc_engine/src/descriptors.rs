@@ -1,0 +1,276 @@
+//! How many directories are open at once, and whose descriptor goes when there are too many.
+//!
+//! The first half of the budget is given to whoever comes first and never
+//! taken back: those directories cost one atomic addition. Directories opened
+//! beyond it are listed, and the oldest of them that nobody uses is closed to
+//! make room for one more: of a depth-first walk, that is the one needed last.
+//!
+//! An evicted directory is opened again by `..` from the child that is about
+//! to let it go, or by a walk down from the nearest open ancestor. Either way
+//! it must be the very directory that was evicted.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::node::{Dir, Node, Side};
+use crate::sys::{self, Pinned, Symlinks};
+
+/// Until this many are open, the real limit is not even asked for.
+const UNASKED: usize = 6;
+/// More are of no use: it takes a tree that deep to need them.
+const MOST: usize = 4096;
+/// What one worker may have open beside directories in the budget: a source, a
+/// dest, and the directory that it is stepping through to reopen another.
+const PER_WORKER: usize = 3;
+
+/// Where the walk down to an evicted directory begins.
+pub(crate) trait Roots {
+    /// Opens an operand, which must be a directory, by its own path.
+    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
+}
+
+pub(crate) struct Descriptors<D: Dir> {
+    open: AtomicUsize,
+    /// Above this many, a directory is listed in `evictable`.
+    resident: AtomicUsize,
+    /// Above this many, one is evicted for each that is opened.
+    budget: AtomicUsize,
+    /// Descriptors of paused listings, which cannot be evicted.
+    lent: AtomicUsize,
+    evictable: Mutex<VecDeque<(Arc<Node<D>>, Side)>>,
+}
+
+impl<D: Dir> Descriptors<D> {
+    pub(crate) fn new() -> Self {
+        Self {
+            open: AtomicUsize::new(0),
+            resident: AtomicUsize::new(UNASKED),
+            budget: AtomicUsize::new(UNASKED),
+            lent: AtomicUsize::new(0),
+            evictable: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// Whether a listing may pause, which takes a descriptor until [`take_back`](Self::take_back).
+    pub(crate) fn lend(&self) -> bool {
+        if self.budget.load(Ordering::Relaxed) == UNASKED {
+            self.ask_for_the_limit(self.open.load(Ordering::Relaxed));
+        }
+        let most = (self.budget.load(Ordering::Relaxed) / 4).max(1);
+        self.lent
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lent| {
+                (lent < most).then(|| lent + 1)
+            })
+            .is_ok()
+    }
+
+    pub(crate) fn take_back(&self) {
+        self.lent.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Runs `open`; when the process is out of descriptors, evicts and tries again.
+    pub(crate) fn making_room<T>(
+        &self,
+        mut open: impl FnMut() -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        loop {
+            match open() {
+                Err(Errno::MFILE | Errno::NFILE) if self.evict_oldest() => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Takes over the descriptor of `node`'s directory, pinned; makes room for it.
+    pub(crate) fn install<'n>(
+        &self,
+        node: &'n Arc<Node<D>>,
+        side: Side,
+        fd: OwnedFd,
+    ) -> Result<Pinned<'n>, Errno> {
+        let pin = match node.dir.slot(side).install(fd) {
+            Ok(pin) => pin,
+            // Another worker was quicker to reopen it.
+            Err(_second) => return node.dir.slot(side).try_pin().ok_or(Errno::MFILE),
+        };
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        if open > self.resident.load(Ordering::Relaxed) {
+            self.register(node, side, open);
+        }
+        Ok(pin)
+    }
+
+    /// As [`install`](Self::install), for a new node, and not pinned.
+    pub(crate) fn adopt(&self, node: &Arc<Node<D>>, side: Side, fd: OwnedFd) {
+        // A new node's slot is empty, so this does not fail.
+        let _ = self.install(node, side, fd);
+    }
+
+    #[cold]
+    fn register(&self, node: &Arc<Node<D>>, side: Side, open: usize) {
+        let budget = self.budget.load(Ordering::Relaxed);
+        if budget == UNASKED {
+            self.ask_for_the_limit(open);
+            if open <= self.resident.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+        let mut evictable = self.lock();
+        evictable.push_back((Arc::clone(node), side));
+        // Finished directories leave their entry behind; sweep once they may be the most.
+        if evictable.len() > 2 * budget.max(MOST / 4) {
+            evictable.retain(|(node, side)| node.dir.slot(*side).is_open());
+        }
+        drop(evictable);
+        if open > self.budget.load(Ordering::Relaxed) {
+            self.evict_oldest();
+        }
+    }
+
+    #[cold]
+    fn ask_for_the_limit(&self, open: usize) {
+        let free = free_descriptors().saturating_add(open).min(MOST);
+        let workers = workers_within(free);
+        let budget = free.saturating_sub(PER_WORKER * workers).max(UNASKED + 1);
+        self.resident
+            .store((budget / 2).max(UNASKED), Ordering::Relaxed);
+        self.budget.store(budget, Ordering::Relaxed);
+    }
+
+    /// Closes the oldest evictable directory that nobody uses; whether there was one.
+    fn evict_oldest(&self) -> bool {
+        let mut evictable = self.lock();
+        for _ in 0..evictable.len() {
+            let Some((node, side)) = evictable.pop_front() else {
+                return false;
+            };
+            let slot = node.dir.slot(side);
+            if slot.evict() {
+                self.open.fetch_sub(1, Ordering::Relaxed);
+                return true;
+            }
+            if slot.is_open() {
+                evictable.push_back((node, side));
+            }
+        }
+        false
+    }
+
+    /// Closes the directory of a finished node.
+    pub(crate) fn close(&self, node: &Node<D>, side: Side) {
+        if node.dir.slot(side).close() {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The directory's descriptor, opened again if it was evicted.
+    pub(crate) fn pin<'n>(
+        &self,
+        node: &'n Arc<Node<D>>,
+        side: Side,
+        roots: &dyn Roots,
+    ) -> Result<Pinned<'n>, Errno> {
+        match node.dir.slot(side).try_pin() {
+            Some(pin) => Ok(pin),
+            None => self.reopen(node, side, self.walk_down(node, side, roots)?),
+        }
+    }
+
+    /// The same for the parent of a directory that is open, as `child`.
+    pub(crate) fn pin_parent<'n>(
+        &self,
+        parent: &'n Arc<Node<D>>,
+        side: Side,
+        child: &Node<D>,
+    ) -> Result<Pinned<'n>, Errno> {
+        if let Some(pin) = parent.dir.slot(side).try_pin() {
+            return Ok(pin);
+        }
+        let child = child.dir.slot(side).try_pin().ok_or(Errno::BADF)?;
+        let fd = self.making_room(|| sys::open_parent(child.as_fd()))?;
+        self.reopen(parent, side, fd)
+    }
+
+    fn reopen<'n>(
+        &self,
+        node: &'n Arc<Node<D>>,
+        side: Side,
+        fd: OwnedFd,
+    ) -> Result<Pinned<'n>, Errno> {
+        let now = sys::stat_directory(fd.as_fd())?.identity;
+        match node.dir.slot(side).identity() {
+            Some(before) if before == now => self.install(node, side, fd),
+            _ => Err(Errno::STALE),
+        }
+    }
+
+    #[cold]
+    fn walk_down(
+        &self,
+        node: &Arc<Node<D>>,
+        side: Side,
+        roots: &dyn Roots,
+    ) -> Result<OwnedFd, Errno> {
+        let mut below = vec![&node.place];
+        let mut top = node.place.parent.as_ref();
+        let mut held = None;
+        while let Some(ancestor) = top {
+            held = ancestor.dir.slot(side).try_pin();
+            if held.is_some() {
+                break;
+            }
+            below.push(&ancestor.place);
+            top = ancestor.place.parent.as_ref();
+        }
+        let mut fd = None;
+        if held.is_none() {
+            let operand = below.pop().map_or(0, |place| place.operand);
+            fd = Some(self.making_room(|| roots.open_operand(operand, side))?);
+        }
+        for place in below.into_iter().rev() {
+            let from = match (&fd, &held) {
+                (Some(fd), _) => fd.as_fd(),
+                (None, Some(pin)) => pin.as_fd(),
+                (None, None) => return Err(Errno::STALE),
+            };
+            let next =
+                self.making_room(|| sys::open_directory(from, &place.name, Symlinks::NoFollow))?;
+            fd = Some(next);
+        }
+        fd.ok_or(Errno::STALE)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Arc<Node<D>>, Side)>> {
+        self.evictable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Workers at most: as asked, else one for each core the process may use, and
+/// no more than its limit on descriptors allows for.
+pub(crate) fn most_workers(asked: Option<NonZeroUsize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    asked
+        .map_or_else(cores, NonZeroUsize::get)
+        .min(workers_within(free_descriptors()))
+}
+
+/// A worker has up to four directories pinned and [`PER_WORKER`] others open,
+/// and half of the budget is not evictable.
+fn workers_within(free: usize) -> usize {
+    (free / 12).max(1)
+}
+
+/// Descriptors that the process could still open.
+fn free_descriptors() -> usize {
+    /// Without /proc: more than any shell leaves open.
+    const GUESS: usize = 16;
+    let used = std::fs::read_dir("/proc/self/fd").map_or(GUESS, Iterator::count);
+    sys::descriptor_limit().saturating_sub(used)
+}

@@ -1,0 +1,224 @@
+//! What went wrong, with which paths, and the kernel's reason.
+//!
+//! One type serves removal and copying. It carries facts (an operation, paths,
+//! an errno), never prepared text: wording and quoting are the caller's.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// What the engine was doing when the kernel refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Removing a name.
+    Remove,
+    /// Reading the type, mode or size of a path.
+    Stat,
+    /// Opening or listing a directory.
+    ReadDirectory,
+    /// Opening a source file to read its content.
+    OpenSource,
+    /// Reading a source file.
+    Read,
+    /// Reading the target of a symbolic link.
+    ReadLink,
+    /// Opening the directory that is to receive the copies.
+    OpenTarget,
+    /// Creating a directory.
+    CreateDirectory,
+    /// Creating, opening or truncating a regular file at the dest.
+    CreateFile,
+    /// Creating a symbolic link.
+    CreateSymlink,
+    /// Creating a FIFO.
+    CreateFifo,
+    /// Creating a device node or a socket.
+    CreateSpecial,
+    /// Writing to a dest file.
+    Write,
+    /// Moving content from a source to a dest inside the kernel, which does
+    /// not say which of the two it was.
+    CopyData,
+    /// Closing a dest file, when delayed write errors are reported.
+    Close,
+    /// Setting the permissions of a dest.
+    SetMode,
+}
+
+impl Operation {
+    /// A verb phrase that completes "cannot ...", for people.
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Remove => "remove",
+            Self::Stat => "stat",
+            Self::ReadDirectory => "read the directory",
+            Self::OpenSource => "open for reading",
+            Self::Read => "read",
+            Self::ReadLink => "read the symbolic link",
+            Self::OpenTarget => "open the target directory",
+            Self::CreateDirectory => "create the directory",
+            Self::CreateFile => "create the regular file",
+            Self::CreateSymlink => "create the symbolic link",
+            Self::CreateFifo => "create the fifo",
+            Self::CreateSpecial => "create the special file",
+            Self::Write => "write",
+            Self::CopyData => "copy the content of",
+            Self::Close => "close",
+            Self::SetMode => "set the permissions of",
+        }
+    }
+}
+
+/// Why the engine itself declined, without asking the kernel.
+///
+/// Where a variant speaks of two paths, the first is [`Error::path`] and the
+/// second [`Error::other_path`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The operand's last component is `.` or `..`.
+    DotOrDotDot,
+    /// The operand is the root directory.
+    Root,
+    /// A directory, and recursion was not asked for.
+    NotRecursive,
+    /// The source directory, and the place inside it where its copy would go.
+    IntoItself,
+    /// The source and the dest, which are one file.
+    SameFile,
+    /// The dest is a directory, the source is not.
+    DirectoryByNonDirectory,
+    /// The dest is not a directory, the source is one: dest, source.
+    NonDirectoryByDirectory,
+    /// The dest was made by an earlier operand of this run: dest, source.
+    JustCreated,
+    /// The dest is a symbolic link whose target does not exist.
+    DanglingDest,
+    /// The source was named before, with the same dest.
+    NamedTwice,
+    /// The source is no longer the file that it was when its copying began.
+    SourceReplaced,
+}
+
+impl Refusal {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::DotOrDotDot => "its last component is '.' or '..'",
+            Self::Root => "it is the root directory",
+            Self::NotRecursive => "it is a directory and recursion was not asked for",
+            Self::IntoItself => "it would be copied into itself",
+            Self::SameFile => "source and dest are the same file",
+            Self::DirectoryByNonDirectory => "a directory is not replaced by a non-directory",
+            Self::NonDirectoryByDirectory => "a non-directory is not replaced by a directory",
+            Self::JustCreated => "it was just created by this run",
+            Self::DanglingDest => "it is a dangling symbolic link",
+            Self::NamedTwice => "it was named more than once",
+            Self::SourceReplaced => "it was replaced while being copied",
+        }
+    }
+}
+
+/// The two ways in which an entry fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The kernel refused: what was tried, and the errno.
+    Failed(Operation, Errno),
+    /// The engine declined.
+    Refused(Refusal),
+}
+
+/// One entry that could not be processed.
+#[derive(Debug, thiserror::Error)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    cause: Cause,
+    path: PathBuf,
+    other: Option<PathBuf>,
+}
+
+impl Error {
+    pub(crate) fn failed(operation: Operation, path: PathBuf, errno: Errno) -> Self {
+        Self(Box::new(Inner {
+            cause: Cause::Failed(operation, errno),
+            path,
+            other: None,
+        }))
+    }
+
+    pub(crate) fn refused(refusal: Refusal, path: PathBuf) -> Self {
+        Self(Box::new(Inner {
+            cause: Cause::Refused(refusal),
+            path,
+            other: None,
+        }))
+    }
+
+    pub(crate) fn with_other(mut self, other: PathBuf) -> Self {
+        self.0.other = Some(other);
+        self
+    }
+
+    /// What happened.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.0.cause
+    }
+
+    /// The path that failed, as an operand followed by the names below it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The second path, where the cause is about two.
+    #[must_use]
+    pub fn other_path(&self) -> Option<&Path> {
+        self.0.other.as_deref()
+    }
+
+    /// The kernel's reason, where it was the kernel that refused.
+    #[must_use]
+    pub fn errno(&self) -> Option<Errno> {
+        match self.0.cause {
+            Cause::Failed(_, errno) => Some(errno),
+            Cause::Refused(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.cause {
+            Cause::Failed(operation, errno) => {
+                write!(
+                    f,
+                    "cannot {} {:?}: {}",
+                    operation.describe(),
+                    self.0.path,
+                    io::Error::from(errno)
+                )
+            }
+            Cause::Refused(refusal) => {
+                write!(f, "refused {:?}", self.0.path)?;
+                if let Some(other) = &self.0.other {
+                    write!(f, " and {other:?}")?;
+                }
+                write!(f, ": {}", refusal.describe())
+            }
+        }
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = error
+            .errno()
+            .map_or(io::ErrorKind::InvalidInput, |e| e.kind());
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,264 @@
+//! A directory in flight, and the climb that finishes it.
+//!
+//! Children finish their parents. A node counts its users in `pending`: the
+//! task that lists it, each queued or running child, each part of its listing
+//! that somebody else works on. Whoever takes the count to zero is the last
+//! one who can know the directory, so it finishes it and then gives up the
+//! count that the directory held on *its* parent: it climbs.
+//!
+//! ```text
+//!   one more child      node.retain()   before the child's task is queued
+//!   child is finished   climb(parent)   last: finish(parent), then one level up
+//! ```
+//!
+//! `pending` is apart from the `Arc`'s own count, which only keeps the memory:
+//! the list of evictable descriptors holds an `Arc` without holding up a climb.
+
+use std::ffi::{CStr, OsStr};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use crate::sys::DirSlot;
+
+/// Which of a node's directories is meant. A removal knows only sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Source,
+    Dest,
+}
+
+/// What an operation keeps for each directory in flight.
+pub(crate) trait Dir: Send + Sync {
+    /// Whether there is a dest beside the source.
+    const HAS_DEST: bool;
+    /// At most two bytes that go with it, kept apart where they take no room.
+    type Mark: Copy + Send + Sync;
+
+    fn slot(&self, side: Side) -> &DirSlot;
+}
+
+/// Where a directory is, or will be: a name in a node, or an operand.
+pub(crate) struct Place<D: Dir> {
+    pub(crate) parent: Option<Arc<Node<D>>>,
+    /// One component; an operand's whole path.
+    pub(crate) name: Box<CStr>,
+    /// Index of the operand that it is or lies below.
+    pub(crate) operand: u32,
+}
+
+/// A directory in flight.
+pub(crate) struct Node<D: Dir> {
+    pub(crate) place: Place<D>,
+    pending: AtomicU32,
+    flags: AtomicU8,
+    pub(crate) mark: D::Mark,
+    pub(crate) dir: D,
+}
+
+const KEPT: u8 = 1;
+const SHRUNK: u8 = 2;
+
+impl<D: Dir> Node<D> {
+    /// A node with one user: the task that lists it.
+    pub(crate) fn new(place: Place<D>, mark: D::Mark, dir: D) -> Arc<Self> {
+        Arc::new(Self {
+            place,
+            pending: AtomicU32::new(1),
+            flags: AtomicU8::new(0),
+            mark,
+            dir,
+        })
+    }
+
+    /// Counts one more user, who will [`climb`] from here.
+    pub(crate) fn retain(&self) {
+        // Relaxed: the caller's own count keeps the node from being finished meanwhile.
+        self.pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether anybody but the caller still uses the node. May err on the side of yes.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.pending.load(Ordering::Relaxed) > 1
+    }
+
+    /// Something under this directory stays behind, so it and its ancestors stay as well.
+    pub(crate) fn keep(&self) {
+        // Relaxed: published by the AcqRel decrement in `climb`, as for `mark_shrunk`.
+        self.flags.fetch_or(KEPT, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & KEPT != 0
+    }
+
+    /// Something was removed from this directory.
+    pub(crate) fn mark_shrunk(&self) {
+        if self.flags.load(Ordering::Relaxed) & SHRUNK == 0 {
+            self.flags.fetch_or(SHRUNK, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn has_shrunk(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & SHRUNK != 0
+    }
+
+    /// A place for `name` in this directory, counted as a user of it.
+    pub(crate) fn child(self: &Arc<Self>, name: &CStr) -> Place<D> {
+        self.retain();
+        Place {
+            parent: Some(Arc::clone(self)),
+            name: name.into(),
+            operand: self.place.operand,
+        }
+    }
+}
+
+impl<D: Dir> Place<D> {
+    /// The names from the operand (exclusive) down to here, joined to the operand's own path.
+    pub(crate) fn path(&self, operand: &Path) -> PathBuf {
+        let mut names = Vec::new();
+        let mut place = self;
+        while let Some(parent) = &place.parent {
+            names.push(&*place.name);
+            place = &parent.place;
+        }
+        let mut path = operand.as_os_str().as_bytes().to_vec();
+        for name in names.into_iter().rev() {
+            append(&mut path, name);
+        }
+        PathBuf::from(std::ffi::OsString::from_vec(path))
+    }
+}
+
+/// `path/name`, with one slash between them whatever `path` ends with.
+pub(crate) fn join(path: &Path, name: &CStr) -> PathBuf {
+    let mut joined = path.as_os_str().as_bytes().to_vec();
+    append(&mut joined, name);
+    PathBuf::from(OsStr::from_bytes(&joined))
+}
+
+fn append(path: &mut Vec<u8>, name: &CStr) {
+    if !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name.to_bytes());
+}
+
+/// Gives up one use of `node`; the last one finishes it and goes on with its parent.
+///
+/// `finish` says whether the directory is done with (`Continue`), or has been
+/// queued once more and keeps its count on its parent (`Break`). It must not
+/// drop the last reference to anything deep: see [`Drop`].
+pub(crate) fn climb<D: Dir>(
+    node: Arc<Node<D>>,
+    mut finish: impl FnMut(&Arc<Node<D>>) -> ControlFlow<()>,
+) {
+    let mut next = Some(node);
+    while let Some(node) = next {
+        // Release publishes what this user did to the node (its flags); Acquire
+        // lets the last one see what all the others did.
+        if node.pending.fetch_sub(1, Ordering::AcqRel) != 1 || finish(&node).is_break() {
+            return;
+        }
+        next = node.place.parent.clone();
+    }
+}
+
+/// Unlinks a chain of parents one by one: the derived drop would recurse once per level.
+impl<D: Dir> Drop for Node<D> {
+    fn drop(&mut self) {
+        let mut next = self.place.parent.take();
+        while let Some(parent) = next {
+            next = Arc::into_inner(parent).and_then(|mut node| node.place.parent.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing(DirSlot);
+
+    impl Dir for Nothing {
+        const HAS_DEST: bool = false;
+        type Mark = u8;
+
+        fn slot(&self, _: Side) -> &DirSlot {
+            &self.0
+        }
+    }
+
+    fn node(parent: Option<&Arc<Node<Nothing>>>, name: &CStr) -> Arc<Node<Nothing>> {
+        let place = match parent {
+            Some(parent) => parent.child(name),
+            None => Place {
+                parent: None,
+                name: name.into(),
+                operand: 0,
+            },
+        };
+        Node::new(place, 0, Nothing(DirSlot::empty()))
+    }
+
+    fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {
+        let mut finished = Vec::new();
+        climb(from, |node| {
+            finished.push(node.place.name.clone());
+            ControlFlow::Continue(())
+        });
+        finished
+    }
+
+    #[test]
+    fn the_last_child_finishes_all_ancestors() {
+        let top = node(None, c"top");
+        let middle = node(Some(&top), c"middle");
+        let leaf = node(Some(&middle), c"leaf");
+        assert!(climbed(top).is_empty());
+        assert!(climbed(middle).is_empty());
+        assert_eq!(
+            climbed(leaf),
+            [c"leaf".into(), c"middle".into(), Box::<CStr>::from(c"top")]
+        );
+    }
+
+    #[test]
+    fn a_sibling_in_flight_holds_up_the_climb() {
+        let top = node(None, c"top");
+        let (one, two) = (node(Some(&top), c"one"), node(Some(&top), c"two"));
+        assert!(climbed(top).is_empty());
+        assert_eq!(climbed(one), [Box::<CStr>::from(c"one")]);
+        assert_eq!(climbed(two), [c"two".into(), Box::<CStr>::from(c"top")]);
+    }
+
+    #[test]
+    fn dropping_a_chain_does_not_recurse() {
+        let mut last = node(None, c"0");
+        for _ in 0..300_000 {
+            last = node(Some(&last), c"d");
+        }
+        drop(last);
+    }
+
+    #[test]
+    fn a_path_is_the_operand_and_the_names_below() {
+        let top = node(None, c"ignored");
+        let sub = node(Some(&top), c"sub");
+        let leaf = node(Some(&sub), c"leaf");
+        assert_eq!(
+            leaf.place.path(Path::new("an/operand/")),
+            Path::new("an/operand/sub/leaf")
+        );
+    }
+
+    /// DESIGN: at most 150 bytes per level; the allocator adds 8 to each and rounds
+    /// up to 16, and a short name takes its smallest piece, 32.
+    #[test]
+    fn a_level_of_a_removal_stays_small() {
+        assert!(size_of::<Node<Nothing>>() + 16 <= 112);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a caller may want to hear while an operation runs, and what it is told at the end.
+
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Hears of a run as it happens, from several threads at once and in no order
+/// but this: a directory's removal follows that of what was in it, and a
+/// directory's creation precedes that of what goes into it.
+pub trait Observer: Sync {
+    /// One entry failed. It is reported once, here; the rest of the work goes on.
+    fn failed(&self, error: Error);
+
+    /// Whether [`finished`](Self::finished) is to be called. Asked once, before
+    /// the work begins: paths are built for nobody who does not want them.
+    fn wants_finished(&self) -> bool {
+        false
+    }
+
+    /// One entry is done.
+    fn finished(&self, done: Done<'_>) {
+        let _ = done;
+    }
+}
+
+/// Something that has been done; see [`Observer::finished`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Done<'a> {
+    /// A name that is no directory is gone.
+    Removed(&'a Path),
+    /// A directory is gone.
+    RemovedDirectory(&'a Path),
+    /// A source is being copied to its dest: a directory exists from now on, anything else is complete.
+    Copied {
+        /// Where it came from.
+        source: &'a Path,
+        /// Where it now is.
+        dest: &'a Path,
+    },
+    /// A dest file was unlinked because it could not be opened for writing.
+    RemovedDest(&'a Path),
+}
+
+/// Collects the failures of a run and nothing else.
+impl Observer for std::sync::Mutex<Vec<Error>> {
+    fn failed(&self, error: Error) {
+        self.lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .push(error);
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "a run that failed says so only here and to its observer"]
+#[non_exhaustive]
+pub struct Summary {
+    /// Names removed, or names created at the dest (those that replaced something counted too).
+    pub entries: u64,
+    /// Bytes of content copied; 0 for a removal.
+    pub bytes: u64,
+    /// Entries that failed; each was given to the observer.
+    pub failures: u64,
+}
+
+impl Summary {
+    /// Whether everything that was asked for is done.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.failures == 0
+    }
+}

@@ -1,0 +1,138 @@
+//! Paths as a caller names them, and which of them may be worked on together.
+
+use std::ffi::{CStr, CString};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use crate::sys::Identity;
+
+/// A path as the kernel wants it.
+///
+/// # Errors
+/// `EINVAL` if there is a NUL byte in it.
+pub(crate) fn to_c(path: &Path) -> Result<Box<CStr>, Errno> {
+    match CString::new(path.as_os_str().as_bytes()) {
+        Ok(path) => Ok(path.into_boxed_c_str()),
+        Err(_) => Err(Errno::INVAL),
+    }
+}
+
+/// The path's directory part, its slash included, and its last component;
+/// trailing slashes are left aside. `/` alone has an empty last component.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let end = path
+        .iter()
+        .rposition(|&byte| byte != b'/')
+        .map_or(0, |last| last + 1);
+    let trimmed = &path[..end];
+    let base = trimmed
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1);
+    trimmed.split_at(base)
+}
+
+pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..")
+}
+
+/// Cuts the operands into runs of neighbours with the same directory part and
+/// different last components: these can't be, or lie in, one another.
+///
+/// The runs are worked on one after the other, so that operands which could
+/// touch the same thing keep the order of their effects.
+pub(crate) fn independent_runs<'a>(
+    operands: impl IntoIterator<Item = &'a CStr>,
+) -> Vec<Range<u32>> {
+    let operands: Vec<_> = operands
+        .into_iter()
+        .map(|path| split(path.to_bytes()))
+        .collect();
+    let mut runs = Vec::new();
+    let mut start = 0;
+    let mut names = std::collections::HashSet::new();
+    for index in 0..operands.len() {
+        let (dir, name) = operands[index];
+        let fits = index > start && operands[start].0 == dir && {
+            if names.is_empty() {
+                // Only now: one operand alone needs no set.
+                names.insert(operands[start].1);
+            }
+            !is_dot_or_dot_dot(name) && names.insert(name)
+        };
+        if !fits && index > start {
+            runs.push(start as u32..index as u32);
+            start = index;
+            names.clear();
+        }
+    }
+    if start < operands.len() {
+        runs.push(start as u32..operands.len() as u32);
+    }
+    runs
+}
+
+/// What the operands of a run have used up.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Used {
+    Source(Box<CStr>, Identity),
+    Dest(Box<CStr>),
+}
+
+/// The operands to look at now, and those for later: a million of them must not
+/// be queued at once.
+pub(crate) fn portion(operands: Range<u32>) -> (Range<u32>, Option<Range<u32>>) {
+    const MOST: u32 = 256;
+    let middle = operands.end.min(operands.start.saturating_add(MOST));
+    let rest = (middle < operands.end).then_some(middle..operands.end);
+    (operands.start..middle, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(paths: &[&str]) -> Vec<Range<u32>> {
+        let operands: Vec<_> = paths
+            .iter()
+            .map(|path| to_c(Path::new(path)).unwrap())
+            .collect();
+        independent_runs(operands.iter().map(|path| &**path))
+    }
+
+    #[test]
+    fn a_path_is_split_before_its_last_component() {
+        assert_eq!(split(b"a/b//c//"), (&b"a/b//"[..], &b"c"[..]));
+        assert_eq!(split(b"c"), (&b""[..], &b"c"[..]));
+        assert_eq!(split(b"//"), (&b""[..], &b""[..]));
+        assert_eq!(split(b"/c"), (&b"/"[..], &b"c"[..]));
+    }
+
+    #[test]
+    fn names_in_one_directory_run_together() {
+        assert_eq!(runs(&["d/a", "d/b", "d/c/"]), [0..3]);
+    }
+
+    #[test]
+    fn a_name_that_comes_again_waits() {
+        assert_eq!(runs(&["a", "b", "a/"]), [0..2, 2..3]);
+    }
+
+    #[test]
+    fn other_directories_wait() {
+        assert_eq!(runs(&["a", "a/b", "a/c", "x"]), [0..1, 1..3, 3..4]);
+    }
+
+    #[test]
+    fn dots_run_alone() {
+        assert_eq!(runs(&["a", ".", "b"]), [0..1, 1..3]);
+    }
+
+    #[test]
+    fn a_nul_byte_is_no_path() {
+        assert_eq!(to_c(Path::new("a\0b")), Err(Errno::INVAL));
+    }
+}

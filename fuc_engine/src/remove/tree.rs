@@ -1,0 +1,383 @@
+//! What a removal does with operands, entries and finished directories.
+
+use std::ffi::{CStr, OsStr};
+use std::ops::{ControlFlow, Range};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::RemoveOptions;
+use crate::descriptors::{self, Descriptors, Roots};
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::node::{self, Dir, Node, Place, Side};
+use crate::observer::{Done, Observer, Summary};
+use crate::operand;
+use crate::report::Report;
+use crate::sched;
+use crate::sys::{self, CWD, DirSlot, Entry, Identity, Symlinks};
+use crate::walk::{self, Held, Operation, Task, Walker};
+
+/// A directory that others keep filling is listed again this often.
+const MOST_PASSES: u8 = 8;
+
+pub(super) struct RemoveDir(DirSlot);
+
+impl Dir for RemoveDir {
+    const HAS_DEST: bool = false;
+    /// How often the directory has been listed before.
+    type Mark = u8;
+
+    fn slot(&self, _side: Side) -> &DirSlot {
+        &self.0
+    }
+}
+
+type RemoveNode = Arc<Node<RemoveDir>>;
+
+/// One run of a [`RemoveOp`](super::RemoveOp).
+pub(super) struct Removal<'a> {
+    options: &'a RemoveOptions,
+    operands: Vec<Box<CStr>>,
+    report: Report<'a>,
+    descriptors: Descriptors<RemoveDir>,
+    root: OnceLock<Option<Identity>>,
+}
+
+impl<'a> Removal<'a> {
+    pub(super) fn new(options: &'a RemoveOptions, observer: &'a dyn Observer) -> Self {
+        Self {
+            options,
+            operands: Vec::new(),
+            report: Report::new(observer),
+            descriptors: Descriptors::new(),
+            root: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn run<P: AsRef<Path>>(mut self, operands: impl IntoIterator<Item = P>) -> Summary {
+        for path in operands {
+            match operand::to_c(path.as_ref()) {
+                Ok(path) => self.operands.push(path),
+                Err(errno) => {
+                    let path = path.as_ref().to_path_buf();
+                    self.report
+                        .failed(Error::failed(Doing::Remove, path, errno));
+                }
+            }
+        }
+        sched::scope(&self, |worker| {
+            for run in operand::independent_runs(self.operands.iter().map(|path| &**path)) {
+                worker.push(Task::Own(run));
+                worker.run_all();
+            }
+        });
+        self.report.summary()
+    }
+
+    fn operand_path(&self, operand: u32) -> &Path {
+        Path::new(OsStr::from_bytes(
+            self.operands[operand as usize].to_bytes(),
+        ))
+    }
+
+    fn path(&self, place: &Place<RemoveDir>) -> PathBuf {
+        place.path(self.operand_path(place.operand))
+    }
+
+    /// Removes an operand that is no directory, or queues it.
+    fn begin(&self, operand: u32, worker: &mut Walker<'_, '_, Self>) {
+        let path = &self.operands[operand as usize];
+        let (_, name) = operand::split(path.to_bytes());
+        if operand::is_dot_or_dot_dot(name) {
+            return self.refuse(operand, Refusal::DotOrDotDot);
+        }
+        match sys::stat(CWD, path, Symlinks::NoFollow) {
+            Ok(stat) if sys::file_type(&stat) == FileType::Directory => {
+                if self.options.recursive {
+                    let place = Place {
+                        parent: None,
+                        name: path.clone(),
+                        operand,
+                    };
+                    worker.push(Task::Enter { place, pass: 0 });
+                } else {
+                    self.refuse(operand, Refusal::NotRecursive);
+                }
+            }
+            Ok(_) => match sys::unlink(CWD, path) {
+                Ok(()) => self.removed(None, operand, path, worker),
+                Err(errno) => self.fail(None, operand, path, errno),
+            },
+            Err(errno) => self.fail(None, operand, path, errno),
+        }
+    }
+
+    fn refuse(&self, operand: u32, refusal: Refusal) {
+        let path = self.operand_path(operand).to_path_buf();
+        self.report.failed(Error::refused(refusal, path));
+    }
+
+    /// Whether an open operand is `/`.
+    fn is_root(&self, operand: BorrowedFd<'_>) -> bool {
+        let root = self.root.get_or_init(|| {
+            let root = sys::open_path_directory(CWD, c"/").ok()?;
+            sys::stat_directory(root.as_fd())
+                .ok()
+                .map(|stat| stat.identity)
+        });
+        let opened = sys::stat_directory(operand).ok().map(|stat| stat.identity);
+        match (root, opened) {
+            (Some(root), Some(opened)) => root.same_file(opened),
+            // Who can't tell must not delete.
+            _ => true,
+        }
+    }
+
+    /// A name that is no directory is gone: in `node`, or else an operand.
+    fn removed(
+        &self,
+        node: Option<&RemoveNode>,
+        operand: u32,
+        name: &CStr,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        worker.scratch.tally.entries += 1;
+        worker.count(1);
+        if let Some(node) = node {
+            node.mark_shrunk();
+        }
+        if self.report.wants_finished() {
+            self.report
+                .finished(Done::Removed(&self.path_of(node, operand, name)));
+        }
+    }
+
+    fn path_of(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) -> PathBuf {
+        match node {
+            Some(node) => node::join(&self.path(&node.place), name),
+            None => self.operand_path(operand).to_path_buf(),
+        }
+    }
+
+    /// A name stays behind, unless it is missing and that is as well.
+    fn fail(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr, errno: Errno) {
+        if self.options.ignore_missing && matches!(errno, Errno::NOENT | Errno::NOTDIR) {
+            return;
+        }
+        if let Some(node) = node {
+            node.keep();
+        }
+        let path = self.path_of(node, operand, name);
+        self.report
+            .failed(Error::failed(Doing::Remove, path, errno));
+    }
+
+    fn fail_place(&self, place: &Place<RemoveDir>, errno: Errno) {
+        self.fail(place.parent.as_ref(), place.operand, &place.name, errno);
+    }
+
+    /// Runs `call` on the directory that `place` is in, and its name there.
+    fn at<T>(
+        &self,
+        place: &Place<RemoveDir>,
+        call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match &place.parent {
+            Some(parent) => call(
+                self.descriptors.pin(parent, Side::Source, self)?.as_fd(),
+                &place.name,
+            ),
+            None => call(CWD, &place.name),
+        }
+    }
+
+    fn open(&self, place: &Place<RemoveDir>) -> Result<OwnedFd, Errno> {
+        self.at(place, |dir, name| {
+            self.descriptors
+                .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
+        })
+    }
+
+    /// What can still be done about a directory that could not be opened.
+    fn remove_unopened(
+        &self,
+        place: &Place<RemoveDir>,
+        errno: Errno,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let removed = match errno {
+            // One that is empty can be removed without reading it.
+            Errno::ACCESS => self
+                .at(place, sys::remove_directory)
+                .map(|()| FileType::Directory),
+            // It is no directory any more.
+            Errno::NOTDIR | Errno::LOOP => self.at(place, sys::unlink).map(|()| FileType::Unknown),
+            errno => Err(errno),
+        };
+        match removed {
+            Ok(FileType::Directory) => self.removed_directory(place, worker),
+            Ok(_) => self.removed(place.parent.as_ref(), place.operand, &place.name, worker),
+            Err(_) => self.fail_place(place, errno),
+        }
+    }
+
+    fn removed_directory(&self, place: &Place<RemoveDir>, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.entries += 1;
+        worker.count(1);
+        if let Some(parent) = &place.parent {
+            parent.mark_shrunk();
+        }
+        if self.report.wants_finished() {
+            self.report
+                .finished(Done::RemovedDirectory(&self.path(place)));
+        }
+    }
+
+    /// Removes the directory of `node`, in which nothing is left that this run knows of.
+    fn remove_emptied(&self, node: &RemoveNode) -> Result<(), Errno> {
+        match &node.place.parent {
+            Some(parent) => {
+                // Before the child is closed: its `..` is the way back to an evicted parent.
+                let dir = self.descriptors.pin_parent(parent, Side::Source, node);
+                self.descriptors.close(node, Side::Source);
+                if node.is_kept() {
+                    return Ok(());
+                }
+                sys::remove_directory(dir?.as_fd(), &node.place.name)
+            }
+            None => {
+                self.descriptors.close(node, Side::Source);
+                if node.is_kept() {
+                    return Ok(());
+                }
+                sys::remove_directory(CWD, &node.place.name)
+            }
+        }
+    }
+}
+
+impl Roots for Removal<'_> {
+    fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
+        sys::open_directory(CWD, &self.operands[operand as usize], Symlinks::NoFollow)
+    }
+}
+
+impl Operation for Removal<'_> {
+    type Dir = RemoveDir;
+    /// Operands that are to be begun, in order.
+    type Task = Range<u32>;
+    type Scratch = ();
+
+    fn descriptors(&self) -> &Descriptors<RemoveDir> {
+        &self.descriptors
+    }
+
+    fn report(&self) -> &Report<'_> {
+        &self.report
+    }
+
+    fn enter(
+        &self,
+        place: Place<RemoveDir>,
+        pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<RemoveNode> {
+        let fd = match self.open(&place) {
+            Ok(fd) => fd,
+            Err(errno) => {
+                self.remove_unopened(&place, errno, worker);
+                walk::leave(self, place.parent, worker);
+                return None;
+            }
+        };
+        if place.parent.is_none() && self.options.preserve_root && self.is_root(fd.as_fd()) {
+            self.refuse(place.operand, Refusal::Root);
+            return None;
+        }
+        let node = Node::new(place, pass, RemoveDir(DirSlot::empty()));
+        self.descriptors.adopt(&node, Side::Source, fd);
+        Some(node)
+    }
+
+    fn visit(
+        &self,
+        node: &RemoveNode,
+        held: &Held<'_>,
+        entry: Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        if entry.kind == FileType::Directory {
+            return walk::queue(node, entry.name, worker);
+        }
+        let dir = held.source.as_fd();
+        match sys::unlink(dir, entry.name) {
+            Ok(()) => self.removed(Some(node), 0, entry.name, worker),
+            // The listing did not tell the type, or the name has changed hands.
+            Err(Errno::ISDIR) => walk::queue(node, entry.name, worker),
+            // Some filesystems say this of a directory; others mean it.
+            Err(Errno::PERM) if is_directory(dir, entry.name) => {
+                walk::queue(node, entry.name, worker);
+            }
+            Err(errno) => self.fail(Some(node), node.place.operand, entry.name, errno),
+        }
+    }
+
+    fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
+        node.keep();
+        self.fail_place(&node.place, errno);
+    }
+
+    fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+        match self.remove_emptied(node) {
+            Ok(()) if node.is_kept() => {
+                if let Some(parent) = &node.place.parent {
+                    parent.keep();
+                }
+            }
+            Ok(()) => self.removed_directory(&node.place, worker),
+            // Somebody adds to it, or the filesystem skips entries while some are removed.
+            Err(Errno::NOTEMPTY | Errno::EXIST) if node.has_shrunk() && node.mark < MOST_PASSES => {
+                let Place {
+                    parent,
+                    name,
+                    operand,
+                } = &node.place;
+                let place = Place {
+                    parent: parent.clone(),
+                    name: name.clone(),
+                    operand: *operand,
+                };
+                worker.push(Task::Enter {
+                    place,
+                    pass: node.mark + 1,
+                });
+                return ControlFlow::Break(());
+            }
+            Err(errno) => self.fail_place(&node.place, errno),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn run_own(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
+        let (portion, rest) = operand::portion(operands);
+        if let Some(rest) = rest {
+            worker.push(Task::Own(rest));
+        }
+        for operand in portion {
+            self.begin(operand, worker);
+        }
+    }
+
+    fn most_workers(&self) -> usize {
+        descriptors::most_workers(self.options.threads)
+    }
+}
+
+fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    sys::stat(dir, name, Symlinks::NoFollow)
+        .is_ok_and(|stat| sys::file_type(&stat) == FileType::Directory)
+}

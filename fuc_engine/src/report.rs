@@ -1,0 +1,73 @@
+//! Where the workers of a run bring their news and their counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::Error;
+use crate::observer::{Done, Observer, Summary};
+
+/// What one worker has done and not yet told.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+}
+
+pub(crate) struct Report<'a> {
+    observer: &'a dyn Observer,
+    wants_finished: bool,
+    entries: AtomicU64,
+    bytes: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(observer: &'a dyn Observer) -> Self {
+        Self {
+            observer,
+            wants_finished: observer.wants_finished(),
+            entries: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    // The counts are Relaxed throughout: `summary` is called after the threads have ended.
+
+    pub(crate) fn failed(&self, error: Error) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        self.observer.failed(error);
+    }
+
+    /// News that is no failure: it does not count.
+    pub(crate) fn warn(&self, error: Error) {
+        self.observer.failed(error);
+    }
+
+    /// Whether anybody wants to hear of what is done: only then build a path.
+    pub(crate) fn wants_finished(&self) -> bool {
+        self.wants_finished
+    }
+
+    pub(crate) fn finished(&self, done: Done<'_>) {
+        self.observer.finished(done);
+    }
+
+    pub(crate) fn add(&self, tally: &mut Tally) {
+        if tally.entries > 0 {
+            self.entries
+                .fetch_add(std::mem::take(&mut tally.entries), Ordering::Relaxed);
+        }
+        if tally.bytes > 0 {
+            self.bytes
+                .fetch_add(std::mem::take(&mut tally.bytes), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            entries: self.entries.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Who may run: the one lock of the scheduler, taken only when a worker
+//! changes its state, and the two flags that busy workers read instead.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Counts of workers by state, and how many should be running.
+#[derive(Debug)]
+struct State {
+    /// Running workers, plus messages in the channel.
+    active: usize,
+    /// How many should be active; at least 1.
+    target: usize,
+    /// Blocked on the channel, with no message for them in it.
+    idle: usize,
+    /// Waiting with tasks of their own until they may go on.
+    parked: usize,
+    /// Parked workers that have been let go on and have not noticed yet.
+    permits: usize,
+    /// Threads, the main one included; they never end before the scope does.
+    threads: usize,
+    /// Threads at most.
+    most: usize,
+}
+
+pub(super) struct Gate {
+    state: Mutex<State>,
+    unparked: Condvar,
+    /// Messages wanted now. Read without the lock: a hint, checked again under it.
+    hunger: AtomicUsize,
+    /// More are active than should be.
+    surplus: AtomicBool,
+}
+
+/// How a message that was permitted reaches a worker.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Feed {
+    /// An idle worker takes it from the channel.
+    Idle,
+    /// Nobody is idle: start a thread for it.
+    NewThread,
+}
+
+/// What a worker without tasks does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    Wait,
+    /// There is no task left anywhere.
+    AllDone,
+}
+
+impl Gate {
+    pub(super) fn new() -> Self {
+        let state = State {
+            active: 1,
+            target: 1,
+            idle: 0,
+            parked: 0,
+            permits: 0,
+            threads: 1,
+            most: usize::MAX,
+        };
+        Self {
+            state: Mutex::new(state),
+            unparked: Condvar::new(),
+            hunger: AtomicUsize::new(0),
+            surplus: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets parked workers go on while there is room, then publishes what is wanted.
+    fn settle(&self, state: &mut State) {
+        while state.parked > 0 && state.active < state.target {
+            state.parked -= 1;
+            state.permits += 1;
+            state.active += 1;
+            self.unparked.notify_one();
+        }
+        let reachable = state.idle + (state.most - state.threads);
+        let hunger = state.target.saturating_sub(state.active).min(reachable);
+        // Relaxed: hints that are checked again under the lock.
+        self.hunger.store(hunger, Ordering::Relaxed);
+        self.surplus
+            .store(state.active > state.target, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_hungry(&self) -> bool {
+        self.hunger.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn has_surplus(&self) -> bool {
+        self.surplus.load(Ordering::Relaxed)
+    }
+
+    /// How many workers should be active from now on, of at most `most` threads.
+    pub(super) fn set_target(&self, target: usize, most: usize) {
+        let mut state = self.lock();
+        state.target = target.max(1);
+        state.most = most.max(state.threads);
+        self.settle(&mut state);
+    }
+
+    /// Threads started, the main one included.
+    pub(super) fn threads(&self) -> usize {
+        self.lock().threads
+    }
+
+    /// Asks to send one message; if permitted, it already counts as active.
+    pub(super) fn permit_feed(&self) -> Option<Feed> {
+        let mut state = self.lock();
+        if state.active >= state.target || state.parked > 0 {
+            return None;
+        }
+        let feed = if state.idle > 0 {
+            state.idle -= 1;
+            Feed::Idle
+        } else if state.threads < state.most {
+            state.threads += 1;
+            Feed::NewThread
+        } else {
+            return None;
+        };
+        state.active += 1;
+        self.settle(&mut state);
+        Some(feed)
+    }
+
+    /// The message permitted last stays with its sender, and no thread is started again.
+    pub(super) fn thread_refused(&self) {
+        let mut state = self.lock();
+        state.active -= 1;
+        state.threads -= 1;
+        state.most = state.threads;
+        self.settle(&mut state);
+    }
+
+    /// A worker has run out of tasks.
+    pub(super) fn rest(&self) -> Rest {
+        let mut state = self.lock();
+        state.active -= 1;
+        state.idle += 1;
+        self.settle(&mut state);
+        if state.active == 0 {
+            Rest::AllDone
+        } else {
+            Rest::Wait
+        }
+    }
+
+    /// The main thread goes on by itself after a run: it is active, not idle.
+    pub(super) fn wake_main(&self) {
+        let mut state = self.lock();
+        state.idle -= 1;
+        state.active += 1;
+        self.settle(&mut state);
+    }
+
+    /// If there are too many active workers, waits until there are not.
+    #[cold]
+    pub(super) fn park(&self) {
+        let mut state = self.lock();
+        if state.active <= state.target {
+            return;
+        }
+        state.active -= 1;
+        state.parked += 1;
+        self.settle(&mut state);
+        while state.permits == 0 {
+            state = self
+                .unparked
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.permits -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_fed_before_more_than_one_is_wanted() {
+        let gate = Gate::new();
+        assert_eq!(gate.permit_feed(), None);
+        gate.set_target(2, 2);
+        assert!(gate.is_hungry());
+        assert_eq!(gate.permit_feed(), Some(Feed::NewThread));
+        assert_eq!(gate.permit_feed(), None);
+        assert!(!gate.is_hungry());
+    }
+
+    #[test]
+    fn the_last_to_rest_learns_that_all_is_done() {
+        let gate = Gate::new();
+        gate.set_target(2, 2);
+        gate.permit_feed();
+        assert_eq!(gate.rest(), Rest::Wait);
+        assert_eq!(gate.permit_feed(), Some(Feed::Idle));
+        assert_eq!(gate.rest(), Rest::Wait);
+        assert_eq!(gate.rest(), Rest::AllDone);
+    }
+
+    #[test]
+    fn a_parked_worker_goes_on_when_an_active_one_rests() {
+        let gate = Gate::new();
+        gate.set_target(2, 2);
+        gate.permit_feed();
+        gate.set_target(1, 2);
+        assert!(gate.has_surplus());
+        std::thread::scope(|scope| {
+            let parked = scope.spawn(|| gate.park());
+            while gate.has_surplus() {
+                std::thread::yield_now();
+            }
+            assert_eq!(gate.rest(), Rest::Wait);
+            parked.join().unwrap();
+        });
+        assert_eq!(gate.rest(), Rest::AllDone);
+    }
+
+    #[test]
+    fn a_refused_thread_is_not_tried_again() {
+        let gate = Gate::new();
+        gate.set_target(4, 4);
+        assert_eq!(gate.permit_feed(), Some(Feed::NewThread));
+        gate.thread_refused();
+        assert_eq!(gate.permit_feed(), None);
+        assert_eq!(gate.rest(), Rest::AllDone);
+    }
+}

@@ -1,0 +1,345 @@
+//! A worker: its stack, and how tasks get from one to another.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::Scope;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::gate::{Feed, Gate, Rest};
+use super::governor::{FIRST_WINDOW, Governor};
+
+/// A started thread needs room for the frames of one task, which does not recurse.
+const STACK_BYTES: usize = 256 << 10;
+/// Tasks given away at once, at most.
+const HANDFUL: usize = 64;
+/// The governor rules over a single worker.
+const NEVER: u64 = u64::MAX;
+
+/// What workers do.
+pub(crate) trait Job: Sync {
+    type Task: Send;
+    /// What each worker keeps from task to task.
+    type Scratch;
+
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Runs one task; it may [`push`](Worker::push) others.
+    fn run(&self, task: Self::Task, worker: &mut Worker<'_, '_, Self>)
+    where
+        Self: Sized;
+
+    /// Whether another worker could run the task as cheaply as this one.
+    fn may_travel(&self, task: &Self::Task) -> bool;
+
+    /// Threads at most, the caller's included. Asked once, when there is a backlog.
+    fn most_workers(&self) -> usize;
+}
+
+type Handful<T> = VecDeque<T>;
+
+struct Shared<'j, J: Job> {
+    job: &'j J,
+    gate: Gate,
+    tasks: (Sender<Handful<J::Task>>, Receiver<Handful<J::Task>>),
+    /// To the main thread: a run has ended.
+    done: (Sender<()>, Receiver<()>),
+    work: AtomicU64,
+    start: Instant,
+    /// When the governor is due, in nanoseconds since `start`; `u64::MAX` if it rules nothing.
+    due: AtomicU64,
+    /// `None` until there is a backlog.
+    governor: Mutex<Option<Governor>>,
+}
+
+/// One thread's share of a job.
+pub(crate) struct Worker<'s, 'e, J: Job> {
+    stack: VecDeque<J::Task>,
+    pub(crate) scratch: J::Scratch,
+    /// Counted but not yet told to the others.
+    work: u64,
+    shared: &'e Shared<'e, J>,
+    scope: &'s Scope<'s, 'e>,
+}
+
+/// Ends the other threads when the main one is through, even by a panic.
+struct EndThreads<'a, 'j, J: Job>(&'a Shared<'j, J>);
+
+impl<J: Job> Drop for EndThreads<'_, '_, J> {
+    fn drop(&mut self) {
+        for _ in 1..self.0.gate.threads() {
+            // An empty handful; the receiver lives as long as `Shared`.
+            let _ = self.0.tasks.0.send(VecDeque::new());
+        }
+    }
+}
+
+/// Lets the main thread go on, to propagate the panic, if this one panics.
+struct ReportPanic<'a, 'j, J: Job>(&'a Shared<'j, J>);
+
+impl<J: Job> Drop for ReportPanic<'_, '_, J> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.done.0.try_send(());
+        }
+    }
+}
+
+/// Gives `main` a worker that runs on the calling thread, and others as they
+/// pay; returns when all threads have ended.
+pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
+    let shared = Shared {
+        job,
+        gate: Gate::new(),
+        tasks: crossbeam_channel::unbounded(),
+        done: crossbeam_channel::bounded(1),
+        work: AtomicU64::new(0),
+        start: Instant::now(),
+        due: AtomicU64::new(FIRST_WINDOW.as_nanos() as u64),
+        governor: Mutex::new(None),
+    };
+    std::thread::scope(|scope| {
+        let _end = EndThreads(&shared);
+        main(&mut Worker::new(&shared, scope))
+    })
+}
+
+impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
+    fn new(shared: &'e Shared<'e, J>, scope: &'s Scope<'s, 'e>) -> Self {
+        Self {
+            stack: VecDeque::new(),
+            scratch: shared.job.scratch(),
+            work: 0,
+            shared,
+            scope,
+        }
+    }
+
+    /// Queues a task; the one queued last runs first.
+    pub(crate) fn push(&mut self, task: J::Task) {
+        self.stack.push_back(task);
+    }
+
+    /// Queues a task to run after the `above` ones queued last.
+    pub(crate) fn push_below(&mut self, above: usize, task: J::Task) {
+        self.stack
+            .insert(self.stack.len().saturating_sub(above), task);
+    }
+
+    /// Tasks queued on this worker.
+    pub(crate) fn backlog(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Whether another worker would take a task now.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.shared.gate.is_hungry()
+    }
+
+    /// Runs what is queued, and what that queues, until nothing is left on any worker.
+    pub(crate) fn run_all(&mut self) {
+        loop {
+            self.run_stack();
+            if self.shared.gate.rest() == Rest::AllDone {
+                break;
+            }
+            crossbeam_channel::select! {
+                recv(self.shared.tasks.1) -> tasks => self.stack = tasks.unwrap_or_default(),
+                recv(self.shared.done.1) -> _ => break,
+            }
+        }
+        self.shared.gate.wake_main();
+    }
+
+    fn serve(mut self) {
+        let _panic = ReportPanic(self.shared);
+        while let Ok(tasks) = self.shared.tasks.1.recv() {
+            if tasks.is_empty() {
+                return;
+            }
+            self.stack = tasks;
+            self.run_stack();
+            if self.shared.gate.rest() == Rest::AllDone {
+                // There is room: the main thread takes it before another run begins.
+                let _ = self.shared.done.0.try_send(());
+            }
+        }
+    }
+
+    fn run_stack(&mut self) {
+        while let Some(task) = self.stack.pop_back() {
+            self.shared.job.run(task, self);
+            self.tell();
+            if !self.stack.is_empty() {
+                self.adapt(1);
+            }
+        }
+    }
+
+    /// To be called by a long task between its parts: other workers may be
+    /// fed, or this one may have to wait.
+    pub(crate) fn breathe(&mut self) {
+        self.tell();
+        self.adapt(0);
+    }
+
+    fn tell(&mut self) {
+        // Relaxed: a statistic.
+        self.shared
+            .work
+            .fetch_add(std::mem::take(&mut self.work), Ordering::Relaxed);
+    }
+
+    /// Counts work for the governor: one for each entry, more for large ones.
+    pub(crate) fn count(&mut self, work: u64) {
+        self.work += work;
+    }
+
+    /// Steps the governor if it is due, feeds the hungry with all but `keep`
+    /// tasks at most, and parks if there are too many workers.
+    fn adapt(&mut self, keep: usize) {
+        let due = self.shared.due.load(Ordering::Relaxed);
+        if due != NEVER && self.shared.start.elapsed().as_nanos() as u64 >= due {
+            self.step_governor();
+        }
+        if self.shared.gate.is_hungry() && self.stack.len() > keep {
+            self.feed(keep);
+        }
+        if self.shared.gate.has_surplus() {
+            self.shared.gate.park();
+        }
+    }
+
+    #[cold]
+    fn step_governor(&mut self) {
+        // Somebody else is at it already: that is as good.
+        let Ok(mut governor) = self.shared.governor.try_lock() else {
+            return;
+        };
+        if governor.is_none() && self.stack.is_empty() {
+            return;
+        }
+        let most = || self.shared.job.most_workers().max(1);
+        let governor = governor.get_or_insert_with(|| Governor::new(most()));
+        let done = self.shared.work.load(Ordering::Relaxed);
+        let changed = governor.step(
+            self.shared.start.elapsed(),
+            done,
+            !self.shared.gate.is_hungry(),
+        );
+        if changed {
+            self.shared
+                .gate
+                .set_target(governor.workers(), governor.most());
+        }
+        let due = governor.due().map_or(NEVER, |due| due.as_nanos() as u64);
+        self.shared.due.store(due, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn feed(&mut self, keep: usize) {
+        // The oldest task that may go, and what came after it, up to half of the stack.
+        let job = self.shared.job;
+        let most = (self.stack.len() + 1 - keep).div_ceil(2).min(HANDFUL);
+        let Some(first) = self
+            .stack
+            .iter()
+            .take(HANDFUL)
+            .position(|t| job.may_travel(t))
+        else {
+            return;
+        };
+        let count = self
+            .stack
+            .iter()
+            .skip(first)
+            .take(most)
+            .take_while(|t| job.may_travel(t))
+            .count();
+        let Some(feed) = self.shared.gate.permit_feed() else {
+            return;
+        };
+        let tasks = self.stack.drain(first..first + count).collect();
+        // The receiver lives as long as `Shared`.
+        let _ = self.shared.tasks.0.send(tasks);
+        if feed == Feed::NewThread && !self.start_thread() {
+            // With a thread less the message would wait for one that is busy.
+            if let Ok(tasks) = self.shared.tasks.1.try_recv() {
+                for task in tasks.into_iter().rev() {
+                    self.stack.push_front(task);
+                }
+                self.shared.gate.thread_refused();
+            }
+        }
+    }
+
+    fn start_thread(&self) -> bool {
+        let (shared, scope) = (self.shared, self.scope);
+        std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, move || Worker::new(shared, scope).serve())
+            .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Each task of height n makes two of height n - 1.
+    struct Doubling {
+        leaves: AtomicUsize,
+    }
+
+    impl Job for Doubling {
+        type Task = u32;
+        type Scratch = ();
+
+        fn scratch(&self) {}
+
+        fn run(&self, height: u32, worker: &mut Worker<'_, '_, Self>) {
+            worker.count(1);
+            if height == 0 {
+                self.leaves.fetch_add(1, Ordering::Relaxed);
+            } else {
+                worker.push(height - 1);
+                worker.push(height - 1);
+            }
+        }
+
+        fn may_travel(&self, _: &u32) -> bool {
+            true
+        }
+
+        fn most_workers(&self) -> usize {
+            4
+        }
+    }
+
+    #[test]
+    fn every_task_of_several_runs_is_run_once() {
+        let job = Doubling {
+            leaves: AtomicUsize::new(0),
+        };
+        scope(&job, |worker| {
+            for run in 1..=3 {
+                worker.push(18);
+                worker.run_all();
+                assert_eq!(job.leaves.load(Ordering::Relaxed), run << 18);
+            }
+        });
+    }
+
+    #[test]
+    fn a_run_without_tasks_ends() {
+        scope(
+            &Doubling {
+                leaves: AtomicUsize::new(0),
+            },
+            |worker| worker.run_all(),
+        );
+    }
+}

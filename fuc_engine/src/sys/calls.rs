@@ -1,0 +1,290 @@
+//! The file system calls, one function each, repeated when a signal interrupts them.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::slot::Identity;
+
+pub(crate) use rustix::fs::{CWD, Stat};
+
+/// What to do when the last component is a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Symlinks {
+    Follow,
+    NoFollow,
+}
+
+impl Symlinks {
+    fn open_flag(self) -> OFlags {
+        match self {
+            Self::Follow => OFlags::empty(),
+            Self::NoFollow => OFlags::NOFOLLOW,
+        }
+    }
+
+    fn at_flag(self) -> AtFlags {
+        match self {
+            Self::Follow => AtFlags::empty(),
+            Self::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+        }
+    }
+}
+
+/// What is asked of an open directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirStat {
+    pub(crate) identity: Identity,
+    /// `st_mode`, the type included.
+    pub(crate) mode: u32,
+}
+
+pub(crate) fn open_directory(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | symlinks.open_flag();
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+/// The directory above an open one, wherever that is now.
+pub(crate) fn open_parent(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    open_directory(dir, c"..", Symlinks::NoFollow)
+}
+
+/// A descriptor that only names the directory, for which no permission to read it is needed.
+pub(crate) fn open_path_directory(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+/// A second descriptor of the same open directory: they share their position in the listing.
+pub(crate) fn duplicate(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    rustix::io::fcntl_dupfd_cloexec(dir, 3)
+}
+
+/// Type, mode and identity of an open directory.
+pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
+    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME;
+    match rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted) {
+        Ok(stat) => {
+            let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+            let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+                .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+            Ok(DirStat {
+                identity: Identity::new(kernel_device(device), stat.stx_ino, birth),
+                mode: u32::from(stat.stx_mode),
+            })
+        }
+        // Before Linux 4.11, or in a sandbox that does not know it.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let stat = rustix::fs::fstat(dir)?;
+            Ok(DirStat {
+                identity: identity(&stat),
+                mode: stat.st_mode,
+            })
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The device number as the kernel keeps it: 12 bits of major, 20 of minor.
+pub(crate) fn kernel_device(device: Dev) -> u32 {
+    rustix::fs::major(device) << 20 | rustix::fs::minor(device) & 0xf_ffff
+}
+
+/// Who a file is, by what every filesystem can tell.
+pub(crate) fn identity(stat: &Stat) -> Identity {
+    Identity::new(kernel_device(stat.st_dev as Dev), stat.st_ino, None)
+}
+
+pub(crate) fn file_type(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// For an operand, `name` is its whole path.
+pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Result<Stat, Errno> {
+    retry_on_intr(|| rustix::fs::statat(dir, name, symlinks.at_flag()))
+}
+
+pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
+    rustix::fs::fstat(file)
+}
+
+pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::unlinkat(dir, name, AtFlags::empty()))
+}
+
+pub(crate) fn remove_directory(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR))
+}
+
+pub(crate) fn create_directory(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode)))
+}
+
+/// Creates an empty file, FIFO, socket or device node; `mode` tells which.
+pub(crate) fn create_node(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    mode: u32,
+    device: Dev,
+) -> Result<(), Errno> {
+    let (kind, mode) = (
+        FileType::from_raw_mode(mode),
+        Mode::from_raw_mode(mode & 0o7777),
+    );
+    retry_on_intr(|| rustix::fs::mknodat(dir, name, kind, mode, device))
+}
+
+pub(crate) fn create_symlink(target: &CStr, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::symlinkat(target, dir, name))
+}
+
+pub(crate) fn set_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)))
+}
+
+/// Sets the mode of a directory of which `dir` may be a mere path descriptor.
+pub(crate) fn set_directory_mode(dir: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+    let through_proc = format!("/proc/self/fd/{}", dir.as_raw_fd());
+    let bits = Mode::from_raw_mode(mode & 0o7777);
+    match retry_on_intr(|| rustix::fs::chmodat(CWD, &*through_proc, bits, AtFlags::empty())) {
+        // No /proc: then it has to be readable.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
+            set_mode(open_directory(dir, c".", Symlinks::NoFollow)?, mode)
+        }
+        result => result,
+    }
+}
+
+pub(crate) fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Opens, by its path, the directory that copies are to go into.
+pub(crate) fn open_target(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty()))
+}
+
+/// Open descriptors that this process may have at once.
+pub(crate) fn descriptor_limit() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    })
+}
+
+/// Large files are moved in pieces of this many bytes, so that their worker can
+/// look up in between: some milliseconds' worth, against one more system call.
+pub(crate) const PIECE: usize = 8 << 20;
+
+/// Opens a source to read it. Below an operand neither a FIFO nor a terminal
+/// can hold this up, whatever a file may have become.
+pub(crate) fn open_source(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+    blocking: Blocking,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | symlinks.open_flag();
+    let flags = flags | blocking.open_flag();
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+/// Whether opening may wait for another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocking {
+    MayBlock,
+    Never,
+}
+
+impl Blocking {
+    fn open_flag(self) -> OFlags {
+        match self {
+            Self::MayBlock => OFlags::empty(),
+            Self::Never => OFlags::NONBLOCK,
+        }
+    }
+}
+
+/// Creates a file that must not exist yet.
+pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(mode & 0o777)))
+}
+
+/// Opens what exists at the dest to write to it; nothing is truncated.
+pub(crate) fn open_existing(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    blocking: Blocking,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | blocking.open_flag();
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::ftruncate(file, bytes))
+}
+
+pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
+    rustix::fs::seek(file, to)
+}
+
+/// Moves up to `bytes` bytes inside the kernel; 0 at the end of the source.
+pub(crate) fn copy_range(
+    source: BorrowedFd<'_>,
+    source_offset: Option<&mut u64>,
+    dest: BorrowedFd<'_>,
+    dest_offset: Option<&mut u64>,
+    bytes: usize,
+) -> Result<usize, Errno> {
+    let (mut source_offset, mut dest_offset) = (source_offset, dest_offset);
+    retry_on_intr(|| {
+        rustix::fs::copy_file_range(
+            source,
+            source_offset.as_deref_mut(),
+            dest,
+            dest_offset.as_deref_mut(),
+            bytes,
+        )
+    })
+}
+
+pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+}
+
+pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match retry_on_intr(|| rustix::io::write(file, bytes))? {
+            0 => return Err(Errno::NOSPC),
+            written => bytes = &bytes[written..],
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
+    retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
+}
+
+/// Whether this filesystem tells the true size of a file: those that make up
+/// their files as they are read, or fetch them from elsewhere, do not.
+pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
+    // From linux/magic.h, in its order of the names below.
+    const TRUTHFUL: [u64; 6] = [
+        0x9123_683e, // btrfs
+        0xef53,      // ext2, ext3, ext4
+        0xf2f5_2010, // f2fs
+        0x794c_7630, // overlayfs, whose layers are such filesystems
+        0x0102_1994, // tmpfs
+        0x5846_5342, // xfs
+    ];
+    rustix::fs::fstatfs(file).is_ok_and(|stat| TRUTHFUL.contains(&(stat.f_type as u64)))
+}

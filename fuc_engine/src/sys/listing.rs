@@ -1,0 +1,140 @@
+//! Directory entries as the kernel hands them out, a buffer at a time.
+//!
+//! A filled [`Listing`] owns what it holds, so it can be given to another
+//! thread while the directory is listed on into a second one.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+// Not in rustix: its `RawDir` cannot let go of a filled buffer.
+unsafe extern "C" {
+    #[cfg_attr(target_env = "musl", link_name = "getdents")]
+    fn getdents64(fd: c_int, buffer: *mut c_void, bytes: usize) -> isize;
+}
+
+/// Offsets within the kernel's `struct linux_dirent64`.
+const RECLEN: usize = 16;
+const TYPE: usize = 18;
+const NAME: usize = 19;
+
+/// A buffer of directory entries.
+pub(crate) struct Listing {
+    bytes: Vec<u8>,
+}
+
+impl Listing {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes),
+        }
+    }
+
+    /// Whether the next entry might not have had room: the directory is wide.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        // A record holds at most a 255-byte name; some filesystems stop early.
+        self.bytes.capacity() - self.bytes.len() < 1024
+    }
+
+    /// Replaces the content by the directory's next entries; `false` at its end.
+    pub(crate) fn fill(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+        self.bytes.clear();
+        loop {
+            // SAFETY: the pointer and the capacity describe this vector's own
+            // allocation, and the kernel writes at most that many bytes to it.
+            let filled = unsafe {
+                getdents64(
+                    dir.as_raw_fd(),
+                    self.bytes.as_mut_ptr().cast(),
+                    self.bytes.capacity(),
+                )
+            };
+            if let Ok(filled) = usize::try_from(filled) {
+                // SAFETY: the kernel initialised the first `filled` bytes, and
+                // `filled` is at most the capacity that it was given.
+                unsafe { self.bytes.set_len(filled) };
+                return Ok(filled > 0);
+            }
+            let error = std::io::Error::last_os_error();
+            match Errno::from_io_error(&error) {
+                Some(Errno::INTR) => {}
+                errno => return Err(errno.unwrap_or(Errno::IO)),
+            }
+        }
+    }
+
+    /// The entries of the last [`fill`](Self::fill), without `.` and `..`.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        Records { rest: &self.bytes }.filter(|entry| !matches!(entry.name.to_bytes(), b"." | b".."))
+    }
+}
+
+/// One name in a directory.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) name: &'a CStr,
+    /// As the directory has it; `Unknown` where the filesystem does not say.
+    pub(crate) kind: FileType,
+}
+
+struct Records<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let header = self.rest.get(..NAME)?;
+        let length = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
+        let (record, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
+        // The types of directory entries are those of st_mode, shifted.
+        Some(Entry {
+            name,
+            kind: FileType::from_raw_mode(u32::from(header[TYPE]) << 12),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn lists_every_name_and_type_in_several_buffers() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..100 {
+            std::fs::write(dir.path().join(format!("{i:0200}")), "").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        let open = std::fs::File::open(dir.path()).unwrap();
+        let mut listing = Listing::with_capacity(4096);
+        let (mut files, mut dirs, mut fills) = (0, 0, 0);
+        while listing.fill(open.as_fd()).unwrap() {
+            fills += 1;
+            for entry in listing.entries() {
+                match entry.kind {
+                    FileType::RegularFile => files += 1,
+                    FileType::Directory => dirs += 1,
+                    other => panic!("{:?} listed as {other:?}", entry.name),
+                }
+            }
+        }
+        assert_eq!((files, dirs), (100, 1));
+        assert!(fills > 1, "one buffer took it all");
+    }
+
+    #[test]
+    fn a_file_is_not_listed_as_a_directory() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(
+            Listing::with_capacity(4096).fill(file.as_fd()),
+            Err(Errno::NOTDIR)
+        );
+    }
+}

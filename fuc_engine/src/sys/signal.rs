@@ -1,0 +1,52 @@
+//! What SIGPIPE did before Rust's runtime set it to be ignored.
+//!
+//! The runtime does so before `main`, so the only moment to look is while the
+//! loader runs the initialisers.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SIGPIPE: c_int = 13;
+const SIG_DFL: usize = 0;
+const SIG_IGN: usize = 1;
+
+// The C library's; `usize` stands for its pointer to a handler.
+unsafe extern "C" {
+    fn signal(number: c_int, handler: usize) -> usize;
+}
+
+static IGNORED_AT_START: AtomicBool = AtomicBool::new(false);
+
+// SAFETY: the loader calls each entry of this section once, before main, with
+// arguments that an `extern "C"` function without parameters may ignore.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;
+
+extern "C" fn look() {
+    // SAFETY: `signal` is given a valid number and constants it defines; only
+    // this one thread exists, so nobody sees the moment between the two calls.
+    let before = unsafe { signal(SIGPIPE, SIG_IGN) };
+    if before == SIG_IGN {
+        IGNORED_AT_START.store(true, Ordering::Relaxed);
+    } else {
+        // SAFETY: as above; `before` is what `signal` itself returned.
+        unsafe { signal(SIGPIPE, before) };
+    }
+}
+
+/// Whether SIGPIPE was ignored when the process began.
+#[must_use]
+pub fn sigpipe_was_ignored() -> bool {
+    IGNORED_AT_START.load(Ordering::Relaxed)
+}
+
+/// Gives SIGPIPE its default action back, unless it was ignored when the process began.
+///
+/// For a command's `main`: a closed pipe then ends it, as it ends any C program.
+pub fn restore_sigpipe() {
+    if !sigpipe_was_ignored() {
+        // SAFETY: a valid signal number and the constant for its default action.
+        unsafe { signal(SIGPIPE, SIG_DFL) };
+    }
+}

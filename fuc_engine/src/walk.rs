@@ -1,0 +1,326 @@
+//! Lists directories, one task each, and hands what is in them to an operation.
+//!
+//! Removal and copying differ in what they do with an entry and with a
+//! finished directory. What they share is here: which task a directory is cut
+//! into, when a listing pauses, and that each of them ends in a climb.
+//!
+//! ```text
+//!   Enter --opened--> list: a buffer at a time --end of listing--> climb
+//!                       |  ^            |
+//!     many sub-         |  |            | wide, and another worker is hungry
+//!     directories       v  |            v
+//!     are queued      Resume          Batch (elsewhere) --> climb
+//! ```
+
+use std::ffi::CStr;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::descriptors::{Descriptors, Roots};
+use crate::node::{self, Dir, Node, Place, Side};
+use crate::report::{Report, Tally};
+use crate::sched::{Job, Worker};
+use crate::sys::{self, Entry, Listing, Pinned};
+
+/// What a directory of about a thousand short names fills.
+const BUFFER_BYTES: usize = 32 << 10;
+/// Empty buffers that a worker keeps, beside the one it fills.
+const SPARE_BUFFERS: usize = 1;
+/// A listing pauses when it has queued this many sub-directories ...
+const MANY_CHILDREN: usize = 512;
+/// ... or any, when this many tasks wait on the worker.
+const LONG_STACK: usize = 1 << 14;
+
+/// What removing and copying put into the walk.
+pub(crate) trait Operation: Sync + Sized + Roots {
+    type Dir: Dir;
+    /// Tasks that are not about listing a directory.
+    type Task: Send;
+    /// What a worker keeps for the operation.
+    type Scratch: Default;
+
+    fn descriptors(&self) -> &Descriptors<Self::Dir>;
+
+    fn report(&self) -> &Report<'_>;
+
+    /// Opens the directory at `place`, or deals with it otherwise (then `None`,
+    /// and `place` has been left by [`leave`]). `pass` counts how often it was tried.
+    fn enter(
+        &self,
+        place: Place<Self::Dir>,
+        pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<Arc<Node<Self::Dir>>>;
+
+    /// Processes an entry of `node`; a directory is queued by [`queue`].
+    fn visit(
+        &self,
+        node: &Arc<Node<Self::Dir>>,
+        held: &Held<'_>,
+        entry: Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    );
+
+    /// The listing of `node` broke off.
+    fn listing_failed(&self, node: &Arc<Node<Self::Dir>>, errno: Errno);
+
+    /// Nothing under `node` is left to do. See [`node::climb`].
+    fn finish(
+        &self,
+        node: &Arc<Node<Self::Dir>>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> ControlFlow<()>;
+
+    fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
+
+    /// As [`Job::most_workers`].
+    fn most_workers(&self) -> usize;
+}
+
+/// The directories of a node, kept open while its entries are processed.
+pub(crate) struct Held<'n> {
+    pub(crate) source: Pinned<'n>,
+    /// `None` in a removal.
+    pub(crate) dest: Option<Pinned<'n>>,
+}
+
+pub(crate) enum Task<O: Operation> {
+    /// Open a directory and list it.
+    Enter {
+        place: Place<O::Dir>,
+        pass: u8,
+    },
+    /// List on, from where this descriptor stands.
+    Resume {
+        node: Arc<Node<O::Dir>>,
+        position: OwnedFd,
+    },
+    /// Process a part of a listing.
+    Batch {
+        node: Arc<Node<O::Dir>>,
+        listing: Listing,
+    },
+    Own(O::Task),
+}
+
+pub(crate) type Walker<'s, 'e, O> = Worker<'s, 'e, O>;
+
+pub(crate) struct Scratch<S> {
+    pub(crate) own: S,
+    pub(crate) tally: Tally,
+    spare: Vec<Listing>,
+    /// Directories queued by the listing under way.
+    queued: usize,
+}
+
+impl<S> Scratch<S> {
+    fn buffer(&mut self) -> Listing {
+        self.spare
+            .pop()
+            .unwrap_or_else(|| Listing::with_capacity(BUFFER_BYTES))
+    }
+
+    fn keep_buffer(&mut self, listing: Listing) {
+        if self.spare.len() <= SPARE_BUFFERS {
+            self.spare.push(listing);
+        }
+    }
+}
+
+/// Queues a directory found in `node`.
+pub(crate) fn queue<O: Operation>(
+    node: &Arc<Node<O::Dir>>,
+    name: &CStr,
+    worker: &mut Walker<'_, '_, O>,
+) {
+    worker.scratch.queued += 1;
+    worker.push(Task::Enter {
+        place: node.child(name),
+        pass: 0,
+    });
+}
+
+/// Gives up the use of `parent` that a [`Place`] in it had.
+pub(crate) fn leave<O: Operation>(
+    op: &O,
+    parent: Option<Arc<Node<O::Dir>>>,
+    worker: &mut Walker<'_, '_, O>,
+) {
+    if let Some(parent) = parent {
+        node::climb(parent, |node| op.finish(node, worker));
+    }
+}
+
+enum Listed {
+    ToTheEnd,
+    Paused,
+}
+
+impl<O: Operation> Job for O {
+    type Task = Task<O>;
+    type Scratch = Scratch<O::Scratch>;
+
+    fn scratch(&self) -> Self::Scratch {
+        Scratch {
+            own: O::Scratch::default(),
+            tally: Tally::default(),
+            spare: Vec::new(),
+            queued: 0,
+        }
+    }
+
+    fn run(&self, task: Task<O>, worker: &mut Worker<'_, '_, Self>) {
+        match task {
+            Task::Enter { place, pass } => {
+                if let Some(node) = self.enter(place, pass, worker) {
+                    list(self, node, None, worker);
+                }
+            }
+            Task::Resume { node, position } => {
+                self.descriptors().take_back();
+                list(self, node, Some(position), worker);
+            }
+            Task::Batch { node, listing } => process_batch(self, node, listing, worker),
+            Task::Own(task) => self.run_own(task, worker),
+        }
+        self.report().add(&mut worker.scratch.tally);
+    }
+
+    fn may_travel(&self, task: &Task<O>) -> bool {
+        match task {
+            // An evicted parent is cheap to reopen only on the way back up to it.
+            Task::Enter { place, .. } => place
+                .parent
+                .as_ref()
+                .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
+            Task::Resume { .. } | Task::Batch { .. } | Task::Own(_) => true,
+        }
+    }
+
+    fn most_workers(&self) -> usize {
+        Operation::most_workers(self)
+    }
+}
+
+fn list<O: Operation>(
+    op: &O,
+    node: Arc<Node<O::Dir>>,
+    position: Option<OwnedFd>,
+    worker: &mut Walker<'_, '_, O>,
+) {
+    let mut buffer = worker.scratch.buffer();
+    let listed = list_into(op, &mut buffer, &node, position, worker);
+    worker.scratch.keep_buffer(buffer);
+    match listed {
+        Ok(Listed::Paused) => return,
+        Ok(Listed::ToTheEnd) => {}
+        Err(errno) => op.listing_failed(&node, errno),
+    }
+    leave(op, Some(node), worker);
+}
+
+fn list_into<O: Operation>(
+    op: &O,
+    buffer: &mut Listing,
+    node: &Arc<Node<O::Dir>>,
+    position: Option<OwnedFd>,
+    worker: &mut Walker<'_, '_, O>,
+) -> Result<Listed, Errno> {
+    let held = hold(op, node)?;
+    worker.scratch.queued = 0;
+    let dir = position.as_ref().map_or(held.source.as_fd(), AsFd::as_fd);
+    while buffer.fill(dir)? {
+        let is_wide = buffer.is_nearly_full();
+        if is_wide && worker.is_wanted() && worker.backlog() == 0 {
+            share(buffer, node, worker);
+            continue;
+        }
+        process(op, buffer, node, &held, worker);
+        if is_wide {
+            worker.breathe();
+        }
+        let queued = worker.scratch.queued;
+        if (queued >= MANY_CHILDREN || queued > 0 && worker.backlog() > LONG_STACK)
+            && let Some(position) = lend(op, dir)
+        {
+            worker.push_below(
+                queued,
+                Task::Resume {
+                    node: Arc::clone(node),
+                    position,
+                },
+            );
+            return Ok(Listed::Paused);
+        }
+    }
+    Ok(Listed::ToTheEnd)
+}
+
+/// A descriptor to go on from later, if there is one to spare.
+fn lend<O: Operation>(op: &O, dir: impl AsFd) -> Option<OwnedFd> {
+    let descriptors = op.descriptors();
+    if !descriptors.lend() {
+        return None;
+    }
+    let position = sys::duplicate(dir.as_fd());
+    if position.is_err() {
+        descriptors.take_back();
+    }
+    position.ok()
+}
+
+/// Lets a hungry worker have the filled buffer.
+fn share<O: Operation>(
+    buffer: &mut Listing,
+    node: &Arc<Node<O::Dir>>,
+    worker: &mut Walker<'_, '_, O>,
+) {
+    node.retain();
+    let empty = worker.scratch.buffer();
+    let listing = std::mem::replace(buffer, empty);
+    worker.push(Task::Batch {
+        node: Arc::clone(node),
+        listing,
+    });
+    worker.breathe();
+}
+
+fn process<O: Operation>(
+    op: &O,
+    buffer: &Listing,
+    node: &Arc<Node<O::Dir>>,
+    held: &Held<'_>,
+    worker: &mut Walker<'_, '_, O>,
+) {
+    for entry in buffer.entries() {
+        op.visit(node, held, entry, worker);
+    }
+}
+
+fn process_batch<O: Operation>(
+    op: &O,
+    node: Arc<Node<O::Dir>>,
+    listing: Listing,
+    worker: &mut Walker<'_, '_, O>,
+) {
+    match hold(op, &node) {
+        Ok(held) => process(op, &listing, &node, &held, worker),
+        Err(errno) => op.listing_failed(&node, errno),
+    }
+    worker.scratch.keep_buffer(listing);
+    leave(op, Some(node), worker);
+}
+
+fn hold<'n, O: Operation>(op: &O, node: &'n Arc<Node<O::Dir>>) -> Result<Held<'n>, Errno> {
+    let descriptors = op.descriptors();
+    let source = descriptors.pin(node, Side::Source, op)?;
+    let dest = if O::Dir::HAS_DEST {
+        Some(descriptors.pin(node, Side::Dest, op)?)
+    } else {
+        None
+    };
+    Ok(Held { source, dest })
+}

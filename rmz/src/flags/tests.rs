@@ -1,0 +1,98 @@
+//! The table against the installed rm: each command line is scanned here and given to rm, and the complaints are compared.
+
+use super::TABLE;
+use fuc_cli::flags::{Order, Stop};
+use fuc_cli::invocation::Personality;
+use std::ffi::OsString;
+use std::process::Command;
+
+/// The complaint about these arguments, none of them an operand; empty: they are fine.
+fn ours(arguments: &[OsString]) -> String {
+    match TABLE.scan(arguments, Personality::Strict, Order::Any).stop {
+        Some(Stop::Misuse(misuse)) => String::from_utf8(misuse.message).unwrap(),
+        Some(Stop::Help | Stop::Version) | None => String::new(),
+    }
+}
+
+fn theirs(arguments: &[OsString]) -> String {
+    let rm = Command::new("rm")
+        .env("LC_ALL", "C")
+        .env_remove("POSIXLY_CORRECT")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(rm.stderr).unwrap();
+    let line = stderr.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("rm: ").unwrap_or_default();
+    // What rm says next is no business of the scan.
+    let of_a_later_stage =
+        line.starts_with("missing operand") || line.starts_with("unrecognized --preserve-root");
+    if of_a_later_stage || line.contains(" argument '") {
+        String::new()
+    } else {
+        line.into()
+    }
+}
+
+fn agrees_with_rm(arguments: &[&str]) {
+    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    let ours = ours(&arguments);
+    let theirs = theirs(&arguments);
+    if ours.ends_with("is not supported yet") {
+        assert_eq!(theirs, "", "{arguments:?}");
+    } else {
+        assert_eq!(ours, theirs, "{arguments:?}");
+    }
+}
+
+#[test]
+fn resolves_every_prefix_of_every_long_option_as_rm_does() {
+    for name in [
+        "force",
+        "interactive",
+        "one-file-system",
+        "no-preserve-root",
+        "preserve-root",
+        "-presume-input-tty",
+        "recursive",
+        "dir",
+        "verbose",
+        "help",
+        "version",
+    ] {
+        for end in 1..=name.len() {
+            agrees_with_rm(&[&format!("--{}", &name[..end])]);
+        }
+        agrees_with_rm(&[&format!("--{name}=x")]);
+        agrees_with_rm(&[&format!("--{name}x")]);
+        agrees_with_rm(&[&format!("--{}=", &name[..2])]);
+    }
+}
+
+#[test]
+fn knows_every_letter_that_rm_knows() {
+    for byte in b' '..=b'~' {
+        agrees_with_rm(&[&format!("-{}", char::from(byte))]);
+        agrees_with_rm(&[&format!("-f{}", char::from(byte))]);
+    }
+}
+
+#[test]
+fn complains_as_rm_does() {
+    for arguments in [
+        &["--=x"][..],
+        &["--="],
+        &["--threads=2"],
+        &["--x=y"],
+        &["--x\ty"],
+        &["-rfvx"],
+        &["-r-"],
+        &["-f", "--bogus", "-x"],
+        &["-x", "--help"],
+        &["--help", "-x"],
+        &["--no-preserve-root", "--no-pres"],
+        &["-R", "--recursive", "-vv"],
+    ] {
+        agrees_with_rm(arguments);
+    }
+}

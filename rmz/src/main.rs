@@ -1,0 +1,25 @@
+//! `rmz`: rm, recursive by default. Called as `rm` it is GNU's rm.
+//!
+//! flags → options → run → exit status; each arrow is one module or one call.
+
+use std::process::ExitCode;
+
+use fuc_cli::command::{Command, FileHint};
+
+mod flags;
+mod options;
+mod removal;
+mod separate_device;
+
+fn main() -> ExitCode {
+    let command = Command {
+        name: "rmz",
+        strict_name: "rm",
+        version: env!("CARGO_PKG_VERSION"),
+        table: flags::TABLE,
+        file_hint: FileHint::Given,
+        resolve: options::resolve,
+        execute: removal::execute,
+    };
+    command.run()
+}

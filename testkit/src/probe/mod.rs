@@ -1,0 +1,169 @@
+//! What the machine can do. A test that can't run here says why and returns; it does not fail, and it
+//! does not pass in silence either:
+//!
+//! ```no_run
+//! use testkit::{or_skip, probe::{self, Fs, LoopMount}, skip};
+//!
+//! fn keeps_ownership() {
+//!     if !probe::is_root() {
+//!         skip!("only root can give files away");
+//!     }
+//!     let xfs = or_skip!(LoopMount::new(Fs::Xfs, 512));
+//!     // ...
+//! }
+//! ```
+
+use std::{
+    env,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use rustix::{
+    fs::{Access, XattrFlags, access, lsetxattr},
+    process::{Resource, geteuid, getrlimit},
+};
+
+use crate::tree::Scratch;
+
+pub use mount::{Fs, LoopMount};
+
+mod mount;
+
+/// A user and group that owns nothing, to give up root with.
+pub const NOBODY: u32 = 65534;
+
+/// Why a test can't run here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skip(pub String);
+
+impl Skip {
+    /// Prints the reason as `SKIP: reason`, where the test harness does not capture it.
+    pub fn announce(&self) {
+        tell(&format!("SKIP: {}", self.0));
+    }
+}
+
+/// Prints `SKIP: reason`, formatted as by `format!`, and returns from the test.
+#[macro_export]
+macro_rules! skip {
+    ($($reason:tt)+) => {{
+        $crate::probe::Skip(format!($($reason)+)).announce();
+        return;
+    }};
+}
+
+/// Unwraps a `Result<_, Skip>`, or prints why not and returns from the test.
+#[macro_export]
+macro_rules! or_skip {
+    ($probed:expr) => {
+        match $probed {
+            Ok(value) => value,
+            Err(skip) => {
+                $crate::probe::Skip::announce(&skip);
+                return;
+            }
+        }
+    };
+}
+
+/// Writes a line past the test harness, which captures what `println!` and `eprintln!` write.
+pub(crate) fn tell(line: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("?");
+    // Not worth a failed test.
+    let _ = writeln!(io::stderr(), "{line} [{test}]");
+}
+
+/// Whether we act as root.
+#[must_use]
+pub fn is_root() -> bool {
+    geteuid().is_root()
+}
+
+/// Whether `name` is in `PATH`.
+#[must_use]
+pub fn has_program(name: &str) -> bool {
+    find_program(name).is_some()
+}
+
+/// Whether `name` is the GNU program and not another implementation of it.
+#[must_use]
+pub fn is_gnu(name: &str) -> bool {
+    let version = Command::new(name)
+        .arg("--version")
+        .env("LC_ALL", "C")
+        .output();
+    version.is_ok_and(|output| {
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.contains("(GNU coreutils)")
+    })
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    // Those that make and mount filesystems are often left out of a user's PATH.
+    let extra = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    let dirs = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&dirs)
+        .chain(extra)
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+}
+
+/// How many descriptors a process may hold: the soft and the hard limit; `None` is no limit.
+#[must_use]
+pub fn ulimit() -> (Option<u64>, Option<u64>) {
+    let limit = getrlimit(Resource::Nofile);
+    (limit.current, limit.maximum)
+}
+
+/// Whether files in `dir` can have attributes such as `user.note`.
+#[must_use]
+pub fn supports_xattrs(dir: &Path) -> bool {
+    let scratch = Scratch::new_in(dir);
+    lsetxattr(scratch.path(), "user.probe", b"", XattrFlags::empty()).is_ok()
+}
+
+/// Whether files in `dir` can have ACLs, and the program `setfacl` is there to set them.
+#[must_use]
+pub fn supports_acls(dir: &Path) -> bool {
+    let scratch = Scratch::new_in(dir);
+    Command::new("setfacl")
+        .args(["-m", "u:1:rwx"])
+        .arg(scratch.path())
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_or_not() {
+        assert!(has_program("sh"));
+        assert!(!has_program("no-such-program"));
+        assert!(!has_program("."));
+        assert!(!is_gnu("sh"));
+    }
+
+    #[test]
+    fn limits_are_in_order() {
+        if let (Some(soft), Some(hard)) = ulimit() {
+            assert!(0 < soft && soft <= hard);
+        }
+    }
+
+    #[test]
+    fn or_skip_returns_early() {
+        fn unwrapped(probed: Result<u8, Skip>, seen: &mut Option<u8>) {
+            *seen = Some(or_skip!(probed));
+        }
+        let mut seen = None;
+        unwrapped(Err(Skip("this is a test of skipping".into())), &mut seen);
+        assert_eq!(seen, None);
+        unwrapped(Ok(3), &mut seen);
+        assert_eq!(seen, Some(3));
+    }
+}

@@ -1,0 +1,198 @@
+//! Filesystems of other kinds than the machine's own, in an image file.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{Skip, find_program, is_root};
+use crate::tree::Scratch;
+
+/// A kind of filesystem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fs {
+    /// ext4: a journal, holes, ACLs; no reflinks.
+    Ext4,
+    /// xfs: reflinks.
+    Xfs,
+    /// btrfs: reflinks, another device number for each subvolume.
+    Btrfs,
+    /// tmpfs: in memory.
+    Tmpfs,
+}
+
+impl Fs {
+    /// The name that `mount -t` knows it by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+            Self::Tmpfs => "tmpfs",
+        }
+    }
+
+    /// What the `mkfs` of each refuses to go below.
+    fn least_mib(self) -> u64 {
+        match self {
+            Self::Ext4 => 8,
+            Self::Xfs => 300,
+            Self::Btrfs => 128,
+            Self::Tmpfs => 1,
+        }
+    }
+
+    fn mkfs_options(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4 => &["-q", "-F"],
+            Self::Xfs | Self::Btrfs => &["-q", "-f"],
+            Self::Tmpfs => &[],
+        }
+    }
+}
+
+/// A new and empty filesystem, which is unmounted and deleted when this is dropped.
+#[derive(Debug)]
+pub struct LoopMount {
+    // Fields are dropped in this order: the mount point can't go while it is one.
+    mounted: Mounted,
+    _image: Option<Scratch>,
+}
+
+#[derive(Debug)]
+struct Mounted {
+    point: Scratch,
+}
+
+impl LoopMount {
+    /// Makes and mounts a filesystem of `size_mib`, or of the least size that its `mkfs` accepts. The
+    /// image is sparse, so that an empty one takes little room.
+    ///
+    /// # Errors
+    /// Why that can't be done here: not root, a program is missing, the kernel refuses.
+    pub fn new(fs: Fs, size_mib: u64) -> Result<Self, Skip> {
+        if !is_root() {
+            return Err(Skip(format!("mounting {} takes root", fs.name())));
+        }
+        let size_mib = size_mib.max(fs.least_mib());
+        let point = Scratch::new();
+        let (image, mounted) = match fs {
+            Fs::Tmpfs => {
+                let size = format!("size={size_mib}m,mode=755");
+                let mounted = Mounted::new(point, &["-t", "tmpfs", "-o", &size], "tmpfs".as_ref())?;
+                (None, mounted)
+            }
+            Fs::Ext4 | Fs::Xfs | Fs::Btrfs => {
+                let image = Scratch::new();
+                let file = make_image(fs, size_mib, image.path())?;
+                let options = ["-t", fs.name(), "-o", "loop"];
+                let mounted = Mounted::new(point, &options, file.as_os_str())?;
+                (Some(image), mounted)
+            }
+        };
+        // What mke2fs left there is no part of any test.
+        let _ = fs::remove_dir(mounted.point.path().join("lost+found"));
+        Ok(Self {
+            mounted,
+            _image: image,
+        })
+    }
+
+    /// The mount point, an empty directory of mode 755 at first.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.mounted.point.path()
+    }
+}
+
+impl AsRef<Path> for LoopMount {
+    fn as_ref(&self) -> &Path {
+        self.path()
+    }
+}
+
+impl Mounted {
+    fn new(point: Scratch, options: &[&str], device: &OsStr) -> Result<Self, Skip> {
+        let point_path = point.path().as_os_str();
+        let options = options.iter().map(OsStr::new);
+        run("mount", options.chain([device, point_path]))?;
+        Ok(Self { point })
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let point = self.point.path().as_os_str();
+        // A test that failed may have left something open in there: detach it then, and the kernel
+        // unmounts when that is closed. If not even this works, the removal of the mount point says so.
+        if run("umount", [point]).is_err() {
+            let _ = run("umount", [OsStr::new("-l"), point]);
+        }
+    }
+}
+
+fn make_image(fs: Fs, size_mib: u64, dir: &Path) -> Result<PathBuf, Skip> {
+    let path = dir.join("image");
+    File::create(&path)
+        .and_then(|file| file.set_len(size_mib << 20))
+        .map_err(|e| Skip(format!("no image of {size_mib} MiB: {e}")))?;
+    let mkfs = format!("mkfs.{}", fs.name());
+    let options = fs.mkfs_options().iter().map(OsStr::new);
+    run(&mkfs, options.chain([path.as_os_str()]))?;
+    Ok(path)
+}
+
+fn run<'a>(program: &str, args: impl IntoIterator<Item = &'a OsStr>) -> Result<(), Skip> {
+    let found = find_program(program).ok_or_else(|| Skip(format!("there is no {program}")))?;
+    match Command::new(found).args(args).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Err(Skip(format!("{program} refuses: {}", complaint.trim())))
+        }
+        Err(e) => Err(Skip(format!("{program} does not run: {e}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    fn mounts_and_unmounts(fs: Fs) {
+        let mount = crate::or_skip!(LoopMount::new(fs, 64));
+        let path = mount.path().to_owned();
+        Tree::at(&path).file("a/b", b"content");
+        let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
+        let line = format!(" {} {} ", path.display(), fs.name());
+        assert!(mounts().contains(&line));
+        // Even with a file open.
+        let _open = File::open(path.join("a/b")).unwrap();
+        drop(mount);
+        assert!(!mounts().contains(&line));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn ext4_mounts_and_unmounts() {
+        mounts_and_unmounts(Fs::Ext4);
+    }
+
+    #[test]
+    fn xfs_mounts_and_unmounts() {
+        mounts_and_unmounts(Fs::Xfs);
+    }
+
+    #[test]
+    fn btrfs_mounts_and_unmounts() {
+        mounts_and_unmounts(Fs::Btrfs);
+    }
+
+    #[test]
+    fn tmpfs_mounts_and_unmounts() {
+        mounts_and_unmounts(Fs::Tmpfs);
+    }
+}

@@ -1,0 +1,130 @@
+//! When two commands say the same: in any order, and each under its own name.
+
+use std::path::Path;
+
+use super::Outcome;
+
+/// Cuts an output into sorted lines in which the command's own name is `CMD`.
+///
+/// Replaced are `name: ` where a message begins (at the start of a line, or after the question of a
+/// prompt, which ends without a newline) and the names after `Try '` and `Usage: `. The `name` may be a
+/// path; its last component is replaced too, for a command may use either.
+#[must_use]
+pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    let whole = name.to_string_lossy().into_owned();
+    let last = name.file_name().unwrap_or(name.as_os_str());
+    let names = [whole, last.to_string_lossy().into_owned()];
+    let mut lines: Vec<String> = text
+        .lines()
+        .flat_map(|line| messages(line, &names))
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Whether two outcomes are equal, but for the names of the commands and the order of lines.
+#[must_use]
+pub fn same_but_for_name(ours: (&Outcome, &Path), theirs: (&Outcome, &Path)) -> bool {
+    let normal = |(outcome, name): (&Outcome, &Path)| {
+        (
+            outcome.status,
+            normal_lines(&outcome.stdout, name),
+            normal_lines(&outcome.stderr, name),
+        )
+    };
+    normal(ours) == normal(theirs)
+}
+
+/// Splits a line of prompts into its messages.
+fn messages(line: &str, names: &[String; 2]) -> Vec<String> {
+    let mut messages = Vec::new();
+    let mut rest = line;
+    loop {
+        let next = names
+            .iter()
+            .filter_map(|name| rest.find(&format!("? {name}: ")))
+            .min();
+        let Some(question_mark) = next else {
+            messages.push(anonymous(rest, names));
+            return messages;
+        };
+        let (message, later) = rest.split_at(question_mark + "? ".len());
+        messages.push(anonymous(message, names));
+        rest = later;
+    }
+}
+
+fn anonymous(message: &str, names: &[String; 2]) -> String {
+    for name in names {
+        if let Some(rest) = message.strip_prefix(&format!("{name}: ")) {
+            return format!("CMD: {rest}");
+        }
+        for before in ["Try '", "Usage: "] {
+            if let Some(rest) = message.strip_prefix(&format!("{before}{name} ")) {
+                return format!("{before}CMD {rest}");
+            }
+        }
+    }
+    message.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Status;
+
+    fn lines(output: &str, name: &str) -> Vec<String> {
+        normal_lines(output.as_bytes(), Path::new(name))
+    }
+
+    #[test]
+    fn names_and_order_do_not_matter() {
+        assert_eq!(
+            lines("rmz: b\nrmz: a\nTry 'rmz --help' for more\n", "/x/rmz"),
+            lines("rm: a\nTry 'rm --help' for more\nrm: b\n", "rm"),
+        );
+    }
+
+    #[test]
+    fn a_path_as_name_is_replaced() {
+        assert_eq!(lines("/x/rmz: a", "/x/rmz"), ["CMD: a"]);
+    }
+
+    #[test]
+    fn names_within_a_message_stay() {
+        assert_eq!(
+            lines("rm: cannot remove 'rm: '", "rm"),
+            ["CMD: cannot remove 'rm: '"]
+        );
+    }
+
+    #[test]
+    fn prompts_on_one_line_are_told_apart() {
+        assert_eq!(
+            lines("rmz: remove 'b'? rmz: remove 'a'? ", "rmz"),
+            lines("rm: remove 'a'? rm: remove 'b'? ", "rm"),
+        );
+    }
+
+    #[test]
+    fn other_words_differ() {
+        assert_ne!(lines("rmz: no", "rmz"), lines("rm: yes", "rm"));
+        assert_ne!(lines("rmz: no\nrmz: no", "rmz"), lines("rm: no", "rm"));
+    }
+
+    #[test]
+    fn outcomes_differ_in_each_part() {
+        let outcome = |code, stdout: &str, stderr: &str| Outcome {
+            status: Status::Exit(code),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        };
+        let rm = Path::new("rm");
+        let same = |a, b| same_but_for_name((&a, Path::new("rmz")), (&b, rm));
+        assert!(same(outcome(1, "x", "rmz: y"), outcome(1, "x", "rm: y")));
+        assert!(!same(outcome(1, "", ""), outcome(0, "", "")));
+        assert!(!same(outcome(0, "x", ""), outcome(0, "y", "")));
+        assert!(!same(outcome(0, "", "x"), outcome(0, "", "y")));
+    }
+}

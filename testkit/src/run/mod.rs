@@ -1,0 +1,354 @@
+//! Running commands: [`Run`] runs one with a time limit, [`parity()`] runs ours and GNU's on equal trees.
+//!
+//! ```
+//! use testkit::run::{Run, Status};
+//!
+//! let outcome = Run::new("cat").stdin(b"hello").output();
+//! assert_eq!(outcome.status, Status::Exit(0));
+//! assert_eq!(outcome.stdout, b"hello");
+//! ```
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    io::{self, Read, Write as _},
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::tree::{Scratch, Tree};
+
+pub use compare::{normal_lines, same_but_for_name};
+pub use parity::{Parity, parity};
+pub use twins::twin;
+
+mod compare;
+mod parity;
+mod twins;
+
+/// Long enough for a debug build on a busy machine; whoever takes longer hangs.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// A command to run. Its environment is ours, but for `LC_ALL=C`; its stdin is empty.
+#[derive(Clone, Debug)]
+pub struct Run {
+    program: OsString,
+    args: Vec<OsString>,
+    current_dir: Option<PathBuf>,
+    env: Vec<(OsString, OsString)>,
+    stdin: Vec<u8>,
+    uid: Option<u32>,
+    nofile_limit: Option<u64>,
+    time_limit: Duration,
+}
+
+impl Run {
+    /// A program in `PATH`, or a path of one: `env!("CARGO_BIN_EXE_rmz")`.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            current_dir: None,
+            env: vec![("LC_ALL".into(), "C".into())],
+            stdin: Vec::new(),
+            uid: None,
+            nofile_limit: None,
+            time_limit: TIME_LIMIT,
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(self, arg: impl AsRef<OsStr>) -> Self {
+        self.args([arg])
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.args.extend(args);
+        self
+    }
+
+    /// Runs it in `dir`.
+    #[must_use]
+    pub fn current_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.current_dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        let pair = (name.as_ref().to_owned(), value.as_ref().to_owned());
+        self.env.push(pair);
+        self
+    }
+
+    /// What it can read from its stdin, a pipe.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.stdin = bytes.as_ref().to_owned();
+        self
+    }
+
+    /// Runs it as this user and the group of the same number, in no other groups; only root may ask.
+    /// A program that this user can't reach is copied to where he can.
+    #[must_use]
+    pub fn uid(mut self, uid: u32) -> Self {
+        self.uid = Some(uid);
+        self
+    }
+
+    /// Sets both the soft and the hard limit of descriptors.
+    #[must_use]
+    pub fn nofile_limit(mut self, descriptors: u64) -> Self {
+        self.nofile_limit = Some(descriptors);
+        self
+    }
+
+    /// Replaces the time limit of a minute.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Runs the command to its end, and waits until its stdout and stderr are closed.
+    ///
+    /// # Panics
+    /// If it can't be started, or hangs: it is killed then, with its whole process group.
+    #[track_caller]
+    pub fn output(&self) -> Outcome {
+        let lent = self.uid.and_then(|_| lend(&self.program));
+        let program = match &lent {
+            Some((_, copy)) => copy.as_os_str(),
+            None => &self.program,
+        };
+        let mut child = match self.spawn(program) {
+            Ok(child) => child,
+            Err(e) => panic!("can't start {self}: {e}"),
+        };
+        let mut pipe = child.stdin.take().expect("BUG: stdin is piped");
+        let input = self.stdin.clone();
+        // A command that reads less than it is given breaks the pipe, which is its right.
+        thread::spawn(move || drop(pipe.write_all(&input)));
+        match Waiting::on(child).finish(self.time_limit) {
+            Ok(outcome) => outcome,
+            Err(Hung) => panic!("{self} hung: killed after {:?}", self.time_limit),
+        }
+    }
+
+    fn spawn(&self, program: &OsStr) -> io::Result<Child> {
+        let deadline = Instant::now() + self.time_limit;
+        loop {
+            match self.command(program).spawn() {
+                // A script that a test has just written: another thread's child that was forked
+                // meanwhile holds it open for writing until it execs.
+                Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => {
+                    if Instant::now() > deadline {
+                        return Err(e);
+                    }
+                    thread::sleep(Duration::from_millis(5));
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn command(&self, program: &OsStr) -> Command {
+        let mut command = match self.nofile_limit {
+            None => Command::new(program),
+            Some(limit) => {
+                let mut shell = Command::new("sh");
+                let script = r#"ulimit -n "$1" && shift && exec "$@""#;
+                shell.args(["-c", script, "sh"]).arg(limit.to_string());
+                shell.arg(program);
+                shell
+            }
+        };
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Its own group, so that what it started can be killed with it.
+            .process_group(0);
+        if let Some(dir) = &self.current_dir {
+            command.current_dir(dir);
+        }
+        if let Some(uid) = self.uid {
+            command.uid(uid).gid(uid);
+        }
+        command
+    }
+}
+
+impl fmt::Display for Run {
+    /// About what one would type.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.program.display())?;
+        for arg in &self.args {
+            write!(f, " {arg:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies a program to where every user can run it, unless it is there already.
+fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
+    let path = Path::new(program);
+    let open_to_all = |dir: &Path| {
+        use std::os::unix::fs::PermissionsExt as _;
+        dir.metadata()
+            .is_ok_and(|m| m.permissions().mode() & 1 != 0)
+    };
+    let (parent, name) = (path.parent()?, path.file_name()?);
+    if parent.as_os_str().is_empty() || path.ancestors().all(open_to_all) {
+        return None;
+    }
+    let scratch = Scratch::new();
+    let copy = scratch.path().join(name);
+    // By another process: if we had it open for writing, a child of another thread could inherit that,
+    // and the copy would be "busy".
+    let copied = Command::new("cp").arg(path).arg(&copy).status();
+    copied.ok().filter(ExitStatus::success)?;
+    Tree::at(scratch.path()).select(name).mode(0o755);
+    Some((scratch, copy))
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// By itself, with this exit status.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What a command left besides its effects on files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// All it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// All it wrote to stderr.
+    pub stderr: Vec<u8>,
+}
+
+impl Outcome {
+    /// Asserts that the command succeeded and said nothing on stderr.
+    ///
+    /// # Panics
+    /// If not, with all it said.
+    #[track_caller]
+    pub fn assert_success(&self) -> &Self {
+        let fine = self.status == Status::Exit(0) && self.stderr.is_empty();
+        assert!(fine, "the command failed: {self}");
+        self
+    }
+
+    /// Its stdout as text, with replacements for what is no UTF-8.
+    #[must_use]
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Its stderr as text, with replacements for what is no UTF-8.
+    #[must_use]
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?}", self.status)?;
+        writeln!(f, "--- stdout\n{}", self.stdout_text())?;
+        writeln!(f, "--- stderr\n{}", self.stderr_text())
+    }
+}
+
+struct Hung;
+
+/// A child under way. Each of its ends (exit, stdout, stderr) has a thread that blocks on it, so that
+/// waiting needs no polling and no full pipe stops the child.
+struct Waiting {
+    group: Pid,
+    exit: Receiver<io::Result<ExitStatus>>,
+    stdout: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
+}
+
+impl Waiting {
+    fn on(mut child: Child) -> Self {
+        let group = Pid::from_child(&child);
+        let stdout = drain(child.stdout.take().expect("BUG: stdout is piped"));
+        let stderr = drain(child.stderr.take().expect("BUG: stderr is piped"));
+        let exit = report(move || child.wait());
+        Self {
+            group,
+            exit,
+            stdout,
+            stderr,
+        }
+    }
+
+    fn finish(self, limit: Duration) -> Result<Outcome, Hung> {
+        let outcome = self.outcome(Instant::now() + limit);
+        if outcome.is_err() {
+            // It may just have ended.
+            let _ = kill_process_group(self.group, Signal::KILL);
+        }
+        outcome
+    }
+
+    fn outcome(&self, deadline: Instant) -> Result<Outcome, Hung> {
+        // First the streams: until these are closed, somebody of the group is alive.
+        let stdout = within(&self.stdout, deadline)?;
+        let stderr = within(&self.stderr, deadline)?;
+        let status = within(&self.exit, deadline)?.expect("BUG: our own child can be waited for");
+        let status = match (status.code(), status.signal()) {
+            (Some(code), _) => Status::Exit(code),
+            (None, Some(signal)) => Status::Signal(signal),
+            (None, None) => unreachable!("BUG: it ended neither by itself nor by a signal"),
+        };
+        Ok(Outcome {
+            status,
+            stdout,
+            stderr,
+        })
+    }
+}
+
+fn drain(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    report(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("a pipe can be read");
+        bytes
+    })
+}
+
+fn report<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+    let (sender, receiver) = mpsc::channel();
+    // Nobody listens any more once the command is known to hang.
+    thread::spawn(move || drop(sender.send(task())));
+    receiver
+}
+
+fn within<T>(receiver: &Receiver<T>, deadline: Instant) -> Result<T, Hung> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    receiver.recv_timeout(left).map_err(|_| Hung)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Ours and GNU's side by side: the same tree twice, one command in each, and then everything must be
+//! the same: the trees, the exit status, and both streams but for the command's name and the order.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Outcome, Run, same_but_for_name,
+    twins::{Period, Twins},
+};
+use crate::{
+    probe::{Skip, is_gnu},
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+/// Runs `ours` and the GNU program `gnu` with the same `args` on equal trees, each in its own tree, and
+/// asserts that they do the same. For more than that, see [`Parity`].
+///
+/// # Panics
+/// If they don't, with the trees and all that both said. If `gnu` is not GNU's, it skips.
+#[track_caller]
+pub fn parity(
+    ours: &Path,
+    gnu: &str,
+    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    build: impl Fn(Tree),
+) {
+    Parity::new(ours, gnu).args(args).check(build);
+}
+
+/// A comparison with GNU in the making.
+#[derive(Clone, Debug)]
+pub struct Parity {
+    ours: PathBuf,
+    gnu: String,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    stdin: Vec<u8>,
+    attributes: Attributes,
+    twins: Twins,
+}
+
+impl Parity {
+    /// Compares the program at `ours` with the GNU program `gnu`. All attributes of the trees count but
+    /// atimes; of the times that are from the run itself, only that they are.
+    pub fn new(ours: impl AsRef<Path>, gnu: &str) -> Self {
+        Self {
+            ours: ours.as_ref().to_owned(),
+            gnu: gnu.to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            stdin: Vec::new(),
+            attributes: Attributes::ALL - Attributes::ATIME,
+            twins: Twins::default(),
+        }
+    }
+
+    /// Adds arguments. `$PWD` at the beginning of one becomes the absolute path of the tree.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.args.extend(args);
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        let pair = (name.as_ref().to_owned(), value.as_ref().to_owned());
+        self.env.push(pair);
+        self
+    }
+
+    /// What both can read: the answers to their prompts.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.stdin = bytes.as_ref().to_owned();
+        self
+    }
+
+    /// Which attributes of the trees count.
+    #[must_use]
+    pub fn attributes(mut self, attributes: Attributes) -> Self {
+        self.attributes = attributes;
+        self
+    }
+
+    /// Runs both as this user, who is also given all in the trees that was ours. That drops set-id bits.
+    #[must_use]
+    pub fn uid(mut self, uid: u32) -> Self {
+        self.twins.owner = Some(uid);
+        self
+    }
+
+    /// Makes the trees in `dir`: the way to compare on a certain filesystem.
+    #[must_use]
+    pub fn on(mut self, dir: impl AsRef<Path>) -> Self {
+        self.twins.parent = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Builds the trees, runs both programs, and compares. Returns our outcome, for what a test wants to
+    /// say of it besides; `None` if it was skipped because there is no GNU program here.
+    ///
+    /// # Panics
+    /// If they differ, with the trees and all that both said.
+    #[track_caller]
+    pub fn check(&self, build: impl Fn(Tree)) -> Option<Outcome> {
+        if !is_gnu(&self.gnu) {
+            Skip(format!("{} is not GNU's here", self.gnu)).announce();
+            return None;
+        }
+        let (our_tree, gnu_tree) = self.twins.make(build);
+        let period = Period::begin();
+        let ours = self.side(&self.ours, &our_tree);
+        let gnu = self.side(Path::new(&self.gnu), &gnu_tree);
+        let period = period.end();
+        let [before, after] = [&gnu_tree, &our_tree]
+            .map(|tree| Snapshot::of(tree, self.attributes).with_fresh_times(&period));
+        let difference = before.diff(&after);
+        let same = same_but_for_name((&ours, &self.ours), (&gnu, Path::new(&self.gnu)));
+        if !same || !difference.is_empty() {
+            let mut report = self.describe(&[(&gnu, &before), (&ours, &after)]);
+            write!(report, "--- trees: - gnu, + ours\n{difference}")
+                .expect("BUG: a string can't fail");
+            panic!("{report}");
+        }
+        Some(ours)
+    }
+
+    #[track_caller]
+    fn side(&self, program: &Path, tree: &Scratch) -> Outcome {
+        let args = self.args.iter().map(|arg| with_pwd(arg, tree.path()));
+        let mut run = Run::new(program)
+            .args(args)
+            .current_dir(tree)
+            .stdin(&self.stdin);
+        for (name, value) in &self.env {
+            run = run.env(name, value);
+        }
+        if let Some(uid) = self.twins.owner {
+            run = run.uid(uid);
+        }
+        let mut outcome = run.output();
+        for stream in [&mut outcome.stdout, &mut outcome.stderr] {
+            *stream = without_pwd(stream, tree.path());
+        }
+        outcome
+    }
+
+    fn describe(&self, sides: &[(&Outcome, &Snapshot); 2]) -> String {
+        let mut report = format!(
+            "{} differs from GNU\nargs: {:?}\n",
+            self.ours.display(),
+            self.args
+        );
+        for (name, (outcome, tree)) in ["gnu", "ours"].iter().zip(sides) {
+            write!(report, "\n=== {name}: {outcome}--- tree\n{tree:?}")
+                .expect("BUG: a string can't fail");
+        }
+        report
+    }
+}
+
+fn with_pwd(arg: &OsStr, pwd: &Path) -> OsString {
+    match arg.as_bytes().strip_prefix(b"$PWD") {
+        Some(rest) => {
+            let mut arg = pwd.as_os_str().to_owned();
+            arg.push(OsStr::from_bytes(rest));
+            arg
+        }
+        None => arg.to_owned(),
+    }
+}
+
+/// Puts `$PWD` where the tree's own path stands, which differs between twins.
+fn without_pwd(stream: &[u8], pwd: &Path) -> Vec<u8> {
+    let pwd = pwd.as_os_str().as_bytes();
+    let mut rest = stream;
+    let mut replaced = Vec::with_capacity(stream.len());
+    while let Some((&first, later)) = rest.split_first() {
+        if let Some(later) = rest.strip_prefix(pwd) {
+            replaced.extend(b"$PWD");
+            rest = later;
+        } else {
+            replaced.push(first);
+            rest = later;
+        }
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command that does with GNU's tools what ours would do, but for `change`.
+    fn impostor(scratch: &Scratch, change: &str) -> PathBuf {
+        let script = format!(
+            "#!/bin/sh\nrm \"$@\" 2>err; s=$?; sed 's/^rm:/rmz:/' err >&2; rm err\n{change}\nexit $s\n"
+        );
+        Tree::at(scratch.path()).file("rmz", script).mode(0o755);
+        scratch.path().join("rmz")
+    }
+
+    fn build(tree: Tree) {
+        tree.file("a/b/c", b"content")
+            .file("d/e", "")
+            .symlink("l", "a");
+    }
+
+    fn check(change: &str) {
+        let scratch = Scratch::new();
+        parity(
+            &impostor(&scratch, change),
+            "rm",
+            ["-rv", "a", "missing", "$PWD/d"],
+            build,
+        );
+    }
+
+    #[test]
+    fn the_same_is_the_same() {
+        check("");
+    }
+
+    #[test]
+    #[should_panic(expected = "+ extra: File")]
+    fn another_tree_is_seen() {
+        check("touch extra");
+    }
+
+    #[test]
+    #[should_panic(expected = "differs from GNU")]
+    fn another_status_is_seen() {
+        check("s=2");
+    }
+
+    #[test]
+    #[should_panic(expected = "a word more")]
+    fn another_stdout_is_seen() {
+        check("echo a word more");
+    }
+
+    #[test]
+    #[should_panic(expected = "rmz: a word more")]
+    fn another_stderr_is_seen() {
+        check("echo rmz: a word more >&2");
+    }
+
+    #[test]
+    #[should_panic(expected = "~ l: mtime 1000000000.000000000 != mtime 5.000000000")]
+    fn another_time_is_seen() {
+        check("touch -hd @5 l");
+    }
+
+    #[test]
+    fn another_user_gets_the_trees() {
+        if !crate::probe::is_root() {
+            crate::skip!("only root can become another user");
+        }
+        let scratch = Scratch::new();
+        Parity::new(impostor(&scratch, ""), "rm")
+            .args(["-r", "a", "locked"])
+            .uid(crate::probe::NOBODY)
+            .check(|tree| {
+                build(tree.clone());
+                tree.file("locked/f", "").select("locked").mode(0o555);
+            });
+    }
+}

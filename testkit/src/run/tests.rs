@@ -1,0 +1,111 @@
+use super::*;
+use crate::probe;
+
+fn sh(script: &str) -> Run {
+    Run::new("sh").args(["-c", script])
+}
+
+#[test]
+fn both_streams_and_the_status_are_told() {
+    let outcome = sh("echo out; echo err >&2; exit 3").output();
+    let expected = Outcome {
+        status: Status::Exit(3),
+        stdout: b"out\n".to_vec(),
+        stderr: b"err\n".to_vec(),
+    };
+    assert_eq!(outcome, expected);
+}
+
+#[test]
+fn a_signal_is_told() {
+    assert_eq!(sh("kill -TERM $$").output().status, Status::Signal(15));
+}
+
+#[test]
+fn more_than_a_pipe_holds_passes() {
+    let bytes = vec![b'x'; 1 << 20];
+    assert_eq!(Run::new("cat").stdin(&bytes).output().stdout, bytes);
+}
+
+#[test]
+fn unread_input_is_no_failure() {
+    Run::new("true")
+        .stdin(vec![0; 1 << 20])
+        .output()
+        .assert_success();
+}
+
+#[test]
+fn environment_and_directory_are_set() {
+    let scratch = Scratch::new();
+    let outcome = sh("echo $LC_ALL $X; pwd -P")
+        .env("X", "y")
+        .current_dir(&scratch)
+        .output();
+    let pwd = scratch.path().canonicalize().unwrap();
+    assert_eq!(outcome.stdout_text(), format!("C y\n{}\n", pwd.display()));
+}
+
+#[test]
+fn descriptors_are_limited_both_ways() {
+    let outcome = sh("ulimit -Sn; ulimit -Hn").nofile_limit(20).output();
+    assert_eq!(outcome.stdout_text(), "20\n20\n");
+}
+
+#[test]
+fn another_user_runs_it_even_from_a_locked_directory() {
+    if !probe::is_root() {
+        crate::skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file(
+            "locked/program",
+            "#!/bin/sh\nid -u; id -g; id -G; ulimit -n\n",
+        )
+        .mode(0o755)
+        .select("locked")
+        .mode(0o700);
+    let outcome = Run::new(scratch.path().join("locked/program"))
+        .current_dir("/")
+        .uid(probe::NOBODY)
+        .nofile_limit(30)
+        .output();
+    assert_eq!(outcome.stdout_text(), "65534\n65534\n65534\n30\n");
+}
+
+#[test]
+#[should_panic(expected = "hung: killed after 100ms")]
+fn who_hangs_is_killed() {
+    sh("sleep 100")
+        .time_limit(Duration::from_millis(100))
+        .output();
+}
+
+#[test]
+fn the_whole_group_of_who_hangs_is_killed() {
+    let scratch = Scratch::new();
+    let run = sh("sleep 100 & echo $! >pid; exit 0")
+        .current_dir(&scratch)
+        .time_limit(Duration::from_millis(300));
+    // The child itself ends at once, but its child keeps the streams open.
+    thread::spawn(move || run.output()).join().unwrap_err();
+    let pid = std::fs::read_to_string(scratch.path().join("pid")).unwrap();
+    let stat = Path::new("/proc").join(pid.trim()).join("stat");
+    let dead = || match std::fs::read_to_string(&stat) {
+        Err(_) => true,
+        // Killed, but not yet waited for by init.
+        Ok(stat) => stat.contains(") Z "),
+    };
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !dead() {
+        assert!(Instant::now() < deadline, "the grandchild is alive");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+#[should_panic(expected = "can't start no-such-program")]
+fn a_missing_program_is_told() {
+    Run::new("no-such-program").output();
+}

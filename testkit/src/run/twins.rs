@@ -1,0 +1,175 @@
+//! The same tree twice, so that what two commands make of it can be compared: what depends on the moment
+//! of the building is taken out of both.
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    ops::RangeInclusive,
+    os::fd::BorrowedFd,
+    path::PathBuf,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rustix::{
+    fs::{AtFlags, FileType, Gid, Stat, Timespec, Timestamps, Uid, chownat, statat, utimensat},
+    io::Errno,
+    process::geteuid,
+};
+
+use crate::{
+    tree::{OMIT, Scratch, Tree},
+    walk::{Start, Visitor, file_type, names, walk},
+};
+
+/// Which times twins get, if their builder set none: 2001-09-09.
+const TWIN_TIME_SECONDS: i64 = 1_000_000_000;
+/// Timestamps of files come from a coarser clock than ours.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
+
+/// Builds the same tree twice. Times that the builder did not set itself are the same as well, and lie
+/// in the past.
+///
+/// # Panics
+/// If a tree can't be built.
+#[must_use]
+#[track_caller]
+pub fn twin(build: impl Fn(Tree)) -> (Scratch, Scratch) {
+    Twins::default().make(build)
+}
+
+/// How twins are made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Twins {
+    pub(super) parent: Option<PathBuf>,
+    /// Who is given all that is ours.
+    pub(super) owner: Option<u32>,
+}
+
+impl Twins {
+    #[track_caller]
+    pub(super) fn make(&self, build: impl Fn(Tree)) -> (Scratch, Scratch) {
+        let period = Period::begin();
+        let twins = [(); 2].map(|()| match &self.parent {
+            Some(parent) => Scratch::new_in(parent),
+            None => Scratch::new(),
+        });
+        for twin in &twins {
+            build(Tree::at(twin.path()));
+        }
+        let mut settling = Settling {
+            fresh: period.end(),
+            owner: self.owner,
+        };
+        for twin in &twins {
+            let settled = Start::at(twin.path()).and_then(|start| walk(start, (), &mut settling));
+            if let Err(e) = settled {
+                panic!("can't make twins: {e}");
+            }
+        }
+        let [ours, gnu] = twins;
+        (ours, gnu)
+    }
+}
+
+/// A period by the clock of the files.
+pub(super) struct Period(Duration);
+
+impl Period {
+    pub(super) fn begin() -> Self {
+        Self(since_epoch().saturating_sub(CLOCK_SLACK))
+    }
+
+    pub(super) fn end(self) -> RangeInclusive<Duration> {
+        self.0..=since_epoch() + CLOCK_SLACK
+    }
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a clock that is past 1970")
+}
+
+/// Takes from a tree what tells when and by whom it was built.
+struct Settling {
+    fresh: RangeInclusive<Duration>,
+    owner: Option<u32>,
+}
+
+impl Visitor for Settling {
+    type Mark = ();
+
+    fn arrive(&mut self, dir: BorrowedFd<'_>, (): ()) -> io::Result<Vec<(CString, ())>> {
+        let mut below = Vec::new();
+        for name in names(dir)? {
+            match statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if file_type(&stat) == FileType::Directory => below.push((name, ())),
+                Ok(stat) => self.settle(dir, &name, &stat)?,
+                // Our own lack of permission is what the test is about.
+                Err(Errno::ACCESS) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(below)
+    }
+
+    // A directory after its entries.
+    fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        self.settle(parent, name, &stat)
+    }
+
+    fn locked_out(&mut self, (): (), error: Errno) -> io::Result<()> {
+        match error {
+            Errno::ACCESS => Ok(()),
+            error => Err(error.into()),
+        }
+    }
+}
+
+impl Settling {
+    fn settle(&self, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> io::Result<()> {
+        if let Some(owner) = self.owner
+            && stat.st_uid == geteuid().as_raw()
+        {
+            let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
+            chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        let settled = |seconds: i64| {
+            let fresh = u64::try_from(seconds).is_ok_and(|s| self.is_fresh(s));
+            match fresh {
+                true => Timespec {
+                    tv_sec: TWIN_TIME_SECONDS,
+                    tv_nsec: 0,
+                },
+                false => OMIT,
+            }
+        };
+        let times = Timestamps {
+            last_access: settled(stat.st_atime),
+            last_modification: settled(stat.st_mtime),
+        };
+        Ok(utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn is_fresh(&self, seconds: u64) -> bool {
+        (self.fresh.start().as_secs()..=self.fresh.end().as_secs()).contains(&seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::{Attributes, Snapshot};
+
+    #[test]
+    fn twins_are_equal_in_everything() {
+        let (a, b) = twin(|tree| {
+            let tree = tree.file("a/b", b"content").symlink("l", "a");
+            tree.file("dated", "").mtime(Duration::from_secs(77));
+        });
+        let a = Snapshot::of(&a, Attributes::ALL);
+        assert_eq!(a.diff(&Snapshot::of(&b, Attributes::ALL)), "");
+        assert!(format!("{a:?}").contains("mtime 77."));
+    }
+}

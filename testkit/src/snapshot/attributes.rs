@@ -1,0 +1,65 @@
+//! What a comparison looks at. The type of an entry and the target of a symlink always count.
+
+use std::ops::{BitOr, Sub};
+
+/// A set of attributes; `|` joins two sets, `-` takes one out of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes(u16);
+
+impl Attributes {
+    /// Nothing but names, types and symlink targets.
+    pub const NAMES: Self = Self(0);
+    /// Permission bits, set-id and sticky ones included. Symlinks have none.
+    pub const MODE: Self = Self(1);
+    /// The size of files.
+    pub const SIZE: Self = Self(1 << 1);
+    /// The bytes of files; holes are zeros.
+    pub const DATA: Self = Self(1 << 2);
+    /// Which names are one inode. Names outside of the tree don't count.
+    pub const LINKS: Self = Self(1 << 3);
+    /// The numbers of devices.
+    pub const DEVICE: Self = Self(1 << 4);
+    /// User and group.
+    pub const OWNER: Self = Self(1 << 5);
+    /// The last modification, to the nanosecond.
+    pub const MTIME: Self = Self(1 << 6);
+    /// The last access, to the nanosecond.
+    pub const ATIME: Self = Self(1 << 7);
+    /// Extended attributes, ACLs included; those of the namespace `trusted` only as root.
+    pub const XATTRS: Self = Self(1 << 8);
+    /// Whether a file has holes: fewer blocks than its size needs.
+    pub const HOLES: Self = Self(1 << 9);
+
+    /// What a plain copy keeps.
+    pub const CONTENT: Self =
+        Self(Self::MODE.0 | Self::SIZE.0 | Self::DATA.0 | Self::LINKS.0 | Self::DEVICE.0);
+    /// Everything.
+    pub const ALL: Self = Self((1 << 10) - 1);
+
+    /// Whether all of `other` is in this set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The value that `read` gives, if `attribute` is in this set.
+    pub(super) fn when<T>(self, attribute: Self, read: impl FnOnce() -> T) -> Option<T> {
+        self.contains(attribute).then(read)
+    }
+}
+
+impl BitOr for Attributes {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Sub for Attributes {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}

@@ -1,0 +1,227 @@
+//! Taking a snapshot: each directory's entries are recorded when it is listed, in the order of their
+//! names; then its sub-directories are entered in the same order.
+
+use std::{
+    collections::HashMap,
+    ffi::{CStr, CString, OsStr, OsString},
+    io,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+        unix::ffi::{OsStrExt as _, OsStringExt as _},
+    },
+    path::Path,
+};
+
+use rustix::{
+    fs::{
+        AtFlags, Mode, OFlags, Stat, Timestamps, lgetxattr, llistxattr, major, minor, openat,
+        readlinkat, statat, utimensat,
+    },
+    io::Errno,
+};
+
+use super::{
+    Attributes,
+    content::Content,
+    entry::{Entry, Kind, Moment},
+};
+use crate::{
+    tree::OMIT,
+    walk::{Start, Visitor, file_type, identity, names, walk},
+};
+
+/// The kernel's limit for the value of an attribute, and for the list of names.
+const XATTR_MAX_BYTES: usize = 64 * 1024;
+
+pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entry>> {
+    let start = Start::at(path)?;
+    let mut recorder = Recorder {
+        attributes,
+        entries: Vec::new(),
+        first_of: HashMap::new(),
+    };
+    let kind = recorder.record(start.parent.as_fd(), &start.name, 0)?;
+    // Names of two roots may differ.
+    recorder.entries[0].name = OsString::new();
+    if kind == Kind::Directory {
+        walk(start, 0, &mut recorder)?;
+    }
+    Ok(recorder.entries)
+}
+
+struct Recorder {
+    attributes: Attributes,
+    entries: Vec<Entry>,
+    /// The first entry of each inode that has several names.
+    first_of: HashMap<(u64, u64), usize>,
+}
+
+impl Visitor for Recorder {
+    type Mark = usize;
+
+    fn arrive(&mut self, dir: BorrowedFd<'_>, this: usize) -> io::Result<Vec<(CString, usize)>> {
+        let mut below = Vec::new();
+        for name in names(dir)? {
+            match self.record(dir, &name, this) {
+                Ok(Kind::Directory) => below.push((name, self.entries.len() - 1)),
+                Ok(_) => {}
+                // Listed, but not searchable: of its entries we know the names at most.
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    self.entries[this].locked = true;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(below)
+    }
+
+    fn locked_out(&mut self, this: usize, error: Errno) -> io::Result<()> {
+        if error != Errno::ACCESS {
+            return Err(error.into());
+        }
+        self.entries[this].locked = true;
+        Ok(())
+    }
+}
+
+impl Recorder {
+    /// Adds the entry `name` of `dir`, whose number is `parent`.
+    fn record(&mut self, dir: BorrowedFd<'_>, name: &CStr, parent: usize) -> io::Result<Kind> {
+        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let kind = Kind::of(file_type(&stat));
+        let place = Place { dir, name };
+        let wanted = self.attributes;
+        let file = |attribute| wanted.contains(attribute) && kind == Kind::File;
+        let target = match kind {
+            Kind::Symlink => Some(place.target(wanted, &stat)?),
+            _ => None,
+        };
+        let xattrs = match wanted.contains(Attributes::XATTRS) {
+            true => Some(place.xattrs()?),
+            false => None,
+        };
+        let device = matches!(kind, Kind::CharDevice | Kind::BlockDevice)
+            && wanted.contains(Attributes::DEVICE);
+        let mode = kind != Kind::Symlink && wanted.contains(Attributes::MODE);
+        let entry = Entry {
+            parent,
+            name: OsStr::from_bytes(name.to_bytes()).to_owned(),
+            kind,
+            mode: mode.then_some(stat.st_mode & 0o7777),
+            size_bytes: file(Attributes::SIZE).then_some(stat.st_size.unsigned_abs()),
+            content: file(Attributes::DATA).then(|| place.content()),
+            target,
+            same_inode_as: self.link(kind, &stat),
+            device: device.then(|| (major(stat.st_rdev), minor(stat.st_rdev))),
+            owner: wanted.when(Attributes::OWNER, || (stat.st_uid, stat.st_gid)),
+            mtime: wanted.when(Attributes::MTIME, || {
+                moment(stat.st_mtime, stat.st_mtime_nsec)
+            }),
+            atime: wanted.when(Attributes::ATIME, || {
+                moment(stat.st_atime, stat.st_atime_nsec)
+            }),
+            xattrs,
+            has_holes: file(Attributes::HOLES).then(|| stat.st_blocks * 512 < stat.st_size),
+            locked: false,
+        };
+        self.entries.push(entry);
+        Ok(kind)
+    }
+
+    /// The first entry of this inode. That one learns only now that it is not alone.
+    fn link(&mut self, kind: Kind, stat: &Stat) -> Option<usize> {
+        let lonely = kind == Kind::Directory || stat.st_nlink < 2;
+        if lonely || !self.attributes.contains(Attributes::LINKS) {
+            return None;
+        }
+        let this = self.entries.len();
+        let first = *self.first_of.entry(identity(stat)).or_insert(this);
+        if first == this {
+            return None;
+        }
+        self.entries[first].same_inode_as = Some(first);
+        Some(first)
+    }
+}
+
+/// An entry to read from, by its directory and its name.
+struct Place<'a> {
+    dir: BorrowedFd<'a>,
+    name: &'a CStr,
+}
+
+impl Place<'_> {
+    fn content(&self) -> Content {
+        let opened = self.open();
+        Content::of(opened.as_ref().map(OwnedFd::as_fd).map_err(|&e| e))
+    }
+
+    fn open(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match openat(self.dir, self.name, flags | OFlags::NOATIME, Mode::empty()) {
+            // Only its owner may ask for NOATIME.
+            Err(Errno::PERM) => openat(self.dir, self.name, flags, Mode::empty()),
+            outcome => outcome,
+        }
+    }
+
+    fn target(&self, wanted: Attributes, stat: &Stat) -> io::Result<OsString> {
+        let target = readlinkat(self.dir, self.name, Vec::new())?;
+        if wanted.contains(Attributes::ATIME) {
+            let times = Timestamps {
+                last_access: rustix::fs::Timespec {
+                    tv_sec: stat.st_atime,
+                    tv_nsec: nanos(stat.st_atime_nsec),
+                },
+                last_modification: OMIT,
+            };
+            // Best effort: only its owner may put it back, and a link can't be read without NOATIME.
+            let _ = utimensat(self.dir, self.name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        }
+        Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    /// All attributes, by name. The detour through /proc serves links, special files, and files that
+    /// may not be opened.
+    fn xattrs(&self) -> io::Result<Vec<(OsString, Vec<u8>)>> {
+        let mut path = format!("/proc/self/fd/{}/", self.dir.as_raw_fd()).into_bytes();
+        path.extend(self.name.to_bytes());
+        let path = OsStr::from_bytes(&path);
+        let mut list = vec![0; XATTR_MAX_BYTES];
+        match llistxattr(path, &mut list) {
+            Ok(len) => list.truncate(len),
+            Err(Errno::OPNOTSUPP) => list.clear(),
+            Err(e) => return Err(e.into()),
+        }
+        let mut xattrs = Vec::new();
+        for name in list
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty())
+        {
+            let mut value = vec![0; XATTR_MAX_BYTES];
+            match lgetxattr(path, name, &mut value) {
+                Ok(len) => value.truncate(len),
+                // Some may be listed but not read, by whom the mode keeps out.
+                Err(Errno::ACCESS | Errno::PERM | Errno::NODATA) => value = b"unreadable".to_vec(),
+                Err(e) => return Err(e.into()),
+            }
+            xattrs.push((OsStr::from_bytes(name).to_owned(), value));
+        }
+        xattrs.sort();
+        Ok(xattrs)
+    }
+}
+
+fn moment(seconds: i64, nanoseconds: impl TryInto<i64>) -> Moment {
+    Moment::At {
+        seconds,
+        nanos: nanos(nanoseconds),
+    }
+}
+
+/// The kernel's type for nanoseconds depends on the architecture.
+fn nanos(nanoseconds: impl TryInto<i64>) -> i64 {
+    nanoseconds
+        .try_into()
+        .unwrap_or_else(|_| unreachable!("BUG: a second has 10^9 nanoseconds"))
+}

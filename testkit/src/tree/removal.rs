@@ -1,0 +1,142 @@
+//! Cleaning up after a test, without the engine: slow, but there is nothing that it can't delete.
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    os::fd::BorrowedFd,
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, FileType, Mode, chmodat, fchmod, statat, unlinkat},
+    io::Errno,
+};
+
+use crate::walk::{Start, Visitor, file_type, names, walk};
+
+/// Deletes whatever is at `path`: files, symlinks (not their targets), directories of any depth and of
+/// any mode. A missing `path` is no error. Holds four descriptors at most.
+///
+/// # Errors
+/// If something can't be deleted even so: it is mounted on, or belongs to somebody else. What was deleted
+/// until then stays deleted.
+pub fn remove_for_sure(path: impl AsRef<Path>) -> io::Result<()> {
+    let start = match Start::at(path.as_ref()) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        start => start?,
+    };
+    match start.stat() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+        Ok(stat) if file_type(&stat) == FileType::Directory => walk(start, (), &mut Removal),
+        Ok(_) => Ok(unlinkat(start.parent, &start.name, AtFlags::empty())?),
+    }
+}
+
+struct Removal;
+
+impl Visitor for Removal {
+    type Mark = ();
+
+    fn approach(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        // `chmodat` follows symlinks, so it is for directories only.
+        if file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
+            chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, dir: BorrowedFd<'_>, (): ()) -> io::Result<Vec<(CString, ())>> {
+        let mut below = Vec::new();
+        for name in names(dir)? {
+            match unlinkat(dir, &name, AtFlags::empty()) {
+                Ok(()) => {}
+                Err(Errno::ISDIR) => below.push((name, ())),
+                Err(Errno::PERM | Errno::ACCESS) => unlink_stubborn(dir, name, &mut below)?,
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(below)
+    }
+
+    fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+        Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+    }
+}
+
+/// Some filesystems say EPERM for a directory, and an ACL may forbid what the mode allows.
+fn unlink_stubborn(
+    dir: BorrowedFd<'_>,
+    name: CString,
+    below: &mut Vec<(CString, ())>,
+) -> io::Result<()> {
+    let stat = statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if file_type(&stat) == FileType::Directory {
+        below.push((name, ()));
+        return Ok(());
+    }
+    fchmod(dir, Mode::RWXU)?;
+    Ok(unlinkat(dir, &name, AtFlags::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Scratch, Tree, chain, comb};
+
+    #[test]
+    fn a_chain_of_100_000_levels_goes() {
+        let scratch = Scratch::in_memory();
+        let deep = scratch.path().join("deep");
+        chain(&deep, 100_000);
+        remove_for_sure(&deep).unwrap();
+        assert!(!deep.exists());
+    }
+
+    #[test]
+    fn a_comb_goes() {
+        let scratch = Scratch::new();
+        let comb_dir = scratch.path().join("comb");
+        comb(&comb_dir, 100, 2);
+        remove_for_sure(&comb_dir).unwrap();
+        assert!(!comb_dir.exists());
+    }
+
+    #[test]
+    fn modes_do_not_matter() {
+        let scratch = Scratch::new();
+        let locked = scratch.path().join("locked");
+        Tree::at(&locked)
+            .file("a/b/c", "")
+            .mode(0)
+            .select("a/b")
+            .mode(0)
+            .select("a")
+            .mode(0o100)
+            .select("")
+            .mode(0);
+        remove_for_sure(&locked).unwrap();
+        assert!(!locked.exists());
+    }
+
+    #[test]
+    fn symlinks_are_removed_and_not_followed() {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("kept/f", "")
+            .symlink("gone/l", "../kept")
+            .symlink("l", "kept");
+        remove_for_sure(scratch.path().join("gone")).unwrap();
+        remove_for_sure(scratch.path().join("l")).unwrap();
+        assert!(scratch.path().join("kept/f").exists());
+        assert!(scratch.path().join("l").symlink_metadata().is_err());
+    }
+
+    #[test]
+    fn a_missing_path_is_no_error() {
+        let scratch = Scratch::new();
+        remove_for_sure(scratch.path().join("no")).unwrap();
+        remove_for_sure(scratch.path().join("no/such")).unwrap();
+    }
+}
