@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::Scope;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 
 use super::gate::{Feed, Gate, Rest};
-use super::governor::{FIRST_WINDOW, Governor};
+use super::governor::{FIRST, Governor, Told};
 
 /// A started thread needs room for the frames of one task, which does not recurse.
 const STACK_BYTES: usize = 256 << 10;
@@ -46,7 +46,11 @@ struct Shared<'j, J: Job> {
     tasks: (Sender<Handful<J::Task>>, Receiver<Handful<J::Task>>),
     /// To the main thread: a run has ended.
     done: (Sender<()>, Receiver<()>),
+    /// What was told since the governor began to measure, as of [`Told`].
     work: AtomicU64,
+    busy_nanos: AtomicU64,
+    /// Counts measurements; what spans two of them belongs to neither.
+    measurement: AtomicU32,
     start: Instant,
     /// When the governor is due, in nanoseconds since `start`; `u64::MAX` if it rules nothing.
     due: AtomicU64,
@@ -58,8 +62,11 @@ struct Shared<'j, J: Job> {
 pub(crate) struct Worker<'s, 'e, J: Job> {
     stack: VecDeque<J::Task>,
     pub(crate) scratch: J::Scratch,
-    /// Counted but not yet told to the others.
+    /// Counted but not yet told to the governor.
     work: u64,
+    /// Since when, in nanoseconds since the start of the scope.
+    since: u64,
+    measurement: u32,
     shared: &'e Shared<'e, J>,
     scope: &'s Scope<'s, 'e>,
 }
@@ -96,8 +103,10 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
         tasks: crossbeam_channel::unbounded(),
         done: crossbeam_channel::bounded(1),
         work: AtomicU64::new(0),
+        busy_nanos: AtomicU64::new(0),
+        measurement: AtomicU32::new(0),
         start: Instant::now(),
-        due: AtomicU64::new(FIRST_WINDOW.as_nanos() as u64),
+        due: AtomicU64::new(FIRST.as_nanos() as u64),
         governor: Mutex::new(None),
     };
     std::thread::scope(|scope| {
@@ -112,6 +121,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             stack: VecDeque::new(),
             scratch: shared.job.scratch(),
             work: 0,
+            since: 0,
+            measurement: 0,
             shared,
             scope,
         }
@@ -169,6 +180,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     fn run_stack(&mut self) {
+        self.begin_telling();
         while let Some(task) = self.stack.pop_back() {
             self.shared.job.run(task, self);
             self.tell();
@@ -185,57 +197,83 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.adapt(0);
     }
 
-    fn tell(&mut self) {
-        // Relaxed: a statistic.
-        self.shared
-            .work
-            .fetch_add(std::mem::take(&mut self.work), Ordering::Relaxed);
-    }
-
     /// Counts work for the governor: one for each entry, more for large ones.
     pub(crate) fn count(&mut self, work: u64) {
         self.work += work;
     }
 
-    /// Steps the governor if it is due, feeds the hungry with all but `keep`
-    /// tasks at most, and parks if there are too many workers.
-    fn adapt(&mut self, keep: usize) {
-        let due = self.shared.due.load(Ordering::Relaxed);
-        if due != NEVER && self.shared.start.elapsed().as_nanos() as u64 >= due {
-            self.step_governor();
+    fn now(&self) -> u64 {
+        self.shared.start.elapsed().as_nanos() as u64
+    }
+
+    /// What was done, or waited for, until now is not told.
+    fn begin_telling(&mut self) {
+        if self.shared.due.load(Ordering::Relaxed) != NEVER {
+            self.work = 0;
+            self.since = self.now();
         }
-        if self.shared.gate.is_hungry() && self.stack.len() > keep {
-            self.feed(keep);
+    }
+
+    /// Tells the governor of the work since the last time, and steps it if it is due.
+    fn tell(&mut self) {
+        // All of this is Relaxed: statistics, of which a little may be lost.
+        let shared = self.shared;
+        let due = shared.due.load(Ordering::Relaxed);
+        if due == NEVER {
+            return;
         }
-        if self.shared.gate.has_surplus() {
-            self.shared.gate.park();
+        let now = self.now();
+        let measurement = shared.measurement.load(Ordering::Relaxed);
+        if measurement == self.measurement {
+            shared.work.fetch_add(self.work, Ordering::Relaxed);
+            shared
+                .busy_nanos
+                .fetch_add(now - self.since, Ordering::Relaxed);
+        }
+        self.measurement = measurement;
+        self.work = 0;
+        self.since = now;
+        if now >= due {
+            self.step_governor(now);
         }
     }
 
     #[cold]
-    fn step_governor(&mut self) {
+    fn step_governor(&mut self, now: u64) {
+        let shared = self.shared;
         // Somebody else is at it already: that is as good.
-        let Ok(mut governor) = self.shared.governor.try_lock() else {
+        let Ok(mut governor) = shared.governor.try_lock() else {
             return;
         };
         if governor.is_none() && self.stack.is_empty() {
             return;
         }
-        let most = || self.shared.job.most_workers().max(1);
+        let most = || shared.job.most_workers().max(1);
         let governor = governor.get_or_insert_with(|| Governor::new(most()));
-        let done = self.shared.work.load(Ordering::Relaxed);
-        let changed = governor.step(
-            self.shared.start.elapsed(),
-            done,
-            !self.shared.gate.is_hungry(),
-        );
-        if changed {
-            self.shared
-                .gate
-                .set_target(governor.workers(), governor.most());
+        let told = Told {
+            work: shared.work.load(Ordering::Relaxed),
+            busy: Duration::from_nanos(shared.busy_nanos.load(Ordering::Relaxed)),
+        };
+        if governor.step(Duration::from_nanos(now), told) {
+            shared.measurement.fetch_add(1, Ordering::Relaxed);
+            shared.work.store(0, Ordering::Relaxed);
+            shared.busy_nanos.store(0, Ordering::Relaxed);
+            shared.gate.set_target(governor.workers(), governor.most());
         }
         let due = governor.due().map_or(NEVER, |due| due.as_nanos() as u64);
-        self.shared.due.store(due, Ordering::Relaxed);
+        shared.due.store(due, Ordering::Relaxed);
+    }
+
+    /// Feeds the hungry, with all but `keep` tasks at most, and parks if there
+    /// are too many workers.
+    fn adapt(&mut self, keep: usize) {
+        if self.shared.gate.is_hungry() && self.stack.len() > keep {
+            self.feed(keep);
+        }
+        if self.shared.gate.has_surplus() {
+            self.shared.gate.park();
+            self.begin_telling();
+        }
     }
 
     #[cold]
