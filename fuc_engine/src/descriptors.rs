@@ -56,6 +56,11 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
+    /// Whether so many directories are open that some may be evicted soon.
+    pub(crate) fn are_short(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > self.resident.load(Ordering::Relaxed)
+    }
+
     /// Whether a listing may pause, which takes a descriptor until [`take_back`](Self::take_back).
     pub(crate) fn lend(&self) -> bool {
         if self.budget.load(Ordering::Relaxed) == UNASKED {

@@ -32,6 +32,9 @@ const SPARE_BUFFERS: usize = 1;
 /// Entries after which a worker looks up, to be measured and to share: some
 /// hundred microseconds' worth on the fastest filesystem.
 const BREATH: usize = 128;
+/// Directories given to a hungry worker at once, at most: small ones are done
+/// faster than a message is sent.
+const HANDFUL: usize = 64;
 /// A listing pauses when it has queued this many sub-directories ...
 const MANY_CHILDREN: usize = 512;
 /// ... or any, when this many tasks wait on the worker.
@@ -200,6 +203,15 @@ impl<O: Operation> Job for O {
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
             Task::Resume { .. } | Task::Batch { .. } | Task::Own(_) => true,
+        }
+    }
+
+    fn handful(&self) -> usize {
+        // Of many, the last would find their parents evicted where descriptors are short.
+        if self.descriptors().are_short() {
+            1
+        } else {
+            HANDFUL
         }
     }
 

@@ -13,8 +13,8 @@ use super::governor::{FIRST, Governor, Told};
 
 /// A started thread needs room for the frames of one task, which does not recurse.
 const STACK_BYTES: usize = 256 << 10;
-/// Tasks given away at once, at most.
-const HANDFUL: usize = 64;
+/// How far into the stack a task to give away is looked for.
+const REACH: usize = 64;
 /// The governor rules over a single worker.
 const NEVER: u64 = u64::MAX;
 
@@ -33,6 +33,9 @@ pub(crate) trait Job: Sync {
 
     /// Whether another worker could run the task as cheaply as this one.
     fn may_travel(&self, task: &Self::Task) -> bool;
+
+    /// Tasks at most that are given away at once.
+    fn handful(&self) -> usize;
 
     /// Threads at most, the caller's included. Asked once, when there is a backlog.
     fn most_workers(&self) -> usize;
@@ -280,11 +283,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn feed(&mut self, keep: usize) {
         // The oldest task that may go, and what came after it, up to half of the stack.
         let job = self.shared.job;
-        let most = (self.stack.len() + 1 - keep).div_ceil(2).min(HANDFUL);
+        let most = (self.stack.len() + 1 - keep).div_ceil(2).min(job.handful());
         let Some(first) = self
             .stack
             .iter()
-            .take(HANDFUL)
+            .take(REACH)
             .position(|t| job.may_travel(t))
         else {
             return;
@@ -350,6 +353,10 @@ mod tests {
 
         fn may_travel(&self, _: &u32) -> bool {
             true
+        }
+
+        fn handful(&self) -> usize {
+            8
         }
 
         fn most_workers(&self) -> usize {
