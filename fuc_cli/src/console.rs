@@ -12,6 +12,9 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fuc_engine::Errno;
+use fuc_engine::process::stdout_was_closed;
+
 use crate::flags::Misuse;
 use crate::locale::Charset;
 use crate::quote;
@@ -149,9 +152,13 @@ impl Output {
         if self.pending.is_empty() {
             return;
         }
-        let written = stdout
-            .write_all(&self.pending)
-            .and_then(|()| stdout.flush());
+        let written = if stdout_was_closed() {
+            Err(Errno::BADF.into())
+        } else {
+            stdout
+                .write_all(&self.pending)
+                .and_then(|()| stdout.flush())
+        };
         self.pending.clear();
         if let Err(error) = written {
             self.failure.get_or_insert(error);

@@ -24,6 +24,8 @@ use crate::sys::{self, Pinned, Symlinks};
 const UNASKED: usize = 6;
 /// More are of no use: it takes a tree that deep to need them.
 const MOST: usize = 4096;
+/// Descriptors that waiting tasks may hold, if the budget is not even smaller.
+const MOST_LENT: usize = 64;
 /// What one worker may have open beside directories in the budget: a source, a
 /// dest, and the directory that it is stepping through to reopen another.
 const PER_WORKER: usize = 3;
@@ -40,7 +42,7 @@ pub(crate) struct Descriptors<D: Dir> {
     resident: AtomicUsize,
     /// Above this many, one is evicted for each that is opened.
     budget: AtomicUsize,
-    /// Descriptors of paused listings, which cannot be evicted.
+    /// Those of `open` that cannot be evicted, since waiting tasks hold them.
     lent: AtomicUsize,
     evictable: Mutex<VecDeque<(Arc<Node<D>>, Side)>>,
 }
@@ -61,21 +63,25 @@ impl<D: Dir> Descriptors<D> {
         self.open.load(Ordering::Relaxed) > self.resident.load(Ordering::Relaxed)
     }
 
-    /// Whether a listing may pause, which takes a descriptor until [`take_back`](Self::take_back).
-    pub(crate) fn lend(&self) -> bool {
+    /// Whether `count` descriptors may be kept for a task that waits, until
+    /// [`take_back`](Self::take_back): they cannot be evicted, so they are few.
+    pub(crate) fn lend(&self, count: usize) -> bool {
         if self.budget.load(Ordering::Relaxed) == UNASKED {
             self.ask_for_the_limit(self.open.load(Ordering::Relaxed));
         }
-        let most = (self.budget.load(Ordering::Relaxed) / 4).max(1);
-        self.lent
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lent| {
-                (lent < most).then(|| lent + 1)
-            })
-            .is_ok()
+        let most = (self.budget.load(Ordering::Relaxed) / 4).min(MOST_LENT);
+        let lent = self.lent.fetch_add(count, Ordering::Relaxed);
+        if lent + count > most {
+            self.lent.fetch_sub(count, Ordering::Relaxed);
+            return false;
+        }
+        self.open.fetch_add(count, Ordering::Relaxed);
+        true
     }
 
-    pub(crate) fn take_back(&self) {
-        self.lent.fetch_sub(1, Ordering::Relaxed);
+    pub(crate) fn take_back(&self, count: usize) {
+        self.lent.fetch_sub(count, Ordering::Relaxed);
+        self.open.fetch_sub(count, Ordering::Relaxed);
     }
 
     /// Runs `open`; when the process is out of descriptors, evicts and tries again.
@@ -91,29 +97,21 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
-    /// Takes over the descriptor of `node`'s directory, pinned; makes room for it.
-    pub(crate) fn install<'n>(
-        &self,
-        node: &'n Arc<Node<D>>,
-        side: Side,
-        fd: OwnedFd,
-    ) -> Result<Pinned<'n>, Errno> {
-        let pin = match node.dir.slot(side).install(fd) {
-            Ok(pin) => pin,
-            // Another worker was quicker to reopen it.
-            Err(_second) => return node.dir.slot(side).try_pin().ok_or(Errno::MFILE),
-        };
+    /// Takes over the descriptor of `node`'s directory, pinned; makes room for
+    /// it. `None` if another worker was quicker to reopen it.
+    fn install<'n>(&self, node: &'n Arc<Node<D>>, side: Side, fd: OwnedFd) -> Option<Pinned<'n>> {
+        let pin = node.dir.slot(side).install(fd).ok()?;
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         if open > self.resident.load(Ordering::Relaxed) {
             self.register(node, side, open);
         }
-        Ok(pin)
+        Some(pin)
     }
 
-    /// As [`install`](Self::install), for a new node, and not pinned.
+    /// Takes over the descriptor of a new node's directory; makes room for it.
     pub(crate) fn adopt(&self, node: &Arc<Node<D>>, side: Side, fd: OwnedFd) {
-        // A new node's slot is empty, so this does not fail.
-        let _ = self.install(node, side, fd);
+        let pin = self.install(node, side, fd);
+        debug_assert!(pin.is_some(), "BUG: a new node had a descriptor");
     }
 
     #[cold]
@@ -127,8 +125,10 @@ impl<D: Dir> Descriptors<D> {
         }
         let mut evictable = self.lock();
         evictable.push_back((Arc::clone(node), side));
-        // Finished directories leave their entry behind; sweep once they may be the most.
-        if evictable.len() > 2 * budget.max(MOST / 4) {
+        // Finished directories leave their entry behind, which keeps their memory;
+        // sweep when they may be the most.
+        let live = open.saturating_sub(self.resident.load(Ordering::Relaxed));
+        if evictable.len() > 64 + 2 * live {
             evictable.retain(|(node, side)| node.dir.slot(*side).is_open());
         }
         drop(evictable);
@@ -180,37 +180,41 @@ impl<D: Dir> Descriptors<D> {
         side: Side,
         roots: &dyn Roots,
     ) -> Result<Pinned<'n>, Errno> {
-        match node.dir.slot(side).try_pin() {
-            Some(pin) => Ok(pin),
-            None => self.reopen(node, side, self.walk_down(node, side, roots)?),
-        }
+        self.pin_or_open(node, side, || self.walk_down(node, side, roots))
     }
 
-    /// The same for the parent of a directory that is open, as `child`.
+    /// The same for the parent of `child`, which as a rule is still open itself.
     pub(crate) fn pin_parent<'n>(
         &self,
         parent: &'n Arc<Node<D>>,
         side: Side,
         child: &Node<D>,
+        roots: &dyn Roots,
     ) -> Result<Pinned<'n>, Errno> {
-        if let Some(pin) = parent.dir.slot(side).try_pin() {
-            return Ok(pin);
-        }
-        let child = child.dir.slot(side).try_pin().ok_or(Errno::BADF)?;
-        let fd = self.making_room(|| sys::open_parent(child.as_fd()))?;
-        self.reopen(parent, side, fd)
+        self.pin_or_open(parent, side, || match child.dir.slot(side).try_pin() {
+            Some(child) => self.making_room(|| sys::open_parent(child.as_fd())),
+            None => self.walk_down(parent, side, roots),
+        })
     }
 
-    fn reopen<'n>(
+    fn pin_or_open<'n>(
         &self,
         node: &'n Arc<Node<D>>,
         side: Side,
-        fd: OwnedFd,
+        open: impl Fn() -> Result<OwnedFd, Errno>,
     ) -> Result<Pinned<'n>, Errno> {
-        let now = sys::stat_directory(fd.as_fd())?.identity;
-        match node.dir.slot(side).identity() {
-            Some(before) if before == now => self.install(node, side, fd),
-            _ => Err(Errno::STALE),
+        let slot = node.dir.slot(side);
+        loop {
+            if let Some(pin) = slot.try_pin() {
+                return Ok(pin);
+            }
+            let fd = open()?;
+            if slot.identity() != Some(sys::stat_directory(fd.as_fd())?.identity) {
+                return Err(Errno::STALE);
+            }
+            if let Some(pin) = self.install(node, side, fd) {
+                return Ok(pin);
+            }
         }
     }
 

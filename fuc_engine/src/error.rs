@@ -218,7 +218,7 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = error
             .errno()
-            .map_or(io::ErrorKind::InvalidInput, |e| e.kind());
+            .map_or(io::ErrorKind::InvalidInput, Errno::kind);
         Self::new(kind, error)
     }
 }

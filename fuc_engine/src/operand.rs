@@ -20,6 +20,22 @@ pub(crate) fn to_c(path: &Path) -> Result<Box<CStr>, Errno> {
     }
 }
 
+/// The path with at most one slash at its end, as `rm` shows it; `//` is left
+/// alone, which POSIX lets mean something else than `/`.
+pub(crate) fn with_one_slash(path: Box<CStr>) -> Box<CStr> {
+    let bytes = path.to_bytes();
+    if bytes.len() < 3 || !bytes.ends_with(b"//") {
+        return path;
+    }
+    let end = bytes
+        .iter()
+        .rposition(|&byte| byte != b'/')
+        .map_or(0, |last| last + 1);
+    CString::new(&bytes[..=end])
+        .unwrap_or_default()
+        .into_boxed_c_str()
+}
+
 /// The path's directory part, its slash included, and its last component;
 /// trailing slashes are left aside. `/` alone has an empty last component.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
@@ -95,12 +111,15 @@ pub(crate) fn portion(operands: Range<u32>) -> (Range<u32>, Option<Range<u32>>) 
 mod tests {
     use super::*;
 
-    fn runs(paths: &[&str]) -> Vec<Range<u32>> {
+    fn runs(paths: &[&str]) -> Vec<(u32, u32)> {
         let operands: Vec<_> = paths
             .iter()
             .map(|path| to_c(Path::new(path)).unwrap())
             .collect();
         independent_runs(operands.iter().map(|path| &**path))
+            .into_iter()
+            .map(|run| (run.start, run.end))
+            .collect()
     }
 
     #[test]
@@ -113,22 +132,31 @@ mod tests {
 
     #[test]
     fn names_in_one_directory_run_together() {
-        assert_eq!(runs(&["d/a", "d/b", "d/c/"]), [0..3]);
+        assert_eq!(runs(&["d/a", "d/b", "d/c/"]), [(0, 3)]);
     }
 
     #[test]
     fn a_name_that_comes_again_waits() {
-        assert_eq!(runs(&["a", "b", "a/"]), [0..2, 2..3]);
+        assert_eq!(runs(&["a", "b", "a/"]), [(0, 2), (2, 3)]);
     }
 
     #[test]
     fn other_directories_wait() {
-        assert_eq!(runs(&["a", "a/b", "a/c", "x"]), [0..1, 1..3, 3..4]);
+        assert_eq!(runs(&["a", "a/b", "a/c", "x"]), [(0, 1), (1, 3), (3, 4)]);
     }
 
     #[test]
     fn dots_run_alone() {
-        assert_eq!(runs(&["a", ".", "b"]), [0..1, 1..3]);
+        assert_eq!(runs(&["a", ".", "b"]), [(0, 1), (1, 3)]);
+    }
+
+    #[test]
+    fn several_slashes_at_the_end_become_one() {
+        let shown = |path| with_one_slash(to_c(Path::new(path)).unwrap());
+        assert_eq!(&*shown("a//b///"), c"a//b/");
+        assert_eq!(&*shown("///"), c"/");
+        assert_eq!(&*shown("//"), c"//");
+        assert_eq!(&*shown("a"), c"a");
     }
 
     #[test]

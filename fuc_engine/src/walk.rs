@@ -186,8 +186,8 @@ impl<O: Operation> Job for O {
                 }
             }
             Task::Resume { node, position } => {
-                self.descriptors().take_back();
                 list(self, node, Some(position), worker);
+                self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => process_batch(self, node, listing, worker),
             Task::Own(task) => self.run_own(task, worker),
@@ -274,12 +274,12 @@ fn list_into<O: Operation>(
 /// A descriptor to go on from later, if there is one to spare.
 fn lend<O: Operation>(op: &O, dir: impl AsFd) -> Option<OwnedFd> {
     let descriptors = op.descriptors();
-    if !descriptors.lend() {
+    if !descriptors.lend(1) {
         return None;
     }
     let position = sys::duplicate(dir.as_fd());
     if position.is_err() {
-        descriptors.take_back();
+        descriptors.take_back(1);
     }
     position.ok()
 }

@@ -43,13 +43,19 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(fd: BorrowedFd<'a>, stat: &Stat, is_truthful: bool) -> Self {
+    /// `keeps_holes`: the dest is a file that can have some.
+    pub(super) fn new(
+        fd: BorrowedFd<'a>,
+        stat: &Stat,
+        is_truthful: bool,
+        keeps_holes: bool,
+    ) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         let allocated = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
         Self {
             fd,
             size,
-            has_holes: is_truthful && allocated < size,
+            has_holes: keeps_holes && is_truthful && allocated < size,
             is_truthful,
         }
     }
@@ -106,7 +112,8 @@ impl<'a> DataCopy<'a> {
                 Ok(0) => return Ok(Rung::Copied),
                 Ok(bytes) => {
                     self.copied += bytes as u64;
-                    if self.copied == self.source.size {
+                    // Less than was asked for: that was the end.
+                    if self.copied == self.source.size && bytes < piece {
                         return Ok(Rung::Copied);
                     }
                     pause(bytes as u64);
@@ -123,8 +130,16 @@ impl<'a> DataCopy<'a> {
         loop {
             let data = match sys::seek(self.source.fd, SeekFrom::Data(position)) {
                 Ok(data) => data,
-                // No data from here to the end.
-                Err(Errno::NXIO) => break,
+                // No data from here to the end: unless it has grown meanwhile, it ends there.
+                Err(Errno::NXIO) => {
+                    let end = sys::seek(self.source.fd, SeekFrom::End(0));
+                    let end = end.map_err(DataError::Read)?;
+                    if sys::seek(self.source.fd, SeekFrom::Data(position)).is_ok() {
+                        continue;
+                    }
+                    sys::set_size(self.dest, end).map_err(DataError::Write)?;
+                    return Ok(Rung::Copied);
+                }
                 Err(Errno::INVAL) if position == 0 => return Ok(Rung::NotHere),
                 Err(errno) => return Err(DataError::Read(errno)),
             };
@@ -133,13 +148,11 @@ impl<'a> DataCopy<'a> {
                 return Err(DataError::Read(Errno::IO));
             }
             if !self.copy_extent(data, hole, pause)? {
-                break;
+                // It has become shorter: what was read is the file.
+                return Ok(Rung::Copied);
             }
             position = hole;
         }
-        let size = sys::seek(self.source.fd, SeekFrom::End(0)).map_err(DataError::Read)?;
-        sys::set_size(self.dest, size).map_err(DataError::Write)?;
-        Ok(Rung::Copied)
     }
 
     /// Copies one run of data; `false` if the source ended before `end`.

@@ -13,7 +13,6 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -29,8 +28,6 @@ use crate::walk::{self, Task, Walker};
 /// Files from this size on are tasks of their own, so that several workers can
 /// share a directory of large files.
 const LARGE: u64 = 4 << 20;
-/// Such tasks at once; each keeps two descriptors.
-const MOST_LARGE: usize = 16;
 /// Bytes that cost about as much as creating one more file.
 const BYTES_PER_WORK: u64 = 16 << 10;
 
@@ -60,9 +57,26 @@ impl CopyScratch {
 /// A large file whose content is still to be copied.
 pub(super) struct LargeFile {
     opened: Opened,
-    dest: OwnedFd,
+    dest: OpenDest,
     node: CopyNode,
     name: Box<CStr>,
+}
+
+impl LargeFile {
+    const DESCRIPTORS: usize = 2;
+}
+
+/// A dest that is open and empty.
+pub(super) struct OpenDest {
+    pub(super) fd: OwnedFd,
+    /// A regular one, so it can be longer than what is written to it.
+    pub(super) is_file: bool,
+}
+
+impl OpenDest {
+    pub(super) fn new_file(fd: OwnedFd) -> Self {
+        Self { fd, is_file: true }
+    }
 }
 
 /// A source that was opened, and what it was then.
@@ -107,9 +121,19 @@ impl Copying<'_> {
         item: &Item<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
+        // Who names an operand waits for it, if it is a FIFO; below one nobody does.
+        let blocking = if item.node.is_some() {
+            Blocking::Never
+        } else {
+            Blocking::MayBlock
+        };
         let opened = self
-            .open_source(item, Blocking::MayBlock, worker)
+            .open_source(item, blocking, worker)
             .map_err(|errno| self.source_error(item, Doing::OpenSource, errno))?;
+        if item.node.is_some() && sys::file_type(&opened.stat) != FileType::RegularFile {
+            let path = self.item_path(item, Side::Source);
+            return Err(Error::refused(Refusal::SourceReplaced, path));
+        }
         self.copy_opened(item, opened, worker)
     }
 
@@ -124,6 +148,7 @@ impl Copying<'_> {
         };
         let is_empty = sys::file_type(&stat) == FileType::RegularFile
             && stat.st_size == 0
+            && item.is_on_the_device_of_its_directory(&stat)
             && worker.scratch.own.is_truthful(&stat, item.source_dir);
         worker.scratch.own.expects_empty = is_empty;
         if !is_empty || !self.may_read(&stat) {
@@ -173,12 +198,12 @@ impl Copying<'_> {
             .descriptors
             .making_room(|| sys::create_file(item.dest_dir, item.dest_name, source.stat.st_mode));
         let dest = match created {
-            Ok(dest) => dest,
+            Ok(dest) => OpenDest::new_file(dest),
             Err(Errno::EXIST) => self.open_existing(item, &source.stat)?,
             Err(errno) => return Err(self.create_error(item, errno)),
         };
         match item.node {
-            Some(node) if source.is_large() && self.may_queue_large() => {
+            Some(node) if source.is_large() && self.descriptors.lend(LargeFile::DESCRIPTORS) => {
                 node.retain();
                 let name = item.source_name.into();
                 let file = LargeFile {
@@ -199,22 +224,27 @@ impl Copying<'_> {
         &self,
         item: &Item<'_>,
         source: &Opened,
-        dest: OwnedFd,
+        dest: OpenDest,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         let bytes = if source.is_truthful && source.stat.st_size == 0 {
             0
         } else {
             let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
-            let from = Source::new(source.fd.as_fd(), &source.stat, source.is_truthful);
-            let copied = DataCopy::new(from, dest.as_fd(), &mut buffer).run(&mut |moved| {
+            let from = Source::new(
+                source.fd.as_fd(),
+                &source.stat,
+                source.is_truthful,
+                dest.is_file,
+            );
+            let copied = DataCopy::new(from, dest.fd.as_fd(), &mut buffer).run(&mut |moved| {
                 worker.count(moved / BYTES_PER_WORK);
                 worker.breathe();
             });
             worker.scratch.own.buffer = buffer;
             copied.map_err(|error| self.data_error(item, error))?
         };
-        sys::close_checked(dest).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
+        sys::close_checked(dest.fd).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
         self.copied(item, bytes, worker);
         Ok(())
     }
@@ -229,16 +259,7 @@ impl Copying<'_> {
         }
     }
 
-    fn may_queue_large(&self) -> bool {
-        self.large
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
-                (n < MOST_LARGE).then(|| n + 1)
-            })
-            .is_ok()
-    }
-
     pub(super) fn copy_large(&self, file: LargeFile, worker: &mut Walker<'_, '_, Self>) {
-        self.large.fetch_sub(1, Ordering::Relaxed);
         let LargeFile {
             opened,
             dest,
@@ -258,77 +279,9 @@ impl Copying<'_> {
         if let Err(error) = self.fill(&item, &opened, dest, worker) {
             self.report.failed(error);
         }
+        drop(opened);
+        self.descriptors.take_back(LargeFile::DESCRIPTORS);
         walk::leave(self, Some(node), worker);
-    }
-
-    /// Opens and empties a file that is there already, unless that would lose something.
-    fn open_existing(&self, item: &Item<'_>, source: &Stat) -> Result<OwnedFd, Error> {
-        let there = match item.stat_dest(Symlinks::Follow) {
-            Ok(there) => there,
-            Err(Errno::NOENT) => return Err(self.dangling(item)),
-            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
-        };
-        if sys::file_type(&there) == FileType::Directory {
-            return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
-        }
-        if is_same(source, &there) {
-            return Err(self.same_file(item));
-        }
-        let blocking = if item.node.is_some() {
-            Blocking::Never
-        } else {
-            Blocking::MayBlock
-        };
-        let opened = self
-            .descriptors
-            .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, blocking));
-        match opened {
-            Ok(dest) => self.empty_existing(item, source, dest),
-            Err(_) if self.options().force => self.replace_file(item, source.st_mode),
-            Err(errno) => Err(self.create_error(item, errno)),
-        }
-    }
-
-    /// The dest is a link to nothing, or has gone since it was found.
-    fn dangling(&self, item: &Item<'_>) -> Error {
-        match item.stat_dest(Symlinks::NoFollow) {
-            Ok(_) => self.refusal(item, Refusal::DanglingDest),
-            Err(errno) => self.create_error(item, errno),
-        }
-    }
-
-    /// Truncates the file that was really opened, not one that had its name before.
-    fn empty_existing(
-        &self,
-        item: &Item<'_>,
-        source: &Stat,
-        dest: OwnedFd,
-    ) -> Result<OwnedFd, Error> {
-        let opened =
-            sys::stat_open(&dest).map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
-        if is_same(source, &opened) {
-            return Err(self.same_file(item));
-        }
-        if sys::file_type(&opened) == FileType::RegularFile && opened.st_size > 0 {
-            sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
-        }
-        Ok(dest)
-    }
-
-    fn replace_file(&self, item: &Item<'_>, mode: u32) -> Result<OwnedFd, Error> {
-        self.unlink_dest(item)?;
-        self.descriptors
-            .making_room(|| sys::create_file(item.dest_dir, item.dest_name, mode))
-            .map_err(|errno| self.create_error(item, errno))
-    }
-
-    fn create_error(&self, item: &Item<'_>, errno: Errno) -> Error {
-        // The kernel says of a name with a trailing slash that it is a directory.
-        let errno = match errno {
-            Errno::ISDIR if item.dest_name.to_bytes().ends_with(b"/") => Errno::NOTDIR,
-            errno => errno,
-        };
-        self.creation_error(item, Doing::CreateFile, errno)
     }
 
     /// Counts and tells what is complete.
@@ -338,8 +291,4 @@ impl Copying<'_> {
         worker.count(1 + bytes.min(sys::PIECE as u64) / BYTES_PER_WORK);
         self.tell_copied(item);
     }
-}
-
-pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
-    a.st_ino == b.st_ino && a.st_dev == b.st_dev
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::tree::{CopyNode, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
-use crate::node::{self, Side};
+use crate::node::{self, Dir, Side};
 use crate::sys::{self, Symlinks};
 use crate::walk::Held;
 
@@ -42,6 +42,14 @@ impl<'a> Item<'a> {
 
     pub(super) fn stat_source(&self) -> Result<sys::Stat, Errno> {
         sys::stat(self.source_dir, self.source_name, self.symlinks)
+    }
+
+    /// Whether what holds for the filesystem of the directory holds for the source.
+    pub(super) fn is_on_the_device_of_its_directory(&self, source: &sys::Stat) -> bool {
+        let directory = self
+            .node
+            .and_then(|node| node.dir.slot(Side::Source).identity());
+        directory.is_some_and(|directory| directory.device() == sys::identity(source).device())
     }
 
     pub(super) fn stat_dest(&self, symlinks: Symlinks) -> Result<sys::Stat, Errno> {

@@ -5,6 +5,7 @@
 //! removes a directory in a removal.
 
 mod data;
+mod existing;
 mod file;
 mod item;
 mod operand;

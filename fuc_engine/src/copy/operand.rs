@@ -1,6 +1,8 @@
 //! Sources as the caller names them: where each goes, and what is refused at once.
 
 use std::ffi::CStr;
+use std::ops::Range;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{OnceLock, PoisonError};
 
@@ -9,8 +11,8 @@ use rustix::io::Errno;
 
 use super::Dest;
 use super::item::Item;
-use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
+use super::tree::{CopyTask, Copying};
+use crate::error::{Cause, Error, Operation as Doing, Refusal};
 use crate::node::{self, Place, Side};
 use crate::operand::{self, Used};
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
@@ -65,9 +67,76 @@ fn name_in_target(source: &CStr) -> Box<CStr> {
         .into_boxed_c_str()
 }
 
+/// Operands that are to be begun, in order.
+pub(super) struct Operands {
+    pub(super) range: Range<u32>,
+    /// Nothing else is under way.
+    pub(super) is_alone: bool,
+}
+
+enum Begun {
+    GoOn,
+    /// The others come when all that is under way is finished.
+    Deferred,
+}
+
 impl Copying<'_> {
-    /// Copies an operand that is no directory, or queues it.
-    pub(super) fn begin(&self, index: u32, worker: &mut Walker<'_, '_, Self>) {
+    /// Copies operands that are no directories, in order, and queues the others.
+    ///
+    /// A source that the target lies in would meet the copies of its
+    /// neighbours there: it waits for those before it, and those after it wait.
+    pub(super) fn begin_all(&self, operands: Operands, worker: &mut Walker<'_, '_, Self>) {
+        let (portion, rest) = operand::portion(operands.range.clone());
+        let queued_before = worker.backlog();
+        for index in portion {
+            let begun = self.look_at(index).and_then(|(item, stat)| {
+                if self.is_above_target(&stat) {
+                    if index > operands.range.start || !operands.is_alone {
+                        self.defer(index..operands.range.end);
+                        return Ok(Begun::Deferred);
+                    }
+                    self.defer(index + 1..operands.range.end);
+                    return self.begin(&item, &stat, worker).map(|()| Begun::Deferred);
+                }
+                self.begin(&item, &stat, worker).map(|()| Begun::GoOn)
+            });
+            match begun {
+                Ok(Begun::GoOn) => {}
+                Ok(Begun::Deferred) => return,
+                Err(error) => self.report_operand(error),
+            }
+        }
+        if let Some(range) = rest {
+            let queued = worker.backlog() - queued_before;
+            let rest = Operands {
+                range,
+                is_alone: false,
+            };
+            worker.push_below(queued, Task::Own(CopyTask::Operands(rest)));
+        }
+    }
+
+    fn defer(&self, operands: Range<u32>) {
+        let mut deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
+        *deferred = (!operands.is_empty()).then_some(operands);
+    }
+
+    fn is_above_target(&self, source: &Stat) -> bool {
+        if self.operands.len() < 2 || sys::file_type(source) != FileType::Directory {
+            return false;
+        }
+        let Some(target) = &self.target else {
+            return false;
+        };
+        let above = self
+            .above_target
+            .get_or_init(|| sys::ancestry(target.as_fd()));
+        let source = sys::identity(source);
+        above.iter().any(|directory| directory.same_file(source))
+    }
+
+    /// What an operand is, and where it goes.
+    fn look_at(&self, index: u32) -> Result<(Item<'_>, Stat), Error> {
         let operand = &self.operands[index as usize];
         let symlinks = if self.options().recursive {
             Symlinks::NoFollow
@@ -83,21 +152,24 @@ impl Copying<'_> {
             node: None,
             operand: index,
         };
-        if let Err(error) = self.begin_item(&item, worker) {
-            self.report_operand(error);
-        }
-    }
-
-    fn begin_item(&self, item: &Item<'_>, worker: &mut Walker<'_, '_, Self>) -> Result<(), Error> {
         let stat = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
-        let kind = sys::file_type(&stat);
+            .map_err(|errno| self.source_error(&item, Doing::Stat, errno))?;
+        Ok((item, stat))
+    }
+
+    fn begin(
+        &self,
+        item: &Item<'_>,
+        stat: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let kind = sys::file_type(stat);
         if kind == FileType::Directory && !self.options().recursive {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::NotRecursive, path));
         }
-        self.check_used(item, &stat)?;
+        self.check_used(item, stat)?;
         match kind {
             FileType::Directory => {
                 let place = Place {
@@ -110,7 +182,7 @@ impl Copying<'_> {
             }
             FileType::Symlink => self.copy_symlink(item, worker)?,
             FileType::RegularFile => self.copy_content(item, worker)?,
-            _ if self.options().recursive => self.copy_node(item, &stat, worker)?,
+            _ if self.options().recursive => self.copy_node(item, stat, worker)?,
             _ => self.copy_content(item, worker)?,
         }
         self.remember_dest(item);
@@ -148,7 +220,6 @@ impl Copying<'_> {
     }
 
     fn report_operand(&self, error: Error) {
-        use crate::error::Cause;
         match error.cause() {
             // Nothing is lost by doing once what was asked for twice.
             Cause::Refused(Refusal::NamedTwice) => self.report.warn(error),

@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::file::is_same;
+use super::existing::is_same;
 use super::item::Item;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};

@@ -6,15 +6,14 @@ use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::file::{CopyScratch, LargeFile};
 use super::item::Item;
-use super::operand::Operand;
+use super::operand::{Operand, Operands};
 use super::{CopyOptions, Dest};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing, Refusal};
@@ -23,7 +22,7 @@ use crate::observer::{Done, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
-use crate::sys::{self, CWD, DirSlot, DirStat, Entry, Symlinks};
+use crate::sys::{self, CWD, DirSlot, DirStat, Entry, Identity, Symlinks};
 use crate::walk::{self, Held, Operation, Task, Walker};
 
 pub(super) struct CopyDir {
@@ -93,8 +92,7 @@ impl Mark {
 
 /// Tasks of a copy that are not about listing a directory.
 pub(super) enum CopyTask {
-    /// Operands that are to be begun, in order.
-    Operands(Range<u32>),
+    Operands(Operands),
     Large(Box<LargeFile>),
 }
 
@@ -109,8 +107,10 @@ pub(super) struct Copying<'a> {
     pub(super) descriptors: Descriptors<CopyDir>,
     /// The effective user, who may read what it owns.
     pub(super) user: u32,
-    /// Tasks for large files that are queued.
-    pub(super) large: AtomicUsize,
+    /// Operands that have to wait until those before them are finished.
+    pub(super) deferred: Mutex<Option<Range<u32>>>,
+    /// The directories above the target, once asked for.
+    pub(super) above_target: OnceLock<Vec<Identity>>,
     /// Sources and names at the dest that earlier operands have used up.
     pub(super) used: Mutex<HashSet<operand::Used>>,
 }
@@ -129,7 +129,8 @@ impl<'a> Copying<'a> {
             report: Report::new(observer),
             descriptors: Descriptors::new(),
             user: sys::effective_user(),
-            large: AtomicUsize::new(0),
+            deferred: Mutex::new(None),
+            above_target: OnceLock::new(),
             used: Mutex::new(HashSet::new()),
         }
     }
@@ -154,13 +155,35 @@ impl<'a> Copying<'a> {
             }
         }
         sched::scope(&self, |worker| {
-            let sources = self.operands.iter().map(|operand| &*operand.source);
-            for run in operand::independent_runs(sources) {
-                worker.push(Task::Own(CopyTask::Operands(run)));
-                worker.run_all();
+            for run in self.runs() {
+                let mut next = Some(run);
+                while let Some(run) = next {
+                    let operands = Operands {
+                        range: run,
+                        is_alone: true,
+                    };
+                    worker.push(Task::Own(CopyTask::Operands(operands)));
+                    worker.run_all();
+                    next = self
+                        .deferred
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .take();
+                }
             }
         });
         self.report.summary()
+    }
+
+    /// Operands that can be worked on together.
+    fn runs(&self) -> Vec<Range<u32>> {
+        match self.dest {
+            Dest::Into(_) => {
+                operand::independent_runs(self.operands.iter().map(|operand| &*operand.source))
+            }
+            // All of them go to one place.
+            Dest::Exactly(_) => (0..self.operands.len() as u32).map(|i| i..i + 1).collect(),
+        }
     }
 
     pub(super) fn options(&self) -> &CopyOptions {
@@ -215,7 +238,11 @@ impl<'a> Copying<'a> {
         }
     }
 
-    fn open(&self, place: &Place<CopyDir>) -> Result<CopyNode, Error> {
+    fn open(
+        &self,
+        place: &Place<CopyDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<CopyNode, Error> {
         let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
         let source = self
             .at(place, Side::Source, |dir, name| {
@@ -224,7 +251,7 @@ impl<'a> Copying<'a> {
             })
             .map_err(|errno| {
                 if errno == Errno::ACCESS {
-                    self.make_unfilled(place);
+                    self.make_unfilled(place, worker);
                 }
                 failed(Doing::ReadDirectory, errno)
             })?;
@@ -255,7 +282,7 @@ impl<'a> Copying<'a> {
     }
 
     /// As `cp` does for a source directory that may not be read: an empty one at the dest.
-    fn make_unfilled(&self, place: &Place<CopyDir>) {
+    fn make_unfilled(&self, place: &Place<CopyDir>, worker: &mut Walker<'_, '_, Self>) {
         let made = self
             .at(place, Side::Source, |dir, name| {
                 sys::stat(dir, name, Symlinks::NoFollow)
@@ -266,6 +293,7 @@ impl<'a> Copying<'a> {
                 })
             });
         if made.is_ok() {
+            worker.scratch.tally.entries += 1;
             self.tell_made(place);
         }
     }
@@ -422,7 +450,7 @@ impl Operation for Copying<'_> {
         _pass: u8,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<CopyNode> {
-        match self.open(&place) {
+        match self.open(&place, worker) {
             Ok(node) => {
                 worker.scratch.tally.entries += 1;
                 worker.count(1);
@@ -465,7 +493,7 @@ impl Operation for Copying<'_> {
             for side in [Side::Source, Side::Dest] {
                 if node.mark.returns_to(side) {
                     // If this fails, whoever needs the parent walks down to it, or says so.
-                    let _ = self.descriptors.pin_parent(parent, side, node);
+                    let _ = self.descriptors.pin_parent(parent, side, node, self);
                 }
             }
         }
@@ -479,15 +507,7 @@ impl Operation for Copying<'_> {
 
     fn run_own(&self, task: CopyTask, worker: &mut Walker<'_, '_, Self>) {
         match task {
-            CopyTask::Operands(operands) => {
-                let (portion, rest) = operand::portion(operands);
-                if let Some(rest) = rest {
-                    worker.push(Task::Own(CopyTask::Operands(rest)));
-                }
-                for operand in portion {
-                    self.begin(operand, worker);
-                }
-            }
+            CopyTask::Operands(operands) => self.begin_all(operands, worker),
             CopyTask::Large(file) => self.copy_large(*file, worker),
         }
     }

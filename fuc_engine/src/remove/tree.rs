@@ -44,7 +44,7 @@ pub(super) struct Removal<'a> {
     operands: Vec<Box<CStr>>,
     report: Report<'a>,
     descriptors: Descriptors<RemoveDir>,
-    root: OnceLock<Option<Identity>>,
+    root: OnceLock<Identity>,
 }
 
 impl<'a> Removal<'a> {
@@ -60,7 +60,7 @@ impl<'a> Removal<'a> {
 
     pub(super) fn run<P: AsRef<Path>>(mut self, operands: impl IntoIterator<Item = P>) -> Summary {
         for path in operands {
-            match operand::to_c(path.as_ref()) {
+            match operand::to_c(path.as_ref()).map(operand::with_one_slash) {
                 Ok(path) => self.operands.push(path),
                 Err(errno) => {
                     let path = path.as_ref().to_path_buf();
@@ -91,28 +91,27 @@ impl<'a> Removal<'a> {
     /// Removes an operand that is no directory, or queues it.
     fn begin(&self, operand: u32, worker: &mut Walker<'_, '_, Self>) {
         let path = &self.operands[operand as usize];
-        let (_, name) = operand::split(path.to_bytes());
-        if operand::is_dot_or_dot_dot(name) {
-            return self.refuse(operand, Refusal::DotOrDotDot);
-        }
         match sys::stat(CWD, path, Symlinks::NoFollow) {
             Ok(stat) if sys::file_type(&stat) == FileType::Directory => {
-                if self.options.recursive {
+                let (_, name) = operand::split(path.to_bytes());
+                if !self.options.recursive {
+                    self.refuse(operand, Refusal::NotRecursive);
+                } else if operand::is_dot_or_dot_dot(name) {
+                    self.refuse(operand, Refusal::DotOrDotDot);
+                } else {
                     let place = Place {
                         parent: None,
                         name: path.clone(),
                         operand,
                     };
                     worker.push(Task::Enter { place, pass: 0 });
-                } else {
-                    self.refuse(operand, Refusal::NotRecursive);
                 }
             }
-            Ok(_) => match sys::unlink(CWD, path) {
+            // If it cannot even be looked at, unlinking tells the reason that counts.
+            _ => match sys::unlink(CWD, path) {
                 Ok(()) => self.removed(None, operand, path, worker),
                 Err(errno) => self.fail(None, operand, path, errno),
             },
-            Err(errno) => self.fail(None, operand, path, errno),
         }
     }
 
@@ -122,19 +121,18 @@ impl<'a> Removal<'a> {
     }
 
     /// Whether an open operand is `/`.
-    fn is_root(&self, operand: BorrowedFd<'_>) -> bool {
-        let root = self.root.get_or_init(|| {
-            let root = sys::open_path_directory(CWD, c"/").ok()?;
-            sys::stat_directory(root.as_fd())
-                .ok()
-                .map(|stat| stat.identity)
-        });
-        let opened = sys::stat_directory(operand).ok().map(|stat| stat.identity);
-        match (root, opened) {
-            (Some(root), Some(opened)) => root.same_file(opened),
-            // Who can't tell must not delete.
-            _ => true,
-        }
+    fn is_root(&self, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
+        let root = match self.root.get() {
+            Some(root) => *root,
+            None => {
+                let root = self
+                    .descriptors
+                    .making_room(|| sys::open_path_directory(CWD, c"/"))?;
+                let identity = sys::stat_directory(root.as_fd())?.identity;
+                *self.root.get_or_init(|| identity)
+            }
+        };
+        Ok(root.same_file(sys::stat_directory(operand)?.identity))
     }
 
     /// A name that is no directory is gone: in `node`, or else an operand.
@@ -165,7 +163,7 @@ impl<'a> Removal<'a> {
 
     /// A name stays behind, unless it is missing and that is as well.
     fn fail(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr, errno: Errno) {
-        if self.options.ignore_missing && matches!(errno, Errno::NOENT | Errno::NOTDIR) {
+        if self.is_as_well(errno) {
             return;
         }
         if let Some(node) = node {
@@ -174,6 +172,11 @@ impl<'a> Removal<'a> {
         let path = self.path_of(node, operand, name);
         self.report
             .failed(Error::failed(Doing::Remove, path, errno));
+    }
+
+    /// Missing, and that is no failure.
+    fn is_as_well(&self, errno: Errno) -> bool {
+        self.options.ignore_missing && matches!(errno, Errno::NOENT | Errno::NOTDIR)
     }
 
     fn fail_place(&self, place: &Place<RemoveDir>, errno: Errno) {
@@ -213,7 +216,8 @@ impl<'a> Removal<'a> {
             // One that is empty can be removed without reading it.
             Errno::ACCESS => self
                 .at(place, sys::remove_directory)
-                .map(|()| FileType::Directory),
+                .map(|()| FileType::Directory)
+                .map_err(|_| errno),
             // It is no directory any more.
             Errno::NOTDIR | Errno::LOOP => self.at(place, sys::unlink).map(|()| FileType::Unknown),
             errno => Err(errno),
@@ -221,7 +225,7 @@ impl<'a> Removal<'a> {
         match removed {
             Ok(FileType::Directory) => self.removed_directory(place, worker),
             Ok(_) => self.removed(place.parent.as_ref(), place.operand, &place.name, worker),
-            Err(_) => self.fail_place(place, errno),
+            Err(errno) => self.fail_place(place, errno),
         }
     }
 
@@ -242,7 +246,9 @@ impl<'a> Removal<'a> {
         match &node.place.parent {
             Some(parent) => {
                 // Before the child is closed: its `..` is the way back to an evicted parent.
-                let dir = self.descriptors.pin_parent(parent, Side::Source, node);
+                let dir = self
+                    .descriptors
+                    .pin_parent(parent, Side::Source, node, self);
                 self.descriptors.close(node, Side::Source);
                 if node.is_kept() {
                     return Ok(());
@@ -294,9 +300,19 @@ impl Operation for Removal<'_> {
                 return None;
             }
         };
-        if place.parent.is_none() && self.options.preserve_root && self.is_root(fd.as_fd()) {
-            self.refuse(place.operand, Refusal::Root);
-            return None;
+        if place.parent.is_none() && self.options.preserve_root {
+            match self.is_root(fd.as_fd()) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.refuse(place.operand, Refusal::Root);
+                    return None;
+                }
+                // Who can't tell must not delete.
+                Err(errno) => {
+                    self.fail_place(&place, errno);
+                    return None;
+                }
+            }
         }
         let node = Node::new(place, pass, RemoveDir(DirSlot::empty()));
         self.descriptors.adopt(&node, Side::Source, fd);
@@ -327,7 +343,9 @@ impl Operation for Removal<'_> {
     }
 
     fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
-        node.keep();
+        if !self.is_as_well(errno) {
+            node.keep();
+        }
         self.fail_place(&node.place, errno);
     }
 

@@ -104,6 +104,11 @@ impl Gate {
         self.settle(&mut state);
     }
 
+    /// Unparks every worker for good: the scope ends, perhaps by a panic.
+    pub(super) fn let_all_go_on(&self) {
+        self.set_target(usize::MAX, 0);
+    }
+
     /// Threads started, the main one included.
     pub(super) fn threads(&self) -> usize {
         self.lock().threads

@@ -41,12 +41,13 @@ pub(crate) trait Job: Sync {
     fn most_workers(&self) -> usize;
 }
 
-type Handful<T> = VecDeque<T>;
+/// What is sent to an idle worker; empty: there will be no more.
+type Handful<J> = VecDeque<<J as Job>::Task>;
 
 struct Shared<'j, J: Job> {
     job: &'j J,
     gate: Gate,
-    tasks: (Sender<Handful<J::Task>>, Receiver<Handful<J::Task>>),
+    tasks: (Sender<Handful<J>>, Receiver<Handful<J>>),
     /// To the main thread: a run has ended.
     done: (Sender<()>, Receiver<()>),
     /// What was told since the governor began to measure, as of [`Told`].
@@ -79,6 +80,7 @@ struct EndThreads<'a, 'j, J: Job>(&'a Shared<'j, J>);
 
 impl<J: Job> Drop for EndThreads<'_, '_, J> {
     fn drop(&mut self) {
+        self.0.gate.let_all_go_on();
         for _ in 1..self.0.gate.threads() {
             // An empty handful; the receiver lives as long as `Shared`.
             let _ = self.0.tasks.0.send(VecDeque::new());
@@ -92,6 +94,7 @@ struct ReportPanic<'a, 'j, J: Job>(&'a Shared<'j, J>);
 impl<J: Job> Drop for ReportPanic<'_, '_, J> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.0.gate.let_all_go_on();
             let _ = self.0.done.0.try_send(());
         }
     }
@@ -384,7 +387,9 @@ mod tests {
             &Doubling {
                 leaves: AtomicUsize::new(0),
             },
-            |worker| worker.run_all(),
+            |worker| {
+                worker.run_all();
+            },
         );
     }
 }

@@ -165,6 +165,21 @@ pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// An open directory and all those above it, as far as they can be reached.
+pub(crate) fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut above = open_path_directory(dir, c".");
+    while let Ok(dir) = above {
+        match stat_directory(dir.as_fd()) {
+            // The root is its own parent.
+            Ok(stat) if found.last() != Some(&stat.identity) => found.push(stat.identity),
+            _ => break,
+        }
+        above = open_path_directory(dir.as_fd(), c"..");
+    }
+    found
+}
+
 /// Opens, by its path, the directory that copies are to go into.
 pub(crate) fn open_target(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -60,6 +60,8 @@ impl Listing {
             let error = std::io::Error::last_os_error();
             match Errno::from_io_error(&error) {
                 Some(Errno::INTR) => {}
+                // Somebody has removed the directory: there is nothing in it any more.
+                Some(Errno::NOENT) => return Ok(false),
                 errno => return Err(errno.unwrap_or(Errno::IO)),
             }
         }

@@ -12,5 +12,5 @@ mod slot;
 
 pub(crate) use calls::*;
 pub(crate) use listing::{Entry, Listing};
-pub use signal::{restore_sigpipe, sigpipe_was_ignored};
+pub use signal::{restore_sigpipe, sigpipe_was_ignored, stdout_was_closed};
 pub(crate) use slot::{DirSlot, Identity, Pinned, close_checked};

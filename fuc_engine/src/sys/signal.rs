@@ -1,11 +1,13 @@
-//! What SIGPIPE did before Rust's runtime set it to be ignored.
+//! What the process inherited and Rust's runtime changes before `main`: SIGPIPE,
+//! which it ignores, and closed standard streams, which it opens.
 //!
-//! The runtime does so before `main`, so the only moment to look is while the
-//! loader runs the initialisers.
+//! The only moment to look is while the loader runs the initialisers.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+const STDOUT: c_int = 1;
+const F_GETFD: c_int = 1;
 const SIGPIPE: c_int = 13;
 const SIG_DFL: usize = 0;
 const SIG_IGN: usize = 1;
@@ -13,9 +15,11 @@ const SIG_IGN: usize = 1;
 // The C library's; `usize` stands for its pointer to a handler.
 unsafe extern "C" {
     fn signal(number: c_int, handler: usize) -> usize;
+    fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
 }
 
 static IGNORED_AT_START: AtomicBool = AtomicBool::new(false);
+static CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: the loader calls each entry of this section once, before main, with
 // arguments that an `extern "C"` function without parameters may ignore.
@@ -24,6 +28,9 @@ static IGNORED_AT_START: AtomicBool = AtomicBool::new(false);
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
+    // SAFETY: the command takes no further argument and changes nothing; a
+    // descriptor that is not open is an error that it returns.
+    CLOSED_AT_START.store(unsafe { fcntl(STDOUT, F_GETFD) } == -1, Ordering::Relaxed);
     // SAFETY: `signal` is given a valid number and constants it defines; only
     // this one thread exists, so nobody sees the moment between the two calls.
     let before = unsafe { signal(SIGPIPE, SIG_IGN) };
@@ -49,4 +56,11 @@ pub fn restore_sigpipe() {
         // SAFETY: a valid signal number and the constant for its default action.
         unsafe { signal(SIGPIPE, SIG_DFL) };
     }
+}
+
+/// Whether standard output was closed when the process began: what is written
+/// to it then is lost, though the runtime has put `/dev/null` in its place.
+#[must_use]
+pub fn stdout_was_closed() -> bool {
+    CLOSED_AT_START.load(Ordering::Relaxed)
 }

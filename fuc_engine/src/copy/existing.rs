@@ -1,0 +1,93 @@
+//! The careful path: the dest of a regular file exists already.
+//!
+//! Nothing is truncated before it is known that what was opened is not the
+//! source: that alone saves `cp f f`, through whatever alias.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::file::OpenDest;
+use super::item::Item;
+use super::tree::Copying;
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::sys::{self, Blocking, Stat, Symlinks};
+
+impl Copying<'_> {
+    /// Opens and empties a file that is there already, unless that would lose something.
+    pub(super) fn open_existing(&self, item: &Item<'_>, source: &Stat) -> Result<OpenDest, Error> {
+        let there = match item.stat_dest(Symlinks::Follow) {
+            Ok(there) => there,
+            Err(Errno::NOENT) => return Err(self.dangling(item)),
+            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
+        };
+        if sys::file_type(&there) == FileType::Directory {
+            return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
+        }
+        if is_same(source, &there) {
+            return Err(self.same_file(item));
+        }
+        let blocking = if item.node.is_some() {
+            Blocking::Never
+        } else {
+            Blocking::MayBlock
+        };
+        let opened = self
+            .descriptors
+            .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, blocking));
+        match opened {
+            Ok(dest) => self.empty_existing(item, source, dest),
+            Err(_) if self.options().force => self.replace_file(item, source.st_mode),
+            Err(errno) => Err(self.create_error(item, errno)),
+        }
+    }
+
+    /// The dest is a link to nothing, or has gone since it was found.
+    fn dangling(&self, item: &Item<'_>) -> Error {
+        match item.stat_dest(Symlinks::NoFollow) {
+            Ok(_) => self.refusal(item, Refusal::DanglingDest),
+            Err(errno) => self.create_error(item, errno),
+        }
+    }
+
+    /// Truncates the file that was really opened, not one that had its name before.
+    fn empty_existing(
+        &self,
+        item: &Item<'_>,
+        source: &Stat,
+        dest: OwnedFd,
+    ) -> Result<OpenDest, Error> {
+        let opened =
+            sys::stat_open(&dest).map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        if is_same(source, &opened) {
+            return Err(self.same_file(item));
+        }
+        if sys::file_type(&opened) == FileType::RegularFile && opened.st_size > 0 {
+            sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
+        }
+        let is_file = sys::file_type(&opened) == FileType::RegularFile;
+        Ok(OpenDest { fd: dest, is_file })
+    }
+
+    fn replace_file(&self, item: &Item<'_>, mode: u32) -> Result<OpenDest, Error> {
+        self.unlink_dest(item)?;
+        self.descriptors
+            .making_room(|| sys::create_file(item.dest_dir, item.dest_name, mode))
+            .map(OpenDest::new_file)
+            .map_err(|errno| self.create_error(item, errno))
+    }
+
+    pub(super) fn create_error(&self, item: &Item<'_>, errno: Errno) -> Error {
+        // The kernel says of a name with a trailing slash that it is a directory.
+        let errno = match errno {
+            Errno::ISDIR if item.dest_name.to_bytes().ends_with(b"/") => Errno::NOTDIR,
+            errno => errno,
+        };
+        self.creation_error(item, Doing::CreateFile, errno)
+    }
+}
+
+pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
+    a.st_ino == b.st_ino && a.st_dev == b.st_dev
+}
