@@ -19,7 +19,8 @@ use rustix::io::Errno;
 
 use super::data::{DataCopy, DataError, Source};
 use super::item::Item;
-use super::tree::{CopyNode, CopyTask, Copying};
+use super::node::CopyNode;
+use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
 use crate::sys::{self, Blocking, CWD, Stat, Symlinks};

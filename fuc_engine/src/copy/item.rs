@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use super::tree::{CopyNode, Copying};
+use super::node::CopyNode;
+use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{self, Dir, Side};
 use crate::sys::{self, Symlinks};

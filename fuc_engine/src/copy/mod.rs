@@ -5,9 +5,11 @@
 //! removes a directory in a removal.
 
 mod data;
+mod directory;
 mod existing;
 mod file;
 mod item;
+mod node;
 mod operand;
 mod options;
 mod special;
