@@ -8,39 +8,51 @@
 //! ```text
 //!   Base: measure n ----> Try: measure 2n, or n/2
 //!     ^                     | pays: stay with it, and straight on if it was more
-//!     |                     | does not: back to n, other direction next
+//!     |                     | does not: back to n, next time the other direction
 //!     +-------- Hold <------+ for a time that doubles while nothing changes
 //! ```
 //!
 //! The throughput of n workers is n times the work per *busy* time: a worker
 //! that is not there yet, since a thread takes its time to start, does not
 //! count against the number that was asked for.
+//!
+//! Throughput comes in bursts on filesystems with a log: a single call may wait
+//! for longer than hundreds of others take. So a measurement lasts until the
+//! longest wait in it is a small part of it, and until most of the time of all
+//! workers has been accounted for: who waits has not told yet.
 
 use std::time::Duration;
 
 /// The first measurement: starting a thread costs about as much as removing
 /// thirty files, and a small tree is done by then.
 pub(super) const FIRST: Duration = Duration::from_micros(400);
-/// Busy time that each worker should have had when a number is judged.
-const ENOUGH: Duration = Duration::from_micros(1500);
-/// When there is less, or nobody to be busy, it is looked at again after this.
+/// The shortest other one.
+const SHORTEST: Duration = Duration::from_micros(1500);
+/// The longest, however long the waits in it.
+const LONGEST: Duration = Duration::from_millis(80);
+/// Where not enough has been told, it is looked at again after this.
 const LATER: Duration = Duration::from_micros(500);
-/// A number of workers is given up on if they have no tasks for this long.
-const STARVED: Duration = Duration::from_millis(20);
+/// The longest wait is at most one of so many parts of a measurement's busy time ...
+const PARTS: u32 = 6;
+/// ... and so much of the workers' time is accounted for.
+const ACCOUNTED: f64 = 0.6;
 /// More workers are kept if the throughput rises by this factor.
 const GAIN: f64 = 1.1;
 /// Fewer are kept if it falls by no more than this factor.
 const LOSS: f64 = 0.95;
-/// The shortest and the longest time between two tries, where the last one
-/// left no doubt; a try that does not pay costs about a hundredth of the latter.
+/// The first and the longest time between two tries.
 const PATIENCE: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(256)];
+/// A try takes at most one of so many parts of the time.
+const TRIES: u32 = 8;
 
-/// What workers did since the last step.
+/// What workers did since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     pub(super) work: u64,
     /// Summed over the workers.
     pub(super) busy: Duration,
+    /// The longest time between two calls of one worker.
+    pub(super) longest: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +76,7 @@ pub(super) struct Governor {
     patience: Duration,
     /// Whether the next try is of more workers (else of fewer).
     upward: bool,
+    is_first_try: bool,
 }
 
 impl Governor {
@@ -76,6 +89,7 @@ impl Governor {
             due: FIRST,
             patience: PATIENCE[0],
             upward: true,
+            is_first_try: true,
         }
     }
 
@@ -95,40 +109,28 @@ impl Governor {
     /// Takes note of what was told since the last step that returned true;
     /// returns whether a new measurement begins.
     pub(super) fn step(&mut self, now: Duration, told: Told) -> bool {
-        let enough = if self.began.is_zero() {
-            FIRST / 2
-        } else {
-            ENOUGH * self.workers as u32
-        };
-        if told.busy < enough && self.phase != Phase::Hold {
-            return self.wait(now);
+        let lasted = now - self.began;
+        if !self.is_enough(lasted, told) {
+            self.due = now + LATER;
+            return false;
         }
         let throughput = self.workers as f64 * told.work as f64 / told.busy.as_secs_f64().max(1e-9);
         self.began = now;
-        self.due = now + ENOUGH;
         match self.phase {
             Phase::Base => self.try_another(throughput),
-            Phase::Try { base, from } => self.judge(throughput / base, from),
-            Phase::Hold => self.phase = Phase::Base,
+            Phase::Try { base, from } => self.judge(throughput / base, from, lasted),
+            Phase::Hold => self.measure_base(),
         }
         true
     }
 
-    /// There is not enough to judge by yet.
-    fn wait(&mut self, now: Duration) -> bool {
-        self.due = now + LATER;
-        if now - self.began < STARVED || self.phase == Phase::Base {
-            return false;
+    fn is_enough(&self, lasted: Duration, told: Told) -> bool {
+        if self.phase == Phase::Hold || lasted >= LONGEST {
+            return true;
         }
-        // There are no tasks for so many: then their number costs nothing.
-        self.hold(now, PATIENCE[0]);
-        true
-    }
-
-    fn hold(&mut self, now: Duration, time: Duration) {
-        self.phase = Phase::Hold;
-        self.began = now;
-        self.due = now + time;
+        let accounted = told.busy.as_secs_f64() / (lasted * self.workers as u32).as_secs_f64();
+        // The first one only starts a thread; what it costs to be wrong is little.
+        self.began.is_zero() || accounted >= ACCOUNTED && told.busy >= told.longest * PARTS
     }
 
     fn try_another(&mut self, base: f64) {
@@ -144,25 +146,35 @@ impl Governor {
             from / 2
         };
         self.phase = Phase::Try { base, from };
+        self.due = self.began + SHORTEST;
     }
 
-    fn judge(&mut self, ratio: f64, from: usize) {
+    fn judge(&mut self, ratio: f64, from: usize, lasted: Duration) {
         let more = self.workers > from;
-        let pays = ratio >= if more { GAIN } else { LOSS };
-        if pays {
+        if ratio >= if more { GAIN } else { LOSS } {
             self.patience = PATIENCE[0];
-            if self.workers < self.most && more {
-                // Straight on while it pays.
-                self.phase = Phase::Base;
-                return;
+            if more && self.workers < self.most {
+                return self.measure_base();
             }
         } else {
             self.workers = from;
             self.upward = !self.upward;
         }
-        let (began, patience) = (self.began, self.patience);
-        self.hold(began, patience);
-        self.patience = (patience * 2).min(PATIENCE[1]);
+        self.phase = Phase::Hold;
+        // The first try is judged by a measurement that was cold and short: not for long.
+        let earned = if self.is_first_try {
+            Duration::ZERO
+        } else {
+            lasted * TRIES
+        };
+        self.is_first_try = false;
+        self.due = self.began + self.patience.max(earned);
+        self.patience = (self.patience * 2).min(PATIENCE[1]);
+    }
+
+    fn measure_base(&mut self) {
+        self.phase = Phase::Base;
+        self.due = self.began + SHORTEST;
     }
 }
 
@@ -184,6 +196,7 @@ mod tests {
             shares[workers] += tick.as_secs_f64() / time.as_secs_f64();
             told.busy += tick * workers as u32;
             told.work += (1000.0 * speedup(workers)) as u64;
+            told.longest = tick / 2;
             if governor.due().is_some_and(|due| now >= due) && governor.step(now, told) {
                 told = Told::default();
             }
@@ -221,6 +234,33 @@ mod tests {
             }
         });
         assert!((0.35..0.7).contains(&shares[1]), "{shares:?}");
+    }
+
+    #[test]
+    fn a_single_long_wait_decides_nothing() {
+        let mut governor = Governor::new(2);
+        let first = Told {
+            work: 100,
+            busy: FIRST,
+            longest: FIRST / 10,
+        };
+        assert!(governor.step(FIRST, first));
+        assert_eq!(governor.workers(), 2);
+        // Two milliseconds of two workers, most of it in one call.
+        let now = FIRST + Duration::from_millis(2);
+        let told = Told {
+            work: 100,
+            busy: Duration::from_millis(4),
+            longest: Duration::from_millis(2),
+        };
+        assert!(!governor.step(now, told));
+        // One of them has not told since.
+        let told = Told {
+            work: 4000,
+            busy: Duration::from_millis(6),
+            longest: Duration::from_micros(10),
+        };
+        assert!(!governor.step(FIRST + Duration::from_millis(6), told));
     }
 
     #[test]

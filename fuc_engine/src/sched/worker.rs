@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -53,8 +53,9 @@ struct Shared<'j, J: Job> {
     /// What was told since the governor began to measure, as of [`Told`].
     work: AtomicU64,
     busy_nanos: AtomicU64,
-    /// Counts measurements; what spans two of them belongs to neither.
-    measurement: AtomicU32,
+    longest_nanos: AtomicU64,
+    /// When that was, in nanoseconds since `start`.
+    measured_since: AtomicU64,
     start: Instant,
     /// When the governor is due, in nanoseconds since `start`; `u64::MAX` if it rules nothing.
     due: AtomicU64,
@@ -70,7 +71,6 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     work: u64,
     /// Since when, in nanoseconds since the start of the scope.
     since: u64,
-    measurement: u32,
     shared: &'e Shared<'e, J>,
     scope: &'s Scope<'s, 'e>,
 }
@@ -110,7 +110,8 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
         done: crossbeam_channel::bounded(1),
         work: AtomicU64::new(0),
         busy_nanos: AtomicU64::new(0),
-        measurement: AtomicU32::new(0),
+        longest_nanos: AtomicU64::new(0),
+        measured_since: AtomicU64::new(0),
         start: Instant::now(),
         due: AtomicU64::new(FIRST.as_nanos() as u64),
         governor: Mutex::new(None),
@@ -128,7 +129,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             scratch: shared.job.scratch(),
             work: 0,
             since: 0,
-            measurement: 0,
             shared,
             scope,
         }
@@ -229,14 +229,26 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         }
         let now = self.now();
-        let measurement = shared.measurement.load(Ordering::Relaxed);
-        if measurement == self.measurement {
-            shared.work.fetch_add(self.work, Ordering::Relaxed);
-            shared
-                .busy_nanos
-                .fetch_add(now - self.since, Ordering::Relaxed);
+        let time = now - self.since;
+        // Of what began before the measurement did, it gets its share.
+        let began = shared
+            .measured_since
+            .load(Ordering::Relaxed)
+            .clamp(self.since, now);
+        let (within, work) = if began > self.since {
+            let within = now - began;
+            (
+                within,
+                (self.work as f64 * within as f64 / time as f64) as u64,
+            )
+        } else {
+            (time, self.work)
+        };
+        shared.work.fetch_add(work, Ordering::Relaxed);
+        shared.busy_nanos.fetch_add(within, Ordering::Relaxed);
+        if time > shared.longest_nanos.load(Ordering::Relaxed) {
+            shared.longest_nanos.fetch_max(time, Ordering::Relaxed);
         }
-        self.measurement = measurement;
         self.work = 0;
         self.since = now;
         if now >= due {
@@ -259,11 +271,13 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let told = Told {
             work: shared.work.load(Ordering::Relaxed),
             busy: Duration::from_nanos(shared.busy_nanos.load(Ordering::Relaxed)),
+            longest: Duration::from_nanos(shared.longest_nanos.load(Ordering::Relaxed)),
         };
         if governor.step(Duration::from_nanos(now), told) {
-            shared.measurement.fetch_add(1, Ordering::Relaxed);
+            shared.measured_since.store(now, Ordering::Relaxed);
             shared.work.store(0, Ordering::Relaxed);
             shared.busy_nanos.store(0, Ordering::Relaxed);
+            shared.longest_nanos.store(0, Ordering::Relaxed);
             shared.gate.set_target(governor.workers(), governor.most());
         }
         let due = governor.due().map_or(NEVER, |due| due.as_nanos() as u64);
