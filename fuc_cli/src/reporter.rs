@@ -61,7 +61,7 @@ impl Observer for Reporter<'_> {
         match done {
             Done::Removed(path) | Done::RemovedDest(path) => self.print_removed("removed ", path),
             Done::RemovedDirectory(path) => self.print_removed("removed directory ", path),
-            Done::Copied { source, dest } => {
+            Done::Copied { source, dest } | Done::Attempted { source, dest } => {
                 let (source, dest) = (self.quoted(source), self.quoted(dest));
                 self.console.print(&[&source, b" -> ", &dest, b"\n"]);
             }

@@ -135,6 +135,17 @@ impl Wording<'_> {
             Refusal::JustCreated => {
                 self.around_both("will not overwrite just-created ", " with ", "")
             }
+            Refusal::ThroughJustCreatedLink => {
+                // Here the source comes first.
+                let quoted = [self.other.unwrap_or(self.path), self.path].map(|p| self.quoted(p));
+                [
+                    b"will not copy ",
+                    &quoted[0][..],
+                    b" through just-created symlink ",
+                    &quoted[1],
+                ]
+                .concat()
+            }
             Refusal::DanglingDest => self.around_path("not writing through dangling symlink ", ""),
             Refusal::NamedTwice => {
                 // Said of the source as it is now: the refusal does not tell files from directories.

@@ -95,6 +95,8 @@ pub enum Refusal {
     NonDirectoryByDirectory,
     /// The dest was made by an earlier operand of this run: dest, source.
     JustCreated,
+    /// The dest is a symbolic link that an earlier operand of this run made: dest, source.
+    ThroughJustCreatedLink,
     /// The dest is a symbolic link whose target does not exist.
     DanglingDest,
     /// The source was named before, with the same dest.
@@ -114,6 +116,7 @@ impl Refusal {
             Self::DirectoryByNonDirectory => "a directory is not replaced by a non-directory",
             Self::NonDirectoryByDirectory => "a non-directory is not replaced by a directory",
             Self::JustCreated => "it was just created by this run",
+            Self::ThroughJustCreatedLink => "it is a link just created by this run",
             Self::DanglingDest => "it is a dangling symbolic link",
             Self::NamedTwice => "it was named more than once",
             Self::SourceReplaced => "it was replaced while being copied",

@@ -141,9 +141,10 @@ pub(crate) fn join(path: &Path, name: &CStr) -> PathBuf {
 }
 
 fn append(path: &mut Vec<u8>, name: &CStr) {
-    if !path.ends_with(b"/") {
-        path.push(b'/');
+    while path.ends_with(b"/") {
+        path.pop();
     }
+    path.push(b'/');
     path.extend_from_slice(name.to_bytes());
 }
 
@@ -250,7 +251,7 @@ mod tests {
         let sub = node(Some(&top), c"sub");
         let leaf = node(Some(&sub), c"leaf");
         assert_eq!(
-            leaf.place.path(Path::new("an/operand/")),
+            leaf.place.path(Path::new("an/operand//")),
             Path::new("an/operand/sub/leaf")
         );
     }

@@ -38,6 +38,13 @@ pub enum Done<'a> {
         /// Where it now is.
         dest: &'a Path,
     },
+    /// Copying what is no directory had begun and has failed; the failure is told next.
+    Attempted {
+        /// What was to be copied.
+        source: &'a Path,
+        /// Where it was to go.
+        dest: &'a Path,
+    },
     /// A dest file was unlinked because it could not be opened for writing.
     RemovedDest(&'a Path),
 }

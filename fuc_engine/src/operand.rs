@@ -94,6 +94,7 @@ pub(crate) fn independent_runs<'a>(
 /// What the operands of a run have used up.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Used {
+    /// A source and where it goes, whatever path leads to it.
     Source(Box<CStr>, Identity),
     Dest(Box<CStr>),
 }

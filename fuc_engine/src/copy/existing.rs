@@ -63,10 +63,11 @@ impl Copying<'_> {
         if is_same(source, &opened) {
             return Err(self.same_file(item));
         }
-        if sys::file_type(&opened) == FileType::RegularFile && opened.st_size > 0 {
+        let is_file = sys::file_type(&opened) == FileType::RegularFile;
+        if is_file {
+            // Even if it is empty: this is what makes it new.
             sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
         }
-        let is_file = sys::file_type(&opened) == FileType::RegularFile;
         Ok(OpenDest { fd: dest, is_file })
     }
 
@@ -79,11 +80,13 @@ impl Copying<'_> {
     }
 
     pub(super) fn create_error(&self, item: &Item<'_>, errno: Errno) -> Error {
-        // The kernel says of a name with a trailing slash that it is a directory.
-        let errno = match errno {
-            Errno::ISDIR if item.dest_name.to_bytes().ends_with(b"/") => Errno::NOTDIR,
-            errno => errno,
-        };
+        // The kernel says of any name with a trailing slash that it is a directory.
+        if errno == Errno::ISDIR {
+            return match item.stat_dest(Symlinks::Follow) {
+                Ok(_) => self.refusal(item, Refusal::DirectoryByNonDirectory),
+                Err(_) => self.dest_error(item, Doing::CreateFile, Errno::NOTDIR),
+            };
+        }
         self.creation_error(item, Doing::CreateFile, errno)
     }
 }

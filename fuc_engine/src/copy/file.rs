@@ -108,7 +108,7 @@ impl Copying<'_> {
             Ok(opened) => opened,
             // Not a regular file any more.
             Err(Errno::LOOP | Errno::NXIO) => return self.copy_whatever(item, worker),
-            Err(errno) => return Err(self.source_error(item, Doing::OpenSource, errno)),
+            Err(errno) => return Err(self.reading_error(item, Doing::OpenSource, errno)),
         };
         if sys::file_type(&opened.stat) != FileType::RegularFile {
             return self.copy_whatever(item, worker);
@@ -130,7 +130,7 @@ impl Copying<'_> {
         };
         let opened = self
             .open_source(item, blocking, worker)
-            .map_err(|errno| self.source_error(item, Doing::OpenSource, errno))?;
+            .map_err(|errno| self.reading_error(item, Doing::OpenSource, errno))?;
         if item.node.is_some() && sys::file_type(&opened.stat) != FileType::RegularFile {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::SourceReplaced, path));
@@ -278,7 +278,7 @@ impl Copying<'_> {
             operand: node.place.operand,
         };
         if let Err(error) = self.fill(&item, &opened, dest, worker) {
-            self.report.failed(error);
+            self.report_item(&item, error);
         }
         drop(opened);
         self.descriptors.take_back(LargeFile::DESCRIPTORS);

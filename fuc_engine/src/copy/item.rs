@@ -1,15 +1,20 @@
 //! One thing to be copied that is no directory: where it is, and where it goes.
 
 use std::ffi::CStr;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::existing::is_same;
 use super::node::CopyNode;
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Cause, Error, Operation as Doing, Refusal};
 use crate::node::{self, Dir, Side};
+use crate::observer::Done;
+use crate::operand;
 use crate::sys::{self, Symlinks};
 use crate::walk::Held;
 
@@ -45,6 +50,25 @@ impl<'a> Item<'a> {
         sys::stat(self.source_dir, self.source_name, self.symlinks)
     }
 
+    /// Whether source and dest, both operands, are the same name in the same directory.
+    pub(super) fn is_one_entry(&self) -> bool {
+        let (source_dir, source) = operand::split(self.source_name.to_bytes());
+        let (dest_dir, dest) = operand::split(self.dest_name.to_bytes());
+        let stat = |dir, path: &[u8]| {
+            let path = [path, b"."].concat();
+            let path = operand::to_c(Path::new(OsStr::from_bytes(&path))).ok()?;
+            sys::stat(dir, &path, Symlinks::Follow).ok()
+        };
+        source == dest
+            && match (
+                stat(self.source_dir, source_dir),
+                stat(self.dest_dir, dest_dir),
+            ) {
+                (Some(source), Some(dest)) => is_same(&source, &dest),
+                _ => false,
+            }
+    }
+
     /// Whether what holds for the filesystem of the directory holds for the source.
     pub(super) fn is_on_the_device_of_its_directory(&self, source: &sys::Stat) -> bool {
         let directory = self
@@ -78,6 +102,24 @@ impl Copying<'_> {
         Error::failed(doing, self.item_path(item, Side::Source), errno)
     }
 
+    /// Why a source cannot be opened or read: if it cannot even be looked at,
+    /// that is said; and if it is its own dest, that comes first.
+    pub(super) fn reading_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
+        match (item.stat_source(), item.stat_dest(Symlinks::Follow)) {
+            (Err(unseen), _) => self.source_error(item, Doing::Stat, unseen),
+            (Ok(source), Ok(dest)) if is_same(&source, &dest) => self.same_file(item),
+            _ => self.source_error(item, doing, errno),
+        }
+    }
+
+    /// Why a dest cannot be created: where it cannot even be looked for, that is said.
+    pub(super) fn creation_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
+        match item.stat_dest(Symlinks::NoFollow) {
+            Err(unseen) if unseen != Errno::NOENT => self.dest_error(item, Doing::Stat, unseen),
+            _ => self.dest_error(item, doing, errno),
+        }
+    }
+
     pub(super) fn dest_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
         Error::failed(doing, self.item_path(item, Side::Dest), errno)
     }
@@ -86,6 +128,24 @@ impl Copying<'_> {
     pub(super) fn refusal(&self, item: &Item<'_>, refusal: Refusal) -> Error {
         Error::refused(refusal, self.item_path(item, Side::Dest))
             .with_other(self.item_path(item, Side::Source))
+    }
+
+    /// Reports that an item could not be copied.
+    pub(super) fn report_item(&self, item: &Item<'_>, error: Error) {
+        let was_begun = match error.cause() {
+            Cause::Failed(doing, _) => !matches!(doing, Doing::Stat | Doing::Remove),
+            Cause::Refused(refusal) => refusal == Refusal::DanglingDest,
+        };
+        if was_begun && self.report.wants_finished() {
+            let source = &self.item_path(item, Side::Source);
+            let dest = &self.item_path(item, Side::Dest);
+            self.report.finished(Done::Attempted { source, dest });
+        }
+        match error.cause() {
+            // Nothing is lost by doing once what was asked for twice.
+            Cause::Refused(Refusal::NamedTwice) => self.report.warn(error),
+            _ => self.report.failed(error),
+        }
     }
 
     pub(super) fn same_file(&self, item: &Item<'_>) -> Error {

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{OnceLock, PoisonError};
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
 use super::Dest;
 use super::item::Item;
 use super::tree::{CopyTask, Copying};
-use crate::error::{Cause, Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{self, Place, Side};
 use crate::operand::{self, Used};
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
@@ -74,12 +73,6 @@ pub(super) struct Operands {
     pub(super) is_alone: bool,
 }
 
-enum Begun {
-    GoOn,
-    /// The others come when all that is under way is finished.
-    Deferred,
-}
-
 impl Copying<'_> {
     /// Copies operands that are no directories, in order, and queues the others.
     ///
@@ -89,21 +82,24 @@ impl Copying<'_> {
         let (portion, rest) = operand::portion(operands.range.clone());
         let queued_before = worker.backlog();
         for index in portion {
-            let begun = self.look_at(index).and_then(|(item, stat)| {
-                if self.is_above_target(&stat) {
-                    if index > operands.range.start || !operands.is_alone {
-                        self.defer(index..operands.range.end);
-                        return Ok(Begun::Deferred);
-                    }
-                    self.defer(index + 1..operands.range.end);
-                    return self.begin(&item, &stat, worker).map(|()| Begun::Deferred);
+            let item = self.item(index);
+            let stat = match item.stat_source() {
+                Ok(stat) => stat,
+                Err(errno) => {
+                    self.report
+                        .failed(self.source_error(&item, Doing::Stat, errno));
+                    continue;
                 }
-                self.begin(&item, &stat, worker).map(|()| Begun::GoOn)
-            });
-            match begun {
-                Ok(Begun::GoOn) => {}
-                Ok(Begun::Deferred) => return,
-                Err(error) => self.report_operand(error),
+            };
+            let is_above_target = self.is_above_target(&stat);
+            if is_above_target && !(operands.is_alone && index == operands.range.start) {
+                return self.defer(index..operands.range.end);
+            }
+            if let Err(error) = self.begin(&item, &stat, worker) {
+                self.report_item(&item, error);
+            }
+            if is_above_target {
+                return self.defer(index + 1..operands.range.end);
             }
         }
         if let Some(range) = rest {
@@ -135,27 +131,21 @@ impl Copying<'_> {
         above.iter().any(|directory| directory.same_file(source))
     }
 
-    /// What an operand is, and where it goes.
-    fn look_at(&self, index: u32) -> Result<(Item<'_>, Stat), Error> {
+    fn item(&self, index: u32) -> Item<'_> {
         let operand = &self.operands[index as usize];
-        let symlinks = if self.options().recursive {
-            Symlinks::NoFollow
-        } else {
-            Symlinks::Follow
-        };
-        let item = Item {
+        Item {
             source_dir: CWD,
             source_name: &operand.source,
             dest_dir: self.target(),
             dest_name: &operand.dest_name,
-            symlinks,
+            symlinks: if self.options().recursive {
+                Symlinks::NoFollow
+            } else {
+                Symlinks::Follow
+            },
             node: None,
             operand: index,
-        };
-        let stat = item
-            .stat_source()
-            .map_err(|errno| self.source_error(&item, Doing::Stat, errno))?;
-        Ok((item, stat))
+        }
     }
 
     fn begin(
@@ -195,21 +185,22 @@ impl Copying<'_> {
             return Ok(());
         }
         let is_directory = sys::file_type(source) == FileType::Directory;
-        // A directory is known by where it goes, whatever path leads to it.
-        let name = if is_directory {
-            item.dest_name
-        } else {
-            item.source_name
-        };
+        let dest: Box<CStr> = item.dest_name.into();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if !used.insert(Used::Source(name.into(), sys::identity(source))) {
+        if !used.insert(Used::Source(dest.clone(), sys::identity(source))) {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::NamedTwice, path));
         }
-        if !is_directory && used.contains(&Used::Dest(item.dest_name.into())) {
-            return Err(self.refusal(item, Refusal::JustCreated));
+        if is_directory || !used.contains(&Used::Dest(dest)) {
+            return Ok(());
         }
-        Ok(())
+        let there = item.stat_dest(Symlinks::NoFollow);
+        let is_link = there.is_ok_and(|there| sys::file_type(&there) == FileType::Symlink);
+        let refusal = match sys::file_type(source) {
+            FileType::RegularFile if is_link => Refusal::ThroughJustCreatedLink,
+            _ => Refusal::JustCreated,
+        };
+        Err(self.refusal(item, refusal))
     }
 
     fn remember_dest(&self, item: &Item<'_>) {
@@ -217,24 +208,5 @@ impl Copying<'_> {
             let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
             used.insert(Used::Dest(item.dest_name.into()));
         }
-    }
-
-    fn report_operand(&self, error: Error) {
-        match error.cause() {
-            // Nothing is lost by doing once what was asked for twice.
-            Cause::Refused(Refusal::NamedTwice) => self.report.warn(error),
-            _ => self.report.failed(error),
-        }
-    }
-
-    /// Why a dest cannot be created: where it cannot even be looked for, that is said.
-    pub(super) fn creation_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
-        if item.node.is_none()
-            && let Err(unseen) = item.stat_dest(Symlinks::NoFollow)
-            && unseen != Errno::NOENT
-        {
-            return self.dest_error(item, Doing::Stat, unseen);
-        }
-        self.dest_error(item, doing, errno)
     }
 }

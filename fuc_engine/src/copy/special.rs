@@ -43,7 +43,7 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         let target = sys::read_link(item.source_dir, item.source_name)
-            .map_err(|errno| self.source_error(item, Doing::ReadLink, errno))?;
+            .map_err(|errno| self.reading_error(item, Doing::ReadLink, errno))?;
         let create = || sys::create_symlink(&target, item.dest_dir, item.dest_name);
         self.create_or_replace(item, create)
             .map_err(|failure| match failure {
@@ -83,30 +83,43 @@ impl Copying<'_> {
         create: impl Fn() -> Result<(), Errno>,
     ) -> Result<(), Failure> {
         match create() {
-            Err(Errno::EXIST) => {
-                self.make_way(item).map_err(Failure::Other)?;
-                create().map_err(Failure::Create)
-            }
+            Err(Errno::EXIST) => match self.make_way(item).map_err(Failure::Other)? {
+                Way::Free => create().map_err(Failure::Create),
+                Way::AlreadyThere => Ok(()),
+            },
             result => result.map_err(Failure::Create),
         }
     }
 
     /// Unlinks what is at the dest, unless it is a directory or the source itself.
-    fn make_way(&self, item: &Item<'_>) -> Result<(), Error> {
+    fn make_way(&self, item: &Item<'_>) -> Result<Way, Error> {
         let there = item
             .stat_dest(Symlinks::NoFollow)
             .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
         if sys::file_type(&there) == FileType::Directory {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }
-        // A link onto its own target would lose the only copy.
-        for symlinks in [Symlinks::NoFollow, Symlinks::Follow] {
-            let source = sys::stat(item.source_dir, item.source_name, symlinks);
-            if source.is_ok_and(|source| is_same(&source, &there)) {
-                return Err(self.same_file(item));
-            }
+        let source = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        if is_same(&source, &there) {
+            // Two names of one symbolic link are as good as a copy.
+            return if sys::file_type(&source) == FileType::Symlink && !item.is_one_entry() {
+                Ok(Way::AlreadyThere)
+            } else {
+                Err(self.same_file(item))
+            };
         }
-        self.unlink_dest(item)
+        // A link onto its own target, or the reverse, would lose the only copy.
+        let target = sys::stat(item.source_dir, item.source_name, Symlinks::Follow);
+        let through = item.stat_dest(Symlinks::Follow);
+        if target.is_ok_and(|target| is_same(&target, &there))
+            || through.is_ok_and(|through| is_same(&source, &through))
+        {
+            return Err(self.same_file(item));
+        }
+        self.unlink_dest(item)?;
+        Ok(Way::Free)
     }
 
     pub(super) fn unlink_dest(&self, item: &Item<'_>) -> Result<(), Error> {
@@ -118,6 +131,12 @@ impl Copying<'_> {
         }
         Ok(())
     }
+}
+
+/// What is left to do about something that was in the way.
+enum Way {
+    Free,
+    AlreadyThere,
 }
 
 enum Failure {

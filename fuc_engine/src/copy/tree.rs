@@ -205,7 +205,7 @@ impl Operation for Copying<'_> {
             _ => self.copy_whatever(&item, worker),
         };
         if let Err(error) = copied {
-            self.report.failed(error);
+            self.report_item(&item, error);
         }
     }
 

@@ -1,0 +1,270 @@
+//! Directories of a copy: made when they are entered, given their last mode
+//! when they are finished.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+use super::node::{CopyDir, CopyNode, Mark};
+use super::tree::Copying;
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::node::{Node, Place, Side};
+use crate::observer::Done;
+use crate::sys::{self, CWD, DirStat, Identity, Stat, Symlinks};
+use crate::walk::Walker;
+
+/// A dest directory as it was made or found.
+struct Made {
+    stat: DirStat,
+    is_new: bool,
+    mode_pending: Option<u32>,
+}
+
+struct OpenedDirs {
+    source: OwnedFd,
+    dest: OwnedFd,
+    identities: (Identity, Identity),
+    mode_pending: Option<u32>,
+}
+
+impl Copying<'_> {
+    pub(super) fn place_error(
+        &self,
+        place: &Place<CopyDir>,
+        side: Side,
+        doing: Doing,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(doing, self.place_path(place, side), errno)
+    }
+
+    fn place_path(&self, place: &Place<CopyDir>, side: Side) -> PathBuf {
+        place.path(self.operand_path(place.operand, side))
+    }
+
+    /// Runs `call` on the directory that holds one side of `place`, and the name there.
+    fn at<T>(
+        &self,
+        place: &Place<CopyDir>,
+        side: Side,
+        call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match (&place.parent, side) {
+            (Some(parent), side) => call(
+                self.descriptors.pin(parent, side, self)?.as_fd(),
+                &place.name,
+            ),
+            (None, Side::Source) => call(CWD, &place.name),
+            (None, Side::Dest) => call(
+                self.target(),
+                &self.operands[place.operand as usize].dest_name,
+            ),
+        }
+    }
+
+    fn open_dirs(
+        &self,
+        place: &Place<CopyDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<OpenedDirs, Error> {
+        let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
+        let source = self
+            .at(place, Side::Source, |dir, name| {
+                self.descriptors
+                    .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
+            })
+            .map_err(|errno| match self.at(place, Side::Source, stat_entry) {
+                Ok(stat) => {
+                    if errno == Errno::ACCESS {
+                        self.make_unfilled(place, &stat, worker);
+                    }
+                    failed(Doing::ReadDirectory, errno)
+                }
+                Err(unseen) => failed(Doing::Stat, unseen),
+            })?;
+        let stat =
+            sys::stat_directory(source.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
+        self.check_into_itself(place, &stat)?;
+        let (dest, made) = self.make_dest(place, &stat)?;
+        self.check_same(place, &stat, &made)?;
+        if made.is_new {
+            self.tell_made(place);
+        }
+        Ok(OpenedDirs {
+            source,
+            dest,
+            identities: (stat.identity, made.stat.identity),
+            mode_pending: made.mode_pending,
+        })
+    }
+
+    /// Opens the source directory at `place` and makes its dest.
+    pub(super) fn open_node(
+        &self,
+        place: Place<CopyDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<CopyNode, (Place<CopyDir>, Error)> {
+        let opened = match self.open_dirs(&place, worker) {
+            Ok(opened) => opened,
+            Err(error) => return Err((place, error)),
+        };
+        let mark = Mark::below(place.parent.as_ref()).with_mode(opened.mode_pending);
+        let (source, dest) = opened.identities;
+        let node = Node::new(place, mark, CopyDir::new(source, dest));
+        self.descriptors.adopt(&node, Side::Source, opened.source);
+        self.descriptors.adopt(&node, Side::Dest, opened.dest);
+        Ok(node)
+    }
+
+    /// As `cp` does for a source directory that may not be read: an empty one at the dest.
+    fn make_unfilled(
+        &self,
+        place: &Place<CopyDir>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let made = self.at(place, Side::Dest, |dir, name| {
+            sys::create_directory(dir, name, source.st_mode & 0o7777)
+        });
+        if made.is_ok() {
+            worker.scratch.tally.entries += 1;
+            self.tell_made(place);
+        }
+    }
+
+    fn tell_made(&self, place: &Place<CopyDir>) {
+        if self.report.wants_finished() {
+            let source = &self.place_path(place, Side::Source);
+            let dest = &self.place_path(place, Side::Dest);
+            self.report.finished(Done::Copied { source, dest });
+        }
+    }
+
+    /// A source directory that is the copy under way must not be copied into itself.
+    fn check_into_itself(&self, place: &Place<CopyDir>, source: &DirStat) -> Result<(), Error> {
+        match self.operands[place.operand as usize].root.get() {
+            Some(root) if root.same_file(source.identity) => {
+                let path = self.operand_path(place.operand, Side::Source).to_path_buf();
+                let dest = self.operand_path(place.operand, Side::Dest).to_path_buf();
+                Err(Error::refused(Refusal::IntoItself, path).with_other(dest))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_same(
+        &self,
+        place: &Place<CopyDir>,
+        source: &DirStat,
+        dest: &Made,
+    ) -> Result<(), Error> {
+        if place.parent.is_none() {
+            // One run begins an operand once.
+            let _ = self.operands[place.operand as usize]
+                .root
+                .set(dest.stat.identity);
+        }
+        if source.identity.same_file(dest.stat.identity) {
+            return Err(self.same_directory(place));
+        }
+        Ok(())
+    }
+
+    /// Makes the dest directory, or finds it; its owner may do anything in it while it fills.
+    ///
+    /// The umask is never asked for: what `mkdirat` grants tells, with default
+    /// ACLs taken into account.
+    fn make_dest(
+        &self,
+        place: &Place<CopyDir>,
+        source: &DirStat,
+    ) -> Result<(OwnedFd, Made), Error> {
+        let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
+        let mode = source.mode & 0o7777;
+        let made = self.at(place, Side::Dest, |dir, name| {
+            sys::create_directory(dir, name, mode | 0o700)
+        });
+        let is_new = match made {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(errno) => return Err(self.no_dest(place, source, errno)),
+        };
+        let fd = self
+            .at(place, Side::Dest, |dir, name| {
+                self.descriptors
+                    .making_room(|| sys::open_path_directory(dir, name))
+            })
+            .map_err(|errno| self.no_dest(place, source, errno))?;
+        let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
+        let mode_pending = if is_new {
+            self.open_up(&fd, stat.mode & 0o7777, mode)
+                .map_err(|errno| failed(Doing::SetMode, errno))?
+        } else {
+            None
+        };
+        Ok((
+            fd,
+            Made {
+                stat,
+                is_new,
+                mode_pending,
+            },
+        ))
+    }
+
+    /// Why there is no dest directory: the first of these that holds.
+    fn no_dest(&self, place: &Place<CopyDir>, source: &DirStat, errno: Errno) -> Error {
+        let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
+        match self.at(place, Side::Dest, stat_entry) {
+            Err(unseen) if unseen != Errno::NOENT => return failed(Doing::Stat, unseen),
+            _ => {}
+        }
+        if !matches!(errno, Errno::NOTDIR | Errno::LOOP) {
+            return failed(Doing::CreateDirectory, errno);
+        }
+        let through = self.at(place, Side::Dest, |dir, name| {
+            sys::stat(dir, name, Symlinks::Follow)
+        });
+        if through.is_ok_and(|through| sys::identity(&through).same_file(source.identity)) {
+            return self.same_directory(place);
+        }
+        Error::refused(
+            Refusal::NonDirectoryByDirectory,
+            self.place_path(place, Side::Dest),
+        )
+        .with_other(self.place_path(place, Side::Source))
+    }
+
+    fn same_directory(&self, place: &Place<CopyDir>) -> Error {
+        Error::refused(Refusal::SameFile, self.place_path(place, Side::Source))
+            .with_other(self.place_path(place, Side::Dest))
+    }
+
+    /// Gives the owner of a new directory what the umask withheld; returns the
+    /// mode that it should have in the end, if that is another than it has now.
+    fn open_up(&self, dest: &OwnedFd, granted: u32, source: u32) -> Result<Option<u32>, Errno> {
+        let last = granted & (source | 0o7077);
+        let filling = granted | 0o700;
+        if filling != granted {
+            sys::set_directory_mode(dest.as_fd(), filling)?;
+        }
+        Ok((last != filling).then_some(last))
+    }
+
+    pub(super) fn set_last_mode(&self, node: &CopyNode, mode: u32) {
+        let set = self
+            .descriptors
+            .pin(node, Side::Dest, self)
+            .and_then(|dest| sys::set_directory_mode(dest.as_fd(), mode));
+        if let Err(errno) = set {
+            self.report
+                .failed(self.place_error(&node.place, Side::Dest, Doing::SetMode, errno));
+        }
+    }
+}
+
+fn stat_entry(dir: BorrowedFd<'_>, name: &CStr) -> Result<Stat, Errno> {
+    sys::stat(dir, name, Symlinks::NoFollow)
+}

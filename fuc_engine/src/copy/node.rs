@@ -1,0 +1,102 @@
+//! What a copy keeps for each directory in flight.
+
+use std::sync::Arc;
+
+use crate::node::{Dir, Node, Side};
+use crate::sys::{DirSlot, Identity};
+
+pub(super) struct CopyDir {
+    source: DirSlot,
+    dest: DirSlot,
+}
+
+impl CopyDir {
+    pub(super) fn new(source: Identity, dest: Identity) -> Self {
+        let dir = Self {
+            source: DirSlot::empty(),
+            dest: DirSlot::empty(),
+        };
+        dir.source.record(source);
+        dir.dest.record(dest);
+        dir
+    }
+}
+
+impl Dir for CopyDir {
+    const HAS_DEST: bool = true;
+    type Mark = Mark;
+
+    fn slot(&self, side: Side) -> &DirSlot {
+        match side {
+            Side::Source => &self.source,
+            Side::Dest => &self.dest,
+        }
+    }
+}
+
+pub(super) type CopyNode = Arc<Node<CopyDir>>;
+
+/// In 16 bits, since there is one per level of depth: the mode that the dest is
+/// to get when it is finished, if it differs from the one it has, and whether
+/// somebody will need an ancestor's directory again.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Mark(u16);
+
+impl Mark {
+    const HAS_MODE: u16 = 1 << 12;
+    const RETURNS_TO_SOURCE: u16 = 1 << 13;
+    const RETURNS_TO_DEST: u16 = 1 << 14;
+
+    /// For a child of `parent`. An ancestor whose directory nobody will need
+    /// again is not reopened on the way up if it was evicted.
+    pub(super) fn below(parent: Option<&CopyNode>) -> Self {
+        let Some(parent) = parent else {
+            return Self::default();
+        };
+        let mut mark = parent.mark.0 & (Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST);
+        if parent.is_shared() {
+            mark |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+        }
+        if parent.mark.mode().is_some() {
+            mark |= Self::RETURNS_TO_DEST;
+        }
+        Self(mark)
+    }
+
+    pub(super) fn with_mode(self, mode: Option<u32>) -> Self {
+        mode.map_or(self, |mode| {
+            Self(self.0 | Self::HAS_MODE | (mode & 0o7777) as u16)
+        })
+    }
+
+    pub(super) fn mode(self) -> Option<u32> {
+        (self.0 & Self::HAS_MODE != 0).then_some(u32::from(self.0 & 0o7777))
+    }
+
+    pub(super) fn returns_to(self, side: Side) -> bool {
+        let flag = match side {
+            Side::Source => Self::RETURNS_TO_SOURCE,
+            Side::Dest => Self::RETURNS_TO_DEST,
+        };
+        self.0 & flag != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_of_a_copy_stays_small() {
+        // See the same of a removal in `crate::node`.
+        assert!(size_of::<Node<CopyDir>>() + 16 <= 112 - 8);
+    }
+
+    #[test]
+    fn a_mark_keeps_mode_and_ways_apart() {
+        let mark = Mark(Mark::RETURNS_TO_DEST).with_mode(Some(0o7777));
+        assert_eq!(mark.mode(), Some(0o7777));
+        assert!(mark.returns_to(Side::Dest) && !mark.returns_to(Side::Source));
+        assert_eq!(Mark(Mark::RETURNS_TO_DEST).mode(), None);
+    }
+}
