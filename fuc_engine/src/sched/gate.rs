@@ -21,6 +21,8 @@ struct State {
     threads: usize,
     /// Threads at most.
     most: usize,
+    /// A worker has panicked, or the main one is through: nobody waits for anybody.
+    is_over: bool,
 }
 
 pub(super) struct Gate {
@@ -59,6 +61,7 @@ impl Gate {
             permits: 0,
             threads: 1,
             most: usize::MAX,
+            is_over: false,
         };
         Self {
             state: Mutex::new(state),
@@ -99,14 +102,20 @@ impl Gate {
     /// How many workers should be active from now on, of at most `most` threads.
     pub(super) fn set_target(&self, target: usize, most: usize) {
         let mut state = self.lock();
-        state.target = target.max(1);
-        state.most = most.max(state.threads);
-        self.settle(&mut state);
+        if !state.is_over {
+            state.target = target.max(1);
+            state.most = most.max(state.threads);
+            self.settle(&mut state);
+        }
     }
 
     /// Unparks every worker for good: the scope ends, perhaps by a panic.
     pub(super) fn let_all_go_on(&self) {
-        self.set_target(usize::MAX, 0);
+        let mut state = self.lock();
+        state.is_over = true;
+        state.target = usize::MAX;
+        state.most = state.threads;
+        self.settle(&mut state);
     }
 
     /// Threads started, the main one included.
