@@ -109,13 +109,14 @@ impl Governor {
     /// Takes note of what was told since the last step that returned true;
     /// returns whether a new measurement begins.
     pub(super) fn step(&mut self, now: Duration, told: Told) -> bool {
-        let lasted = now - self.began;
+        // Who steps may have looked at the clock before another one stepped.
+        let lasted = now.saturating_sub(self.began);
         if !self.is_enough(lasted, told) {
             self.due = now + LATER;
             return false;
         }
         let throughput = self.workers as f64 * told.work as f64 / told.busy.as_secs_f64().max(1e-9);
-        self.began = now;
+        self.began = now.max(self.began);
         match self.phase {
             Phase::Base => self.try_another(throughput),
             Phase::Try { base, from } => self.judge(throughput / base, from, lasted),
@@ -128,7 +129,8 @@ impl Governor {
         if self.phase == Phase::Hold || lasted >= LONGEST {
             return true;
         }
-        let accounted = told.busy.as_secs_f64() / (lasted * self.workers as u32).as_secs_f64();
+        let all = (lasted * self.workers as u32).as_secs_f64();
+        let accounted = told.busy.as_secs_f64() / all.max(1e-9);
         // The first one only starts a thread; what it costs to be wrong is little.
         self.began.is_zero() || accounted >= ACCOUNTED && told.busy >= told.longest * PARTS
     }
@@ -261,6 +263,13 @@ mod tests {
             longest: Duration::from_micros(10),
         };
         assert!(!governor.step(FIRST + Duration::from_millis(6), told));
+    }
+
+    #[test]
+    fn a_step_from_before_the_last_one_is_no_step() {
+        let mut governor = Governor::new(2);
+        governor.step(FIRST, Told::default());
+        assert!(!governor.step(FIRST / 2, Told::default()));
     }
 
     #[test]
