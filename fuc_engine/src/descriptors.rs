@@ -132,9 +132,9 @@ impl<D: Dir> Descriptors<D> {
             evictable.retain(|(node, side)| node.dir.slot(*side).is_open());
         }
         drop(evictable);
-        if open > self.budget.load(Ordering::Relaxed) {
-            self.evict_oldest();
-        }
+        // More than one, if descriptors were lent meanwhile.
+        let budget = self.budget.load(Ordering::Relaxed);
+        while self.open.load(Ordering::Relaxed) > budget && self.evict_oldest() {}
     }
 
     #[cold]
@@ -191,10 +191,15 @@ impl<D: Dir> Descriptors<D> {
         child: &Node<D>,
         roots: &dyn Roots,
     ) -> Result<Pinned<'n>, Errno> {
-        self.pin_or_open(parent, side, || match child.dir.slot(side).try_pin() {
+        let by_child = || match child.dir.slot(side).try_pin() {
             Some(child) => self.making_room(|| sys::open_parent(child.as_fd())),
             None => self.walk_down(parent, side, roots),
-        })
+        };
+        match self.pin_or_open(parent, side, by_child) {
+            // The child was moved elsewhere; its parent may still be where it was.
+            Err(Errno::STALE) => self.pin(parent, side, roots),
+            pin => pin,
+        }
     }
 
     fn pin_or_open<'n>(
