@@ -89,6 +89,9 @@ impl Copying<'_> {
         self.check_into_itself(place, &stat)?;
         let (dest, made) = self.make_dest(place, &stat)?;
         self.check_same(place, &stat, &made)?;
+        if place.parent.is_none() {
+            self.remember_directory(place.operand, stat.identity);
+        }
         if made.is_new {
             self.tell_made(place);
         }

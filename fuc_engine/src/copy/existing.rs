@@ -84,7 +84,7 @@ impl Copying<'_> {
         if errno == Errno::ISDIR {
             return match item.stat_dest(Symlinks::Follow) {
                 Ok(_) => self.refusal(item, Refusal::DirectoryByNonDirectory),
-                Err(_) => self.dest_error(item, Doing::CreateFile, Errno::NOTDIR),
+                Err(_) => self.creation_error(item, Doing::CreateFile, Errno::NOTDIR),
             };
         }
         self.creation_error(item, Doing::CreateFile, errno)

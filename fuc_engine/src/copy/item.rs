@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::existing::is_same;
@@ -103,11 +104,14 @@ impl Copying<'_> {
     }
 
     /// Why a source cannot be opened or read: if it cannot even be looked at,
-    /// that is said; and if it is its own dest, that comes first.
+    /// that is said; what forbids the dest comes first as well.
     pub(super) fn reading_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
         match (item.stat_source(), item.stat_dest(Symlinks::Follow)) {
             (Err(unseen), _) => self.source_error(item, Doing::Stat, unseen),
             (Ok(source), Ok(dest)) if is_same(&source, &dest) => self.same_file(item),
+            (_, Ok(dest)) if sys::file_type(&dest) == FileType::Directory => {
+                self.refusal(item, Refusal::DirectoryByNonDirectory)
+            }
             _ => self.source_error(item, doing, errno),
         }
     }

@@ -187,11 +187,17 @@ impl Copying<'_> {
         let is_directory = sys::file_type(source) == FileType::Directory;
         let dest: Box<CStr> = item.dest_name.into();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if !used.insert(Used::Source(dest.clone(), sys::identity(source))) {
+        let as_source = Used::Source(dest.clone(), sys::identity(source));
+        if used.contains(&as_source) {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::NamedTwice, path));
         }
-        if is_directory || !used.contains(&Used::Dest(dest)) {
+        if is_directory {
+            // Only once its copy has begun is it a source given before.
+            return Ok(());
+        }
+        used.insert(as_source);
+        if !used.contains(&Used::Dest(dest)) {
             return Ok(());
         }
         let there = item.stat_dest(Symlinks::NoFollow);
@@ -201,6 +207,16 @@ impl Copying<'_> {
             _ => Refusal::JustCreated,
         };
         Err(self.refusal(item, refusal))
+    }
+
+    /// The copy of a directory operand has begun.
+    pub(super) fn remember_directory(&self, operand: u32, source: Identity) {
+        if self.operands.len() >= 2 && self.target.is_some() {
+            let dest = self.operands[operand as usize].dest_name.clone();
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            // As `stat` tells it, which knows no time of birth.
+            used.insert(Used::Source(dest, source.without_birth()));
+        }
     }
 
     fn remember_dest(&self, item: &Item<'_>) {

@@ -42,6 +42,13 @@ impl Identity {
         self.inode == other.inode && self.device() == other.device()
     }
 
+    pub(crate) fn without_birth(self) -> Self {
+        Self {
+            device_and_birth: u64::from(self.device()) << 32,
+            ..self
+        }
+    }
+
     pub(crate) fn device(self) -> u32 {
         (self.device_and_birth >> 32) as u32
     }
