@@ -1,0 +1,33 @@
+//! Copies a tree, and tells of each failure: `copy SOURCE DEST`
+
+use std::process::ExitCode;
+
+use fuc_engine::{CopyOp, CopyOptions, Dest, Error, Observer};
+
+struct ToStderr;
+
+impl Observer for ToStderr {
+    fn failed(&self, error: Error) {
+        eprintln!("{error}");
+    }
+}
+
+fn main() -> ExitCode {
+    let operands: Vec<_> = std::env::args_os().skip(1).collect();
+    let [source, dest] = &operands[..] else {
+        eprintln!("usage: copy SOURCE DEST");
+        return ExitCode::from(2);
+    };
+    // `Dest::Into` would put it into a directory that exists, under its own name.
+    let dest = Dest::Exactly(dest.into());
+    let summary = CopyOp::new(CopyOptions::default()).run([source], &dest, &ToStderr);
+    println!(
+        "copied {} entries of {} bytes, {} failed",
+        summary.entries, summary.bytes, summary.failures
+    );
+    if summary.is_complete() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

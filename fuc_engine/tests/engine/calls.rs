@@ -1,0 +1,281 @@
+//! The system calls themselves, as strace sees them: where each path leads, and how many there are.
+//!
+//! Counts are differences between two trees of which one is larger, so that what a run costs once falls out.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use testkit::probe::{Skip, has_program};
+use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::{Scratch, Tree, chain, comb};
+
+use crate::child::{self, Child, MARKS};
+use crate::kit::unwritable;
+
+const FEW: u64 = 20;
+
+/// One call of a trace.
+#[derive(Clone, Debug)]
+struct Call {
+    name: String,
+    /// All between the parentheses.
+    args: String,
+    /// What is between double quotes among these.
+    paths: Vec<String>,
+    returned: String,
+}
+
+impl Call {
+    /// `None` for what is no call.
+    fn parse(line: &str) -> Option<Self> {
+        // With -f each line begins with the thread's number.
+        let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        let (call, returned) = line.rsplit_once(" = ")?;
+        let (name, args) = call.split_once('(')?;
+        let args = args.trim_end().strip_suffix(')')?;
+        Some(Self {
+            name: name.to_owned(),
+            args: args.to_owned(),
+            paths: args
+                .split('"')
+                .skip(1)
+                .step_by(2)
+                .map(str::to_owned)
+                .collect(),
+            returned: returned.split(' ').next().unwrap_or("").to_owned(),
+        })
+    }
+
+    fn first(&self) -> &str {
+        self.args.split(',').next().unwrap_or("")
+    }
+}
+
+/// Runs a child under strace; returns what it did between the two marks, less what the runtime asks of
+/// /proc and /sys.
+fn trace(child: Child, log: &Path) -> Result<Vec<Call>, Skip> {
+    if !has_program("strace") {
+        return Err(Skip("there is no strace".to_owned()));
+    }
+    let log = log.as_os_str();
+    let words = [
+        "strace",
+        "-f",
+        "-s",
+        "4096",
+        "-e",
+        "trace=%file,%desc",
+        "-o",
+    ];
+    let words = words.map(Into::into).into_iter().chain([log.to_owned()]);
+    child.under(words).threads(1).run();
+    let text = fs::read_to_string(log).expect("strace writes a log");
+    let begun = text
+        .lines()
+        .skip_while(|line| !line.contains(MARKS[0]))
+        .skip(1);
+    let lines = begun.take_while(|line| !line.contains(MARKS[1]));
+    let calls: Vec<Call> = lines.filter_map(Call::parse).collect();
+    if calls.is_empty() {
+        return Err(Skip("strace sees nothing here".to_owned()));
+    }
+    Ok(without_the_runtime(calls))
+}
+
+fn without_the_runtime(calls: Vec<Call>) -> Vec<Call> {
+    let mut its_own = HashSet::new();
+    let is_kept = |call: &Call| {
+        let path = call.paths.first().map_or("", String::as_str);
+        let is_system = path.starts_with("/proc/") || path.starts_with("/sys/");
+        if is_system && !path.starts_with("/proc/self/fd/") {
+            if call.name == "openat" {
+                its_own.insert(call.returned.clone());
+            }
+            return false;
+        }
+        let descriptor = call.first();
+        match call.name.as_str() {
+            "openat" => {}
+            "close" if its_own.remove(descriptor) => return false,
+            _ if its_own.contains(descriptor) => return false,
+            _ => {}
+        }
+        // Memory; and what the standard library makes sure of in a debug build.
+        let is_check = call.name == "fcntl" && call.args.ends_with("F_GETFD");
+        !is_check && !matches!(call.name.as_str(), "mmap" | "munmap")
+    };
+    calls.into_iter().filter(is_kept).collect()
+}
+
+/// Every path is one of the operands, or one component below an open directory.
+#[track_caller]
+fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
+    let is_operand = |path: &str| operands.iter().any(|operand| operand.as_os_str() == path);
+    for call in calls {
+        // A link's target, which is the other string, leads where it wants.
+        let (path, dirfd) = match call.name.as_str() {
+            "symlinkat" => (call.paths.last(), call.args.split(", ").nth(1)),
+            _ => (call.paths.first(), Some(call.first())),
+        };
+        let (Some(path), Some(dirfd)) = (path, dirfd) else {
+            continue;
+        };
+        assert!(
+            call.name.ends_with("at") || call.name == "statx" || call.name.ends_with("at2"),
+            "not relative to a directory: {call:?}"
+        );
+        let opens_directory = call.name == "openat" && call.args.contains("O_DIRECTORY");
+        if opens_directory {
+            assert!(call.args.contains("O_NOFOLLOW"), "it follows: {call:?}");
+        }
+        // Who the root directory is, so as to spare it.
+        let asks_for_root = path == "/" && call.args.contains("O_PATH");
+        if is_operand(path) || asks_for_root {
+            continue;
+        }
+        if call.name.starts_with("fchmodat") && path.starts_with("/proc/self/fd/") {
+            let number = path.trim_start_matches("/proc/self/fd/");
+            assert!(number.parse::<u32>().is_ok(), "{call:?}");
+            continue;
+        }
+        assert!(dirfd.parse::<u32>().is_ok(), "no directory: {call:?}");
+        assert!(!path.contains('/'), "several components: {call:?}");
+        if path == ".." {
+            assert!(opens_directory, "{call:?}");
+        }
+        if call.name == "openat" && !opens_directory {
+            let is_new = ["O_EXCL", "O_CREAT", "O_NOFOLLOW"];
+            let reads = call.args.contains("O_RDONLY") && call.args.contains("O_NOFOLLOW");
+            assert!(
+                reads || is_new.iter().all(|flag| call.args.contains(flag)),
+                "{call:?}"
+            );
+        }
+    }
+}
+
+/// A tree with some of everything, and deep enough for twenty descriptors.
+fn mixed(scratch: &Scratch) -> Tree {
+    let tree = Tree::at(scratch.path().join("s"))
+        .file("a/b/file", "content")
+        .file("a/b/empty", "")
+        .file("a/c/file", "content")
+        .symlink("a/link", "/somewhere/else")
+        .fifo("a/pipe")
+        .sparse("a/holes", 1 << 20, &[(1 << 19, b"x")])
+        .dir("e")
+        .select("a/c")
+        .mode(unwritable())
+        .select("a")
+        .mode(unwritable());
+    chain(tree.path().join("chain"), 60);
+    comb(tree.path().join("comb"), 40, 2);
+    tree
+}
+
+fn keeps_to_the_tree(limit: impl Fn(Child) -> Child) {
+    let scratch = Scratch::in_memory();
+    let tree = mixed(&scratch);
+    let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
+    let copied = testkit::or_skip!(trace(limit(child::copy(tree.path(), &dest)), &log));
+    assert!(
+        copied.iter().any(|call| call.name == "mkdirat"),
+        "{copied:?}"
+    );
+    assert_disciplined(&copied, &[tree.path(), &dest]);
+    testkit::snapshot::assert_same_tree(tree.path(), &dest, crate::kit::plain());
+    let removed = testkit::or_skip!(trace(limit(child::remove(&dest)), &log));
+    assert!(removed.iter().any(|call| call.name == "unlinkat"));
+    assert_disciplined(&removed, &[&dest]);
+    assert_eq!(Snapshot::of(&scratch, Attributes::NAMES).kind("d"), None);
+}
+
+#[test]
+fn every_path_is_one_component_below_an_open_directory() {
+    keeps_to_the_tree(|child| child);
+}
+
+#[test]
+fn every_path_is_one_component_even_where_directories_are_reopened() {
+    keeps_to_the_tree(|child| child.nofile_limit(FEW));
+}
+
+/// How many calls it takes to copy and to remove a tree of `size`, and the removal's unlinkat among them.
+fn cost(
+    size: usize,
+    build: impl Fn(&Path, usize),
+    limit: impl Fn(Child) -> Child,
+) -> Result<[usize; 3], Skip> {
+    let scratch = Scratch::in_memory();
+    let [source, dest, log] = ["s", "d", "log"].map(|name| scratch.path().join(name));
+    build(&source, size);
+    let copied = trace(limit(child::copy(&source, &dest)), &log)?;
+    let removed = trace(limit(child::remove(&dest)), &log)?;
+    let unlinked = removed.iter().filter(|call| call.name == "unlinkat");
+    Ok([copied.len(), removed.len(), unlinked.count()])
+}
+
+/// The same for what a tree of `sizes[1]` has more than one of `sizes[0]`.
+fn more(
+    sizes: [usize; 2],
+    build: impl Fn(&Path, usize),
+    limit: impl Fn(Child) -> Child,
+) -> Result<[usize; 3], Skip> {
+    let small = cost(sizes[0], &build, &limit)?;
+    let large = cost(sizes[1], &build, &limit)?;
+    println!("{small:?} calls, {large:?} calls");
+    Ok([0, 1, 2].map(|index| large[index] - small[index]))
+}
+
+/// Directories of ten files each.
+fn uniform(content: &str) -> impl Fn(&Path, usize) {
+    move |at, dirs| {
+        (0..dirs * 10).fold(Tree::at(at), |tree, number| {
+            tree.file(format!("{}/{number}", number % dirs), content)
+        });
+    }
+}
+
+#[test]
+fn empty_files_cost_two_calls_and_directories_few() {
+    let more = more([20, 40], uniform(""), |child| child);
+    let [copied, removed, unlinked] = testkit::or_skip!(more);
+    assert_eq!(unlinked, 20 * 11);
+    assert!(
+        removed <= 20 * (10 + 6),
+        "{removed} calls for 20 directories of 10"
+    );
+    assert!(
+        copied <= 20 * (10 * 2 + 9),
+        "{copied} calls for 20 directories of 10"
+    );
+}
+
+#[test]
+fn files_with_data_cost_six_calls() {
+    let more = more([20, 40], uniform("content"), |child| child);
+    let [copied, _, unlinked] = testkit::or_skip!(more);
+    assert_eq!(unlinked, 20 * 11);
+    assert!(
+        copied <= 20 * (10 * 6 + 9),
+        "{copied} calls for 20 directories of 10"
+    );
+}
+
+#[test]
+fn reopening_directories_costs_a_few_calls_each() {
+    let build = |at: &Path, depth| comb(at, depth, 2);
+    let more = more([60, 160], build, |child| child.nofile_limit(FEW));
+    let [copied, removed, unlinked] = testkit::or_skip!(more);
+    let (dirs, files) = (100 * 3, 100 * 4);
+    assert_eq!(unlinked, dirs + files);
+    assert!(
+        removed <= files + dirs * 10,
+        "{removed} calls for {dirs} directories"
+    );
+    assert!(
+        copied <= files * 2 + dirs * 14,
+        "{copied} calls for {dirs} directories"
+    );
+}

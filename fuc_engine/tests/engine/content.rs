@@ -1,0 +1,282 @@
+//! What is in a file: large ones, holes, sizes that lie, and files that change while they are copied.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use fuc_engine::{Dest, Errno, Operation};
+use rustix::fs::{SeekFrom, seek};
+use testkit::probe::{Fs, LoopMount};
+use testkit::snapshot::{Attributes, assert_same_tree};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{Failure, Told, again_and_again, copy, copy_options, copy_with, plain};
+
+/// Bytes that differ from block to block and are never zero.
+fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes)
+        .map(|at| (at / 4096 * 7 + at % 251) as u8 | 1)
+        .collect()
+}
+
+/// Where the data of a file begins and ends, as often as there are holes.
+fn data_map(path: &Path) -> Vec<(u64, u64)> {
+    let file = File::open(path).unwrap();
+    let (mut map, mut at) = (Vec::new(), 0);
+    while let Ok(data) = seek(&file, SeekFrom::Data(at)) {
+        at = seek(&file, SeekFrom::Hole(data)).unwrap();
+        map.push((data, at));
+    }
+    map
+}
+
+#[track_caller]
+fn is_copied_whole(source: &Path, dest: &Path) {
+    let bytes: u64 = data_map(source).iter().map(|(from, to)| to - from).sum();
+    assert_eq!(copy(source, dest), Told::complete(1, bytes));
+    assert_same_tree(source, dest, plain());
+    assert_eq!(data_map(source), data_map(dest));
+}
+
+#[test]
+fn a_file_of_several_pieces_is_copied() {
+    let scratch = Scratch::in_memory();
+    // 20 MiB and a bit: two pieces and a half.
+    let tree = Tree::at(&scratch).file("s/f", pattern((20 << 20) + 5));
+    let dest = tree.path().join("d");
+    let told = copy(tree.path().join("s"), &dest);
+    assert_eq!(told, Told::complete(2, (20 << 20) + 5));
+    assert_same_tree(tree.path().join("s"), dest, plain());
+}
+
+#[test]
+fn a_file_of_whole_pieces_is_copied() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch).file("f", pattern(24 << 20));
+    is_copied_whole(&tree.path().join("f"), &tree.path().join("g"));
+}
+
+#[test]
+fn sizes_about_a_block_and_a_buffer_are_copied() {
+    let scratch = Scratch::new();
+    let mut tree = Tree::at(scratch.path().join("s"));
+    let mut bytes = 0;
+    for size in [1, 4095, 4096, 4097, 131_071, 131_072, 131_073, 1 << 20] {
+        tree = tree.file(size.to_string(), pattern(size));
+        bytes += size as u64;
+    }
+    let dest = scratch.path().join("d");
+    assert_eq!(copy(tree.path(), &dest), Told::complete(9, bytes));
+    assert_same_tree(tree.path(), dest, plain());
+}
+
+#[test]
+fn holes_stay_where_they_are() {
+    let scratch = Scratch::in_memory();
+    let block = pattern(1 << 16);
+    let tree = Tree::at(&scratch)
+        .sparse("begin", 1 << 20, &[((1 << 20) - (1 << 16), &block)])
+        .sparse("end", 1 << 20, &[(0, &block)])
+        .sparse("middle", 1 << 20, &[(0, &block), (1 << 19, &block)])
+        .sparse("all", 1 << 40, &[])
+        .sparse("odd", (1 << 30) + 1, &[(1 << 20, b"x")]);
+    for name in ["begin", "end", "middle", "all", "odd"] {
+        let dest = tree.path().join(format!("{name}-copy"));
+        is_copied_whole(&tree.path().join(name), &dest);
+    }
+}
+
+#[test]
+fn holes_replace_what_was_there() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch)
+        .sparse("f", 1 << 20, &[(1 << 19, b"x")])
+        .file("g", pattern(2 << 20));
+    is_copied_whole(&tree.path().join("f"), &tree.path().join("g"));
+}
+
+#[test]
+fn a_file_with_holes_is_copied_to_a_pipe() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch)
+        .sparse("f", 3 << 20, &[(0, b"begin"), (1 << 20, b"middle")])
+        .fifo("pipe");
+    let [file, pipe] = ["f", "pipe"].map(|name| tree.path().join(name));
+    let (told, read) = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut read = Vec::new();
+            File::open(&pipe).unwrap().read_to_end(&mut read).unwrap();
+            read
+        });
+        let told = copy(&file, &pipe);
+        (told, reader.join().unwrap())
+    });
+    assert_eq!(told.failures, []);
+    assert_eq!(told.counts.0, 1);
+    assert!(
+        read == fs::read(&file).unwrap(),
+        "{} bytes differ",
+        read.len()
+    );
+}
+
+#[test]
+fn a_file_with_holes_is_copied_to_a_device() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch).sparse("f", 1 << 20, &[(1 << 19, b"x")]);
+    let told = copy(tree.path().join("f"), "/dev/null");
+    assert_eq!(told.failures, []);
+    assert_eq!(told.counts.0, 1);
+    assert_eq!(fs::metadata("/dev/null").unwrap().rdev(), 0x103);
+}
+
+#[test]
+fn files_whose_size_lies_are_copied() {
+    let scratch = Scratch::new();
+    for name in [
+        "/proc/version",
+        "/proc/self/limits",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+    ] {
+        let Ok(content) = fs::read(name) else {
+            continue;
+        };
+        let dest = scratch.path().join(name.replace('/', "-"));
+        assert_eq!(copy(name, &dest), Told::complete(1, content.len() as u64));
+        assert_eq!(fs::read(&dest).unwrap(), content);
+    }
+}
+
+#[test]
+fn a_directory_of_proc_is_copied() {
+    let scratch = Scratch::new();
+    let dest = scratch.path().join("d");
+    let told = copy("/proc/sys/kernel/random", &dest);
+    // Each reading gives another uuid, so only what stays is compared.
+    let constant = "poolsize";
+    let expected = fs::read(format!("/proc/sys/kernel/random/{constant}")).unwrap();
+    assert_eq!(fs::read(dest.join(constant)).unwrap(), expected);
+    assert!(
+        !fs::read(dest.join("boot_id")).unwrap().is_empty(),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_full_dest_is_reported_and_what_is_complete_stays() {
+    let small = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("a/fits", pattern(100_000))
+        .file("b/does-not", pattern(3 << 20))
+        .file("c/empty", "")
+        .file("d/fits", "")
+        .symlink("link", "x");
+    let dest = small.path().join("d");
+    let told = copy(source.path(), &dest);
+    let failed = source.path().join("b/does-not");
+    let failure =
+        Failure::failed(Operation::CopyData, &failed, Errno::NOSPC).and(dest.join("b/does-not"));
+    let written = Failure::failed(Operation::Write, dest.join("b/does-not"), Errno::NOSPC);
+    assert!(
+        told.failures == [failure] || told.failures == [written],
+        "{told:?}"
+    );
+    assert_eq!(told.counts, (9, 100_000, 1));
+    for name in ["a", "c", "d", "link"] {
+        assert_same_tree(source.path().join(name), dest.join(name), plain());
+    }
+}
+
+/// Copies a file again and again while `change` is at work on it; `check` looks at each copy.
+fn copies_while(change: impl Fn(&Path) + Sync, reset: impl Fn(&Path), check: impl Fn(&[u8])) {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let rounds = again_and_again(Duration::from_secs(2), || {
+        reset(&source);
+        let _ = fs::remove_file(&dest);
+        let stop = AtomicBool::new(false);
+        let told = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    change(&source);
+                }
+            });
+            let told = copy(&source, &dest);
+            stop.store(true, Ordering::Relaxed);
+            told
+        });
+        assert_eq!(told.failures, []);
+        check(&fs::read(&dest).unwrap());
+    });
+    assert!(rounds > 0);
+}
+
+fn append(path: &Path) {
+    // Bounded, or it would outgrow a slow machine's memory.
+    if fs::metadata(path).unwrap().len() < 64 << 20 {
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(&[0xaa; 4096]).unwrap();
+    }
+}
+
+#[test]
+fn a_copy_of_a_growing_file_is_a_beginning_of_it() {
+    let begin = vec![0x55; 1 << 20];
+    copies_while(
+        append,
+        |path| fs::write(path, &begin).unwrap(),
+        |copy| {
+            let (old, new) = copy.split_at(begin.len());
+            assert!(old == begin);
+            assert!(new.iter().all(|&byte| byte == 0xaa));
+        },
+    );
+}
+
+#[test]
+fn a_copy_of_a_growing_file_with_holes_has_no_zeros_for_data() {
+    const HOLE: usize = 1 << 20;
+    copies_while(
+        append,
+        |path| {
+            let file = File::create(path).unwrap();
+            file.set_len(HOLE as u64).unwrap();
+        },
+        |copy| {
+            let zeros = copy.iter().skip(HOLE).filter(|&&byte| byte != 0xaa).count();
+            assert_eq!(zeros, 0, "of {} bytes", copy.len());
+        },
+    );
+}
+
+#[test]
+fn a_copy_of_a_shrinking_file_is_a_beginning_of_it() {
+    let whole = pattern(8 << 20);
+    copies_while(
+        |path| {
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            let size = file.metadata().unwrap().len();
+            file.set_len(size / 2).unwrap();
+        },
+        |path| fs::write(path, &whole).unwrap(),
+        |copy| assert!(whole.starts_with(copy), "{} bytes", copy.len()),
+    );
+}
+
+#[test]
+fn large_files_of_one_directory_are_copied_by_several_threads() {
+    let scratch = Scratch::in_memory();
+    let source = (0..12).fold(Tree::at(scratch.path().join("s")), |tree, number| {
+        tree.file(number.to_string(), pattern((5 << 20) + number))
+    });
+    let dest = Dest::Exactly(scratch.path().join("d"));
+    let options = copy_options(|options| options.threads = crate::kit::threads(4));
+    let told = copy_with(options, [source.path()], &dest);
+    assert_eq!(told, Told::complete(13, 12 * (5 << 20) + 66));
+    assert_same_tree(source.path(), scratch.path().join("d"), Attributes::CONTENT);
+}

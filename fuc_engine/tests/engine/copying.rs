@@ -1,0 +1,529 @@
+//! What a copy does with sources of each type, with what is at the dest, and with its options.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use fuc_engine::{CopyOptions, Dest, Errno, Operation, Refusal, copy_tree};
+use testkit::probe;
+use testkit::snapshot::{Attributes, Kind, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{
+    Failure, Told, all_but_atime, assert_unchanged, copy, copy_options, copy_with, counts, plain,
+    threads,
+};
+
+fn exactly(path: impl AsRef<Path>) -> Dest {
+    Dest::Exactly(path.as_ref().to_owned())
+}
+
+#[test]
+fn a_tree_of_all_types_is_copied_and_counted() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("a/b/file", "content")
+        .mode(0o755)
+        .file("a/b/empty", "")
+        .mode(0o640)
+        .symlink("a/link", "b/file")
+        .symlink("dangling", "nowhere")
+        .fifo("pipe")
+        .socket("socket")
+        .dir("empty/empty")
+        .select("a")
+        .mode(0o555);
+    let dest = scratch.path().join("d");
+    let before = Snapshot::of(source.path(), all_but_atime());
+    assert_eq!(copy(source.path(), &dest), Told::complete(before.len(), 7));
+    assert_same_tree(source.path(), &dest, plain());
+    assert_unchanged(&before, source.path(), all_but_atime());
+}
+
+#[test]
+fn devices_are_made_anew() {
+    if !probe::is_root() {
+        testkit::skip!("only root can make devices");
+    }
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .char_device("null", 1, 3)
+        .block_device("block", 7, 77);
+    let dest = scratch.path().join("d");
+    assert_eq!(copy(source.path(), &dest), Told::complete(3, 0));
+    assert_same_tree(source.path(), &dest, plain());
+}
+
+#[test]
+fn names_of_one_inode_become_files_of_their_own() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("a", "content")
+        .hardlink("a", "b");
+    let dest = scratch.path().join("d");
+    assert_eq!(copy(source.path(), &dest), Told::complete(3, 14));
+    assert_same_tree(source.path(), &dest, plain());
+}
+
+#[test]
+fn a_file_is_copied_to_exactly_that_name() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("s", "content").mode(0o600);
+    let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
+    assert_eq!(copy(&source, &dest), Told::complete(1, 7));
+    assert_same_tree(&source, &dest, plain());
+}
+
+#[test]
+fn operands_of_other_types_are_made_anew() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .fifo("pipe")
+        .socket("socket")
+        .symlink("link", "nowhere")
+        .dir("empty");
+    let dest = Tree::at(scratch.path().join("d"));
+    let operands = ["pipe", "socket", "link", "empty"].map(|name| source.path().join(name));
+    let into = Dest::Into(dest.path().to_owned());
+    let told = copy_with(CopyOptions::default(), operands, &into);
+    assert_eq!(told, Told::complete(4, 0));
+    assert_same_tree(source.path(), dest.path(), plain());
+}
+
+#[test]
+fn copies_go_into_a_directory_under_their_own_names() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("a/f", "one")
+        .file("b", "three");
+    let dest = Tree::at(scratch.path().join("d"));
+    let operands = ["a/", "b"].map(|name| source.path().join(name));
+    let into = Dest::Into(dest.path().to_owned());
+    let told = copy_with(CopyOptions::default(), operands, &into);
+    assert_eq!(told, Told::complete(3, 8));
+    assert_same_tree(source.path(), dest.path(), plain());
+}
+
+#[test]
+fn a_source_that_ends_in_a_dot_is_merged_into_the_directory() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s")).file("a/f", "one");
+    let dest = Tree::at(scratch.path().join("d"));
+    let into = Dest::Into(dest.path().to_owned());
+    let told = copy_with(CopyOptions::default(), [source.path().join("a/..")], &into);
+    assert_eq!(told, Told::complete(3, 3));
+    assert_same_tree(source.path(), dest.path(), plain());
+}
+
+#[test]
+fn a_link_to_a_directory_may_be_the_directory_to_copy_into() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch)
+        .file("s", "content")
+        .dir("d")
+        .symlink("link", "d");
+    let into = Dest::Into(tree.path().join("link"));
+    let told = copy_with(CopyOptions::default(), [tree.path().join("s")], &into);
+    assert_eq!(told, Told::complete(1, 7));
+    assert_same_tree(tree.path().join("s"), tree.path().join("d/s"), plain());
+}
+
+#[test]
+fn a_dest_directory_is_merged_into() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("sub/new", "new")
+        .file("sub/both", "short");
+    let dest = Tree::at(scratch.path().join("d"))
+        .file("sub/both", "this was longer")
+        .mode(0o600)
+        .file("sub/old", "old")
+        .select("sub")
+        .mode(0o711);
+    let expected = Tree::at(scratch.path().join("e"))
+        .file("sub/both", "short")
+        .mode(0o600)
+        .file("sub/new", "new")
+        .file("sub/old", "old")
+        .select("sub")
+        .mode(0o711);
+    let told = copy(source.path(), dest.path());
+    assert_eq!(told, Told::complete(4, 8));
+    assert_same_tree(expected.path(), dest.path(), plain());
+}
+
+#[test]
+fn copy_tree_returns_the_summary() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s")).file("f", "four");
+    let dest = scratch.path().join("d");
+    assert_eq!(counts(copy_tree(source.path(), &dest).unwrap()), (2, 4, 0));
+    assert_same_tree(source.path(), &dest, plain());
+}
+
+#[test]
+fn copy_tree_returns_the_failure() {
+    let scratch = Scratch::new();
+    let missing = scratch.path().join("missing");
+    let error = copy_tree(&missing, scratch.path().join("d")).unwrap_err();
+    let expected = Failure::failed(Operation::Stat, &missing, Errno::NOENT);
+    assert_eq!(Failure::of(&error), expected);
+    crate::kit::assert_nothing_in(&scratch);
+}
+
+#[test]
+fn a_missing_source_is_reported_and_the_others_are_copied() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("a", "1")
+        .file("b", "2");
+    let dest = Tree::at(scratch.path().join("d"));
+    let operands = ["a", "missing", "b"].map(|name| source.path().join(name));
+    let into = Dest::Into(dest.path().to_owned());
+    let told = copy_with(CopyOptions::default(), &operands, &into);
+    let failure = Failure::failed(Operation::Stat, &operands[1], Errno::NOENT);
+    assert_eq!(told, Told::complete(2, 2).with([failure]));
+    assert_same_tree(source.path(), dest.path(), plain());
+}
+
+#[test]
+fn without_a_parent_of_the_dest_that_is_reported() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s")).file("f", "x");
+    let dest = scratch.path().join("no/d");
+    let failure = Failure::failed(Operation::CreateDirectory, &dest, Errno::NOENT);
+    assert_eq!(
+        copy(source.path(), &dest),
+        Told::complete(0, 0).with([failure])
+    );
+    let failure = Failure::failed(Operation::CreateFile, &dest, Errno::NOENT);
+    assert_eq!(
+        copy(source.path().join("f"), &dest),
+        Told::complete(0, 0).with([failure])
+    );
+}
+
+#[test]
+fn a_directory_to_copy_into_must_be_one() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("f", "").file("g", "");
+    for (name, errno) in [("missing", Errno::NOENT), ("f", Errno::NOTDIR)] {
+        let target = tree.path().join(name);
+        let into = Dest::Into(target.clone());
+        let told = copy_with(CopyOptions::default(), [tree.path().join("g")], &into);
+        let failure = Failure::failed(Operation::OpenTarget, target, errno);
+        assert_eq!(told, Told::complete(0, 0).with([failure]));
+    }
+}
+
+#[test]
+fn paths_with_a_nul_byte_are_reported() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("f", "");
+    let file = tree.path().join("f");
+    let bad = tree.path().join("a\0b");
+    let failure = |operation| Failure::failed(operation, &bad, Errno::INVAL);
+    assert_eq!(
+        copy(&bad, tree.path().join("d")),
+        Told::complete(0, 0).with([failure(Operation::Stat)])
+    );
+    assert_eq!(
+        copy(&file, &bad),
+        Told::complete(0, 0).with([failure(Operation::Stat)])
+    );
+    assert_eq!(
+        copy_with(CopyOptions::default(), [&file], &Dest::Into(bad.clone())),
+        Told::complete(0, 0).with([failure(Operation::OpenTarget)])
+    );
+    assert_eq!(Snapshot::of(&scratch, plain()).len(), 2);
+}
+
+#[test]
+fn a_directory_is_refused_without_recursion() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s")).file("f", "");
+    let options = copy_options(|options| options.recursive = false);
+    let told = copy_with(options, [source.path()], &exactly(scratch.path().join("d")));
+    let failure = Failure::refused(Refusal::NotRecursive, source.path());
+    assert_eq!(told, Told::complete(0, 0).with([failure]));
+    assert_eq!(Snapshot::of(&scratch, plain()).kind("d"), None);
+}
+
+#[test]
+fn a_link_stands_for_its_target_without_recursion() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("f", "content").symlink("link", "f");
+    let options = copy_options(|options| options.recursive = false);
+    let dest = tree.path().join("d");
+    let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
+    assert_eq!(told, Told::complete(1, 7));
+    assert_same_tree(tree.path().join("f"), &dest, plain());
+}
+
+#[test]
+fn a_fifo_is_read_without_recursion() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).fifo("pipe");
+    let [pipe, dest] = ["pipe", "d"].map(|name| tree.path().join(name));
+    let options = copy_options(|options| options.recursive = false);
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, "through the pipe").unwrap());
+        copy_with(options, [&pipe], &exactly(&dest))
+    });
+    assert_eq!(told, Told::complete(1, 16));
+    assert_eq!(fs::read(dest).unwrap(), b"through the pipe");
+}
+
+#[test]
+fn a_file_is_not_copied_onto_itself() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch)
+        .file("f", "content")
+        .hardlink("f", "twin")
+        .symlink("link", "f");
+    let before = Snapshot::of(&scratch, all_but_atime());
+    let file = tree.path().join("f");
+    for alias in ["f", "twin", "link"] {
+        let dest = tree.path().join(alias);
+        let failure = Failure::refused(Refusal::SameFile, &file).and(&dest);
+        assert_eq!(copy(&file, &dest), Told::complete(0, 0).with([failure]));
+        assert_unchanged(&before, &scratch, all_but_atime());
+    }
+}
+
+#[test]
+fn a_link_is_not_copied_over_its_own_target() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("f", "content").symlink("link", "f");
+    let before = Snapshot::of(&scratch, all_but_atime());
+    let [link, file] = ["link", "f"].map(|name| tree.path().join(name));
+    let failure = Failure::refused(Refusal::SameFile, &link).and(&file);
+    assert_eq!(copy(&link, &file), Told::complete(0, 0).with([failure]));
+    assert_unchanged(&before, &scratch, all_but_atime());
+}
+
+#[test]
+fn a_directory_is_not_copied_onto_itself() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("s/f", "content");
+    let before = Snapshot::of(&scratch, all_but_atime());
+    let source = tree.path().join("s");
+    let dest = tree.path().join("s/../s");
+    let failure = Failure::refused(Refusal::SameFile, &source).and(&dest);
+    assert_eq!(copy(&source, &dest), Told::complete(0, 0).with([failure]));
+    assert_unchanged(&before, &scratch, all_but_atime());
+}
+
+#[test]
+fn a_directory_copied_into_itself_ends() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("a/f", "1")
+        .file("z", "2");
+    let dest = source.path().join("a/copy");
+    let failure = Failure::refused(Refusal::IntoItself, source.path()).and(&dest);
+    let told = copy(source.path(), &dest);
+    assert_eq!(told, Told::complete(4, 2).with([failure]));
+    let expected = Tree::at(scratch.path().join("e"))
+        .file("a/f", "1")
+        .file("z", "2");
+    assert_same_tree(expected.path(), &dest, plain());
+}
+
+#[test]
+fn a_directory_is_not_replaced_by_a_file() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("file", "content")
+        .symlink("link", "x")
+        .fifo("pipe")
+        .file("z", "fine");
+    let dest = Tree::at(scratch.path().join("d"))
+        .dir("file")
+        .dir("link")
+        .dir("pipe");
+    let told = copy(source.path(), dest.path()).sorted();
+    let refused = |name| {
+        let dest = dest.path().join(name);
+        Failure::refused(Refusal::DirectoryByNonDirectory, dest).and(source.path().join(name))
+    };
+    let failures = ["file", "link", "pipe"].map(refused);
+    assert_eq!(told, Told::complete(2, 4).with(failures));
+    let there = Snapshot::of(dest.path(), plain());
+    assert_eq!(there.len(), 5);
+    assert_eq!(there.kind("file"), Some(Kind::Directory));
+}
+
+#[test]
+fn a_file_is_not_replaced_by_a_directory() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .file("sub/f", "content")
+        .file("to-dir/f", "content")
+        .file("z", "fine");
+    let outside = Tree::at(scratch.path().join("outside"));
+    let dest = Tree::at(scratch.path().join("d"))
+        .file("sub", "a file")
+        .symlink("to-dir", outside.path());
+    let told = copy(source.path(), dest.path()).sorted();
+    let refused = |name| {
+        let dest = dest.path().join(name);
+        Failure::refused(Refusal::NonDirectoryByDirectory, dest).and(source.path().join(name))
+    };
+    assert_eq!(
+        told,
+        Told::complete(2, 4).with(["sub", "to-dir"].map(refused))
+    );
+    crate::kit::assert_nothing_in(outside.path());
+    assert_eq!(fs::read(dest.path().join("sub")).unwrap(), b"a file");
+}
+
+#[test]
+fn a_link_to_a_file_is_written_through_and_a_dangling_one_is_not() {
+    let scratch = Scratch::new();
+    let outside = Tree::at(scratch.path().join("outside")).file("f", "longer than that");
+    let source = Tree::at(scratch.path().join("s"))
+        .file("through", "content")
+        .file("dangling", "lost");
+    let dest = Tree::at(scratch.path().join("d"))
+        .symlink("through", "../outside/f")
+        .symlink("dangling", "../outside/new");
+    let told = copy(source.path(), dest.path());
+    let failure = Failure::refused(Refusal::DanglingDest, dest.path().join("dangling"))
+        .and(source.path().join("dangling"));
+    assert_eq!(told, Told::complete(2, 7).with([failure]));
+    let expected = Tree::at(scratch.path().join("e")).file("f", "content");
+    assert_same_tree(expected.path(), outside.path(), plain());
+}
+
+#[test]
+fn links_and_fifos_replace_what_is_no_directory() {
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"))
+        .symlink("a", "new")
+        .fifo("b");
+    let dest = Tree::at(scratch.path().join("d"))
+        .symlink("a", "old")
+        .file("b", "file");
+    assert_eq!(copy(source.path(), dest.path()), Told::complete(3, 0));
+    assert_same_tree(source.path(), dest.path(), plain());
+}
+
+#[test]
+fn a_busy_program_is_replaced_by_force_only() {
+    // ETXTBSY keeps even root from writing to it, which modes do not.
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("new", "content").mode(0o755);
+    let [new, busy] = ["new", "busy"].map(|name| tree.path().join(name));
+    fs::copy("/bin/sleep", &busy).unwrap();
+    let before = fs::metadata(&busy).unwrap();
+    let mut sleeping = std::process::Command::new(&busy).arg("60").spawn().unwrap();
+    let plainly = copy(&new, &busy);
+    let unharmed = fs::metadata(&busy).unwrap();
+    let options = copy_options(|options| options.force = true);
+    let forced = copy_with(options, [&new], &exactly(&busy));
+    sleeping.kill().unwrap();
+    sleeping.wait().unwrap();
+    let failure = Failure::failed(Operation::CreateFile, &busy, Errno::TXTBSY);
+    assert_eq!(plainly, Told::complete(0, 0).with([failure]));
+    assert_eq!(
+        (unharmed.ino(), unharmed.len()),
+        (before.ino(), before.len())
+    );
+    assert_eq!(forced, Told::complete(1, 7));
+    assert_same_tree(&new, &busy, plain());
+}
+
+#[test]
+fn a_source_named_twice_is_copied_once_with_a_warning() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch).file("f", "content").dir("d");
+    let file = tree.path().join("f");
+    let into = Dest::Into(tree.path().join("d"));
+    let told = copy_with(CopyOptions::default(), [&file, &file], &into);
+    assert_eq!(told.counts, (1, 7, 0));
+    assert_eq!(
+        told.failures,
+        [Failure::refused(Refusal::NamedTwice, &file)]
+    );
+}
+
+#[test]
+fn a_file_just_made_is_not_overwritten_by_another_source() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch)
+        .file("p/f", "first")
+        .file("q/f", "second")
+        .dir("d");
+    let [p, q, made] = ["p/f", "q/f", "d/f"].map(|name| tree.path().join(name));
+    let into = Dest::Into(tree.path().join("d"));
+    let told = copy_with(CopyOptions::default(), [&p, &q], &into);
+    let failure = Failure::refused(Refusal::JustCreated, &made).and(&q);
+    assert_eq!(told, Told::complete(1, 5).with([failure]));
+    assert_same_tree(&p, &made, plain());
+}
+
+#[test]
+fn sources_merged_into_one_dest_take_effect_in_order() {
+    let scratch = Scratch::new();
+    let mut tree = Tree::at(&scratch);
+    for file in 0..20 {
+        tree = tree
+            .file(format!("s/a/{file}"), "from a")
+            .file(format!("s/b/{file}"), "from b");
+    }
+    for number in [1, 8] {
+        let dest = tree.path().join(format!("d{number}"));
+        let options = copy_options(|options| options.threads = threads(number));
+        let sources = ["s/a", "s/b"].map(|name| tree.path().join(name));
+        let told = copy_with(options, &sources, &exactly(&dest));
+        assert_eq!(told, Told::complete(42, 240));
+        assert_same_tree(&sources[1], &dest, plain());
+    }
+}
+
+#[test]
+fn any_number_of_threads_copies_the_same() {
+    let scratch = Scratch::in_memory();
+    let mut source = Tree::at(scratch.path().join("s"));
+    for dir in 0..150 {
+        for file in 0..5 {
+            source = source.file(format!("{}/{dir}/{file}", dir % 7), "x".repeat(dir * file));
+        }
+    }
+    testkit::tree::wide(source.path().join("wide"), 5_000);
+    let entries = Snapshot::of(source.path(), Attributes::NAMES).len();
+    let bytes = (0..150).sum::<u64>() * 10;
+    for number in [1, 2, 8] {
+        let options = copy_options(|options| options.threads = threads(number));
+        let dest = scratch.path().join(number.to_string());
+        let told = copy_with(options, [source.path()], &exactly(&dest));
+        assert_eq!(told, Told::complete(entries, bytes), "{number} threads");
+        assert_same_tree(source.path(), &dest, plain());
+    }
+}
+
+#[test]
+fn a_default_acl_decides_the_modes() {
+    let scratch = Scratch::new();
+    if !probe::supports_acls(scratch.path()) {
+        testkit::skip!("no ACLs in {}", scratch.path().display());
+    }
+    let source = Tree::at(scratch.path().join("s"))
+        .file("sub/f", "content")
+        .mode(0o666)
+        .file("sub/empty", "")
+        .mode(0o666)
+        .select("sub")
+        .mode(0o777);
+    // Lets the group write, as no usual umask would, and others do nothing.
+    let dest = Tree::at(scratch.path().join("d")).acl("d:u::rwx,d:g::rwx,d:o::-");
+    let into = Dest::Into(dest.path().to_owned());
+    let told = copy_with(CopyOptions::default(), [source.path().join("sub")], &into);
+    assert_eq!(told, Told::complete(3, 7));
+    let mode = |name| fs::metadata(dest.path().join(name)).unwrap().mode() & 0o777;
+    assert_eq!(
+        ["sub", "sub/f", "sub/empty"].map(mode),
+        [0o770, 0o660, 0o660]
+    );
+}

@@ -1,0 +1,85 @@
+//! The programs in `examples/` do what they say.
+
+use std::env;
+use std::path::PathBuf;
+
+use testkit::run::{Run, Status};
+use testkit::snapshot::{Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{assert_nothing_in, plain};
+
+/// `cargo test` builds them beside the tests; `cargo test --test engine` does not.
+fn example(name: &str) -> Result<PathBuf, testkit::probe::Skip> {
+    let myself = env::current_exe().expect("a process has a program");
+    let built = myself
+        .ancestors()
+        .nth(2)
+        .map(|dir| dir.join("examples").join(name))
+        .filter(|path| path.is_file());
+    built.ok_or_else(|| testkit::probe::Skip(format!("the example {name} is not built")))
+}
+
+fn tree(scratch: &Scratch) -> Tree {
+    Tree::at(scratch.path().join("s"))
+        .file("a/b", "content")
+        .symlink("l", "a")
+        .dir("e")
+}
+
+#[test]
+fn remove_removes_and_counts() {
+    let program = testkit::or_skip!(example("remove"));
+    let scratch = Scratch::new();
+    let tree = tree(&scratch);
+    let outcome = Run::new(program).arg(tree.path()).output();
+    outcome.assert_success();
+    assert_eq!(outcome.stdout_text(), "removed 5 entries, 0 failed\n");
+    assert_nothing_in(&scratch);
+}
+
+#[test]
+fn remove_tells_of_a_failure() {
+    let program = testkit::or_skip!(example("remove"));
+    let scratch = Scratch::new();
+    let outcome = Run::new(program)
+        .arg(scratch.path().join("missing"))
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(outcome.stdout_text(), "removed 0 entries, 1 failed\n");
+    assert!(
+        outcome.stderr_text().contains("No such file or directory"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn copy_copies_and_counts() {
+    let program = testkit::or_skip!(example("copy"));
+    let scratch = Scratch::new();
+    let tree = tree(&scratch);
+    let dest = scratch.path().join("d");
+    let outcome = Run::new(program).args([tree.path(), &dest]).output();
+    outcome.assert_success();
+    assert_eq!(
+        outcome.stdout_text(),
+        "copied 5 entries of 7 bytes, 0 failed\n"
+    );
+    assert_same_tree(tree.path(), &dest, plain());
+}
+
+#[test]
+fn progress_moves_and_counts() {
+    let program = testkit::or_skip!(example("progress"));
+    let scratch = Scratch::new();
+    let tree = tree(&scratch);
+    let before = Snapshot::of(tree.path(), plain());
+    let dest = scratch.path().join("d");
+    let outcome = Run::new(program).args([tree.path(), &dest]).output();
+    outcome.assert_success();
+    let last = outcome.stdout_text();
+    let last = last.lines().last();
+    assert_eq!(last, Some("5 copied, 5 removed, 0 failed"));
+    crate::kit::assert_unchanged(&before, &dest, plain());
+    assert_eq!(Snapshot::of(&scratch, plain()).kind("s"), None);
+}

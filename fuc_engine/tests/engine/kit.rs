@@ -1,0 +1,182 @@
+//! Running an operation and writing down all that it said.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use fuc_engine::{
+    Cause, CopyOp, CopyOptions, Dest, Errno, Error, Operation, Refusal, RemoveOp, RemoveOptions,
+    Summary,
+};
+use testkit::snapshot::{Attributes, Snapshot};
+
+/// What an [`Error`] says, in a form that tests can compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
+    pub(crate) path: PathBuf,
+    pub(crate) other: Option<PathBuf>,
+}
+
+impl Failure {
+    pub(crate) fn of(error: &Error) -> Self {
+        Self {
+            cause: error.cause(),
+            path: error.path().to_owned(),
+            other: error.other_path().map(Path::to_owned),
+        }
+    }
+
+    pub(crate) fn failed(operation: Operation, path: impl Into<PathBuf>, errno: Errno) -> Self {
+        Self {
+            cause: Cause::Failed(operation, errno),
+            path: path.into(),
+            other: None,
+        }
+    }
+
+    pub(crate) fn refused(refusal: Refusal, path: impl Into<PathBuf>) -> Self {
+        Self {
+            cause: Cause::Refused(refusal),
+            path: path.into(),
+            other: None,
+        }
+    }
+
+    pub(crate) fn and(mut self, other: impl Into<PathBuf>) -> Self {
+        self.other = Some(other.into());
+        self
+    }
+}
+
+/// The summary's numbers: entries, bytes, failures.
+pub(crate) type Counts = (u64, u64, u64);
+
+pub(crate) fn counts(summary: Summary) -> Counts {
+    (summary.entries, summary.bytes, summary.failures)
+}
+
+/// What a run returned and what it told its observer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) counts: Counts,
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl Told {
+    fn new(summary: Summary, failures: Mutex<Vec<Error>>) -> Self {
+        let failures = failures.into_inner().expect("no observer panicked");
+        assert_eq!(summary.is_complete(), summary.failures == 0);
+        Self {
+            counts: counts(summary),
+            failures: failures.iter().map(Failure::of).collect(),
+        }
+    }
+
+    pub(crate) fn complete(entries: usize, bytes: u64) -> Self {
+        Self {
+            counts: (entries as u64, bytes, 0),
+            failures: Vec::new(),
+        }
+    }
+
+    /// With as many failures counted as told.
+    pub(crate) fn with(mut self, failures: impl IntoIterator<Item = Failure>) -> Self {
+        self.failures = failures.into_iter().collect();
+        self.counts.2 = self.failures.len() as u64;
+        self
+    }
+
+    /// For runs on several threads, whose failures come in any order.
+    pub(crate) fn sorted(mut self) -> Self {
+        self.failures.sort_by(|a, b| a.path.cmp(&b.path));
+        self
+    }
+}
+
+pub(crate) fn threads(number: usize) -> Option<NonZeroUsize> {
+    NonZeroUsize::new(number)
+}
+
+pub(crate) fn remove_options(change: impl FnOnce(&mut RemoveOptions)) -> RemoveOptions {
+    let mut options = RemoveOptions::default();
+    change(&mut options);
+    options
+}
+
+pub(crate) fn copy_options(change: impl FnOnce(&mut CopyOptions)) -> CopyOptions {
+    let mut options = CopyOptions::default();
+    change(&mut options);
+    options
+}
+
+pub(crate) fn remove_with<P: AsRef<Path>>(
+    options: RemoveOptions,
+    operands: impl IntoIterator<Item = P>,
+) -> Told {
+    let failures = Mutex::new(Vec::new());
+    let summary = RemoveOp::new(options).run(operands, &failures);
+    Told::new(summary, failures)
+}
+
+pub(crate) fn remove(path: impl AsRef<Path>) -> Told {
+    remove_with(RemoveOptions::default(), [path])
+}
+
+pub(crate) fn copy_with<P: AsRef<Path>>(
+    options: CopyOptions,
+    sources: impl IntoIterator<Item = P>,
+    dest: &Dest,
+) -> Told {
+    let failures = Mutex::new(Vec::new());
+    let summary = CopyOp::new(options).run(sources, dest, &failures);
+    Told::new(summary, failures)
+}
+
+pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Told {
+    let dest = Dest::Exactly(dest.as_ref().to_owned());
+    copy_with(CopyOptions::default(), [source], &dest)
+}
+
+/// All that a plain copy keeps, hard links aside: these become files of their own.
+pub(crate) fn plain() -> Attributes {
+    Attributes::CONTENT - Attributes::LINKS
+}
+
+/// A directory's mode that keeps its owner from writing, if that is no hindrance to removing it again.
+pub(crate) fn unwritable() -> u32 {
+    if testkit::probe::is_root() {
+        0o555
+    } else {
+        0o755
+    }
+}
+
+/// All that a copy leaves as it is at its source, which it reads.
+pub(crate) fn all_but_atime() -> Attributes {
+    Attributes::ALL - Attributes::ATIME
+}
+
+#[track_caller]
+pub(crate) fn assert_nothing_in(dir: impl AsRef<Path>) {
+    let left = Snapshot::of(dir, Attributes::NAMES);
+    assert_eq!(left.len(), 1, "left behind:\n{left:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_unchanged(before: &Snapshot, path: impl AsRef<Path>, attributes: Attributes) {
+    let difference = before.diff(&Snapshot::of(path, attributes));
+    assert!(difference.is_empty(), "it changed:\n{difference}");
+}
+
+/// Calls `round` again and again for about `time`; returns how often.
+pub(crate) fn again_and_again(time: Duration, mut round: impl FnMut()) -> usize {
+    let end = Instant::now() + time;
+    let mut rounds = 0;
+    while Instant::now() < end {
+        round();
+        rounds += 1;
+    }
+    rounds
+}

@@ -1,0 +1,18 @@
+//! The engine as a user of the library sees it: by its public functions, and by what they leave on disk.
+//!
+//! One binary, since linking each file by itself takes longer than running it. The modules are filed by
+//! what they pin down; [`kit`] and [`child`] are the tools.
+
+mod calls;
+mod child;
+mod content;
+mod copying;
+mod examples;
+mod filesystems;
+mod kit;
+mod limits;
+mod observing;
+mod permissions;
+mod properties;
+mod races;
+mod removing;

@@ -1,0 +1,259 @@
+//! What an observer hears: each path once, in the promised order.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use fuc_engine::{CopyOp, CopyOptions, Dest, Done, Error, Observer, RemoveOp, RemoveOptions};
+use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{copy_options, counts, remove_options, threads};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Event {
+    Removed(PathBuf),
+    RemovedDirectory(PathBuf),
+    Copied(PathBuf, PathBuf),
+    RemovedDest(PathBuf),
+}
+
+#[derive(Default)]
+struct Diary {
+    events: Mutex<Vec<Event>>,
+}
+
+impl Observer for Diary {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_finished(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, done: Done<'_>) {
+        let event = match done {
+            Done::Removed(path) => Event::Removed(path.into()),
+            Done::RemovedDirectory(path) => Event::RemovedDirectory(path.into()),
+            Done::Copied { source, dest } => Event::Copied(source.into(), dest.into()),
+            Done::RemovedDest(path) => Event::RemovedDest(path.into()),
+            other => panic!("what is {other:?}?"),
+        };
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+/// A hundred directories, three deep, of five files each.
+fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let mut tree = Tree::at(at).symlink("link", "nowhere").fifo("pipe");
+    let mut files = vec![at.join("link"), at.join("pipe")];
+    let mut dirs = HashSet::from([at.to_owned()]);
+    for dir in 0..100 {
+        for file in 0..5 {
+            let name = format!("{}/{}/{dir}/{file}", dir % 3, dir % 7);
+            tree = tree.file(&name, "x");
+            files.push(at.join(&name));
+            let above = files[files.len() - 1].ancestors().skip(1);
+            dirs.extend(above.take_while(|dir| *dir != at).map(Path::to_owned));
+        }
+    }
+    assert_eq!(
+        Snapshot::of(at, Attributes::NAMES).len(),
+        files.len() + dirs.len()
+    );
+    (files, dirs.into_iter().collect())
+}
+
+fn removal_is_told(number: usize) {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    let (files, dirs) = tree(&root);
+    let diary = Diary::default();
+    let options = remove_options(|options| options.threads = threads(number));
+    let summary = RemoveOp::new(options).run([&root], &diary);
+    assert_eq!(counts(summary), ((files.len() + dirs.len()) as u64, 0, 0));
+    let told = diary.events.into_inner().unwrap();
+    let mut gone = HashSet::new();
+    for event in &told {
+        if let Event::RemovedDirectory(dir) = event {
+            let inside = |path: &&PathBuf| path.parent() == Some(dir) && !gone.contains(*path);
+            let early: Vec<_> = files.iter().chain(&dirs).filter(inside).collect();
+            assert!(early.is_empty(), "{dir:?} went before {early:?}");
+        }
+        let (Event::Removed(path) | Event::RemovedDirectory(path)) = event else {
+            panic!("{event:?} in a removal");
+        };
+        assert!(gone.insert(path.clone()), "{path:?} was removed twice");
+    }
+    let mut expected: Vec<_> = files.into_iter().map(Event::Removed).collect();
+    expected.extend(dirs.into_iter().map(Event::RemovedDirectory));
+    assert_same_events(told, expected);
+}
+
+fn copy_is_told(number: usize) {
+    let scratch = Scratch::in_memory();
+    let [root, copy] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (files, dirs) = tree(&root);
+    let diary = Diary::default();
+    let options = copy_options(|options| options.threads = threads(number));
+    let dest = Dest::Exactly(copy.clone());
+    let summary = CopyOp::new(options).run([&root], &dest, &diary);
+    assert_eq!(
+        counts(summary),
+        ((files.len() + dirs.len()) as u64, files.len() as u64 - 2, 0)
+    );
+    let told = diary.events.into_inner().unwrap();
+    let mut made = HashSet::new();
+    for event in &told {
+        let Event::Copied(source, _) = event else {
+            panic!("{event:?} in a copy");
+        };
+        let parent = source.parent().unwrap();
+        assert!(
+            *source == root || made.contains(parent),
+            "{source:?} before its directory"
+        );
+        assert!(made.insert(source.clone()), "{source:?} was copied twice");
+    }
+    let expected = files.into_iter().chain(dirs).map(|path| {
+        let below = path.strip_prefix(&root).unwrap();
+        // `join` with an empty path would add a slash.
+        let dest = match below.as_os_str().is_empty() {
+            true => copy.clone(),
+            false => copy.join(below),
+        };
+        Event::Copied(path, dest)
+    });
+    assert_same_events(told, expected.collect());
+}
+
+#[track_caller]
+fn assert_same_events(mut told: Vec<Event>, mut expected: Vec<Event>) {
+    told.sort();
+    expected.sort();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn each_removed_path_is_told_once_and_a_directory_after_its_content() {
+    removal_is_told(1);
+}
+
+#[test]
+fn each_removed_path_is_told_once_by_several_threads() {
+    removal_is_told(8);
+}
+
+#[test]
+fn each_copied_path_is_told_once_and_a_directory_before_its_content() {
+    copy_is_told(1);
+}
+
+#[test]
+fn each_copied_path_is_told_once_by_several_threads() {
+    copy_is_told(8);
+}
+
+#[test]
+fn a_dest_removed_to_make_way_is_told_before_the_copy() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch)
+        .symlink("s/link", "new")
+        .symlink("d/link", "old");
+    let [source, copy] = ["s/link", "d/link"].map(|name| tree.path().join(name));
+    let diary = Diary::default();
+    let dest = Dest::Exactly(copy.clone());
+    let summary = CopyOp::new(CopyOptions::default()).run([&source], &dest, &diary);
+    assert_eq!(counts(summary), (1, 0, 0));
+    let told = diary.events.into_inner().unwrap();
+    let copied = Event::Copied(source, copy.clone());
+    assert_eq!(told, [Event::RemovedDest(copy), copied]);
+}
+
+#[test]
+fn operands_are_told_as_they_were_named_with_one_slash_at_their_end() {
+    let scratch = Scratch::new();
+    Tree::at(&scratch).file("d/f", "").file("g", "");
+    let dir = format!("{}//d", scratch.path().display());
+    let file = format!("{}/./g", scratch.path().display());
+    let diary = Diary::default();
+    let operands = [format!("{dir}//"), file.clone()];
+    let summary = RemoveOp::new(RemoveOptions::default()).run(operands, &diary);
+    assert_eq!(counts(summary), (3, 0, 0));
+    // As text: paths that differ in slashes compare equal.
+    let told = diary.events.into_inner().unwrap();
+    let mut texts: Vec<_> = told.iter().map(|event| format!("{event:?}")).collect();
+    texts.sort();
+    let mut expected = [
+        format!("Removed({:?})", format!("{dir}/f")),
+        format!("Removed({file:?})"),
+        format!("RemovedDirectory({:?})", format!("{dir}/")),
+    ];
+    expected.sort();
+    assert_eq!(texts, expected);
+}
+
+#[test]
+fn nothing_is_told_to_who_does_not_want_it() {
+    struct Silent;
+    impl Observer for Silent {
+        fn failed(&self, error: Error) {
+            panic!("{error}");
+        }
+        fn finished(&self, done: Done<'_>) {
+            panic!("told of {done:?}");
+        }
+    }
+    let scratch = Scratch::new();
+    let root = scratch.path().join("t");
+    let (files, dirs) = tree(&root);
+    let summary = RemoveOp::new(RemoveOptions::default()).run([&root], &Silent);
+    assert_eq!(summary.entries, (files.len() + dirs.len()) as u64);
+}
+
+/// Panics in the middle of the work, on whatever thread that is.
+struct Panicking;
+
+impl Observer for Panicking {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_finished(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, done: Done<'_>) {
+        if let Done::Removed(path) = done
+            && path.ends_with("300/7")
+        {
+            panic!("as it should");
+        }
+    }
+}
+
+#[test]
+fn a_panic_of_an_observer_reaches_the_caller() {
+    let scratch = Scratch::in_memory();
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(1);
+    while std::time::Instant::now() < end {
+        let tree = Tree::at(scratch.path().join("t"));
+        for dir in 0..600 {
+            testkit::tree::wide(tree.path().join(format!("{}/{dir}", dir % 20)), 10);
+        }
+        let tree = tree.file("0/300/7", "");
+        let (root, (send, caught)) = (tree.path().to_owned(), std::sync::mpsc::channel());
+        // Not a scoped thread: if the run hangs, this test still ends.
+        std::thread::spawn(move || {
+            let removing = || {
+                let options = remove_options(|options| options.threads = threads(8));
+                RemoveOp::new(options).run([root], &Panicking)
+            };
+            let _ = send.send(std::panic::catch_unwind(removing).is_err());
+        });
+        let caught = caught.recv_timeout(std::time::Duration::from_secs(10));
+        assert_eq!(caught, Ok(true), "the run hangs, or ends as if nothing was");
+        testkit::tree::remove_for_sure(tree.path()).unwrap();
+    }
+}

@@ -1,0 +1,138 @@
+//! Random trees: a copy is equal, a removal leaves nothing, and both count right.
+//!
+//! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine properties` looks longer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use testkit::snapshot::{Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{
+    Told, assert_nothing_in, copy_options, copy_with, plain, remove_options, remove_with, threads,
+    unwritable,
+};
+
+#[derive(Clone, Debug)]
+enum Kind {
+    File(Vec<u8>),
+    /// A length, and where one byte is data.
+    Sparse(u32, u32),
+    Symlink(String),
+    Fifo,
+    Socket,
+}
+
+#[derive(Clone, Debug)]
+struct RandomTree {
+    dirs: BTreeMap<PathBuf, u32>,
+    leaves: BTreeMap<PathBuf, (Kind, u32)>,
+}
+
+impl RandomTree {
+    fn build(&self, at: &Path) {
+        let mut tree = Tree::at(at);
+        for dir in self.dirs.keys() {
+            tree = tree.dir(dir);
+        }
+        for (path, (kind, mode)) in &self.leaves {
+            tree = match kind {
+                Kind::File(content) => tree.file(path, content).mode(*mode),
+                Kind::Sparse(length, data) => {
+                    let data = u64::from(*data % (*length + 1));
+                    let length = u64::from(*length) + 1;
+                    tree.sparse(path, length, &[(data, b"x")]).mode(*mode)
+                }
+                Kind::Symlink(target) => tree.symlink(path, target),
+                Kind::Fifo => tree.fifo(path).mode(*mode),
+                Kind::Socket => tree.socket(path).mode(*mode),
+            };
+        }
+        // From the deepest up, so that all can still be reached.
+        for (dir, mode) in self.dirs.iter().rev() {
+            tree = tree.select(dir).mode(*mode);
+        }
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = u64> {
+        self.leaves.values().map(|(kind, _)| match kind {
+            Kind::File(content) => content.len() as u64,
+            _ => 0,
+        })
+    }
+
+    fn has_holes(&self) -> bool {
+        let mut kinds = self.leaves.values().map(|(kind, _)| kind);
+        kinds.any(|kind| matches!(kind, Kind::Sparse(..)))
+    }
+}
+
+/// Directories of few names, so that many fall into one another.
+fn dir() -> impl Strategy<Value = PathBuf> {
+    prop::collection::vec("[abc]", 1..8).prop_map(PathBuf::from_iter)
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        4 => Just(Kind::File(Vec::new())),
+        4 => prop::collection::vec(any::<u8>(), 1..200).prop_map(Kind::File),
+        1 => (1..300_000usize).prop_map(|size| Kind::File(vec![3; size])),
+        1 => (8192..3_000_000u32, any::<u32>()).prop_map(|(len, at)| Kind::Sparse(len, at)),
+        2 => "[a-z./]{1,20}".prop_map(Kind::Symlink),
+        1 => Just(Kind::Fifo),
+        1 => Just(Kind::Socket),
+    ]
+}
+
+fn tree() -> impl Strategy<Value = RandomTree> {
+    // What any umask leaves alone. Their owner can read them, should that not be root.
+    let file_mode = prop_oneof![
+        Just(0o644),
+        Just(0o600),
+        Just(0o755),
+        Just(0o400),
+        Just(0o444)
+    ];
+    let dir_mode = prop_oneof![Just(0o755), Just(0o700), Just(unwritable()), Just(0o1711)];
+    let leaf = (dir(), "[u-z]{1,3}", kind(), file_mode);
+    let dirs = prop::collection::btree_map(dir(), dir_mode, 0..20);
+    (dirs, prop::collection::vec(leaf, 0..60)).prop_map(|(dirs, leaves)| RandomTree {
+        dirs,
+        leaves: leaves
+            .into_iter()
+            .map(|(dir, name, kind, mode)| (dir.join(name), (kind, mode)))
+            .collect(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").map_or(60, |cases| cases.parse().unwrap_or(60)),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_copy_is_equal_and_a_removal_leaves_nothing(tree in tree(), number in 1..5usize) {
+        let scratch = Scratch::in_memory();
+        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        tree.build(&source);
+        let entries = Snapshot::of(&source, plain()).len();
+
+        let options = copy_options(|options| options.threads = threads(number));
+        let told = copy_with(options, [&source], &fuc_engine::Dest::Exactly(dest.clone()));
+        assert_eq!(told.failures, []);
+        assert_eq!(told.counts.0, entries as u64);
+        if !tree.has_holes() {
+            assert_eq!(told.counts.1, tree.bytes().sum::<u64>());
+        }
+        assert_same_tree(&source, &dest, plain());
+
+        for tree in [source, dest] {
+            let options = remove_options(|options| options.threads = threads(number));
+            assert_eq!(remove_with(options, [tree]), Told::complete(entries, 0));
+        }
+        assert_nothing_in(&scratch);
+    }
+}
