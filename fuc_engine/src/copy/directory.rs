@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::node::{CopyDir, CopyNode, Mark};
@@ -75,15 +76,7 @@ impl Copying<'_> {
                 self.descriptors
                     .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
             })
-            .map_err(|errno| match self.at(place, Side::Source, stat_entry) {
-                Ok(stat) => {
-                    if errno == Errno::ACCESS {
-                        self.make_unfilled(place, &stat, worker);
-                    }
-                    failed(Doing::ReadDirectory, errno)
-                }
-                Err(unseen) => failed(Doing::Stat, unseen),
-            })?;
+            .map_err(|errno| self.no_source(place, errno, worker))?;
         let stat =
             sys::stat_directory(source.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
         self.check_into_itself(place, &stat)?;
@@ -119,6 +112,28 @@ impl Copying<'_> {
         self.descriptors.adopt(&node, Side::Source, opened.source);
         self.descriptors.adopt(&node, Side::Dest, opened.dest);
         Ok(node)
+    }
+
+    /// Why a source directory cannot be opened: the first of these that holds.
+    fn no_source(
+        &self,
+        place: &Place<CopyDir>,
+        errno: Errno,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Error {
+        let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
+        let stat = match self.at(place, Side::Source, stat_entry) {
+            Ok(stat) => stat,
+            Err(unseen) => return failed(Doing::Stat, unseen),
+        };
+        let there = self.at(place, Side::Dest, stat_entry);
+        if there.is_ok_and(|there| sys::file_type(&there) != FileType::Directory) {
+            return self.no_dest(place, sys::identity(&stat), Errno::NOTDIR);
+        }
+        if errno == Errno::ACCESS {
+            self.make_unfilled(place, &stat, worker);
+        }
+        failed(Doing::ReadDirectory, errno)
     }
 
     /// As `cp` does for a source directory that may not be read: an empty one at the dest.
@@ -192,14 +207,14 @@ impl Copying<'_> {
         let is_new = match made {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
-            Err(errno) => return Err(self.no_dest(place, source, errno)),
+            Err(errno) => return Err(self.no_dest(place, source.identity, errno)),
         };
         let fd = self
             .at(place, Side::Dest, |dir, name| {
                 self.descriptors
                     .making_room(|| sys::open_path_directory(dir, name))
             })
-            .map_err(|errno| self.no_dest(place, source, errno))?;
+            .map_err(|errno| self.no_dest(place, source.identity, errno))?;
         let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
         let mode_pending = if is_new {
             self.open_up(&fd, stat.mode & 0o7777, mode)
@@ -218,7 +233,7 @@ impl Copying<'_> {
     }
 
     /// Why there is no dest directory: the first of these that holds.
-    fn no_dest(&self, place: &Place<CopyDir>, source: &DirStat, errno: Errno) -> Error {
+    fn no_dest(&self, place: &Place<CopyDir>, source: Identity, errno: Errno) -> Error {
         let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
         match self.at(place, Side::Dest, stat_entry) {
             Err(unseen) if unseen != Errno::NOENT => return failed(Doing::Stat, unseen),
@@ -230,7 +245,7 @@ impl Copying<'_> {
         let through = self.at(place, Side::Dest, |dir, name| {
             sys::stat(dir, name, Symlinks::Follow)
         });
-        if through.is_ok_and(|through| sys::identity(&through).same_file(source.identity)) {
+        if through.is_ok_and(|through| sys::identity(&through).same_file(source)) {
             return self.same_directory(place);
         }
         Error::refused(

@@ -200,11 +200,18 @@ impl Copying<'_> {
         if !used.contains(&Used::Dest(dest)) {
             return Ok(());
         }
-        let there = item.stat_dest(Symlinks::NoFollow);
-        let is_link = there.is_ok_and(|there| sys::file_type(&there) == FileType::Symlink);
-        let refusal = match sys::file_type(source) {
-            FileType::RegularFile if is_link => Refusal::ThroughJustCreatedLink,
-            _ => Refusal::JustCreated,
+        let is = |symlinks, kind| {
+            item.stat_dest(symlinks)
+                .is_ok_and(|there| sys::file_type(&there) == kind)
+        };
+        let refusal = if sys::file_type(source) != FileType::RegularFile
+            || !is(Symlinks::NoFollow, FileType::Symlink)
+        {
+            Refusal::JustCreated
+        } else if is(Symlinks::Follow, FileType::Directory) {
+            Refusal::DirectoryByNonDirectory
+        } else {
+            Refusal::ThroughJustCreatedLink
         };
         Err(self.refusal(item, refusal))
     }

@@ -1,0 +1,114 @@
+//! A directory is not copied into itself. GNU stops at that and may leave the rest of the tree uncopied,
+//! as the listing has it; cpz copies the rest. So only words and status are compared with GNU's, and
+//! of our tree that all is there but the refused part.
+
+use testkit::{
+    snapshot::{Attributes, Kind, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{cp_r, same_words};
+
+fn build(tree: Tree) {
+    tree.file("a/1/f", b"content")
+        .file("a/f", b"content")
+        .symlink("a/l", "f")
+        .dir("a/b/c");
+}
+
+/// Asserts that the copy at `at` has what `a` had.
+#[track_caller]
+fn all_is_there(scratch: &Scratch, at: &str) {
+    let tree = Snapshot::of(scratch, Attributes::NAMES);
+    let kinds = ["1/f", "f", "l"].map(|name| tree.kind(format!("{at}/{name}")));
+    assert_eq!(
+        kinds,
+        [Some(Kind::File), Some(Kind::File), Some(Kind::Symlink)],
+        "{tree:?}"
+    );
+}
+
+/// Asserts that no copy is in the copy.
+#[track_caller]
+fn refused_part_is_not_there(scratch: &Scratch, path: &str) {
+    let tree = Snapshot::of(scratch, Attributes::NAMES);
+    assert_eq!(tree.kind(path), None, "{tree:?}");
+}
+
+#[test]
+fn refuses_a_new_directory_in_itself() {
+    let scratch = same_words(&["a", "a/new"], build);
+    all_is_there(&scratch, "a/new");
+    refused_part_is_not_there(&scratch, "a/new/new");
+}
+
+#[test]
+fn refuses_a_directory_into_one_in_itself() {
+    let scratch = same_words(&["a", "a/b"], build);
+    all_is_there(&scratch, "a/b/a");
+    refused_part_is_not_there(&scratch, "a/b/a/b/a");
+}
+
+#[test]
+fn refuses_a_directory_into_one_deeper_in_itself() {
+    let scratch = same_words(&["a", "a/b/c"], build);
+    all_is_there(&scratch, "a/b/c/a");
+    refused_part_is_not_there(&scratch, "a/b/c/a/b/c/a");
+}
+
+#[test]
+fn refuses_a_directory_into_itself() {
+    let scratch = same_words(&["a", "a"], build);
+    all_is_there(&scratch, "a/a");
+    refused_part_is_not_there(&scratch, "a/a/a");
+}
+
+#[test]
+fn refuses_the_working_directory_into_itself() {
+    let scratch = same_words(&[".", "a/new"], build);
+    all_is_there(&scratch, "a/new/a");
+    refused_part_is_not_there(&scratch, "a/new/a/new");
+}
+
+#[test]
+fn refuses_the_content_of_a_directory_into_itself() {
+    let scratch = same_words(&["a/.", "a/b"], build);
+    all_is_there(&scratch, "a/b");
+    refused_part_is_not_there(&scratch, "a/b/b");
+}
+
+#[test]
+fn refuses_a_directory_into_itself_through_a_symlink() {
+    let scratch = same_words(&["a", "to-b"], |tree| {
+        build(tree.clone());
+        tree.symlink("to-b", "a/b");
+    });
+    all_is_there(&scratch, "a/b/a");
+    refused_part_is_not_there(&scratch, "a/b/a/b/a");
+}
+
+#[test]
+fn copies_other_operands_after_refusing_one() {
+    let scratch = same_words(&["a", "z", "a/b"], |tree| {
+        build(tree.clone());
+        tree.file("z/f", b"content");
+    });
+    all_is_there(&scratch, "a/b/a");
+    let tree = Snapshot::of(&scratch, Attributes::NAMES);
+    assert_eq!(tree.kind("a/b/z/f"), Some(Kind::File));
+}
+
+#[test]
+fn copies_a_directory_beside_itself() {
+    cp_r(["a", "a2"], build);
+    cp_r(["a/b", "a/b2"], build);
+    cp_r(["a/b", "a/1"], build);
+}
+
+#[test]
+fn copies_a_child_over_its_parent_directory() {
+    cp_r(["-T", "a/a", "a"], |tree| {
+        tree.file("a/a/f", b"content");
+    });
+    cp_r(["a/b/c", "a"], build);
+}

@@ -1,0 +1,143 @@
+//! Enough entries to keep several threads busy.
+
+use testkit::{
+    run::Parity,
+    snapshot::{Attributes, assert_same_tree},
+    tree::{Scratch, Tree, chain, comb, wide, wide_dirs},
+};
+
+use crate::support::{CPZ, Wrapped, memory, noise, succeeds};
+
+#[track_caller]
+fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
+    let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
+    Wrapped::in_scripts(&ours, r#"exec "$@""#)
+        .parity()
+        .on(memory())
+        .args(args)
+        .check(build);
+}
+
+#[track_caller]
+fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree)) {
+    Parity::new(CPZ, "cp")
+        .on(memory())
+        .args(["-r"])
+        .args(args)
+        .env("CPZ_THREADS", threads)
+        .check(build);
+}
+
+fn thousand_files(tree: Tree) {
+    wide(tree.path().join("d"), 900);
+    let content = noise(5_000);
+    for i in 0..100 {
+        tree.clone().file(format!("d/content{i}"), &content[i..]);
+    }
+}
+
+fn three_hundred_dirs(tree: Tree) {
+    let dirs = tree.path().join("d");
+    wide_dirs(&dirs, 300);
+    for i in (0..300).step_by(7) {
+        wide(dirs.join(format!("d{i}")), 3);
+    }
+}
+
+fn thousand_and_three_hundred(tree: Tree) {
+    thousand_files(tree.clone());
+    three_hundred_dirs(tree);
+}
+
+#[test]
+fn copies_1000_files_with_1_thread() {
+    with_threads(1, &["-v", "d", "new"], thousand_files);
+}
+
+#[test]
+fn copies_1000_files_with_2_threads() {
+    with_threads(2, &["-v", "d", "new"], thousand_files);
+}
+
+#[test]
+fn copies_1000_files_with_8_threads() {
+    with_threads(8, &["-v", "d", "new"], thousand_files);
+}
+
+#[test]
+fn copies_300_directories_with_1_thread() {
+    with_threads(1, &["-v", "d", "new"], three_hundred_dirs);
+}
+
+#[test]
+fn copies_300_directories_with_8_threads() {
+    with_threads(8, &["-v", "d", "new"], three_hundred_dirs);
+}
+
+#[test]
+fn copies_many_with_1_thread_by_the_environment() {
+    with_threads_in_environment("1", &["-v", "d", "new"], thousand_and_three_hundred);
+}
+
+#[test]
+fn copies_many_with_8_threads_by_the_environment() {
+    with_threads_in_environment("8", &["-v", "d", "new"], thousand_and_three_hundred);
+}
+
+#[test]
+fn copies_many_operands_with_8_threads() {
+    let operands: Vec<String> = (0..300).map(|i| format!("d/d{i}")).collect();
+    let mut args: Vec<&str> = vec!["-t", "into"];
+    args.extend(operands.iter().map(String::as_str));
+    with_threads(8, &args, |tree| three_hundred_dirs(tree.dir("into")));
+}
+
+#[test]
+fn merges_many_with_8_threads() {
+    with_threads(8, &["-v", "d", "into"], |tree| {
+        thousand_and_three_hundred(tree.clone());
+        let into = tree.path().join("into/d");
+        wide(&into, 500);
+        wide_dirs(&into, 200);
+    });
+}
+
+#[test]
+fn copies_a_deep_chain() {
+    with_threads(4, &["d", "new"], |tree| chain(tree.path(), 1_500));
+}
+
+#[test]
+fn copies_a_chain_past_path_max() {
+    // GNU's cp can't.
+    let scratch = Scratch::in_memory();
+    chain(scratch.path().join("a"), 4_000);
+    succeeds(&scratch, &["a", "new"]);
+    assert_same_tree(
+        scratch.path().join("a"),
+        scratch.path().join("new"),
+        Attributes::CONTENT,
+    );
+}
+
+#[test]
+fn copies_a_deep_comb() {
+    with_threads(8, &["-v", "d", "new"], |tree| comb(tree.path(), 60, 3));
+}
+
+#[test]
+fn copies_a_deep_comb_with_few_descriptors() {
+    let scratch = Scratch::in_memory();
+    comb(scratch.path().join("a"), 100, 3);
+    testkit::run::Run::new(CPZ)
+        .args(["a", "new"])
+        .current_dir(&scratch)
+        .nofile_limit(40)
+        .output()
+        .assert_success();
+    assert_same_tree(
+        scratch.path().join("a"),
+        scratch.path().join("new"),
+        Attributes::CONTENT,
+    );
+}

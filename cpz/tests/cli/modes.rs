@@ -1,0 +1,234 @@
+//! What permission bits the copies get.
+
+use testkit::{
+    probe::{self, NOBODY},
+    skip,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{Wrapped, cp_r, cp_r_as_nobody, succeeds};
+
+fn files_of_all_modes(tree: Tree) {
+    let modes = [
+        0o644, 0o600, 0o755, 0o777, 0o666, 0o444, 0o400, 0o000, 0o111, 0o640, 0o4755, 0o2755,
+        0o6777, 0o1644, 0o7777, 0o2644,
+    ];
+    for mode in modes {
+        // The owner first, for a later chown would take the set-id bits.
+        let tree = tree.clone().file(format!("d/{mode:04o}"), b"content");
+        owned(tree).mode(mode);
+    }
+}
+
+fn dirs_of_all_modes(tree: Tree) {
+    let modes = [
+        0o755, 0o700, 0o777, 0o555, 0o500, 0o2755, 0o1777, 0o4755, 0o7777, 0o2555, 0o711,
+    ];
+    for mode in modes {
+        let name = format!("d/dir-{mode:04o}");
+        let tree = tree.clone().file(format!("{name}/sub/f"), b"content");
+        owned(tree.select(&name)).mode(mode);
+    }
+}
+
+fn owned(tree: Tree) -> Tree {
+    match probe::is_root() {
+        true => tree.owner(NOBODY, NOBODY),
+        false => tree,
+    }
+}
+
+fn all_modes(tree: Tree) {
+    files_of_all_modes(tree.clone());
+    dirs_of_all_modes(tree.clone());
+    tree.fifo("d/fifo")
+        .mode(0o666)
+        .fifo("d/private-fifo")
+        .mode(0o600);
+}
+
+#[track_caller]
+fn with_umask(umask: &str) {
+    let wrapped = Wrapped::in_script(&format!(r#"umask {umask}; exec "$@""#));
+    wrapped.parity().args(["d", "new"]).check(all_modes);
+    wrapped
+        .parity()
+        .args(["d/dir-0755/sub/f", "d/4755", "d/dir-7777", "into"])
+        .check(|tree| {
+            all_modes(tree.clone());
+            tree.dir("into");
+        });
+    if !probe::is_root() {
+        skip!("only root can become another user");
+    }
+    wrapped
+        .parity()
+        .args(["d", "new"])
+        .uid(NOBODY)
+        .check(all_modes);
+}
+
+#[test]
+fn obeys_umask_000() {
+    with_umask("000");
+}
+
+#[test]
+fn obeys_umask_022() {
+    with_umask("022");
+}
+
+#[test]
+fn obeys_umask_027() {
+    with_umask("027");
+}
+
+#[test]
+fn obeys_umask_077() {
+    with_umask("077");
+}
+
+#[test]
+fn obeys_umask_0777() {
+    with_umask("0777");
+}
+
+#[test]
+fn obeys_umask_0277() {
+    with_umask("0277");
+}
+
+#[test]
+fn keeps_the_mode_of_a_file_that_exists() {
+    cp_r(["f", "old"], |tree| {
+        tree.file("f", b"new")
+            .mode(0o4755)
+            .file("old", b"old")
+            .mode(0o604);
+    });
+}
+
+#[test]
+fn drops_set_id_bits_of_a_file_it_writes_to() {
+    cp_r_as_nobody(["f", "old"], |tree| {
+        owned(tree.file("f", b"new").file("old", b"old")).mode(0o6755);
+    });
+}
+
+fn setgid_parent(tree: Tree) {
+    owned(tree.dir("into")).owner(NOBODY, 1).mode(0o2775);
+}
+
+#[test]
+fn inherits_the_group_of_a_setgid_directory() {
+    if !probe::is_root() {
+        skip!("only root can give directories away");
+    }
+    cp_r(["d", "into"], |tree| {
+        all_modes(tree.clone());
+        setgid_parent(tree);
+    });
+}
+
+// Without directories that their owner can't write to: GNU makes those writable for as long as it copies,
+// by a chmod that drops the set-gid bit, so that what is in them is in another group.
+#[test]
+fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
+    cp_r_as_nobody(["d", "into"], |tree| {
+        files_of_all_modes(tree.clone());
+        setgid_parent(
+            tree.file("d/sub/sub/f", b"content")
+                .dir("d/private")
+                .mode(0o700),
+        );
+    });
+}
+
+// Without directories that their group can write to: those GNU makes without that bit, and gives it back
+// only as far as the umask goes. cpz gives what the ACL grants; where there is one, no umask counts.
+fn default_acl(tree: Tree) {
+    files_of_all_modes(tree.clone());
+    tree.file("d/sub/sub/f", b"content")
+        .dir("d/private")
+        .mode(0o700)
+        .dir("d/read-only")
+        .mode(0o555)
+        .dir("d/setgid")
+        .mode(0o2755)
+        .dir("d/sticky")
+        .mode(0o1755)
+        .fifo("d/fifo")
+        .mode(0o666)
+        .dir("into")
+        .acl("d:u:1:rwx,d:g:2:rx,d:o:-");
+}
+
+#[test]
+fn gives_a_directory_what_a_default_acl_grants_unlike_cp() {
+    if !probe::supports_acls(&std::env::temp_dir()) {
+        skip!("no ACLs here");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .dir("d/sub")
+        .mode(0o777)
+        .dir("into")
+        .acl("d:u:1:rwx,d:g:2:rx,d:o:-");
+    succeeds(&scratch, &["d", "into"]);
+    let copied = Snapshot::of(scratch.path().join("into/d/sub"), Attributes::MODE);
+    assert!(format!("{copied:?}").contains("mode 770"), "{copied:?}");
+}
+
+#[test]
+fn obeys_a_default_acl_of_the_dest() {
+    if !probe::supports_acls(&std::env::temp_dir()) {
+        skip!("no ACLs here");
+    }
+    cp_r(["d", "into"], default_acl);
+}
+
+#[test]
+fn obeys_a_default_acl_of_the_dest_whatever_the_umask() {
+    if !probe::supports_acls(&std::env::temp_dir()) {
+        skip!("no ACLs here");
+    }
+    let wrapped = Wrapped::in_script(r#"umask 077; exec "$@""#);
+    wrapped.parity().args(["d", "into"]).check(default_acl);
+    wrapped
+        .parity()
+        .args(["d", "into"])
+        .uid(NOBODY)
+        .check(default_acl);
+}
+
+#[test]
+fn keeps_no_acls_of_the_source() {
+    if !probe::supports_acls(&std::env::temp_dir()) {
+        skip!("no ACLs here");
+    }
+    cp_r(["d", "new"], |tree| {
+        tree.file("d/f", b"content")
+            .acl("u:1:rwx")
+            .dir("d/sub")
+            .acl("u:1:rwx,d:u:2:r")
+            .file("d/sub/f", b"");
+    });
+}
+
+#[test]
+fn owns_what_it_copies() {
+    if !probe::is_root() {
+        skip!("only root can give files away");
+    }
+    cp_r(["d", "new"], |tree| {
+        tree.file("d/f", b"content")
+            .owner(1, 2)
+            .mode(0o6755)
+            .symlink("d/l", "f")
+            .owner(1, 2)
+            .dir("d/sub")
+            .owner(1, 2)
+            .mode(0o2755);
+    });
+}

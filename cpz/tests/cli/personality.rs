@@ -1,0 +1,94 @@
+//! A link called `cp` is cp.
+
+use testkit::{
+    run::{Parity, Run, Status, normal_lines},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, Link, strict_cp};
+
+fn small(tree: Tree) {
+    tree.file("d/f", b"content")
+        .file("f", b"content")
+        .dir("into")
+        .symlink("l", "d");
+}
+
+#[test]
+fn a_link_called_cp_omits_directories() {
+    strict_cp(["d", "new"], small);
+    strict_cp(["d", "f", "l", "into"], small);
+    strict_cp(["l", "new"], small);
+    strict_cp(["d/", ".", "into"], small);
+}
+
+#[test]
+fn a_link_called_cp_says_that_it_omits_a_directory() {
+    let link = Link::named("cp");
+    let scratch = Scratch::new();
+    small(Tree::at(scratch.path()));
+    let outcome = Run::new(link.path())
+        .args(["d", "new"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    let lines = normal_lines(&outcome.stderr, &link.path());
+    assert_eq!(lines, ["CMD: -r not specified; omitting directory 'd'"]);
+}
+
+#[test]
+fn a_link_called_cp_is_recursive_if_told_to() {
+    strict_cp(["-r", "d", "new"], small);
+    strict_cp(["-R", "d", "l", "into"], small);
+    strict_cp(["--recur", "d", "new"], small);
+}
+
+#[test]
+fn a_link_called_cp_copies_files() {
+    strict_cp(["f", "new"], small);
+    strict_cp(["-v", "f", "d/f", "into"], small);
+    strict_cp(["-T", "f", "into"], small);
+    strict_cp(["f", "into"], small);
+}
+
+#[test]
+fn a_link_called_cp_knows_no_extension() {
+    strict_cp(["--threads=2", "f", "new"], small);
+}
+
+#[test]
+fn a_link_called_cp_obeys_the_environment_as_to_threads() {
+    Parity::new(Link::named("cp").path(), "cp")
+        .args(["-r", "d", "new"])
+        .env("CPZ_THREADS", "3")
+        .check(small);
+}
+
+#[test]
+fn a_link_of_another_name_is_cpz() {
+    let scratch = Scratch::new();
+    small(Tree::at(scratch.path()));
+    let link = Link::named("duplicate");
+    let run = Run::new(link.path())
+        .args(["--threads=2", "d", "new"])
+        .current_dir(&scratch);
+    run.output().assert_success();
+    assert_eq!(
+        std::fs::read(scratch.path().join("new/f")).unwrap(),
+        b"content"
+    );
+}
+
+#[test]
+fn help_goes_to_stdout() {
+    let outcome = Run::new(CPZ).arg("--help").output();
+    outcome.assert_success();
+    assert!(outcome.stdout_text().starts_with("Usage: "));
+}
+
+#[test]
+fn version_goes_to_stdout() {
+    let outcome = Run::new(CPZ).arg("--version").output();
+    outcome.assert_success();
+    assert!(outcome.stdout_text().contains(env!("CARGO_PKG_VERSION")));
+}

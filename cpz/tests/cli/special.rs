@@ -1,0 +1,218 @@
+//! Symlinks, FIFOs, sockets, devices; nothing of this may block.
+
+use testkit::{
+    probe,
+    run::{Parity, Run},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, Link, Wrapped, cp_r, cp_r_as_nobody, strict_cp};
+
+fn links(tree: Tree) {
+    tree.file("d/f", b"content")
+        .file("elsewhere/f", b"elsewhere")
+        .symlink("d/link", "f")
+        .symlink("d/to-dir", "../elsewhere")
+        .symlink("d/dangling", "nowhere")
+        .symlink("d/absolute", "/etc/passwd")
+        .symlink("d/loop", "loop")
+        .symlink("d/up", "..")
+        .symlink("d/long", "x/".repeat(1_500))
+        .symlink("l", "d")
+        .symlink("lf", "d/f")
+        .symlink("ld", "nowhere");
+}
+
+#[test]
+fn copies_symlinks_as_they_are() {
+    cp_r(["d", "new"], links);
+}
+
+#[test]
+fn copies_a_symlink_that_is_an_operand_as_it_is() {
+    cp_r(["l", "new"], links);
+    cp_r(["lf", "new"], links);
+    cp_r(["ld", "new"], links);
+    cp_r(["l", "lf", "ld", "d/loop", "elsewhere"], links);
+}
+
+#[test]
+fn copies_the_directory_behind_a_symlink_with_a_slash_after_it() {
+    cp_r(["l/", "new"], links);
+    cp_r(["l/", "elsewhere"], links);
+    cp_r(["l/.", "new"], links);
+}
+
+#[test]
+fn copies_nothing_behind_a_symlink_to_a_file_with_a_slash_after_it() {
+    cp_r(["lf/", "new"], links);
+    cp_r(["ld/", "new"], links);
+    cp_r(["d/loop/", "new"], links);
+}
+
+#[test]
+fn follows_a_symlink_that_is_an_operand_without_r() {
+    strict_cp(["lf", "new"], links);
+    strict_cp(["l", "new"], links);
+    strict_cp(["ld", "new"], links);
+    strict_cp(["d/loop", "new"], links);
+    strict_cp(["lf", "l", "ld", "elsewhere"], links);
+}
+
+#[test]
+fn recreates_fifos_and_sockets() {
+    cp_r(["d", "new"], |tree| {
+        tree.fifo("d/fifo")
+            .mode(0o600)
+            .socket("d/socket")
+            .mode(0o751);
+    });
+}
+
+#[test]
+fn recreates_fifos_and_sockets_that_are_operands() {
+    cp_r(["fifo", "new"], |tree| {
+        tree.fifo("fifo");
+    });
+    cp_r(["fifo", "socket", "d"], |tree| {
+        tree.fifo("fifo").socket("socket").dir("d");
+    });
+}
+
+#[test]
+fn recreates_fifos_and_sockets_as_an_ordinary_user() {
+    cp_r_as_nobody(["d", "new"], |tree| {
+        tree.fifo("d/fifo").mode(0).socket("d/socket").mode(0o4751);
+    });
+}
+
+#[test]
+fn recreates_devices() {
+    if !probe::is_root() {
+        skip!("only root can make devices");
+    }
+    cp_r(["d", "null", "into"], |tree| {
+        tree.char_device("null", 1, 3)
+            .char_device("d/zero", 1, 5)
+            .mode(0o666)
+            .block_device("d/loop", 7, 200)
+            .mode(0o600)
+            .dir("into");
+    });
+}
+
+#[test]
+fn reports_devices_it_may_not_recreate() {
+    cp_r_as_nobody(["d", "new"], |tree| {
+        tree.char_device("d/zero", 1, 5).file("d/f", b"content");
+    });
+}
+
+#[test]
+fn reads_a_fifo_without_r() {
+    let cp = Link::named("cp");
+    let wrapper = |program: &str| format!(r#"shift 2; printf content >fifo & {program} "$@""#);
+    // The name in front of messages does not matter here: there are none.
+    let ours = wrapper(&format!("'{}'", cp.path().display()));
+    Wrapped::in_scripts(&ours, &wrapper("cp"))
+        .parity()
+        .args(["fifo", "out"])
+        .check(|tree| {
+            tree.fifo("fifo");
+        });
+}
+
+#[test]
+fn writes_into_a_fifo() {
+    Wrapped::in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
+        .parity()
+        .args(["f", "fifo"])
+        .check(|tree| {
+            tree.file("f", b"content\n").fifo("fifo");
+        });
+}
+
+#[test]
+fn writes_into_a_fifo_without_r() {
+    let cp = Link::named("cp");
+    let script = |program: &str| format!(r#"shift 2; cat fifo & {program} "$@"; wait"#);
+    let ours = script(&format!("'{}'", cp.path().display()));
+    Wrapped::in_scripts(&ours, &script("cp"))
+        .parity()
+        .args(["f", "fifo"])
+        .check(|tree| {
+            tree.file("f", b"content\n").fifo("fifo");
+        });
+}
+
+#[test]
+fn writes_to_stdout() {
+    // Not /dev/stdout: a cpz that replaced that would harm the machine.
+    cp_r(["f", "/proc/self/fd/1"], |tree| {
+        tree.file("f", b"content\nof two lines\n");
+    });
+    cp_r(["f", "out"], |tree| {
+        tree.file("f", b"content\n")
+            .symlink("out", "/proc/self/fd/1");
+    });
+    strict_cp(["f", "/proc/self/fd/1"], |tree| {
+        tree.file("f", b"content\n");
+    });
+}
+
+#[test]
+fn reads_stdin_without_r() {
+    Parity::new(Link::named("cp").path(), "cp")
+        .args(["/dev/stdin", "out"])
+        .stdin(b"content")
+        .check(|_| {});
+}
+
+#[test]
+fn copies_the_link_that_is_stdin() {
+    Parity::new(CPZ, "cp")
+        .args(["-r", "/dev/stdin", "out"])
+        .stdin(b"content")
+        .check(|_| {});
+}
+
+#[test]
+fn writes_to_dev_null() {
+    // By a user who could not replace it.
+    cp_r_as_nobody(["f", "/dev/null"], |tree| {
+        tree.file("f", b"content");
+    });
+    cp_r_as_nobody(["-f", "f", "/dev/null"], |tree| {
+        tree.file("f", b"content");
+    });
+    cp_r_as_nobody(["-T", "d", "/dev/null"], |tree| {
+        tree.file("d/f", b"content");
+    });
+}
+
+#[test]
+fn reads_dev_null_without_r() {
+    strict_cp(["/dev/null", "new"], |_| {});
+    strict_cp(["/dev/null", "old"], |tree| {
+        tree.file("old", b"old");
+    });
+}
+
+#[test]
+fn a_socket_is_not_read_without_r() {
+    strict_cp(["socket", "new"], |tree| {
+        tree.socket("socket");
+    });
+}
+
+#[test]
+fn copies_no_more_than_a_fifo_that_nobody_writes_to() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .fifo("d/a")
+        .fifo("d/b")
+        .fifo("d/c/d");
+    let run = Run::new(CPZ).args(["d", "new"]).current_dir(&scratch);
+    run.output().assert_success();
+}

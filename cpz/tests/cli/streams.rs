@@ -1,0 +1,106 @@
+//! What happens when nobody listens.
+
+use std::{
+    io::{self, PipeWriter},
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use testkit::{
+    probe::is_gnu,
+    run::normal_lines,
+    skip,
+    tree::{Scratch, Tree, wide},
+};
+
+use crate::support::{CPZ, Wrapped};
+
+const SIGPIPE: i32 = 13;
+
+fn closed_pipe() -> PipeWriter {
+    let (reader, writer) = io::pipe().expect("a pipe");
+    drop(reader);
+    writer
+}
+
+/// Runs a shell script with `"$0"` for the program, in a directory that holds 300 files in `d`.
+fn run_into_closed_pipe(script: &str, program: &str) -> (Output, Scratch) {
+    let scratch = Scratch::new();
+    wide(scratch.path().join("d"), 300);
+    let output = Command::new("sh")
+        .args(["-c", script, program])
+        .current_dir(&scratch)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(closed_pipe())
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .expect("sh runs");
+    (output, scratch)
+}
+
+#[test]
+fn dies_by_sigpipe_as_cp_does() {
+    let script = r#"exec "$0" -rv d new"#;
+    for program in [CPZ, "cp"] {
+        let (output, _) = run_into_closed_pipe(script, program);
+        assert_eq!(
+            output.status.signal(),
+            Some(SIGPIPE),
+            "{program}: {output:?}"
+        );
+        assert_eq!(output.stderr, b"", "{program}");
+    }
+}
+
+#[test]
+fn reports_a_broken_pipe_where_sigpipe_is_ignored() {
+    if !is_gnu("cp") {
+        skip!("cp is not GNU's here");
+    }
+    let script = r#"trap '' PIPE; exec "$0" -rv d new"#;
+    let [ours, gnu] = [CPZ, "cp"].map(|program| {
+        let (output, scratch) = run_into_closed_pipe(script, program);
+        let lines = normal_lines(&output.stderr, Path::new(program));
+        let copied = std::fs::read_dir(scratch.path().join("new")).map(Iterator::count);
+        (output.status.code(), lines, copied.ok())
+    });
+    assert_eq!(ours, gnu);
+    assert_eq!(ours.1, ["CMD: write error: Broken pipe"]);
+}
+
+fn some(tree: Tree) {
+    tree.file("d/f", b"content");
+}
+
+#[test]
+fn writes_to_a_full_device_and_fails_but_copies() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" >/dev/full"#);
+    wrapped.parity().args(["-v", "d", "new"]).check(some);
+}
+
+#[test]
+fn help_to_a_full_device_fails() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" >/dev/full"#);
+    wrapped.parity().args(["--help"]).check(some);
+}
+
+#[test]
+fn needs_no_stdout_where_there_is_nothing_to_say() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" >&-"#);
+    wrapped.parity().args(["d", "new"]).check(some);
+}
+
+#[test]
+fn needs_no_stderr() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" 2>&-"#);
+    wrapped.parity().args(["missing", "d", "."]).check(some);
+}
+
+#[test]
+fn needs_no_stdin() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" <&-"#);
+    wrapped.parity().args(["d", "new"]).check(some);
+}

@@ -1,0 +1,247 @@
+//! On random trees, with random operands, flags and dests, cpz does what `cp` does.
+//!
+//! Left out, because GNU's outcome depends there on the order of the listing or on a reader:
+//! - a directory copied into itself: GNU stops there, with part of the tree uncopied;
+//! - a dest among the sources, if a source is a directory: what is read may be written to meanwhile;
+//! - dests that hold symlinks to each other, or FIFOs: what is written through one may be written again,
+//!   and a FIFO waits for a reader;
+//! - one directory copied to two places (`a/b a`, `a a/.`): cpz does that, while GNU "will not create hard
+//!   link 'dest/a/b' to directory 'dest/b'";
+//! - FIFOs as operands without `-r`: they wait for a writer.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use proptest::{collection::vec, option, prelude::*, sample::select};
+use testkit::{
+    probe::{NOBODY, is_root},
+    run::Parity,
+    tree::{Scratch, Tree},
+};
+
+use trees::{Entries, Kinds, Node, Operand, operand};
+
+#[path = "../../rmz/tests/property/trees.rs"]
+mod trees;
+
+const CPZ: &str = env!("CARGO_BIN_EXE_cpz");
+
+#[derive(Clone, Debug)]
+struct Case {
+    entries: Entries,
+    /// What is at `dest`.
+    existing: Option<Node>,
+    sources: Vec<Operand>,
+    dest: Dest,
+    flags: Vec<&'static str>,
+    threads: &'static str,
+    personality: Personality,
+    user: User,
+}
+
+#[derive(Clone, Debug)]
+enum Dest {
+    Verbatim(&'static str),
+    InExisting(Operand),
+    AmongSources(Operand),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Personality {
+    Cpz,
+    Cp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum User {
+    Same,
+    Nobody,
+}
+
+fn flags() -> impl Strategy<Value = (Personality, Vec<&'static str>)> {
+    let recursive = select(vec!["-r", "-R", "--recursive"]);
+    let others = vec(select(vec!["-f", "-v", "--verbose", "--force"]), 0..3);
+    let place = prop_oneof![6 => Just(None), 1 => Just(Some("-T"))];
+    let personality = prop_oneof![
+        4 => recursive.prop_map(|flag| (Personality::Cpz, Some(flag))),
+        1 => option::of(Just("-r")).prop_map(|flag| (Personality::Cp, flag)),
+    ];
+    (personality, others, place).prop_map(|((personality, recursive), others, place)| {
+        let flags = recursive.into_iter().chain(others).chain(place);
+        (personality, flags.collect())
+    })
+}
+
+fn dest() -> impl Strategy<Value = Dest> {
+    prop_oneof![
+        8 => select(vec!["dest", "dest/", "./dest", "dest/.", "$PWD/dest"]).prop_map(Dest::Verbatim),
+        2 => select(vec!["new", "new/", "new/new", "beside/dir"]).prop_map(Dest::Verbatim),
+        3 => operand().prop_map(Dest::InExisting),
+        2 => operand().prop_map(Dest::AmongSources),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let user = match is_root() {
+        true => prop_oneof![Just(User::Same), Just(User::Nobody)].boxed(),
+        false => Just(User::Same).boxed(),
+    };
+    let existing = prop_oneof![
+        1 => Just(None),
+        1 => trees::node(Kinds::Overwritable).prop_map(Some),
+        3 => (trees::entries(Kinds::Overwritable), Just(0o755))
+            .prop_map(|(entries, mode)| Some(Node::Dir { entries, mode })),
+    ];
+    let sources = prop_oneof![
+        4 => vec(operand(), 1..2),
+        4 => vec(operand(), 2..5),
+        1 => vec(operand(), 0..1),
+    ];
+    (
+        trees::entries(Kinds::All),
+        existing,
+        sources,
+        dest(),
+        flags(),
+        select(vec!["1", "2", "4"]),
+        user,
+    )
+        .prop_map(
+            |(entries, existing, sources, dest, (personality, flags), threads, user)| Case {
+                entries,
+                existing,
+                sources,
+                dest,
+                flags,
+                threads,
+                personality,
+                user,
+            },
+        )
+}
+
+/// The command line of a case, or `None` for one that is left out.
+fn arguments(case: &Case) -> Option<Vec<OsString>> {
+    let there = trees::paths(Path::new("s"), &case.entries);
+    let existing: Vec<(PathBuf, &Node)> = match &case.existing {
+        Some(node @ Node::Dir { entries, .. }) => {
+            let mut all = trees::paths(Path::new("dest"), entries);
+            all.push(("dest".into(), node));
+            all
+        }
+        _ => Vec::new(),
+    };
+    let is_plain = |node: &Node| matches!(node, Node::File { .. });
+    let sources: Vec<_> = case
+        .sources
+        .iter()
+        .map(|source| source.among(&there))
+        .collect();
+    let only_files = sources.iter().all(|(argument, chosen)| {
+        let node = there
+            .iter()
+            .find(|(path, _)| Some(path.as_path()) == *chosen);
+        node.is_some_and(|(path, node)| is_plain(node) && argument == path.as_os_str())
+    });
+    let recursive = case
+        .flags
+        .iter()
+        .any(|flag| ["-r", "-R", "--recursive"].contains(flag));
+    if !recursive
+        && there
+            .iter()
+            .any(|(_, node)| matches!(node, Node::Fifo { .. }))
+    {
+        return None;
+    }
+    let dest = match &case.dest {
+        Dest::Verbatim(dest) => OsString::from(dest),
+        Dest::InExisting(operand) => operand.among(&existing).0,
+        Dest::AmongSources(operand) => {
+            let fifo = there
+                .iter()
+                .any(|(_, node)| matches!(node, Node::Fifo { .. }));
+            if !only_files || fifo {
+                return None;
+            }
+            operand.among(&there).0
+        }
+    };
+    // By way of dots, all is among the sources.
+    if dest.to_string_lossy().ends_with("..") {
+        return None;
+    }
+    let climbs = |argument: &OsString| argument.to_string_lossy().ends_with("/..");
+    if sources.iter().any(|(argument, _)| climbs(argument)) {
+        return None;
+    }
+    if may_meet_a_directory_twice(&sources, &there) {
+        return None;
+    }
+    let sources = sources.into_iter().map(|(argument, _)| argument);
+    let mut arguments: Vec<OsString> = case.flags.iter().map(OsString::from).collect();
+    arguments.push("--".into());
+    arguments.extend(sources);
+    arguments.push(dest);
+    Some(arguments)
+}
+
+/// Whether two of the sources may be one directory with different names, or one in the other.
+fn may_meet_a_directory_twice(
+    sources: &[(OsString, Option<&Path>)],
+    there: &[(PathBuf, &Node)],
+) -> bool {
+    // A path as it was chosen leads through no symlink; of all others only the kernel knows.
+    let node_at = |path: &Path| there.iter().find(|(p, _)| p == path).map(|(_, node)| *node);
+    let mut plain_dirs: Vec<&Path> = Vec::new();
+    let mut unclear = 0;
+    for (argument, chosen) in sources {
+        let path = chosen.unwrap_or(Path::new(argument));
+        match node_at(path) {
+            Some(Node::Dir { .. }) if path.as_os_str() == argument => plain_dirs.push(path),
+            Some(Node::File { .. } | Node::Fifo { .. } | Node::Socket { .. }) => {}
+            Some(Node::Symlink { .. }) if path.as_os_str() == argument => {}
+            _ => unclear += 1,
+        }
+    }
+    let nested = plain_dirs
+        .iter()
+        .any(|a| plain_dirs.iter().any(|b| a != b && b.starts_with(a)));
+    nested || unclear > 0 && sources.len() > 1
+}
+
+fn check(case: &Case, cp: &Path) {
+    let Some(arguments) = arguments(case) else {
+        return;
+    };
+    let ours = match case.personality {
+        Personality::Cpz => Path::new(CPZ),
+        Personality::Cp => cp,
+    };
+    let mut parity = Parity::new(ours, "cp")
+        .args(arguments)
+        .env("CPZ_THREADS", case.threads);
+    if case.user == User::Nobody {
+        parity = parity.uid(NOBODY);
+    }
+    // Half of the cases on another filesystem, if there is one.
+    if case.threads != "1" {
+        parity = parity.on(trees::memory());
+    }
+    parity.check(|tree: Tree| {
+        let tree = tree.dir("s").dir("beside/dir");
+        trees::build(&tree, Path::new("s"), &case.entries);
+        if let Some(node) = &case.existing {
+            trees::build_node(&tree, Path::new("dest"), node, &mut 0);
+        }
+    });
+}
+
+#[test]
+fn does_what_cp_does() {
+    let links = Scratch::new();
+    let cp = Tree::at(links.path()).symlink("cp", CPZ).path().join("cp");
+    proptest!(trees::config(150), |(case in case())| check(&case, &cp));
+}

@@ -1,0 +1,13 @@
+//! rmz as its users see it: each test builds a tree twice, runs rmz on one and GNU's `rm -r` on the
+//! other, and compares the trees, the exit status and both streams.
+
+mod many;
+mod misuse;
+mod names;
+mod operands;
+mod permissions;
+mod personality;
+mod root;
+mod streams;
+mod support;
+mod verbose;

@@ -1,0 +1,99 @@
+//! Enough entries to keep several threads busy.
+
+use testkit::tree::{Tree, chain, comb, wide, wide_dirs};
+
+use crate::support::{RMZ, Wrapped, memory};
+
+#[track_caller]
+fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
+    let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
+    Wrapped::in_scripts(&ours, r#"exec "$@""#)
+        .parity()
+        .on(memory())
+        .args(args)
+        .check(build);
+}
+
+#[track_caller]
+fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree)) {
+    testkit::run::Parity::new(RMZ, "rm")
+        .on(memory())
+        .args(["-r"])
+        .args(args)
+        .env("RMZ_THREADS", threads)
+        .check(build);
+}
+
+fn thousand_files(tree: Tree) {
+    wide(tree.path().join("d"), 1_000);
+}
+
+fn three_hundred_dirs(tree: Tree) {
+    let dirs = tree.path().join("d");
+    wide_dirs(&dirs, 300);
+    for i in (0..300).step_by(7) {
+        wide(dirs.join(format!("d{i}")), 3);
+    }
+}
+
+fn thousand_and_three_hundred(tree: Tree) {
+    thousand_files(tree.clone());
+    three_hundred_dirs(tree);
+}
+
+#[test]
+fn removes_1000_files_with_1_thread() {
+    with_threads(1, &["-v", "d"], thousand_files);
+}
+
+#[test]
+fn removes_1000_files_with_2_threads() {
+    with_threads(2, &["-v", "d"], thousand_files);
+}
+
+#[test]
+fn removes_1000_files_with_8_threads() {
+    with_threads(8, &["-v", "d"], thousand_files);
+}
+
+#[test]
+fn removes_300_directories_with_1_thread() {
+    with_threads(1, &["-v", "d"], three_hundred_dirs);
+}
+
+#[test]
+fn removes_300_directories_with_2_threads() {
+    with_threads(2, &["-v", "d"], three_hundred_dirs);
+}
+
+#[test]
+fn removes_300_directories_with_8_threads() {
+    with_threads(8, &["-v", "d"], three_hundred_dirs);
+}
+
+#[test]
+fn removes_many_with_1_thread_by_the_environment() {
+    with_threads_in_environment("1", &["-v", "d"], thousand_and_three_hundred);
+}
+
+#[test]
+fn removes_many_with_8_threads_by_the_environment() {
+    with_threads_in_environment("8", &["-v", "d"], thousand_and_three_hundred);
+}
+
+#[test]
+fn removes_many_operands_with_8_threads() {
+    let operands: Vec<String> = (0..300).map(|i| format!("d/d{i}")).collect();
+    let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+    with_threads(8, &operands, three_hundred_dirs);
+}
+
+#[test]
+fn removes_a_deep_chain() {
+    with_threads(4, &["d"], |tree| chain(tree.path(), 1_500));
+}
+
+#[test]
+fn removes_a_deep_comb() {
+    with_threads(8, &["-v", "d"], |tree| comb(tree.path(), 60, 3));
+}

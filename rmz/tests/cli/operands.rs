@@ -1,0 +1,340 @@
+//! What can be named on the command line.
+
+use std::path::Path;
+
+use testkit::{
+    probe,
+    run::{Parity, Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{RMZ, rm_r};
+
+const NONE: [&str; 0] = [];
+
+fn tree_of_all_kinds(tree: Tree) {
+    tree.file("d/file", b"content")
+        .dir("d/empty")
+        .file("d/sub/sub/file", "")
+        .file("target/kept", "")
+        .symlink("d/link", "file")
+        .symlink("d/dangling", "nowhere")
+        .symlink("d/link-to-dir", "../target")
+        .symlink("d/absolute", "/etc")
+        .symlink("d/loop", "loop")
+        .fifo("d/fifo")
+        .socket("d/socket")
+        .hardlink("d/file", "d/twin")
+        .hardlink("d/file", "kept-twin");
+}
+
+#[test]
+fn removes_a_tree_of_all_kinds() {
+    rm_r(["d"], tree_of_all_kinds);
+}
+
+#[test]
+fn removes_directories_without_being_told_to() {
+    let scratch = Scratch::new();
+    tree_of_all_kinds(Tree::at(scratch.path()));
+    let outcome = Run::new(RMZ)
+        .args(["d", "target"])
+        .current_dir(&scratch)
+        .output();
+    outcome.assert_success();
+    assert_eq!(outcome.stdout, b"");
+    let left: Vec<_> = std::fs::read_dir(&scratch).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(scratch.path().join("kept-twin").is_file());
+}
+
+#[test]
+fn removes_what_is_no_directory() {
+    rm_r(["f", "l", "dangling", "fifo", "socket"], |tree| {
+        tree.file("f", b"content")
+            .file("kept", "")
+            .symlink("l", "kept")
+            .symlink("dangling", "nowhere")
+            .fifo("fifo")
+            .socket("socket");
+    });
+}
+
+#[test]
+fn removes_devices() {
+    if !probe::is_root() {
+        skip!("only root can make devices");
+    }
+    rm_r(["null", "d"], |tree| {
+        tree.char_device("null", 1, 3)
+            .char_device("d/zero", 1, 5)
+            .block_device("d/loop", 7, 0);
+    });
+}
+
+#[test]
+fn removes_a_symlink_and_not_the_directory_it_leads_to() {
+    rm_r(["l"], |tree| {
+        tree.file("d/f", "").symlink("l", "d");
+    });
+}
+
+#[test]
+fn removes_no_symlink_to_a_directory_that_has_a_slash_after_it() {
+    rm_r(["l/"], |tree| {
+        tree.file("d/f", "").symlink("l", "d");
+    });
+}
+
+#[test]
+fn removes_no_dangling_symlink_that_has_a_slash_after_it() {
+    rm_r(["l/"], |tree| {
+        tree.symlink("l", "nowhere");
+    });
+}
+
+#[test]
+fn removes_no_file_that_has_a_slash_after_it() {
+    rm_r(["f/"], |tree| {
+        tree.file("f", "");
+    });
+}
+
+#[test]
+fn removes_no_fifo_that_has_a_slash_after_it() {
+    rm_r(["p/", "l/"], |tree| {
+        tree.fifo("p").symlink("l", "p");
+    });
+}
+
+#[test]
+fn removes_a_directory_that_has_slashes_after_it() {
+    rm_r(["-v", "d///"], |tree| {
+        tree.file("d/f", "").file("d/e/f", "");
+    });
+}
+
+#[test]
+fn removes_by_absolute_path() {
+    rm_r(["-v", "$PWD/d", "$PWD//e//f"], |tree| {
+        tree.file("d/f", "").file("e/f", "");
+    });
+}
+
+#[test]
+fn removes_through_dots_and_symlinks_in_the_middle_of_a_path() {
+    rm_r(["-v", "./d/../d/e", "l/f", ".//d//g"], |tree| {
+        tree.file("d/e/x", "")
+            .file("d/f/y", "")
+            .file("d/g", "")
+            .symlink("l", "d");
+    });
+}
+
+#[test]
+fn removes_several_operands() {
+    rm_r(["a", "b", "c"], |tree| {
+        tree.file("a/f", "")
+            .file("b", "")
+            .symlink("c", "a")
+            .file("kept", "");
+    });
+}
+
+#[test]
+fn misses_what_went_with_the_operand_before() {
+    rm_r(["a", "a/b"], |tree| {
+        tree.file("a/b/c", "").file("a/d", "");
+    });
+}
+
+#[test]
+fn removes_a_nested_operand_and_then_the_outer_one() {
+    rm_r(["-v", "a/b", "a"], |tree| {
+        tree.file("a/b/c", "").file("a/d", "");
+    });
+}
+
+#[test]
+fn misses_an_operand_the_second_time() {
+    rm_r(["a", "f", "a", "f"], |tree| {
+        tree.file("a/b/c", "").file("f", "");
+    });
+}
+
+#[test]
+fn ignores_an_operand_the_second_time_if_forced() {
+    rm_r(["-f", "a", "f", "a", "f", "a/b"], |tree| {
+        tree.file("a/b/c", "").file("f", "");
+    });
+}
+
+#[test]
+fn knows_an_operand_under_two_names() {
+    rm_r(["a", "./a", "$PWD/a", "l/b"], |tree| {
+        tree.file("a/b/c", "").symlink("l", "a");
+    });
+}
+
+#[test]
+fn goes_on_after_a_missing_operand() {
+    rm_r(["a", "missing", "b"], |tree| {
+        tree.file("a/f", "").file("b/f", "");
+    });
+}
+
+#[test]
+fn names_a_missing_operand_and_exits_1() {
+    let scratch = Scratch::new();
+    let outcome = Run::new("sh")
+        .args(["-c", r#"PATH=$1:$PATH; exec rmz x"#, "sh"])
+        .arg(Path::new(RMZ).parent().unwrap())
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(
+        outcome.stderr_text(),
+        "rmz: cannot remove 'x': No such file or directory\n"
+    );
+}
+
+#[test]
+fn names_operands_below_what_is_missing_or_no_directory() {
+    rm_r(
+        ["missing/x", "f/x", "dangling/x", "loop/x", "loop/"],
+        |tree| {
+            tree.file("f", "")
+                .symlink("dangling", "nowhere")
+                .symlink("loop", "loop");
+        },
+    );
+}
+
+#[test]
+fn ignores_missing_operands_if_forced() {
+    rm_r(
+        ["-f", "a", "missing", "f/x", "missing/x", "dangling/x"],
+        |tree| {
+            tree.file("a/f", "")
+                .file("f", "")
+                .symlink("dangling", "nowhere");
+        },
+    );
+}
+
+#[test]
+fn reports_a_loop_of_symlinks_even_if_forced() {
+    rm_r(["-f", "loop/x", "loop/"], |tree| {
+        tree.symlink("loop", "loop");
+    });
+}
+
+#[test]
+fn needs_an_operand() {
+    Parity::new(RMZ, "rm").args(NONE).check(|_| {});
+    rm_r(NONE, |_| {});
+    rm_r(["--"], |_| {});
+}
+
+#[test]
+fn needs_no_operand_if_forced() {
+    rm_r(["-f"], |_| {});
+}
+
+#[test]
+fn takes_options_after_operands() {
+    rm_r(["a", "-v", "missing", "-f"], |tree| {
+        tree.file("a/f", "");
+    });
+}
+
+#[test]
+fn takes_options_for_operands_if_posixly_correct() {
+    Parity::new(RMZ, "rm")
+        .args(["-r", "a", "-v"])
+        .env("POSIXLY_CORRECT", "1")
+        .check(|tree| {
+            tree.file("a/f", "").file("-v", "");
+        });
+}
+
+#[test]
+fn refuses_dot() {
+    rm_r(["."], |tree| {
+        tree.file("f", "");
+    });
+}
+
+#[test]
+fn refuses_dot_even_if_forced() {
+    rm_r(["-f", ".", "./", "d/.", "d/..", "d/./", "d/..//"], |tree| {
+        tree.file("d/f", "");
+    });
+}
+
+#[test]
+fn refuses_dot_dot() {
+    // `sub` is the working directory, so that the tree is all that could go.
+    let script = r#"cd sub && exec "$@""#;
+    crate::support::Wrapped::in_script(script)
+        .parity()
+        .args(["..", "../", "../.."])
+        .check(|tree| {
+            tree.file("sub/f", "").file("f", "");
+        });
+}
+
+#[test]
+fn refuses_paths_that_end_in_dots() {
+    rm_r(
+        ["d/.", "d/..", "d/../", "d/.//", "missing/.", "missing/.."],
+        |tree| {
+            tree.file("d/f", "");
+        },
+    );
+}
+
+#[test]
+fn does_the_rest_after_refusing_dots() {
+    rm_r([".", "d", "d/..", "e"], |tree| {
+        tree.file("d/f", "").file("e", "");
+    });
+}
+
+#[test]
+fn removes_the_working_directory_by_its_path() {
+    rm_r(["$PWD/sub/../sub"], |tree| {
+        tree.file("sub/f", "");
+    });
+    let script = r#"cd sub && exec "$@""#;
+    crate::support::Wrapped::in_script(script)
+        .parity()
+        .args(["$PWD/sub"])
+        .check(|tree| {
+            tree.file("sub/f", "").file("f", "");
+        });
+}
+
+#[test]
+fn reports_a_mount_point_and_empties_it() {
+    if !probe::is_root() {
+        skip!("only root can mount");
+    }
+    let script = r#"
+        test -d d/mount || exec "$@"
+        exec unshare -m sh -c 'mount -t tmpfs tmpfs d/mount || exit 99
+            mkdir d/mount/sub && : >d/mount/sub/f
+            "$@"; status=$?
+            ls -A d/mount
+            exit "$status"' sh "$@""#;
+    let outcome = crate::support::Wrapped::in_script(script)
+        .parity()
+        .args(["-v", "d"])
+        .check(|tree| {
+            tree.file("d/f", "").dir("d/mount").file("d/z/f", "");
+        });
+    if outcome.is_some_and(|o| o.status == Status::Exit(99)) {
+        skip!("no mount in a namespace of its own");
+    }
+}

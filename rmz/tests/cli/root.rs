@@ -1,0 +1,121 @@
+//! `/` is refused. All of this happens in a chroot: should a refusal fail, what goes is a scratch tree.
+
+use testkit::{
+    probe::{has_program, is_gnu, is_root},
+    run::{Outcome, Run, Status, normal_lines},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::furnish_root;
+
+/// A small tree with both programs in it, to be `/`; `None` says why not.
+fn small_root() -> Option<Scratch> {
+    if !is_root() || !has_program("chroot") || !has_program("unshare") || !is_gnu("rm") {
+        return None;
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("etc/kept", b"content")
+        .dir("mount")
+        .symlink("link", "/");
+    furnish_root(scratch.path());
+    Some(scratch)
+}
+
+/// Runs a program of the small root with `/` there, `before` done in a mount namespace of its own.
+fn run_in(root: &Scratch, before: &str, program: &str, args: &[&str]) -> Outcome {
+    // The root must be the scratch tree, or nothing is run at all.
+    let script = format!(
+        r#"root=$1; shift
+        test "$(stat -c %d:%i "$root")" != "$(stat -c %d:%i /)" || exit 98
+        {before}
+        exec chroot "$root" "$@""#
+    );
+    Run::new("unshare")
+        .args(["-m", "sh", "-c", &script, "sh"])
+        .arg(root.path())
+        .arg(program)
+        .args(args)
+        .current_dir(root)
+        .output()
+}
+
+/// Both programs in a chroot with the same arguments: the same words, and `/etc/kept` is still there.
+#[track_caller]
+fn refused(before: &str, args: &[&str]) {
+    let [ours, gnu] = ["/rmz", "/rm"].map(|program| {
+        let root = small_root()?;
+        let outcome = run_in(&root, before, program, args);
+        let lines = normal_lines(&outcome.stderr, program.as_ref());
+        let kept = root.path().join("etc/kept").exists();
+        Some((outcome.status, outcome.stdout, lines, kept))
+    });
+    let (Some(ours), Some(gnu)) = (ours, gnu) else {
+        skip!("a chroot takes root, chroot, unshare and GNU rm");
+    };
+    assert_eq!(ours, gnu);
+    assert!(ours.3, "it did something to /: {ours:?}");
+    assert_eq!(ours.0, Status::Exit(1));
+}
+
+#[test]
+fn refuses_the_root() {
+    refused("", &["-r", "/"]);
+}
+
+#[test]
+fn refuses_the_root_by_default() {
+    let Some(root) = small_root() else {
+        skip!("a chroot takes root, chroot, unshare and GNU rm");
+    };
+    let outcome = run_in(&root, "", "/rmz", &["/"]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(
+        normal_lines(&outcome.stderr, "/rmz".as_ref()),
+        [
+            "CMD: it is dangerous to operate recursively on '/'",
+            "CMD: use --no-preserve-root to override this failsafe",
+        ]
+    );
+    assert!(root.path().join("etc/kept").exists());
+}
+
+#[test]
+fn refuses_the_root_even_if_forced() {
+    refused("", &["-rf", "/"]);
+}
+
+#[test]
+fn refuses_the_root_by_another_path() {
+    refused("", &["-r", "//", "///", "/etc/../", "/..", "/.", "/link/"]);
+}
+
+#[test]
+fn refuses_the_root_if_told_to_preserve_it() {
+    refused("", &["-r", "--no-preserve-root", "--preserve-root", "/"]);
+    refused("", &["-r", "--preserve-root=all", "/"]);
+}
+
+#[test]
+fn refuses_the_root_through_a_bind_mount() {
+    refused(
+        r#"mount --bind "$root" "$root/mount" || exit 99"#,
+        &["-r", "/mount", "/mount/"],
+    );
+}
+
+#[test]
+fn refuses_mount_points_with_preserve_root_all() {
+    let before = r#"mount -t tmpfs tmpfs "$root/mount" || exit 99; : >"$root/mount/f""#;
+    refused(before, &["-r", "--preserve-root=all", "/mount"]);
+    refused(
+        before,
+        &["-rf", "--preserve-root=all", "/mount", "/mount/f"],
+    );
+}
+
+#[test]
+fn does_the_rest_after_refusing_the_root() {
+    refused("mkdir $root/gone", &["-rv", "/", "/gone"]);
+}

@@ -1,0 +1,131 @@
+//! What happens when nobody listens.
+
+use std::{
+    io::{self, PipeWriter},
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use testkit::{
+    probe::is_gnu,
+    run::normal_lines,
+    skip,
+    tree::{Scratch, Tree, wide},
+};
+
+use crate::support::{RMZ, Wrapped};
+
+const SIGPIPE: i32 = 13;
+
+fn closed_pipe() -> PipeWriter {
+    let (reader, writer) = io::pipe().expect("a pipe");
+    drop(reader);
+    writer
+}
+
+/// Runs a shell script with `"$0"` for the program, in a directory that holds 1 000 files in `d`.
+fn run_into_closed_pipe(script: &str, program: &str) -> (Output, Scratch) {
+    let scratch = Scratch::new();
+    wide(scratch.path().join("d"), 1_000);
+    let output = Command::new("sh")
+        .args(["-c", script, program])
+        .current_dir(&scratch)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(closed_pipe())
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .expect("sh runs");
+    (output, scratch)
+}
+
+#[test]
+fn dies_by_sigpipe_as_rm_does() {
+    let script = r#"exec "$0" -rv d"#;
+    for program in [RMZ, "rm"] {
+        let (output, _) = run_into_closed_pipe(script, program);
+        assert_eq!(
+            output.status.signal(),
+            Some(SIGPIPE),
+            "{program}: {output:?}"
+        );
+        assert_eq!(output.stderr, b"", "{program}");
+    }
+}
+
+#[test]
+fn reports_a_broken_pipe_where_sigpipe_is_ignored() {
+    if !is_gnu("rm") {
+        skip!("rm is not GNU's here");
+    }
+    let script = r#"trap '' PIPE; exec "$0" -rv d"#;
+    let [ours, gnu] = [RMZ, "rm"].map(|program| {
+        let (output, scratch) = run_into_closed_pipe(script, program);
+        let lines = normal_lines(&output.stderr, Path::new(program));
+        (
+            output.status.code(),
+            lines,
+            scratch.path().join("d").exists(),
+        )
+    });
+    assert_eq!(ours, gnu);
+    assert_eq!(ours.1, ["CMD: write error: Broken pipe"]);
+}
+
+#[test]
+fn head_ends_it() {
+    let scratch = Scratch::new();
+    wide(scratch.path().join("d"), 2_000);
+    let output = Command::new("sh")
+        .args(["-c", r#"{ "$0" -v d; echo "$?" >&2; } | head -n 1"#, RMZ])
+        .current_dir(&scratch)
+        .output()
+        .expect("sh runs");
+    assert_eq!(output.stdout.iter().filter(|&&b| b == b'\n').count(), 1);
+    assert!(output.stdout.starts_with(b"removed 'd/f"));
+    // Either head was gone in time, or all was written before.
+    let status = String::from_utf8_lossy(&output.stderr);
+    assert!(["141\n", "0\n"].contains(&&*status), "{status}");
+}
+
+fn some(tree: Tree) {
+    tree.file("d/f", "");
+}
+
+#[test]
+fn help_to_a_full_device_fails() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" >/dev/full"#);
+    wrapped.parity().args(["--help"]).check(some);
+}
+
+#[test]
+fn needs_no_stdout_where_there_is_nothing_to_say() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" >&-"#);
+    wrapped.parity().args(["d"]).check(some);
+}
+
+#[test]
+fn reports_a_closed_stdout_as_rm_does() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" >&-"#);
+    wrapped.parity().args(["-v", "d"]).check(some);
+}
+
+#[test]
+fn needs_no_stderr() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" 2>&-"#);
+    wrapped.parity().args(["missing", "d"]).check(some);
+}
+
+#[test]
+fn needs_no_stdin() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" <&-"#);
+    wrapped.parity().args(["missing", "d"]).check(some);
+}
+
+#[test]
+fn says_errors_on_a_full_stderr_to_nobody() {
+    let wrapped = Wrapped::in_script(r#"exec "$@" 2>/dev/full"#);
+    wrapped.parity().args(["missing", "d"]).check(some);
+}
