@@ -147,14 +147,11 @@ impl Wording<'_> {
                 .concat()
             }
             Refusal::DanglingDest => self.around_path("not writing through dangling symlink ", ""),
-            Refusal::NamedTwice => {
-                // Said of the source as it is now: the refusal does not tell files from directories.
-                let before = if self.path.is_dir() {
-                    "warning: source directory "
-                } else {
-                    "warning: source file "
-                };
-                self.around_path(before, " specified more than once")
+            Refusal::FileNamedTwice => {
+                self.around_path("warning: source file ", " specified more than once")
+            }
+            Refusal::DirectoryNamedTwice => {
+                self.around_path("warning: source directory ", " specified more than once")
             }
             Refusal::SourceReplaced => {
                 self.around_path("skipping file ", ", as it was replaced while being copied")

@@ -1,6 +1,6 @@
 //! How many directories are open at once, and whose descriptor goes when there are too many.
 //!
-//! The first half of the budget is given to whoever comes first and never
+//! Unless there are few, the first half of the budget is given to whoever comes first and never
 //! taken back: those directories cost one atomic addition. Directories opened
 //! beyond it are listed, and the oldest of them that nobody uses is closed to
 //! make room for one more: of a depth-first walk, that is the one needed last.
@@ -10,8 +10,9 @@
 //! it must be the very directory that was evicted.
 
 use std::collections::VecDeque;
+use std::ffi::CStr;
 use std::num::NonZeroUsize;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +23,8 @@ use crate::sys::{self, Pinned, Symlinks};
 
 /// Until this many are open, the real limit is not even asked for.
 const UNASKED: usize = 6;
+/// With fewer than this, every directory is evictable.
+const FEW: usize = 256;
 /// More are of no use: it takes a tree that deep to need them.
 const MOST: usize = 4096;
 /// Descriptors that waiting tasks may hold, if the budget is not even smaller.
@@ -49,9 +52,14 @@ pub(crate) struct Descriptors<D: Dir> {
 
 impl<D: Dir> Descriptors<D> {
     pub(crate) fn new() -> Self {
+        let resident = if sys::descriptor_limit() < FEW {
+            0
+        } else {
+            UNASKED
+        };
         Self {
             open: AtomicUsize::new(0),
-            resident: AtomicUsize::new(UNASKED),
+            resident: AtomicUsize::new(resident),
             budget: AtomicUsize::new(UNASKED),
             lent: AtomicUsize::new(0),
             evictable: Mutex::new(VecDeque::new()),
@@ -142,8 +150,8 @@ impl<D: Dir> Descriptors<D> {
         let free = free_descriptors().saturating_add(open).min(MOST);
         let workers = workers_within(free);
         let budget = free.saturating_sub(PER_WORKER * workers).max(UNASKED + 1);
-        self.resident
-            .store((budget / 2).max(UNASKED), Ordering::Relaxed);
+        let resident = if free + open < FEW { 0 } else { budget / 2 };
+        self.resident.store(resident, Ordering::Relaxed);
         self.budget.store(budget, Ordering::Relaxed);
     }
 
@@ -192,12 +200,13 @@ impl<D: Dir> Descriptors<D> {
         roots: &dyn Roots,
     ) -> Result<Pinned<'n>, Errno> {
         let by_child = || match child.dir.slot(side).try_pin() {
-            Some(child) => self.making_room(|| sys::open_parent(child.as_fd())),
+            Some(child) => self.making_room(|| open_as(side, child.as_fd(), c"..")),
             None => self.walk_down(parent, side, roots),
         };
         match self.pin_or_open(parent, side, by_child) {
-            // The child was moved elsewhere; its parent may still be where it was.
-            Err(Errno::STALE) => self.pin(parent, side, roots),
+            // The child was moved elsewhere, or may not be searched any more;
+            // its parent may still be where it was.
+            Err(_) => self.pin(parent, side, roots),
             pin => pin,
         }
     }
@@ -243,14 +252,14 @@ impl<D: Dir> Descriptors<D> {
         }
         let mut fd = None;
         if held.is_none() {
-            let operand = below.pop().map_or(0, |place| place.operand);
-            fd = Some(self.making_room(|| roots.open_operand(operand, side))?);
+            below.pop();
+            fd = Some(self.making_room(|| roots.open_operand(node.place.operand, side))?);
         }
-        for place in below.into_iter().rev() {
+        while let Some(place) = below.pop() {
             let from = match (&fd, &held) {
                 (Some(fd), _) => fd.as_fd(),
                 (None, Some(pin)) => pin.as_fd(),
-                (None, None) => return Err(Errno::STALE),
+                (None, None) => unreachable!("BUG: a walk without a start"),
             };
             let next =
                 self.making_room(|| sys::open_directory(from, &place.name, Symlinks::NoFollow))?;
@@ -263,6 +272,14 @@ impl<D: Dir> Descriptors<D> {
         self.evictable
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A source is opened to be listed, a dest only to be passed through.
+fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    match side {
+        Side::Source => sys::open_directory(dir, name, Symlinks::NoFollow),
+        Side::Dest => sys::open_path_directory(dir, name),
     }
 }
 

@@ -99,8 +99,10 @@ pub enum Refusal {
     ThroughJustCreatedLink,
     /// The dest is a symbolic link whose target does not exist.
     DanglingDest,
-    /// The source was named before, with the same dest.
-    NamedTwice,
+    /// The source, no directory, was named before, with the same dest. A warning.
+    FileNamedTwice,
+    /// The source, a directory, was named before, with the same dest. A warning.
+    DirectoryNamedTwice,
     /// The source is no longer the file that it was when its copying began.
     SourceReplaced,
 }
@@ -118,7 +120,7 @@ impl Refusal {
             Self::JustCreated => "it was just created by this run",
             Self::ThroughJustCreatedLink => "it is a link just created by this run",
             Self::DanglingDest => "it is a dangling symbolic link",
-            Self::NamedTwice => "it was named more than once",
+            Self::FileNamedTwice | Self::DirectoryNamedTwice => "it was named more than once",
             Self::SourceReplaced => "it was replaced while being copied",
         }
     }

@@ -55,6 +55,11 @@ pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }
 
+/// Whether it names something in its directory, and not a directory around it.
+fn is_one_name(name: &[u8]) -> bool {
+    !name.is_empty() && !is_dot_or_dot_dot(name)
+}
+
 /// Cuts the operands into runs of neighbours with the same directory part and
 /// different last components: these can't be, or lie in, one another.
 ///
@@ -72,12 +77,12 @@ pub(crate) fn independent_runs<'a>(
     let mut names = std::collections::HashSet::new();
     for index in 0..operands.len() {
         let (dir, name) = operands[index];
-        let fits = index > start && operands[start].0 == dir && {
+        let fits = index > start && operands[start].0 == dir && is_one_name(operands[start].1) && {
             if names.is_empty() {
                 // Only now: one operand alone needs no set.
                 names.insert(operands[start].1);
             }
-            !is_dot_or_dot_dot(name) && names.insert(name)
+            is_one_name(name) && names.insert(name)
         };
         if !fits && index > start {
             runs.push(start as u32..index as u32);
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn dots_run_alone() {
-        assert_eq!(runs(&["a", ".", "b"]), [(0, 1), (1, 3)]);
+        assert_eq!(runs(&["a", ".", "b"]), [(0, 1), (1, 2), (2, 3)]);
     }
 
     #[test]

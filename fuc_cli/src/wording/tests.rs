@@ -143,19 +143,18 @@ fn cp_says_why_it_declines() {
             "skipping file 'a', as it was replaced while being copied",
         ),
         (
-            NamedTwice,
+            FileNamedTwice,
             "warning: source file 'a' specified more than once",
+        ),
+        (
+            DirectoryNamedTwice,
+            "warning: source directory 'a' specified more than once",
+        ),
+        (
+            ThroughJustCreatedLink,
+            "will not copy 'b c' through just-created symlink 'a'",
         ),
     ] {
         assert_eq!(cp_refuses(refusal, "a", "b c"), text);
     }
-}
-
-#[test]
-fn cp_warns_of_a_directory_named_twice() {
-    let text = cp_refuses(Refusal::NamedTwice, "/", "/");
-    assert_eq!(
-        text,
-        "warning: source directory '/' specified more than once"
-    );
 }

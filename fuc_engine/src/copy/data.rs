@@ -91,7 +91,7 @@ impl<'a> DataCopy<'a> {
         if self.source.has_holes && matches!(self.copy_around_holes(pause)?, Rung::Copied) {
             return Ok(self.copied);
         }
-        if self.source.is_truthful && matches!(self.copy_in_kernel(pause)?, Rung::Copied) {
+        if self.source.size > 0 && matches!(self.copy_in_kernel(pause)?, Rung::Copied) {
             return Ok(self.copied);
         }
         self.read_and_write(u64::MAX, pause)?;
@@ -109,11 +109,13 @@ impl<'a> DataCopy<'a> {
             match sys::copy_range(self.source.fd, None, self.dest, None, piece) {
                 // Shorter than it was, or a filesystem that cannot do it and does not say so.
                 Ok(0) if self.copied < self.source.size => return Ok(Rung::NotHere),
-                Ok(0) => return Ok(Rung::Copied),
+                Ok(0) if self.source.is_truthful => return Ok(Rung::Copied),
+                Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
                     self.copied += bytes as u64;
                     // Less than was asked for: that was the end.
-                    if self.copied == self.source.size && bytes < piece {
+                    let is_all = self.copied == self.source.size && bytes < piece;
+                    if is_all && self.source.is_truthful {
                         return Ok(Rung::Copied);
                     }
                     pause(bytes as u64);
@@ -201,7 +203,7 @@ impl<'a> DataCopy<'a> {
     /// Copies up to `limit` bytes from the current offsets; returns how many there were.
     fn read_and_write(&mut self, limit: u64, pause: &mut dyn FnMut(u64)) -> Result<u64, DataError> {
         self.buffer.resize(BUFFER_BYTES, 0);
-        let mut done = 0;
+        let (mut done, mut since_pause) = (0, 0);
         while done < limit {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
@@ -214,8 +216,9 @@ impl<'a> DataCopy<'a> {
             sys::write_all(self.dest, &self.buffer[..read]).map_err(DataError::Write)?;
             done += read as u64;
             self.copied += read as u64;
-            if done % sys::PIECE as u64 == 0 {
-                pause(sys::PIECE as u64);
+            since_pause += read as u64;
+            if since_pause >= sys::PIECE as u64 {
+                pause(std::mem::take(&mut since_pause));
             }
         }
         Ok(done)

@@ -127,11 +127,20 @@ impl Copying<'_> {
             Err(unseen) => return failed(Doing::Stat, unseen),
         };
         let there = self.at(place, Side::Dest, stat_entry);
-        if there.is_ok_and(|there| sys::file_type(&there) != FileType::Directory) {
+        let forbids = match there {
+            Ok(there) => sys::file_type(&there) != FileType::Directory,
+            Err(unseen) => unseen != Errno::NOENT,
+        };
+        if forbids {
             return self.no_dest(place, sys::identity(&stat), Errno::NOTDIR);
         }
         if errno == Errno::ACCESS {
-            self.make_unfilled(place, &stat, worker);
+            if let Err(errno) = self.make_unfilled(place, &stat, worker) {
+                return self.no_dest(place, sys::identity(&stat), errno);
+            }
+            if place.parent.is_none() {
+                self.remember_directory(place.operand, sys::identity(&stat));
+            }
         }
         failed(Doing::ReadDirectory, errno)
     }
@@ -142,13 +151,18 @@ impl Copying<'_> {
         place: &Place<CopyDir>,
         source: &Stat,
         worker: &mut Walker<'_, '_, Self>,
-    ) {
+    ) -> Result<(), Errno> {
         let made = self.at(place, Side::Dest, |dir, name| {
             sys::create_directory(dir, name, source.st_mode & 0o7777)
         });
-        if made.is_ok() {
-            worker.scratch.tally.entries += 1;
-            self.tell_made(place);
+        match made {
+            Ok(()) => {
+                worker.scratch.tally.entries += 1;
+                self.tell_made(place);
+                Ok(())
+            }
+            Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(errno),
         }
     }
 

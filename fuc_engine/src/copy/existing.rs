@@ -38,7 +38,9 @@ impl Copying<'_> {
             .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, blocking));
         match opened {
             Ok(dest) => self.empty_existing(item, source, dest),
-            Err(_) if self.options().force => self.replace_file(item, source.st_mode),
+            Err(errno) if self.options().force && is_about_the_file(errno) => {
+                self.replace_file(item, source.st_mode)
+            }
             Err(errno) => Err(self.create_error(item, errno)),
         }
     }
@@ -89,6 +91,14 @@ impl Copying<'_> {
         }
         self.creation_error(item, Doing::CreateFile, errno)
     }
+}
+
+/// Whether a new file in its place could be opened where this one could not.
+fn is_about_the_file(errno: Errno) -> bool {
+    !matches!(
+        errno,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO
+    )
 }
 
 pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {

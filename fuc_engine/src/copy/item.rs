@@ -39,7 +39,11 @@ impl<'a> Item<'a> {
         Self {
             source_dir: held.source.as_fd(),
             source_name: name,
-            dest_dir: held.dest.as_ref().map_or(held.source.as_fd(), AsFd::as_fd),
+            dest_dir: held
+                .dest
+                .as_ref()
+                .expect("BUG: a copy without a dest")
+                .as_fd(),
             dest_name: name,
             symlinks: Symlinks::NoFollow,
             node: Some(node),
@@ -106,8 +110,12 @@ impl Copying<'_> {
     /// Why a source cannot be opened or read: if it cannot even be looked at,
     /// that is said; what forbids the dest comes first as well.
     pub(super) fn reading_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
+        let unseen_dest = item.stat_dest(Symlinks::NoFollow).err();
         match (item.stat_source(), item.stat_dest(Symlinks::Follow)) {
             (Err(unseen), _) => self.source_error(item, Doing::Stat, unseen),
+            _ if unseen_dest.is_some_and(|unseen| unseen != Errno::NOENT) => {
+                self.creation_error(item, doing, errno)
+            }
             (Ok(source), Ok(dest)) if is_same(&source, &dest) => self.same_file(item),
             (_, Ok(dest)) if sys::file_type(&dest) == FileType::Directory => {
                 self.refusal(item, Refusal::DirectoryByNonDirectory)
@@ -147,7 +155,9 @@ impl Copying<'_> {
         }
         match error.cause() {
             // Nothing is lost by doing once what was asked for twice.
-            Cause::Refused(Refusal::NamedTwice) => self.report.warn(error),
+            Cause::Refused(Refusal::FileNamedTwice | Refusal::DirectoryNamedTwice) => {
+                self.report.warn(error);
+            }
             _ => self.report.failed(error),
         }
     }

@@ -103,7 +103,7 @@ impl Copying<'_> {
             }
         }
         if let Some(range) = rest {
-            let queued = worker.backlog() - queued_before;
+            let queued = worker.backlog().saturating_sub(queued_before);
             let rest = Operands {
                 range,
                 is_alone: false,
@@ -190,7 +190,12 @@ impl Copying<'_> {
         let as_source = Used::Source(dest.clone(), sys::identity(source));
         if used.contains(&as_source) {
             let path = self.item_path(item, Side::Source);
-            return Err(Error::refused(Refusal::NamedTwice, path));
+            let refusal = if is_directory {
+                Refusal::DirectoryNamedTwice
+            } else {
+                Refusal::FileNamedTwice
+            };
+            return Err(Error::refused(refusal, path));
         }
         if is_directory {
             // Only once its copy has begun is it a source given before.

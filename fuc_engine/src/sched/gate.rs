@@ -19,8 +19,9 @@ struct State {
     permits: usize,
     /// Threads, the main one included; they never end before the scope does.
     threads: usize,
-    /// Threads at most.
+    /// Threads at most; not raised again once one was refused.
     most: usize,
+    was_refused: bool,
     /// A worker has panicked, or the main one is through: nobody waits for anybody.
     is_over: bool,
 }
@@ -61,6 +62,7 @@ impl Gate {
             permits: 0,
             threads: 1,
             most: usize::MAX,
+            was_refused: false,
             is_over: false,
         };
         Self {
@@ -99,14 +101,18 @@ impl Gate {
         self.surplus.load(Ordering::Relaxed)
     }
 
-    /// How many workers should be active from now on, of at most `most` threads.
-    pub(super) fn set_target(&self, target: usize, most: usize) {
+    /// How many workers should be active from now on, of at most `most`
+    /// threads; returns how many threads there can be.
+    pub(super) fn set_target(&self, target: usize, most: usize) -> usize {
         let mut state = self.lock();
         if !state.is_over {
             state.target = target.max(1);
-            state.most = most.max(state.threads);
+            if !state.was_refused {
+                state.most = most.max(state.threads);
+            }
             self.settle(&mut state);
         }
+        state.most
     }
 
     /// Unparks every worker for good: the scope ends, perhaps by a panic.
@@ -143,12 +149,13 @@ impl Gate {
         Some(feed)
     }
 
-    /// The message permitted last stays with its sender, and no thread is started again.
+    /// The message permitted last is not sent, and no thread is started again.
     pub(super) fn thread_refused(&self) {
         let mut state = self.lock();
         state.active -= 1;
         state.threads -= 1;
         state.most = state.threads;
+        state.was_refused = true;
         self.settle(&mut state);
     }
 
@@ -243,6 +250,7 @@ mod tests {
         gate.set_target(4, 4);
         assert_eq!(gate.permit_feed(), Some(Feed::NewThread));
         gate.thread_refused();
+        assert_eq!(gate.set_target(4, 4), 1);
         assert_eq!(gate.permit_feed(), None);
         assert_eq!(gate.rest(), Rest::AllDone);
     }

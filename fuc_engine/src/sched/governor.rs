@@ -101,6 +101,15 @@ impl Governor {
         self.most
     }
 
+    /// No more than `most` workers can be had after all.
+    pub(super) fn limit(&mut self, most: usize) {
+        if most < self.most {
+            self.most = most;
+            self.workers = self.workers.min(most);
+            self.phase = Phase::Base;
+        }
+    }
+
     /// When it wants to be stepped again, as time since the start; `None`: never.
     pub(super) fn due(&self) -> Option<Duration> {
         (self.most > 1).then_some(self.due)

@@ -189,7 +189,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.begin_telling();
         while let Some(task) = self.stack.pop_back() {
             self.shared.job.run(task, self);
-            self.tell();
+            let has_more = !self.stack.is_empty();
+            self.tell(has_more);
             if !self.stack.is_empty() {
                 self.adapt(1);
             }
@@ -199,7 +200,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// To be called by a long task between its parts: other workers may be
     /// fed, or this one may have to wait.
     pub(crate) fn breathe(&mut self) {
-        self.tell();
+        // The rest of the task may be worth another worker.
+        self.tell(true);
         self.adapt(0);
     }
 
@@ -220,8 +222,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
     }
 
-    /// Tells the governor of the work since the last time, and steps it if it is due.
-    fn tell(&mut self) {
+    /// Tells the governor of the work since the last time, and steps it if it
+    /// is due. It does not begin before there is a backlog.
+    fn tell(&mut self, has_backlog: bool) {
         // All of this is Relaxed: statistics, of which a little may be lost.
         let shared = self.shared;
         let due = shared.due.load(Ordering::Relaxed);
@@ -252,18 +255,19 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.work = 0;
         self.since = now;
         if now >= due {
-            self.step_governor(now);
+            self.step_governor(now, has_backlog);
         }
     }
 
     #[cold]
-    fn step_governor(&mut self, now: u64) {
+    fn step_governor(&mut self, now: u64, has_backlog: bool) {
         let shared = self.shared;
         // Somebody else is at it already: that is as good.
         let Ok(mut governor) = shared.governor.try_lock() else {
             return;
         };
-        if governor.is_none() && self.stack.is_empty() {
+        let was_stepped = now < shared.due.load(Ordering::Relaxed);
+        if was_stepped || governor.is_none() && !has_backlog {
             return;
         }
         let most = || shared.job.most_workers().max(1);
@@ -278,7 +282,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             shared.work.store(0, Ordering::Relaxed);
             shared.busy_nanos.store(0, Ordering::Relaxed);
             shared.longest_nanos.store(0, Ordering::Relaxed);
-            shared.gate.set_target(governor.workers(), governor.most());
+            let most = shared.gate.set_target(governor.workers(), governor.most());
+            governor.limit(most);
         }
         let due = governor.due().map_or(NEVER, |due| due.as_nanos() as u64);
         shared.due.store(due, Ordering::Relaxed);
@@ -319,18 +324,13 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let Some(feed) = self.shared.gate.permit_feed() else {
             return;
         };
+        if feed == Feed::NewThread && !self.start_thread() {
+            self.shared.gate.thread_refused();
+            return;
+        }
         let tasks = self.stack.drain(first..first + count).collect();
         // The receiver lives as long as `Shared`.
         let _ = self.shared.tasks.0.send(tasks);
-        if feed == Feed::NewThread && !self.start_thread() {
-            // With a thread less the message would wait for one that is busy.
-            if let Ok(tasks) = self.shared.tasks.1.try_recv() {
-                for task in tasks.into_iter().rev() {
-                    self.stack.push_front(task);
-                }
-                self.shared.gate.thread_refused();
-            }
-        }
     }
 
     fn start_thread(&self) -> bool {

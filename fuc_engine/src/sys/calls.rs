@@ -50,11 +50,6 @@ pub(crate) fn open_directory(
     retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
-/// The directory above an open one, wherever that is now.
-pub(crate) fn open_parent(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-    open_directory(dir, c"..", Symlinks::NoFollow)
-}
-
 /// A descriptor that only names the directory, for which no permission to read it is needed.
 pub(crate) fn open_path_directory(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -293,11 +288,10 @@ pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Err
 /// their files as they are read, or fetch them from elsewhere, do not.
 pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
     // From linux/magic.h, in its order of the names below.
-    const TRUTHFUL: [u64; 6] = [
+    const TRUTHFUL: [u64; 5] = [
         0x9123_683e, // btrfs
         0xef53,      // ext2, ext3, ext4
         0xf2f5_2010, // f2fs
-        0x794c_7630, // overlayfs, whose layers are such filesystems
         0x0102_1994, // tmpfs
         0x5846_5342, // xfs
     ];

@@ -12,8 +12,14 @@ use rustix::io::Errno;
 // Not in rustix: its `RawDir` cannot let go of a filled buffer.
 unsafe extern "C" {
     #[cfg_attr(target_env = "musl", link_name = "getdents")]
-    fn getdents64(fd: c_int, buffer: *mut c_void, bytes: usize) -> isize;
+    fn getdents64(fd: c_int, buffer: *mut c_void, bytes: usize) -> Filled;
 }
+
+// glibc's (2.30 or newer) is a `ssize_t`, musl's an `int`.
+#[cfg(target_env = "musl")]
+type Filled = c_int;
+#[cfg(not(target_env = "musl"))]
+type Filled = isize;
 
 /// Offsets within the kernel's `struct linux_dirent64`.
 const RECLEN: usize = 16;
@@ -52,8 +58,12 @@ impl Listing {
                 )
             };
             if let Ok(filled) = usize::try_from(filled) {
+                assert!(
+                    filled <= self.bytes.capacity(),
+                    "BUG: getdents64 wrote too much"
+                );
                 // SAFETY: the kernel initialised the first `filled` bytes, and
-                // `filled` is at most the capacity that it was given.
+                // that this is at most the capacity is checked above.
                 unsafe { self.bytes.set_len(filled) };
                 return Ok(filled > 0);
             }

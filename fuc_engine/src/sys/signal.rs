@@ -12,8 +12,17 @@ const SIGPIPE: c_int = 13;
 const SIG_DFL: usize = 0;
 const SIG_IGN: usize = 1;
 
+/// The C library's `struct sigaction`, which begins with the handler on every
+/// architecture but MIPS and is nowhere larger than this.
+#[repr(C)]
+struct Action {
+    handler: usize,
+    _rest: [usize; 31],
+}
+
 // The C library's; `usize` stands for its pointer to a handler.
 unsafe extern "C" {
+    fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int;
     fn signal(number: c_int, handler: usize) -> usize;
     fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
 }
@@ -31,15 +40,14 @@ extern "C" fn look() {
     // SAFETY: the command takes no further argument and changes nothing; a
     // descriptor that is not open is an error that it returns.
     CLOSED_AT_START.store(unsafe { fcntl(STDOUT, F_GETFD) } == -1, Ordering::Relaxed);
-    // SAFETY: `signal` is given a valid number and constants it defines; only
-    // this one thread exists, so nobody sees the moment between the two calls.
-    let before = unsafe { signal(SIGPIPE, SIG_IGN) };
-    if before == SIG_IGN {
-        IGNORED_AT_START.store(true, Ordering::Relaxed);
-    } else {
-        // SAFETY: as above; `before` is what `signal` itself returned.
-        unsafe { signal(SIGPIPE, before) };
-    }
+    let mut action = Action {
+        handler: SIG_DFL,
+        _rest: [0; 31],
+    };
+    // SAFETY: the signal is valid, nothing is changed (no new action is given),
+    // and `Action` is larger than any `struct sigaction`, and aligned as one.
+    let failed = unsafe { sigaction(SIGPIPE, std::ptr::null(), &mut action) };
+    IGNORED_AT_START.store(failed == 0 && action.handler == SIG_IGN, Ordering::Relaxed);
 }
 
 /// Whether SIGPIPE was ignored when the process began.

@@ -444,7 +444,7 @@ fn a_source_named_twice_is_copied_once_with_a_warning() {
     assert_eq!(told.counts, (1, 7, 0));
     assert_eq!(
         told.failures,
-        [Failure::refused(Refusal::NamedTwice, &file)]
+        [Failure::refused(Refusal::FileNamedTwice, &file)]
     );
 }
 
