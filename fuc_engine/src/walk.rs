@@ -29,9 +29,10 @@ use crate::sys::{self, Entry, Listing, Pinned};
 const BUFFER_BYTES: usize = 32 << 10;
 /// Empty buffers that a worker keeps, beside the one it fills.
 const SPARE_BUFFERS: usize = 1;
-/// Entries after which a worker looks up, to be measured and to share: some
-/// hundred microseconds' worth on the fastest filesystem.
-const BREATH: usize = 128;
+/// Entries after which a worker looks up, to be measured and to feed others.
+/// Removing 100 000 files on tmpfs with two workers took 1.18 times the kernel's
+/// own time with 128, 1.10 with 32: the hungry wait for less long.
+const BREATH: usize = 32;
 /// Directories given to a hungry worker at once, at most: small ones are done
 /// faster than a message is sent.
 const HANDFUL: usize = 64;
