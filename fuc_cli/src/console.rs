@@ -85,7 +85,7 @@ impl Console {
         self.write_stderr(&text);
     }
 
-    /// Writes a usage error to stderr. `hint` is a line of its own below it; see [`Advice`](crate::flags::Advice).
+    /// Writes a usage error to stderr. `advice` is a line of its own below it; see [`Advice`](crate::flags::Advice).
     pub fn complain_of_misuse(&self, misuse: &Misuse, advice: &[u8]) {
         let mut text = Vec::new();
         self.push_line(&mut text, &misuse.message);

@@ -12,8 +12,8 @@
 //! | [`command`] | a command from its first line to its exit status |
 //!
 //! The invariant: **what a script can observe is GNU's**, byte for byte, and
-//! where it is not, the README of the command says so. A command's own crate
-//! holds its flag table, the options resolved from it, and nothing else.
+//! where it is not, the README says so. A command's own crate holds its flag
+//! table, the options resolved from it, and what it looks at before it runs.
 
 pub mod command;
 pub mod console;

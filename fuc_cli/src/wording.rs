@@ -103,7 +103,9 @@ impl Wording<'_> {
                 .around_path("refusing to remove '.' or '..' directory: skipping ", "")
                 .into(),
             Refusal::Root => self.root(),
-            _ => self.failed("cannot remove ", "", Errno::ISDIR),
+            Refusal::NotRecursive => self.failed("cannot remove ", "", Errno::ISDIR),
+            // rm has no words for cp's refusals, nor for those of an engine newer than this.
+            _ => self.around_path("cannot remove ", "").into(),
         }
     }
 

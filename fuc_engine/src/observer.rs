@@ -7,8 +7,16 @@ use crate::error::Error;
 /// Hears of a run as it happens, from several threads at once and in no order
 /// but this: a directory's removal follows that of what was in it, and a
 /// directory's creation precedes that of what goes into it.
+///
+/// It is called on the engine's threads, whose stacks are 256 KiB. While it
+/// takes its time, its thread does nothing else. A panic reaches the caller of
+/// the run when the other threads have done what they had.
 pub trait Observer: Sync {
     /// One entry failed. It is reported once, here; the rest of the work goes on.
+    ///
+    /// Two refusals are mere warnings and not counted among the failures:
+    /// [`FileNamedTwice`](crate::Refusal::FileNamedTwice) and
+    /// [`DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice).
     fn failed(&self, error: Error);
 
     /// Whether [`finished`](Self::finished) is to be called. Asked once, before
@@ -49,7 +57,7 @@ pub enum Done<'a> {
     RemovedDest(&'a Path),
 }
 
-/// Collects the failures of a run and nothing else.
+/// Collects the failures of a run, and its warnings, and nothing else.
 impl Observer for std::sync::Mutex<Vec<Error>> {
     fn failed(&self, error: Error) {
         self.lock()
@@ -67,7 +75,7 @@ pub struct Summary {
     pub entries: u64,
     /// Bytes of content copied; 0 for a removal.
     pub bytes: u64,
-    /// Entries that failed; each was given to the observer.
+    /// Entries that failed; each was given to the observer. Warnings do not count.
     pub failures: u64,
 }
 

@@ -7,8 +7,6 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::sys::Identity;
-
 /// A path as the kernel wants it.
 ///
 /// # Errors
@@ -94,14 +92,6 @@ pub(crate) fn independent_runs<'a>(
         runs.push(start as u32..operands.len() as u32);
     }
     runs
-}
-
-/// What the operands of a run have used up.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Used {
-    /// A source and where it goes, whatever path leads to it.
-    Source(Box<CStr>, Identity),
-    Dest(Box<CStr>),
 }
 
 /// The operands to look at now, and those for later: a million of them must not

@@ -36,7 +36,7 @@ const BREATH: usize = 32;
 /// Directories given to a hungry worker at once, at most: small ones are done
 /// faster than a message is sent.
 const HANDFUL: usize = 64;
-/// A listing pauses when it has queued this many sub-directories ...
+/// A listing pauses, if a descriptor can be lent to it until it goes on, when it has queued this many sub-directories ...
 const MANY_CHILDREN: usize = 512;
 /// ... or any, when this many tasks wait on the worker.
 const LONG_STACK: usize = 1 << 14;

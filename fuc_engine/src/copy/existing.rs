@@ -12,7 +12,7 @@ use super::file::OpenDest;
 use super::item::Item;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
-use crate::sys::{self, Blocking, Stat, Symlinks};
+use crate::sys::{self, Stat, Symlinks};
 
 impl Copying<'_> {
     /// Opens and empties a file that is there already, unless that would lose something.
@@ -28,14 +28,9 @@ impl Copying<'_> {
         if is_same(source, &there) {
             return Err(self.same_file(item));
         }
-        let blocking = if item.node.is_some() {
-            Blocking::Never
-        } else {
-            Blocking::MayBlock
-        };
         let opened = self
             .descriptors
-            .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, blocking));
+            .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, item.blocking()));
         match opened {
             Ok(dest) => self.empty_existing(item, source, dest),
             Err(errno) if self.options().force && is_about_the_file(errno) => {

@@ -122,14 +122,8 @@ impl Copying<'_> {
         item: &Item<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
-        // Who names an operand waits for it, if it is a FIFO; below one nobody does.
-        let blocking = if item.node.is_some() {
-            Blocking::Never
-        } else {
-            Blocking::MayBlock
-        };
         let opened = self
-            .open_source(item, blocking, worker)
+            .open_source(item, item.blocking(), worker)
             .map_err(|errno| self.reading_error(item, Doing::OpenSource, errno))?;
         if item.node.is_some() && sys::file_type(&opened.stat) != FileType::RegularFile {
             let path = self.item_path(item, Side::Source);

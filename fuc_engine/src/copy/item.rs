@@ -16,7 +16,7 @@ use crate::error::{Cause, Error, Operation as Doing, Refusal};
 use crate::node::{self, Dir, Side};
 use crate::observer::Done;
 use crate::operand;
-use crate::sys::{self, Symlinks};
+use crate::sys::{self, Blocking, Symlinks};
 use crate::walk::Held;
 
 /// What is there may be an entry of a node or an operand.
@@ -48,6 +48,14 @@ impl<'a> Item<'a> {
             symlinks: Symlinks::NoFollow,
             node: Some(node),
             operand: node.place.operand,
+        }
+    }
+
+    /// Who names an operand waits for it, if it is a FIFO; below one nobody does.
+    pub(super) fn blocking(&self) -> Blocking {
+        match self.node {
+            Some(_) => Blocking::Never,
+            None => Blocking::MayBlock,
         }
     }
 

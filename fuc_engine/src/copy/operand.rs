@@ -13,7 +13,7 @@ use super::item::Item;
 use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{self, Place, Side};
-use crate::operand::{self, Used};
+use crate::operand;
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
 use crate::walk::{Task, Walker};
 
@@ -64,6 +64,14 @@ fn name_in_target(source: &CStr) -> Box<CStr> {
     std::ffi::CString::new(name)
         .unwrap_or_default()
         .into_boxed_c_str()
+}
+
+/// What the operands of a run have used up.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) enum Used {
+    /// A source and where it goes, whatever path leads to it.
+    Source(Box<CStr>, Identity),
+    Dest(Box<CStr>),
 }
 
 /// Operands that are to be begun, in order.

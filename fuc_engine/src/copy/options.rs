@@ -29,7 +29,9 @@ pub struct CopyOptions {
     /// A dest file that cannot be opened for writing is unlinked and made anew.
     pub force: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
-    /// process has cores to run on. A small tree never starts one.
+    /// process has cores to run on. Fewer where they do not pay, where a
+    /// thread is refused, or where the limit on open descriptors is low (one
+    /// for each 12); a small tree never starts one.
     pub threads: Option<NonZeroUsize>,
 }
 

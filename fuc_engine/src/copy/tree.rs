@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::file::{CopyScratch, LargeFile};
 use super::item::Item;
 use super::node::{CopyDir, CopyNode};
-use super::operand::{Operand, Operands};
+use super::operand::{Operand, Operands, Used};
 use super::{CopyOptions, Dest};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
@@ -48,7 +48,7 @@ pub(super) struct Copying<'a> {
     /// The directories above the target, once asked for.
     pub(super) above_target: OnceLock<Vec<Identity>>,
     /// Sources and names at the dest that earlier operands have used up.
-    pub(super) used: Mutex<HashSet<operand::Used>>,
+    pub(super) used: Mutex<HashSet<Used>>,
 }
 
 impl<'a> Copying<'a> {

@@ -100,7 +100,6 @@ pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// For an operand, `name` is its whole path.
 pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Result<Stat, Errno> {
     retry_on_intr(|| rustix::fs::statat(dir, name, symlinks.at_flag()))
 }

@@ -1,8 +1,10 @@
-//! Every system call the engine makes, and every `unsafe` block.
+//! Every system call on files that the engine makes, and every `unsafe` block.
 //!
-//! Invariant for the rest of the crate: a function here that takes a `dir` and
-//! a `name` never resolves more than that one component, unless its
-//! documentation says that it takes an operand's path.
+//! A `dir` and a `name` mean one component in an open directory. Only for an
+//! operand itself, or the directory that it is to be copied into, is `dir` the
+//! working directory and `name` a whole path. Links in a last component are
+//! followed only where the caller says [`Symlinks::Follow`], and by
+//! [`open_existing`], which writes through a link as `cp` does.
 #![allow(unsafe_code)]
 
 mod calls;
