@@ -59,7 +59,8 @@ fn is_one_name(name: &[u8]) -> bool {
 }
 
 /// Cuts the operands into runs of neighbours with the same directory part and
-/// different last components: these can't be, or lie in, one another.
+/// different last components: these can't be, or lie in, one another. With a
+/// slash behind it a name may be a link to anything, so it runs alone.
 ///
 /// The runs are worked on one after the other, so that operands which could
 /// touch the same thing keep the order of their effects.
@@ -68,7 +69,10 @@ pub(crate) fn independent_runs<'a>(
 ) -> Vec<Range<u32>> {
     let operands: Vec<_> = operands
         .into_iter()
-        .map(|path| split(path.to_bytes()))
+        .map(|path| match path.to_bytes() {
+            path if path.ends_with(b"/") => (path, &b""[..]),
+            path => split(path),
+        })
         .collect();
     let mut runs = Vec::new();
     let mut start = 0;
@@ -128,12 +132,17 @@ mod tests {
 
     #[test]
     fn names_in_one_directory_run_together() {
-        assert_eq!(runs(&["d/a", "d/b", "d/c/"]), [(0, 3)]);
+        assert_eq!(runs(&["d/a", "d/b", "d/c"]), [(0, 3)]);
     }
 
     #[test]
     fn a_name_that_comes_again_waits() {
         assert_eq!(runs(&["a", "b", "a/"]), [(0, 2), (2, 3)]);
+    }
+
+    #[test]
+    fn a_name_with_a_slash_behind_it_waits() {
+        assert_eq!(runs(&["d/a", "d/b/", "d/c"]), [(0, 1), (1, 2), (2, 3)]);
     }
 
     #[test]

@@ -88,6 +88,13 @@ fn removes_no_symlink_to_a_directory_that_has_a_slash_after_it() {
 }
 
 #[test]
+fn removes_what_a_link_with_a_slash_leads_to_before_its_neighbours() {
+    rm_r(["d/self/", "d/file"], |tree| {
+        tree.file("d/file", "").symlink("d/self", ".");
+    });
+}
+
+#[test]
 fn removes_no_dangling_symlink_that_has_a_slash_after_it() {
     rm_r(["l/"], |tree| {
         tree.symlink("l", "nowhere");
