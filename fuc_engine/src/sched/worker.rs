@@ -314,13 +314,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         else {
             return;
         };
-        let count = self
-            .stack
-            .iter()
-            .skip(first)
-            .take(most)
-            .take_while(|t| job.may_travel(t))
-            .count();
+        // That one goes in any case: asked again it may say no, and nothing at
+        // all would be taken for the end by whoever receives it.
+        let others = self.stack.iter().skip(first + 1).take(most - 1);
+        let count = 1 + others.take_while(|t| job.may_travel(t)).count();
         let Some(feed) = self.shared.gate.permit_feed() else {
             return;
         };
