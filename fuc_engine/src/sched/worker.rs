@@ -41,8 +41,8 @@ pub(crate) trait Job: Sync {
     fn most_workers(&self) -> usize;
 }
 
-/// What is sent to an idle worker; empty: there will be no more.
-type Handful<J> = VecDeque<<J as Job>::Task>;
+/// What is sent to an idle worker; `None`: there will be no more.
+type Handful<J> = Option<VecDeque<<J as Job>::Task>>;
 
 struct Shared<'j, J: Job> {
     job: &'j J,
@@ -82,8 +82,8 @@ impl<J: Job> Drop for EndThreads<'_, '_, J> {
     fn drop(&mut self) {
         self.0.gate.let_all_go_on();
         for _ in 1..self.0.gate.threads() {
-            // An empty handful; the receiver lives as long as `Shared`.
-            let _ = self.0.tasks.0.send(VecDeque::new());
+            // The receiver lives as long as `Shared`.
+            let _ = self.0.tasks.0.send(None);
         }
     }
 }
@@ -163,7 +163,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 break;
             }
             crossbeam_channel::select! {
-                recv(self.shared.tasks.1) -> tasks => self.stack = tasks.unwrap_or_default(),
+                recv(self.shared.tasks.1) -> tasks => self.stack = tasks.ok().flatten().unwrap_or_default(),
                 recv(self.shared.done.1) -> _ => break,
             }
         }
@@ -172,10 +172,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     fn serve(mut self) {
         let _panic = ReportPanic(self.shared);
-        while let Ok(tasks) = self.shared.tasks.1.recv() {
-            if tasks.is_empty() {
-                return;
-            }
+        while let Ok(Some(tasks)) = self.shared.tasks.1.recv() {
             self.stack = tasks;
             self.run_stack();
             if self.shared.gate.rest() == Rest::AllDone {
@@ -314,8 +311,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         else {
             return;
         };
-        // That one goes in any case: asked again it may say no, and nothing at
-        // all would be taken for the end by whoever receives it.
+        // That one goes in any case, though asked again it may say no.
         let others = self.stack.iter().skip(first + 1).take(most - 1);
         let count = 1 + others.take_while(|t| job.may_travel(t)).count();
         let Some(feed) = self.shared.gate.permit_feed() else {
@@ -327,7 +323,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
         let tasks = self.stack.drain(first..first + count).collect();
         // The receiver lives as long as `Shared`.
-        let _ = self.shared.tasks.0.send(tasks);
+        let _ = self.shared.tasks.0.send(Some(tasks));
     }
 
     fn start_thread(&self) -> bool {
