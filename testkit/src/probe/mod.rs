@@ -25,7 +25,10 @@ use rustix::{
     process::{Resource, geteuid, getrlimit},
 };
 
-use crate::tree::Scratch;
+use crate::{
+    run::{TIME_LIMIT, unless_busy},
+    tree::Scratch,
+};
 
 pub use mount::{Fs, LoopMount};
 
@@ -91,11 +94,9 @@ pub fn has_program(name: &str) -> bool {
 /// Whether `name` is the GNU program and not another implementation of it.
 #[must_use]
 pub fn is_gnu(name: &str) -> bool {
-    let version = Command::new(name)
-        .arg("--version")
-        .env("LC_ALL", "C")
-        .output();
-    version.is_ok_and(|output| {
+    let mut version = Command::new(name);
+    version.arg("--version").env("LC_ALL", "C");
+    unless_busy(TIME_LIMIT, || version.output()).is_ok_and(|output| {
         let text = String::from_utf8_lossy(&output.stdout);
         text.contains("(GNU coreutils)")
     })

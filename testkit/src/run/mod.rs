@@ -33,7 +33,7 @@ mod parity;
 mod twins;
 
 /// Long enough for a debug build on a busy machine; whoever takes longer hangs.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A command to run. Its environment is ours, but for `LC_ALL=C`; its stdin is empty.
 #[derive(Clone, Debug)]
@@ -147,20 +147,7 @@ impl Run {
     }
 
     fn spawn(&self, program: &OsStr) -> io::Result<Child> {
-        let deadline = Instant::now() + self.time_limit;
-        loop {
-            match self.command(program).spawn() {
-                // A script that a test has just written: another thread's child that was forked
-                // meanwhile holds it open for writing until it execs.
-                Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => {
-                    if Instant::now() > deadline {
-                        return Err(e);
-                    }
-                    thread::sleep(Duration::from_millis(5));
-                }
-                outcome => return outcome,
-            }
-        }
+        unless_busy(self.time_limit, || self.command(program).spawn())
     }
 
     fn command(&self, program: &OsStr) -> Command {
@@ -200,6 +187,25 @@ impl fmt::Display for Run {
             write!(f, " {arg:?}")?;
         }
         Ok(())
+    }
+}
+
+/// Starts a program, again and again if it is busy: one that a test has just written may be open for
+/// writing in a child of another thread, which was forked meanwhile and has not come to its exec.
+pub(crate) fn unless_busy<T>(
+    limit: Duration,
+    mut start: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match start() {
+            Err(e)
+                if e.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < deadline =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
     }
 }
 
