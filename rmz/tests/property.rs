@@ -100,7 +100,7 @@ fn check(case: &Case, rm: &Path) {
     }
     // Half of the cases on another filesystem, if there is one.
     if case.threads != "1" {
-        parity = parity.on(trees::memory());
+        parity = parity.on(testkit::tree::memory());
     }
     parity.check(|tree: Tree| {
         let tree = tree.dir("s");

@@ -6,14 +6,13 @@ use testkit::{
     tree::{Scratch, Tree, chain, comb, wide, wide_dirs},
 };
 
-use crate::support::{CPZ, Wrapped, memory, noise, succeeds};
+use crate::support::{CPZ, in_scripts, noise, succeeds};
 
 #[track_caller]
 fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
     let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
-    Wrapped::in_scripts(&ours, r#"exec "$@""#)
-        .parity()
-        .on(memory())
+    in_scripts(&ours, r#"exec "$@""#)
+        .on(testkit::tree::memory())
         .args(args)
         .check(build);
 }
@@ -21,7 +20,7 @@ fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
 #[track_caller]
 fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree)) {
     Parity::new(CPZ, "cp")
-        .on(memory())
+        .on(testkit::tree::memory())
         .args(["-r"])
         .args(args)
         .env("CPZ_THREADS", threads)

@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{Wrapped, cp_r, cp_r_as_nobody, succeeds};
+use crate::support::{cp_r, cp_r_as_nobody, in_script, succeeds};
 
 fn files_of_all_modes(tree: Tree) {
     let modes = [
@@ -50,10 +50,10 @@ fn all_modes(tree: Tree) {
 
 #[track_caller]
 fn with_umask(umask: &str) {
-    let wrapped = Wrapped::in_script(&format!(r#"umask {umask}; exec "$@""#));
-    wrapped.parity().args(["d", "new"]).check(all_modes);
+    let wrapped = in_script(&format!(r#"umask {umask}; exec "$@""#));
+    wrapped.clone().args(["d", "new"]).check(all_modes);
     wrapped
-        .parity()
+        .clone()
         .args(["d/dir-0755/sub/f", "d/4755", "d/dir-7777", "into"])
         .check(|tree| {
             all_modes(tree.clone());
@@ -63,7 +63,7 @@ fn with_umask(umask: &str) {
         skip!("only root can become another user");
     }
     wrapped
-        .parity()
+        .clone()
         .args(["d", "new"])
         .uid(NOBODY)
         .check(all_modes);
@@ -193,13 +193,9 @@ fn obeys_a_default_acl_of_the_dest_whatever_the_umask() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         skip!("no ACLs here");
     }
-    let wrapped = Wrapped::in_script(r#"umask 077; exec "$@""#);
-    wrapped.parity().args(["d", "into"]).check(default_acl);
-    wrapped
-        .parity()
-        .args(["d", "into"])
-        .uid(NOBODY)
-        .check(default_acl);
+    let wrapped = in_script(r#"umask 077; exec "$@""#);
+    wrapped.clone().args(["d", "into"]).check(default_acl);
+    wrapped.args(["d", "into"]).uid(NOBODY).check(default_acl);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, Link, strict_cp};
+use crate::support::{CPZ, link, strict_cp};
 
 fn small(tree: Tree) {
     tree.file("d/f", b"content")
@@ -24,7 +24,7 @@ fn a_link_called_cp_omits_directories() {
 
 #[test]
 fn a_link_called_cp_says_that_it_omits_a_directory() {
-    let link = Link::named("cp");
+    let link = link("cp");
     let scratch = Scratch::new();
     small(Tree::at(scratch.path()));
     let outcome = Run::new(link.path())
@@ -58,7 +58,7 @@ fn a_link_called_cp_knows_no_extension() {
 
 #[test]
 fn a_link_called_cp_obeys_the_environment_as_to_threads() {
-    Parity::new(Link::named("cp").path(), "cp")
+    Parity::new(link("cp").path(), "cp")
         .args(["-r", "d", "new"])
         .env("CPZ_THREADS", "3")
         .check(small);
@@ -68,7 +68,7 @@ fn a_link_called_cp_obeys_the_environment_as_to_threads() {
 fn a_link_of_another_name_is_cpz() {
     let scratch = Scratch::new();
     small(Tree::at(scratch.path()));
-    let link = Link::named("duplicate");
+    let link = link("duplicate");
     let run = Run::new(link.path())
         .args(["--threads=2", "d", "new"])
         .current_dir(&scratch);

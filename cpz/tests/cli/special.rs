@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, Link, Wrapped, cp_r, cp_r_as_nobody, strict_cp};
+use crate::support::{CPZ, cp_r, cp_r_as_nobody, in_script, in_scripts, link, strict_cp};
 
 fn links(tree: Tree) {
     tree.file("d/f", b"content")
@@ -111,12 +111,11 @@ fn reports_devices_it_may_not_recreate() {
 
 #[test]
 fn reads_a_fifo_without_r() {
-    let cp = Link::named("cp");
+    let cp = link("cp");
     let wrapper = |program: &str| format!(r#"shift 2; printf content >fifo & {program} "$@""#);
     // The name in front of messages does not matter here: there are none.
     let ours = wrapper(&format!("'{}'", cp.path().display()));
-    Wrapped::in_scripts(&ours, &wrapper("cp"))
-        .parity()
+    in_scripts(&ours, &wrapper("cp"))
         .args(["fifo", "out"])
         .check(|tree| {
             tree.fifo("fifo");
@@ -125,8 +124,7 @@ fn reads_a_fifo_without_r() {
 
 #[test]
 fn writes_into_a_fifo() {
-    Wrapped::in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
-        .parity()
+    in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
         .args(["f", "fifo"])
         .check(|tree| {
             tree.file("f", b"content\n").fifo("fifo");
@@ -135,11 +133,10 @@ fn writes_into_a_fifo() {
 
 #[test]
 fn writes_into_a_fifo_without_r() {
-    let cp = Link::named("cp");
+    let cp = link("cp");
     let script = |program: &str| format!(r#"shift 2; cat fifo & {program} "$@"; wait"#);
     let ours = script(&format!("'{}'", cp.path().display()));
-    Wrapped::in_scripts(&ours, &script("cp"))
-        .parity()
+    in_scripts(&ours, &script("cp"))
         .args(["f", "fifo"])
         .check(|tree| {
             tree.file("f", b"content\n").fifo("fifo");
@@ -163,7 +160,7 @@ fn writes_to_stdout() {
 
 #[test]
 fn reads_stdin_without_r() {
-    Parity::new(Link::named("cp").path(), "cp")
+    Parity::new(link("cp").path(), "cp")
         .args(["/dev/stdin", "out"])
         .stdin(b"content")
         .check(|_| {});

@@ -14,7 +14,7 @@ use testkit::{
     tree::{Scratch, Tree, wide},
 };
 
-use crate::support::{CPZ, Wrapped};
+use crate::support::{CPZ, in_script};
 
 const SIGPIPE: i32 = 13;
 
@@ -77,30 +77,30 @@ fn some(tree: Tree) {
 
 #[test]
 fn writes_to_a_full_device_and_fails_but_copies() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" >/dev/full"#);
-    wrapped.parity().args(["-v", "d", "new"]).check(some);
+    let wrapped = in_script(r#"exec "$@" >/dev/full"#);
+    wrapped.args(["-v", "d", "new"]).check(some);
 }
 
 #[test]
 fn help_to_a_full_device_fails() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" >/dev/full"#);
-    wrapped.parity().args(["--help"]).check(some);
+    let wrapped = in_script(r#"exec "$@" >/dev/full"#);
+    wrapped.args(["--help"]).check(some);
 }
 
 #[test]
 fn needs_no_stdout_where_there_is_nothing_to_say() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" >&-"#);
-    wrapped.parity().args(["d", "new"]).check(some);
+    let wrapped = in_script(r#"exec "$@" >&-"#);
+    wrapped.args(["d", "new"]).check(some);
 }
 
 #[test]
 fn needs_no_stderr() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" 2>&-"#);
-    wrapped.parity().args(["missing", "d", "."]).check(some);
+    let wrapped = in_script(r#"exec "$@" 2>&-"#);
+    wrapped.args(["missing", "d", "."]).check(some);
 }
 
 #[test]
 fn needs_no_stdin() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" <&-"#);
-    wrapped.parity().args(["d", "new"]).check(some);
+    let wrapped = in_script(r#"exec "$@" <&-"#);
+    wrapped.args(["d", "new"]).check(some);
 }

@@ -45,11 +45,7 @@ impl Copying<'_> {
         let target = sys::read_link(item.source_dir, item.source_name)
             .map_err(|errno| self.reading_error(item, Doing::ReadLink, errno))?;
         let create = || sys::create_symlink(&target, item.dest_dir, item.dest_name);
-        self.create_or_replace(item, create)
-            .map_err(|failure| match failure {
-                Failure::Create(errno) => self.creation_error(item, Doing::CreateSymlink, errno),
-                Failure::Other(error) => error,
-            })?;
+        self.create_or_replace(item, Doing::CreateSymlink, create)?;
         self.copied(item, 0, worker);
         Ok(())
     }
@@ -67,11 +63,7 @@ impl Copying<'_> {
             FileType::Fifo => Doing::CreateFifo,
             _ => Doing::CreateSpecial,
         };
-        self.create_or_replace(item, create)
-            .map_err(|failure| match failure {
-                Failure::Create(errno) => self.creation_error(item, doing, errno),
-                Failure::Other(error) => error,
-            })?;
+        self.create_or_replace(item, doing, create)?;
         self.copied(item, 0, worker);
         Ok(())
     }
@@ -80,15 +72,17 @@ impl Copying<'_> {
     fn create_or_replace(
         &self,
         item: &Item<'_>,
+        doing: Doing,
         create: impl Fn() -> Result<(), Errno>,
-    ) -> Result<(), Failure> {
-        match create() {
-            Err(Errno::EXIST) => match self.make_way(item).map_err(Failure::Other)? {
-                Way::Free => create().map_err(Failure::Create),
+    ) -> Result<(), Error> {
+        let created = match create() {
+            Err(Errno::EXIST) => match self.make_way(item)? {
+                Way::Free => create(),
                 Way::AlreadyThere => Ok(()),
             },
-            result => result.map_err(Failure::Create),
-        }
+            outcome => outcome,
+        };
+        created.map_err(|errno| self.creation_error(item, doing, errno))
     }
 
     /// Unlinks what is at the dest, unless it is a directory or the source itself.
@@ -137,9 +131,4 @@ impl Copying<'_> {
 enum Way {
     Free,
     AlreadyThere,
-}
-
-enum Failure {
-    Create(Errno),
-    Other(Error),
 }

@@ -2,14 +2,13 @@
 
 use testkit::tree::{Tree, chain, comb, wide, wide_dirs};
 
-use crate::support::{RMZ, Wrapped, memory};
+use crate::support::{RMZ, in_scripts};
 
 #[track_caller]
 fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
     let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
-    Wrapped::in_scripts(&ours, r#"exec "$@""#)
-        .parity()
-        .on(memory())
+    in_scripts(&ours, r#"exec "$@""#)
+        .on(testkit::tree::memory())
         .args(args)
         .check(build);
 }
@@ -17,7 +16,7 @@ fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
 #[track_caller]
 fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree)) {
     testkit::run::Parity::new(RMZ, "rm")
-        .on(memory())
+        .on(testkit::tree::memory())
         .args(["-r"])
         .args(args)
         .env("RMZ_THREADS", threads)

@@ -7,11 +7,11 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{Link, RMZ};
+use crate::support::{RMZ, link};
 
 /// Runs a link of this name in a directory with a tree `d` and a file `f`.
 fn run_link(name: &'static str, args: &[&str]) -> (Outcome, Vec<String>, Scratch) {
-    let link = Link::named(name);
+    let link = link(name);
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("d/f", "").file("f", "");
     let outcome = Run::new(link.path())
@@ -24,7 +24,7 @@ fn run_link(name: &'static str, args: &[&str]) -> (Outcome, Vec<String>, Scratch
 
 #[test]
 fn a_link_called_rm_takes_no_directory() {
-    parity(&Link::named("rm").path(), "rm", ["d", "f"], |tree| {
+    parity(&link("rm").path(), "rm", ["d", "f"], |tree| {
         tree.file("d/f", "").file("f", "");
     });
 }
@@ -40,7 +40,7 @@ fn a_link_called_rm_says_that_it_is_a_directory() {
 #[test]
 fn a_link_called_rm_takes_no_directory_even_if_forced() {
     parity(
-        &Link::named("rm").path(),
+        &link("rm").path(),
         "rm",
         ["-f", "d", "f", "e", "l/"],
         |tree| {
@@ -55,7 +55,7 @@ fn a_link_called_rm_takes_no_directory_even_if_forced() {
 #[test]
 fn a_link_called_rm_refuses_dots_and_roots_like_directories() {
     parity(
-        &Link::named("rm").path(),
+        &link("rm").path(),
         "rm",
         [".", "d/..", "d/.", "d/"],
         |tree| {
@@ -66,27 +66,22 @@ fn a_link_called_rm_refuses_dots_and_roots_like_directories() {
 
 #[test]
 fn a_link_called_rm_is_recursive_if_told_to() {
-    parity(&Link::named("rm").path(), "rm", ["-r", "d"], |tree| {
+    parity(&link("rm").path(), "rm", ["-r", "d"], |tree| {
         tree.file("d/f", "");
     });
-    parity(&Link::named("rm").path(), "rm", ["-Rf", "d"], |tree| {
+    parity(&link("rm").path(), "rm", ["-Rf", "d"], |tree| {
         tree.file("d/f", "");
     });
-    parity(&Link::named("rm").path(), "rm", ["--recur", "d"], |tree| {
+    parity(&link("rm").path(), "rm", ["--recur", "d"], |tree| {
         tree.file("d/f", "");
     });
 }
 
 #[test]
 fn a_link_called_rm_knows_no_extension() {
-    parity(
-        &Link::named("rm").path(),
-        "rm",
-        ["--threads=2", "f"],
-        |tree| {
-            tree.file("f", "");
-        },
-    );
+    parity(&link("rm").path(), "rm", ["--threads=2", "f"], |tree| {
+        tree.file("f", "");
+    });
     let (outcome, lines, scratch) = run_link("rm", &["--threads=2", "f"]);
     assert_eq!(outcome.status, Status::Exit(1));
     assert_eq!(lines[0], "CMD: unrecognized option '--threads=2'");
@@ -112,7 +107,7 @@ fn a_link_of_another_name_speaks_under_it() {
 
 #[test]
 fn a_link_called_rm_obeys_the_environment_as_to_threads() {
-    Parity::new(Link::named("rm").path(), "rm")
+    Parity::new(link("rm").path(), "rm")
         .args(["-r", "d"])
         .env("RMZ_THREADS", "3")
         .check(|tree| {

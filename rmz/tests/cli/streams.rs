@@ -14,7 +14,7 @@ use testkit::{
     tree::{Scratch, Tree, wide},
 };
 
-use crate::support::{RMZ, Wrapped};
+use crate::support::{RMZ, in_script};
 
 const SIGPIPE: i32 = 13;
 
@@ -96,36 +96,36 @@ fn some(tree: Tree) {
 
 #[test]
 fn help_to_a_full_device_fails() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" >/dev/full"#);
-    wrapped.parity().args(["--help"]).check(some);
+    let wrapped = in_script(r#"exec "$@" >/dev/full"#);
+    wrapped.args(["--help"]).check(some);
 }
 
 #[test]
 fn needs_no_stdout_where_there_is_nothing_to_say() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" >&-"#);
-    wrapped.parity().args(["d"]).check(some);
+    let wrapped = in_script(r#"exec "$@" >&-"#);
+    wrapped.args(["d"]).check(some);
 }
 
 #[test]
 fn reports_a_closed_stdout_as_rm_does() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" >&-"#);
-    wrapped.parity().args(["-v", "d"]).check(some);
+    let wrapped = in_script(r#"exec "$@" >&-"#);
+    wrapped.args(["-v", "d"]).check(some);
 }
 
 #[test]
 fn needs_no_stderr() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" 2>&-"#);
-    wrapped.parity().args(["missing", "d"]).check(some);
+    let wrapped = in_script(r#"exec "$@" 2>&-"#);
+    wrapped.args(["missing", "d"]).check(some);
 }
 
 #[test]
 fn needs_no_stdin() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" <&-"#);
-    wrapped.parity().args(["missing", "d"]).check(some);
+    let wrapped = in_script(r#"exec "$@" <&-"#);
+    wrapped.args(["missing", "d"]).check(some);
 }
 
 #[test]
 fn says_errors_on_a_full_stderr_to_nobody() {
-    let wrapped = Wrapped::in_script(r#"exec "$@" 2>/dev/full"#);
-    wrapped.parity().args(["missing", "d"]).check(some);
+    let wrapped = in_script(r#"exec "$@" 2>/dev/full"#);
+    wrapped.args(["missing", "d"]).check(some);
 }

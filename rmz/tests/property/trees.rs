@@ -268,11 +268,3 @@ impl Operand {
         (OsString::from_vec(argument), chosen)
     }
 }
-
-/// A filesystem in memory, if there is such a place.
-pub(crate) fn memory() -> PathBuf {
-    match Path::new("/dev/shm") {
-        memory if memory.is_dir() => memory.to_owned(),
-        _ => std::env::temp_dir(),
-    }
-}

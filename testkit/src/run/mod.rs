@@ -27,10 +27,12 @@ use crate::tree::{Scratch, Tree};
 pub use compare::{normal_lines, same_but_for_name};
 pub use parity::{Parity, parity};
 pub use twins::twin;
+pub use wrapped::Link;
 
 mod compare;
 mod parity;
 mod twins;
+mod wrapped;
 
 /// Long enough for a debug build on a busy machine; whoever takes longer hangs.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);

@@ -11,6 +11,7 @@ use std::{
 use super::{
     Outcome, Run, same_but_for_name,
     twins::{Period, Twins},
+    wrapped::Scripts,
 };
 use crate::{
     probe::{Skip, is_gnu},
@@ -43,6 +44,7 @@ pub struct Parity {
     stdin: Vec<u8>,
     attributes: Attributes,
     twins: Twins,
+    scripts: Option<[String; 2]>,
 }
 
 impl Parity {
@@ -57,6 +59,7 @@ impl Parity {
             stdin: Vec::new(),
             attributes: Attributes::ALL - Attributes::ATIME,
             twins: Twins::default(),
+            scripts: None,
         }
     }
 
@@ -104,6 +107,20 @@ impl Parity {
         self
     }
 
+    /// Runs both from this shell script, which says `"$@"` where the command line belongs: the way to
+    /// compare what they do with closed streams, under limits, with another umask.
+    #[must_use]
+    pub fn in_script(self, script: &str) -> Self {
+        self.in_scripts(script, script)
+    }
+
+    /// Runs each from a script of its own.
+    #[must_use]
+    pub fn in_scripts(mut self, ours: &str, gnu: &str) -> Self {
+        self.scripts = Some([ours.to_owned(), gnu.to_owned()]);
+        self
+    }
+
     /// Builds the trees, runs both programs, and compares. Returns our outcome, for what a test wants to
     /// say of it besides; `None` if it was skipped because there is no GNU program here.
     ///
@@ -116,14 +133,22 @@ impl Parity {
             return None;
         }
         let (our_tree, gnu_tree) = self.twins.make(build);
+        let (our_program, gnu_program) = (self.ours.as_path(), Path::new(&self.gnu));
+        let scripts = self.scripts.as_ref().map(|[ours, gnu]| {
+            Scripts::around([(our_program, ours.as_str()), (gnu_program, gnu.as_str())])
+        });
+        let run = |program: &Path, tree: &Scratch| match &scripts {
+            Some(scripts) => self.side(&scripts.path(program), tree),
+            None => self.side(program, tree),
+        };
         let period = Period::begin();
-        let ours = self.side(&self.ours, &our_tree);
-        let gnu = self.side(Path::new(&self.gnu), &gnu_tree);
+        let ours = run(our_program, &our_tree);
+        let gnu = run(gnu_program, &gnu_tree);
         let period = period.end();
         let [before, after] = [&gnu_tree, &our_tree]
             .map(|tree| Snapshot::of(tree, self.attributes).with_fresh_times(&period));
         let difference = before.diff(&after);
-        let same = same_but_for_name((&ours, &self.ours), (&gnu, Path::new(&self.gnu)));
+        let same = same_but_for_name((&ours, our_program), (&gnu, gnu_program));
         if !same || !difference.is_empty() {
             let mut report = self.describe(&[(&gnu, &before), (&ours, &after)]);
             write!(report, "--- trees: - gnu, + ours\n{difference}")
@@ -257,6 +282,18 @@ mod tests {
     #[should_panic(expected = "~ l: mtime 1000000000.000000000 != mtime 5.000000000")]
     fn another_time_is_seen() {
         check("touch -hd @5 l");
+    }
+
+    #[test]
+    fn scripts_run_both() {
+        let scratch = Scratch::new();
+        let outcome = Parity::new(impostor(&scratch, ""), "rm")
+            .args(["-r", "a", "missing"])
+            .in_script(r#"echo before; "$@"; echo "$?"; exit 7"#)
+            .check(build);
+        let outcome = outcome.expect("rm is GNU's here");
+        assert_eq!(outcome.stdout_text(), "before\n1\n");
+        assert_eq!(outcome.status, super::super::Status::Exit(7));
     }
 
     #[test]
