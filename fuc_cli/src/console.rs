@@ -3,17 +3,19 @@
 //! | stream | promise |
 //! |---|---|
 //! | stderr | one write per diagnostic, so lines of several threads or processes do not mix; failures are ignored, there is nobody to tell |
+//! | stdin | one line for each question; while it is awaited, nobody prints |
 //! | stdout | lines are collected and written in big pieces (each at once on a terminal); the first failed write is remembered and makes the exit status 1 |
 //!
 //! stdout is flushed before each diagnostic, as the C library's `error` does: where both go to one
 //! place, a failure follows the lines of what was done before it.
 
+use std::ffi::CString;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::Errno;
-use fuc_engine::process::stdout_was_closed;
+use fuc_engine::process::{is_affirmative, stdout_was_closed};
+use fuc_engine::{Answer, Errno};
 
 use crate::flags::Misuse;
 use crate::locale::Charset;
@@ -91,6 +93,23 @@ impl Console {
         self.push_line(&mut text, &misuse.message);
         text.extend_from_slice(advice);
         self.write_stderr(&text);
+    }
+
+    /// Asks on stderr, the command's name in front, and reads a line of stdin. Nothing else is
+    /// printed until it is answered; no answer is no.
+    pub fn ask(&self, question: &[u8]) -> Answer {
+        let mut output = self.output();
+        output.flush(&mut io::stdout());
+        let text = [&self.program, &b": "[..], question, b"? "].concat();
+        let _ = io::stderr().write_all(&text);
+        let mut line = Vec::new();
+        if io::stdin().lock().read_until(b'\n', &mut line).is_err() {
+            return Answer::No;
+        }
+        match CString::new(line) {
+            Ok(line) if is_affirmative(&line) => Answer::Yes,
+            _ => Answer::No,
+        }
     }
 
     /// Writes out what stdout still holds, and complains if anything printed was lost.

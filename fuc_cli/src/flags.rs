@@ -15,9 +15,11 @@
 //! **A flag is added by adding a row** and giving it an id; a row without an id
 //! is known, named by `--help`, counted for ambiguity, and refused in so many words.
 
+pub use choice::choose;
 pub use misuse::{Advice, Misuse};
 pub use scan::{Order, Scan, Stop};
 
+mod choice;
 mod help;
 mod matches;
 mod misuse;

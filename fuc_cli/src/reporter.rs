@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fuc_engine::{Done, Error, Observer};
+use fuc_engine::{Answer, Done, Error, Observer, Question};
 
 use crate::console::Console;
 use crate::wording::{self, Tool};
@@ -68,5 +68,10 @@ impl Observer for Reporter<'_> {
             // Not news that GNU's tools have a line for.
             _ => {}
         }
+    }
+
+    fn confirm(&self, question: Question<'_>) -> Answer {
+        self.console
+            .ask(&wording::question(&question, self.console.charset()))
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fuc_engine::{Cause, Errno, Error, Operation, Refusal};
+use fuc_engine::{Cause, Doomed, Errno, Error, Kind, Operation, Question, Refusal};
 
 use crate::locale::Charset;
 use crate::quote;
@@ -72,11 +72,54 @@ pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
     wording.describe(error.cause())
 }
 
+/// A question, without the command's name in front and without a question mark.
+#[must_use]
+pub fn question(question: &Question<'_>, charset: Charset) -> Vec<u8> {
+    let about = |doomed: &Doomed<'_>, before: &str, what: &str| {
+        let protected = if doomed.is_write_protected {
+            "write-protected "
+        } else {
+            ""
+        };
+        let path = quote::always(doomed.path.as_os_str().as_bytes(), charset);
+        let words = format!("{before} {protected}{what} ");
+        [words.as_bytes(), &path].concat()
+    };
+    match question {
+        Question::Remove(doomed) => about(doomed, "remove", kind_name(doomed.kind)),
+        Question::Descend(doomed) => about(doomed, "descend into", "directory"),
+        Question::RemoveInaccessible(doomed) => {
+            // Here rm does not tell whether it is write-protected.
+            let path = quote::always(doomed.path.as_os_str().as_bytes(), charset);
+            [b"attempt removal of inaccessible directory ", &path[..]].concat()
+        }
+        // What an engine newer than this asks: nobody would know what to say.
+        _ => b"go on".to_vec(),
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "regular file",
+        Kind::EmptyFile => "regular empty file",
+        Kind::Directory => "directory",
+        Kind::Symlink => "symbolic link",
+        Kind::Fifo => "fifo",
+        Kind::Socket => "socket",
+        Kind::BlockDevice => "block special file",
+        Kind::CharacterDevice => "character special file",
+        _ => "weird file",
+    }
+}
+
 impl Wording<'_> {
     /// The diagnostic for `cause`.
     #[must_use]
     pub fn describe(&self, cause: Cause) -> Diagnostic {
         match (cause, self.tool) {
+            (Cause::Failed(Operation::StatParent, errno), Tool::Remove) => {
+                self.unknown_parent(errno).into()
+            }
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
             (Cause::Failed(Operation::CopyData, errno), Tool::Copy) => {
                 let reason = format!(": {}", errno_text(&io::Error::from(errno)));
@@ -103,10 +146,27 @@ impl Wording<'_> {
                 .around_path("refusing to remove '.' or '..' directory: skipping ", "")
                 .into(),
             Refusal::Root => self.root(),
+            Refusal::MountPoint => Diagnostic {
+                line: self.elsewhere(),
+                advice: Some("and --preserve-root=all is in effect"),
+            },
+            Refusal::OtherFilesystem => self.elsewhere().into(),
             Refusal::NotRecursive => self.failed("cannot remove ", "", Errno::ISDIR),
             // rm has no words for cp's refusals, nor for those of an engine newer than this.
             _ => self.around_path("cannot remove ", "").into(),
         }
+    }
+
+    fn elsewhere(&self) -> Vec<u8> {
+        self.around_path("skipping ", ", since it's on a different device")
+    }
+
+    fn unknown_parent(&self, errno: Errno) -> Vec<u8> {
+        let parent = [self.path.as_os_str().as_bytes(), b"/.."].concat();
+        let parent = quote::always(&parent, self.charset);
+        let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+        let skipping = self.around_path(": skipping ", &reason);
+        [b"failed to stat ", &parent[..], &skipping].concat()
     }
 
     fn root(&self) -> Diagnostic {

@@ -17,6 +17,8 @@ pub enum Operation {
     Remove,
     /// Reading the type, mode or size of a path.
     Stat,
+    /// Looking at the directory that an operand is in.
+    StatParent,
     /// Opening or listing a directory.
     ReadDirectory,
     /// Opening a source file to read its content.
@@ -54,6 +56,7 @@ impl Operation {
         match self {
             Self::Remove => "remove",
             Self::Stat => "stat",
+            Self::StatParent => "stat the parent of",
             Self::ReadDirectory => "read the directory",
             Self::OpenSource => "open for reading",
             Self::Read => "read",
@@ -83,6 +86,10 @@ pub enum Refusal {
     DotOrDotDot,
     /// The operand is the root directory.
     Root,
+    /// The operand is on another device than the directory that it is in.
+    MountPoint,
+    /// A directory on another filesystem than its operand.
+    OtherFilesystem,
     /// A directory, and recursion was not asked for.
     NotRecursive,
     /// The source directory, and the place inside it where its copy would go.
@@ -112,6 +119,8 @@ impl Refusal {
         match self {
             Self::DotOrDotDot => "its last component is '.' or '..'",
             Self::Root => "it is the root directory",
+            Self::MountPoint => "it is a mount point",
+            Self::OtherFilesystem => "it is on another filesystem than the operand",
             Self::NotRecursive => "it is a directory and recursion was not asked for",
             Self::IntoItself => "it would be copied into itself",
             Self::SameFile => "source and dest are the same file",

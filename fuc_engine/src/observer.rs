@@ -29,6 +29,70 @@ pub trait Observer: Sync {
     fn finished(&self, done: Done<'_>) {
         let _ = done;
     }
+
+    /// Whether to do something that the options ask about. Where nobody
+    /// answers, the answer is no.
+    fn confirm(&self, question: Question<'_>) -> Answer {
+        let _ = question;
+        Answer::No
+    }
+}
+
+/// What is to be done with something about which was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Do it.
+    Yes,
+    /// Leave it as it is. What it lies in then stays as well.
+    No,
+}
+
+/// Something about to be done; see [`Observer::confirm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Question<'a> {
+    /// Remove this name; a directory is empty.
+    Remove(Doomed<'a>),
+    /// Go into this directory, to remove what is in it.
+    Descend(Doomed<'a>),
+    /// Try to remove this directory, which cannot be read.
+    RemoveInaccessible(Doomed<'a>),
+}
+
+/// What a removal asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Doomed<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether its mode forbids to write to it.
+    pub is_write_protected: bool,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A regular file with something in it.
+    File,
+    /// A regular file of size 0.
+    EmptyFile,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A FIFO.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A block device.
+    BlockDevice,
+    /// A character device.
+    CharacterDevice,
+    /// Something else.
+    Other,
 }
 
 /// Something that has been done; see [`Observer::finished`].

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
-use crate::observer::{Done, Observer, Summary};
+use crate::observer::{Answer, Done, Observer, Question, Summary};
 
 /// What one worker has done and not yet told.
 #[derive(Debug, Default)]
@@ -50,6 +50,10 @@ impl<'a> Report<'a> {
 
     pub(crate) fn finished(&self, done: Done<'_>) {
         self.observer.finished(done);
+    }
+
+    pub(crate) fn confirm(&self, question: Question<'_>) -> Answer {
+        self.observer.confirm(question)
     }
 
     pub(crate) fn add(&self, tally: &mut Tally) {

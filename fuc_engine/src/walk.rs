@@ -11,6 +11,8 @@
 //!     directories       v  |            v
 //!     are queued      Resume          Batch (elsewhere) --> climb
 //! ```
+//!
+//! Where somebody is asked about each entry, it is [done in order](in_order) instead.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -24,6 +26,10 @@ use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{Job, Worker};
 use crate::sys::{self, Entry, Listing, Pinned};
+
+use in_order::Rest;
+
+mod in_order;
 
 /// What a directory of about a thousand short names fills.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -85,6 +91,11 @@ pub(crate) trait Operation: Sync + Sized + Roots {
 
     /// As [`Job::most_workers`].
     fn most_workers(&self) -> usize;
+
+    /// Whether entries are visited in the order of the listing, each
+    /// sub-directory with all that is in it in its turn. Then there must be
+    /// one worker.
+    fn is_in_order(&self) -> bool;
 }
 
 /// The directories of a node, kept open while its entries are processed.
@@ -109,6 +120,11 @@ pub(crate) enum Task<O: Operation> {
     Batch {
         node: Arc<Node<O::Dir>>,
         listing: Listing,
+    },
+    /// List on in order.
+    Rest {
+        node: Arc<Node<O::Dir>>,
+        rest: Rest,
     },
     Own(O::Task),
 }
@@ -183,7 +199,11 @@ impl<O: Operation> Job for O {
         match task {
             Task::Enter { place, pass } => {
                 if let Some(node) = self.enter(place, pass, worker) {
-                    list(self, node, None, worker);
+                    if self.is_in_order() {
+                        in_order::list(self, node, worker);
+                    } else {
+                        list(self, node, None, worker);
+                    }
                 }
             }
             Task::Resume { node, position } => {
@@ -191,6 +211,7 @@ impl<O: Operation> Job for O {
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => process_batch(self, node, listing, worker),
+            Task::Rest { node, rest } => in_order::go_on(self, node, rest, worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         self.report().add(&mut worker.scratch.tally);
@@ -203,7 +224,7 @@ impl<O: Operation> Job for O {
                 .parent
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
-            Task::Resume { .. } | Task::Batch { .. } | Task::Own(_) => true,
+            Task::Resume { .. } | Task::Batch { .. } | Task::Rest { .. } | Task::Own(_) => true,
         }
     }
 

@@ -5,11 +5,16 @@ use fuc_cli::flags::{Flag, Table};
 /// Flags that mean something to [`options`](crate::options).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
+    Directories,
     Force,
+    Interactive,
     NoPreserveRoot,
+    OneFileSystem,
     PreserveRoot,
-    /// For GNU's own test suite: prompts as if stdin were a terminal. Without prompts, nothing.
+    /// For GNU's own test suite: prompts as if stdin were a terminal.
     PresumeInputTty,
+    PromptAlways,
+    PromptOnce,
     Recursive,
     Threads,
     Verbose,
@@ -25,19 +30,22 @@ pub(crate) const TABLE: Table<Id> = Table {
             "force",
             "ignore missing files and arguments, never ask",
         ),
-        Flag::not_yet("i", "", "ask before every removal"),
-        Flag::not_yet(
+        Flag::gnu(Id::PromptAlways, "i", "", "ask before every removal"),
+        Flag::gnu(
+            Id::PromptOnce,
             "I",
             "",
             "ask once before removing more than three files\nor whole directories",
         ),
-        Flag::not_yet(
+        Flag::gnu(
+            Id::Interactive,
             "",
             "interactive",
             "ask never, once (-I) or always (-i);\nno WHEN: always",
         )
         .optional("WHEN"),
-        Flag::not_yet(
+        Flag::gnu(
+            Id::OneFileSystem,
             "",
             "one-file-system",
             "skip directories on another file system\nthan that of their operand",
@@ -63,7 +71,7 @@ pub(crate) const TABLE: Table<Id> = Table {
             "recursive",
             "remove directories and all that is in them",
         ),
-        Flag::not_yet("d", "dir", "remove empty directories"),
+        Flag::gnu(Id::Directories, "d", "dir", "remove empty directories"),
         Flag::gnu(Id::Verbose, "v", "verbose", "name each thing removed"),
         Flag::help(),
         Flag::version(),

@@ -9,7 +9,6 @@ use fuc_cli::command::{Command, FileHint};
 mod flags;
 mod options;
 mod removal;
-mod separate_device;
 
 fn main() -> ExitCode {
     let command = Command {

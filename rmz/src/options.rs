@@ -3,21 +3,23 @@
 use std::num::NonZeroUsize;
 
 use fuc_cli::command::Context;
-use fuc_cli::flags::{Given, Misuse};
+use fuc_cli::flags::{Given, Misuse, choose};
+use fuc_cli::invocation::Personality;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
+use fuc_engine::PreserveRoot;
 
 use crate::flags::Id;
 
-/// Which operands are too dangerous to remove whole.
+/// What a person is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PreserveRoot {
-    /// None (`--no-preserve-root`).
-    No,
-    /// `/`.
-    Root,
-    /// `/` and every mount point (`--preserve-root=all`).
-    AllRoots,
+pub(crate) enum Prompts {
+    /// Nothing.
+    Never,
+    /// Write-protected files, if there is somebody at a terminal.
+    WriteProtected,
+    /// Everything (`-i`).
+    Always,
 }
 
 /// Whether missing files and missing operands are errors.
@@ -30,6 +32,13 @@ pub(crate) enum Missing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) recursive: bool,
+    pub(crate) empty_directories: bool,
+    pub(crate) one_file_system: bool,
+    pub(crate) prompts: Prompts,
+    /// Ask once before removing many operands, or directories (`-I`).
+    pub(crate) asks_once: bool,
+    /// Take stdin for a terminal.
+    pub(crate) presumes_terminal: bool,
     pub(crate) missing: Missing,
     pub(crate) preserve_root: PreserveRoot,
     pub(crate) verbosity: Verbosity,
@@ -37,10 +46,51 @@ pub(crate) struct Options {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
+/// How often a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Never,
+    Once,
+    Always,
+}
+
+/// The values of `--interactive`.
+const WHEN: [(&str, When); 6] = [
+    ("never", When::Never),
+    ("no", When::Never),
+    ("none", When::Never),
+    ("once", When::Once),
+    ("always", When::Always),
+    ("yes", When::Always),
+];
+
+impl Options {
+    /// Who wants to be asked wants to hear of missing files too, even after `-f`.
+    fn interact(&mut self, when: When) {
+        self.asks_once = when == When::Once;
+        self.prompts = match when {
+            When::Never => Prompts::Never,
+            When::Once => Prompts::WriteProtected,
+            When::Always => Prompts::Always,
+        };
+        if when != When::Never {
+            self.missing = Missing::IsAnError;
+        }
+    }
+}
+
 /// Folds the flags, later over earlier.
 pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Options, Misuse> {
     let mut options = Options {
         recursive: context.personality.is_recursive_by_default(),
+        empty_directories: false,
+        one_file_system: false,
+        prompts: match context.personality {
+            Personality::Strict => Prompts::WriteProtected,
+            Personality::Extended => Prompts::Never,
+        },
+        asks_once: false,
+        presumes_terminal: false,
         missing: Missing::IsAnError,
         preserve_root: PreserveRoot::Root,
         verbosity: Verbosity::Quiet,
@@ -49,7 +99,18 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
     for flag in given {
         let value = flag.value.as_deref();
         match flag.id {
-            Id::Force => options.missing = Missing::IsFine,
+            Id::Force => {
+                options.interact(When::Never);
+                options.missing = Missing::IsFine;
+            }
+            Id::PromptAlways => options.interact(When::Always),
+            Id::PromptOnce => options.interact(When::Once),
+            Id::Interactive => options.interact(match value {
+                None => When::Always,
+                Some(when) => choose("--interactive", when, &WHEN, context.console.charset())?,
+            }),
+            Id::Directories => options.empty_directories = true,
+            Id::OneFileSystem => options.one_file_system = true,
             Id::Recursive => options.recursive = true,
             Id::Verbose => options.verbosity = Verbosity::Verbose,
             Id::NoPreserveRoot => options.preserve_root = PreserveRoot::No,
@@ -62,7 +123,7 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
                     return Err(Misuse::plain(message.concat()));
                 }
             },
-            Id::PresumeInputTty => {}
+            Id::PresumeInputTty => options.presumes_terminal = true,
             Id::Threads => {
                 let value = value.expect("BUG: a required value is missing");
                 options.threads = Some(threads::parse(value, context.console.charset())?);
@@ -103,6 +164,35 @@ mod tests {
         assert!(extended(&[]).recursive);
         assert!(!strict(&["-f"]).recursive);
         assert!(strict(&["-fR"]).recursive);
+    }
+
+    #[test]
+    fn asks_as_the_last_word_says() {
+        let asks = |arguments| {
+            let options = extended(arguments);
+            (options.prompts, options.asks_once, options.missing)
+        };
+        let (error, fine) = (Missing::IsAnError, Missing::IsFine);
+        assert_eq!(asks(&[]), (Prompts::Never, false, error));
+        assert_eq!(asks(&["-f", "-i"]), (Prompts::Always, false, error));
+        assert_eq!(asks(&["-i", "-f"]), (Prompts::Never, false, fine));
+        assert_eq!(asks(&["-iI"]), (Prompts::WriteProtected, true, error));
+        assert_eq!(asks(&["-Ii"]), (Prompts::Always, false, error));
+        assert_eq!(
+            asks(&["-f", "--interactive=no"]),
+            (Prompts::Never, false, fine)
+        );
+        assert_eq!(asks(&["-I", "--inter"]), (Prompts::Always, false, error));
+        assert_eq!(
+            asks(&["--interactive=o"]),
+            (Prompts::WriteProtected, true, error)
+        );
+    }
+
+    #[test]
+    fn only_rm_asks_about_write_protected_files_unasked() {
+        let strict = resolved(&[], Personality::Strict).unwrap();
+        assert_eq!(strict.prompts, Prompts::WriteProtected);
     }
 
     #[test]

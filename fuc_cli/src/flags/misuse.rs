@@ -20,7 +20,7 @@ pub enum Advice {
 /// A command line that cannot be obeyed; the exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misuse {
-    /// One line, without the command's name in front and without a newline at its end.
+    /// Without the command's name in front and without a newline at its end; most are one line.
     pub message: Vec<u8>,
     /// What follows it.
     pub advice: Advice,

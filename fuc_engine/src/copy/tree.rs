@@ -241,4 +241,8 @@ impl Operation for Copying<'_> {
     fn most_workers(&self) -> usize {
         descriptors::most_workers(self.options.threads)
     }
+
+    fn is_in_order(&self) -> bool {
+        false
+    }
 }

@@ -3,7 +3,9 @@
 //! One `unlinkat` a file, and for each directory what it takes to list it,
 //! then one `unlinkat` by whoever finishes the last entry under it.
 
+mod asking;
+mod operand;
 mod options;
 mod tree;
 
-pub use options::{RemoveOp, RemoveOptions, remove_tree};
+pub use options::{Ask, PreserveRoot, RemoveOp, RemoveOptions, remove_tree};

@@ -8,6 +8,28 @@ use super::tree::Removal;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
 
+/// Which directories are too dangerous to remove whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreserveRoot {
+    /// None.
+    No,
+    /// `/`, by whatever path it is reached.
+    Root,
+    /// `/`, and each operand on another device than the directory that it is in.
+    AllRoots,
+}
+
+/// About what the observer is asked before it is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Nothing.
+    Never,
+    /// What its mode forbids to write to, symbolic links excepted.
+    IfWriteProtected,
+    /// Each name, and each directory before it is entered.
+    Always,
+}
+
 /// How a removal goes. [`Default`] removes directories whole, as `rm -r` does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -17,8 +39,18 @@ pub struct RemoveOptions {
     pub recursive: bool,
     /// What does not exist (any more) is no failure.
     pub ignore_missing: bool,
-    /// Refuse the root directory, by whatever path it is reached.
-    pub preserve_root: bool,
+    /// Which directories are refused as operands.
+    pub preserve_root: PreserveRoot,
+    /// Without `recursive`: remove directories that are empty.
+    pub empty_directories: bool,
+    /// [Leave alone](crate::Refusal::OtherFilesystem) what is on another
+    /// filesystem than its operand. A directory that the operand's own
+    /// filesystem is mounted on once more is emptied.
+    pub one_file_system: bool,
+    /// What the observer is [asked](Observer::confirm) about. Who is asked
+    /// about everything is asked in the order in which directories are listed,
+    /// on one thread.
+    pub ask: Ask,
     /// Threads at most, the caller's own included. `None`: as many as the
     /// process has cores to run on. Fewer where they do not pay, where a
     /// thread is refused, or where the limit on open descriptors is low (one
@@ -31,7 +63,10 @@ impl Default for RemoveOptions {
         Self {
             recursive: true,
             ignore_missing: false,
-            preserve_root: true,
+            preserve_root: PreserveRoot::Root,
+            empty_directories: false,
+            one_file_system: false,
+            ask: Ask::Never,
             threads: None,
         }
     }

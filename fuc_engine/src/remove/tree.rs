@@ -10,11 +10,11 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::RemoveOptions;
+use super::{Ask, RemoveOptions};
 use crate::descriptors::{self, Descriptors, Roots};
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation as Doing};
 use crate::node::{self, Dir, Node, Place, Side};
-use crate::observer::{Done, Observer, Summary};
+use crate::observer::{Answer, Done, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
@@ -26,25 +26,34 @@ const MOST_PASSES: u8 = 8;
 
 pub(super) struct RemoveDir(DirSlot);
 
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    /// How often the directory has been listed before.
+    pass: u8,
+    /// Nobody need be asked any more whether it may go.
+    pub(super) is_agreed: bool,
+}
+
 impl Dir for RemoveDir {
     const HAS_DEST: bool = false;
-    /// How often the directory has been listed before.
-    type Mark = u8;
+    type Mark = Mark;
 
     fn slot(&self, _side: Side) -> &DirSlot {
         &self.0
     }
 }
 
-type RemoveNode = Arc<Node<RemoveDir>>;
+pub(super) type RemoveNode = Arc<Node<RemoveDir>>;
 
 /// One run of a [`RemoveOp`](super::RemoveOp).
 pub(super) struct Removal<'a> {
-    options: &'a RemoveOptions,
-    operands: Vec<Box<CStr>>,
-    report: Report<'a>,
-    descriptors: Descriptors<RemoveDir>,
-    root: OnceLock<Identity>,
+    pub(super) options: &'a RemoveOptions,
+    pub(super) operands: Vec<Box<CStr>>,
+    pub(super) report: Report<'a>,
+    pub(super) descriptors: Descriptors<RemoveDir>,
+    pub(super) root: OnceLock<Identity>,
+    /// The filesystem of each operand, once it is open; empty where that does not matter.
+    pub(super) devices: Vec<OnceLock<u64>>,
 }
 
 impl<'a> Removal<'a> {
@@ -55,6 +64,7 @@ impl<'a> Removal<'a> {
             report: Report::new(observer),
             descriptors: Descriptors::new(),
             root: OnceLock::new(),
+            devices: Vec::new(),
         }
     }
 
@@ -69,8 +79,11 @@ impl<'a> Removal<'a> {
                 }
             }
         }
+        if self.options.one_file_system {
+            self.devices = self.operands.iter().map(|_| OnceLock::new()).collect();
+        }
         sched::scope(&self, |worker| {
-            for run in operand::independent_runs(self.operands.iter().map(|path| &**path)) {
+            for run in self.runs() {
                 worker.push(Task::Own(run));
                 worker.run_all();
             }
@@ -78,65 +91,26 @@ impl<'a> Removal<'a> {
         self.report.summary()
     }
 
-    fn operand_path(&self, operand: u32) -> &Path {
+    /// Operands that can be worked on together.
+    fn runs(&self) -> Vec<Range<u32>> {
+        if self.is_in_order() {
+            return (0..self.operands.len() as u32).map(|i| i..i + 1).collect();
+        }
+        operand::independent_runs(self.operands.iter().map(|path| &**path))
+    }
+
+    pub(super) fn operand_path(&self, operand: u32) -> &Path {
         Path::new(OsStr::from_bytes(
             self.operands[operand as usize].to_bytes(),
         ))
     }
 
-    fn path(&self, place: &Place<RemoveDir>) -> PathBuf {
+    pub(super) fn path(&self, place: &Place<RemoveDir>) -> PathBuf {
         place.path(self.operand_path(place.operand))
     }
 
-    /// Removes an operand that is no directory, or queues it.
-    fn begin(&self, operand: u32, worker: &mut Walker<'_, '_, Self>) {
-        let path = &self.operands[operand as usize];
-        match sys::stat(CWD, path, Symlinks::NoFollow) {
-            Ok(stat) if sys::file_type(&stat) == FileType::Directory => {
-                let (_, name) = operand::split(path.to_bytes());
-                if !self.options.recursive {
-                    self.refuse(operand, Refusal::NotRecursive);
-                } else if operand::is_dot_or_dot_dot(name) {
-                    self.refuse(operand, Refusal::DotOrDotDot);
-                } else {
-                    let place = Place {
-                        parent: None,
-                        name: path.clone(),
-                        operand,
-                    };
-                    worker.push(Task::Enter { place, pass: 0 });
-                }
-            }
-            // If it cannot even be looked at, unlinking tells the reason that counts.
-            _ => match sys::unlink(CWD, path) {
-                Ok(()) => self.removed(None, operand, path, worker),
-                Err(errno) => self.fail(None, operand, path, errno),
-            },
-        }
-    }
-
-    fn refuse(&self, operand: u32, refusal: Refusal) {
-        let path = self.operand_path(operand).to_path_buf();
-        self.report.failed(Error::refused(refusal, path));
-    }
-
-    /// Whether an open operand is `/`.
-    fn is_root(&self, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
-        let root = match self.root.get() {
-            Some(root) => *root,
-            None => {
-                let root = self
-                    .descriptors
-                    .making_room(|| sys::open_path_directory(CWD, c"/"))?;
-                let identity = sys::stat_directory(root.as_fd())?.identity;
-                *self.root.get_or_init(|| identity)
-            }
-        };
-        Ok(root.same_file(sys::stat_directory(operand)?.identity))
-    }
-
     /// A name that is no directory is gone: in `node`, or else an operand.
-    fn removed(
+    pub(super) fn removed(
         &self,
         node: Option<&RemoveNode>,
         operand: u32,
@@ -154,7 +128,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    fn path_of(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) -> PathBuf {
+    pub(super) fn path_of(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) -> PathBuf {
         match node {
             Some(node) => node::join(&self.path(&node.place), name),
             None => self.operand_path(operand).to_path_buf(),
@@ -162,7 +136,7 @@ impl<'a> Removal<'a> {
     }
 
     /// A name stays behind, unless it is missing and that is as well.
-    fn fail(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr, errno: Errno) {
+    pub(super) fn fail(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr, errno: Errno) {
         if self.is_as_well(errno) {
             return;
         }
@@ -179,12 +153,12 @@ impl<'a> Removal<'a> {
         self.options.ignore_missing && matches!(errno, Errno::NOENT | Errno::NOTDIR)
     }
 
-    fn fail_place(&self, place: &Place<RemoveDir>, errno: Errno) {
+    pub(super) fn fail_place(&self, place: &Place<RemoveDir>, errno: Errno) {
         self.fail(place.parent.as_ref(), place.operand, &place.name, errno);
     }
 
     /// Runs `call` on the directory that `place` is in, and its name there.
-    fn at<T>(
+    pub(super) fn at<T>(
         &self,
         place: &Place<RemoveDir>,
         call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
@@ -212,6 +186,9 @@ impl<'a> Removal<'a> {
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
     ) {
+        if self.asks() && !self.agrees_to_unopened(place, errno) {
+            return;
+        }
         let removed = match errno {
             // One that is empty can be removed without reading it.
             Errno::ACCESS => self
@@ -229,7 +206,11 @@ impl<'a> Removal<'a> {
         }
     }
 
-    fn removed_directory(&self, place: &Place<RemoveDir>, worker: &mut Walker<'_, '_, Self>) {
+    pub(super) fn removed_directory(
+        &self,
+        place: &Place<RemoveDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
         worker.scratch.tally.entries += 1;
         worker.count(1);
         if let Some(parent) = &place.parent {
@@ -241,8 +222,18 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Removes the directory of `node`, in which nothing is left that this run knows of.
+    /// Removes the directory of `node`, in which nothing is left that this run knows of,
+    /// unless it is kept.
     fn remove_emptied(&self, node: &RemoveNode) -> Result<(), Errno> {
+        let remove = |dir: BorrowedFd<'_>| {
+            if !node.is_kept() && self.agrees_to_finish(node, dir)? == Answer::No {
+                node.keep();
+            }
+            if node.is_kept() {
+                return Ok(());
+            }
+            sys::remove_directory(dir, &node.place.name)
+        };
         match &node.place.parent {
             Some(parent) => {
                 // Before the child is closed: its `..` is the way back to an evicted parent.
@@ -250,17 +241,15 @@ impl<'a> Removal<'a> {
                     .descriptors
                     .pin_parent(parent, Side::Source, node, self);
                 self.descriptors.close(node, Side::Source);
-                if node.is_kept() {
-                    return Ok(());
+                match dir {
+                    Ok(dir) => remove(dir.as_fd()),
+                    Err(_) if node.is_kept() => Ok(()),
+                    Err(errno) => Err(errno),
                 }
-                sys::remove_directory(dir?.as_fd(), &node.place.name)
             }
             None => {
                 self.descriptors.close(node, Side::Source);
-                if node.is_kept() {
-                    return Ok(());
-                }
-                sys::remove_directory(CWD, &node.place.name)
+                remove(CWD)
             }
         }
     }
@@ -292,29 +281,18 @@ impl Operation for Removal<'_> {
         pass: u8,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
-        let fd = match self.open(&place) {
-            Ok(fd) => fd,
+        let entered = match self.open(&place) {
+            Ok(fd) => self.admit(&place, &fd).map(|is_agreed| (fd, is_agreed)),
             Err(errno) => {
                 self.remove_unopened(&place, errno, worker);
-                walk::leave(self, place.parent, worker);
-                return None;
+                None
             }
         };
-        if place.parent.is_none() && self.options.preserve_root {
-            match self.is_root(fd.as_fd()) {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.refuse(place.operand, Refusal::Root);
-                    return None;
-                }
-                // Who can't tell must not delete.
-                Err(errno) => {
-                    self.fail_place(&place, errno);
-                    return None;
-                }
-            }
-        }
-        let node = Node::new(place, pass, RemoveDir(DirSlot::empty()));
+        let Some((fd, is_agreed)) = entered else {
+            walk::leave(self, place.parent, worker);
+            return None;
+        };
+        let node = Node::new(place, Mark { pass, is_agreed }, RemoveDir(DirSlot::empty()));
         self.descriptors.adopt(&node, Side::Source, fd);
         Some(node)
     }
@@ -330,6 +308,9 @@ impl Operation for Removal<'_> {
             return walk::queue(node, entry.name, worker);
         }
         let dir = held.source.as_fd();
+        if self.asks() && !self.agrees_to_entry(node, dir, entry, worker) {
+            return;
+        }
         match sys::unlink(dir, entry.name) {
             Ok(()) => self.removed(Some(node), 0, entry.name, worker),
             // The listing did not tell the type, or the name has changed hands.
@@ -358,7 +339,9 @@ impl Operation for Removal<'_> {
             }
             Ok(()) => self.removed_directory(&node.place, worker),
             // Somebody adds to it, or the filesystem skips entries while some are removed.
-            Err(Errno::NOTEMPTY | Errno::EXIST) if node.has_shrunk() && node.mark < MOST_PASSES => {
+            Err(Errno::NOTEMPTY | Errno::EXIST)
+                if node.has_shrunk() && node.mark.pass < MOST_PASSES && !self.asks() =>
+            {
                 let Place {
                     parent,
                     name,
@@ -371,7 +354,7 @@ impl Operation for Removal<'_> {
                 };
                 worker.push(Task::Enter {
                     place,
-                    pass: node.mark + 1,
+                    pass: node.mark.pass + 1,
                 });
                 return ControlFlow::Break(());
             }
@@ -391,11 +374,21 @@ impl Operation for Removal<'_> {
     }
 
     fn most_workers(&self) -> usize {
-        descriptors::most_workers(self.options.threads)
+        if self.options.ask == Ask::Always {
+            1
+        } else {
+            descriptors::most_workers(self.options.threads)
+        }
+    }
+
+    /// So that questions come in an order that a person can follow, if they
+    /// can come in any.
+    fn is_in_order(&self) -> bool {
+        self.asks() && Operation::most_workers(self) == 1
     }
 }
 
-fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+pub(super) fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     sys::stat(dir, name, Symlinks::NoFollow)
         .is_ok_and(|stat| sys::file_type(&stat) == FileType::Directory)
 }

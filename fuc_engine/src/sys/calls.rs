@@ -3,9 +3,10 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::fs::{Access, AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::listing::Listing;
 use super::slot::Identity;
 
 pub(crate) use rustix::fs::{CWD, Stat};
@@ -106,6 +107,32 @@ pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Resu
 
 pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
     rustix::fs::fstat(file)
+}
+
+/// Whether the mode, or whatever else decides, forbids this process to write to `name`.
+pub(crate) fn is_write_protected(dir: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    let access = match accessat(dir, name, Access::WRITE_OK, flags) {
+        // Before Linux 5.8 only the real user can be asked about, and links are followed.
+        Err(Errno::NOSYS) => accessat(dir, name, Access::WRITE_OK, AtFlags::empty()),
+        access => access,
+    };
+    match access {
+        Ok(()) => Ok(false),
+        Err(Errno::ACCESS) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether nothing is in a directory that stands at its beginning, where it is left.
+pub(crate) fn is_empty_directory(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut listing = Listing::with_capacity(1024);
+    let mut is_empty = true;
+    while is_empty && listing.fill(dir)? {
+        is_empty = listing.entries().next().is_none();
+    }
+    seek(dir, SeekFrom::Start(0))?;
+    Ok(is_empty)
 }
 
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {

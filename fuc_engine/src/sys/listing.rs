@@ -77,9 +77,36 @@ impl Listing {
         }
     }
 
+    /// All entries of a directory from where it stands; with an error if they end before it does.
+    pub(crate) fn whole(&mut self, dir: BorrowedFd<'_>) -> (Self, Result<(), Errno>) {
+        let mut bytes = Vec::new();
+        let end = loop {
+            match self.fill(dir) {
+                Ok(true) => bytes.extend_from_slice(&self.bytes),
+                Ok(false) => break Ok(()),
+                Err(errno) => break Err(errno),
+            }
+        };
+        bytes.shrink_to_fit();
+        (Self { bytes }, end)
+    }
+
+    /// The [offset](Entries::offset) after the last entry.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The entries of the last [`fill`](Self::fill), without `.` and `..`.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        Records { rest: &self.bytes }.filter(|entry| !matches!(entry.name.to_bytes(), b"." | b".."))
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        self.entries_from(0)
+    }
+
+    /// Those from an [offset](Entries::offset) on.
+    pub(crate) fn entries_from(&self, offset: usize) -> Entries<'_> {
+        Entries {
+            bytes: &self.bytes,
+            offset,
+        }
     }
 }
 
@@ -91,24 +118,43 @@ pub(crate) struct Entry<'a> {
     pub(crate) kind: FileType,
 }
 
-struct Records<'a> {
-    rest: &'a [u8],
+/// The entries of a [`Listing`].
+pub(crate) struct Entries<'a> {
+    bytes: &'a [u8],
+    offset: usize,
 }
 
-impl<'a> Iterator for Records<'a> {
-    type Item = Entry<'a>;
+impl<'a> Entries<'a> {
+    /// Where the next entry begins.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset
+    }
 
-    fn next(&mut self) -> Option<Entry<'a>> {
-        let header = self.rest.get(..NAME)?;
+    fn next_record(&mut self) -> Option<Entry<'a>> {
+        let rest = &self.bytes[self.offset..];
+        let header = rest.get(..NAME)?;
         let length = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
-        let (record, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
+        let record = rest.get(..length)?;
         let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
+        self.offset += length;
         // The types of directory entries are those of st_mode, shifted.
         Some(Entry {
             name,
             kind: FileType::from_raw_mode(u32::from(header[TYPE]) << 12),
         })
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        loop {
+            let entry = self.next_record()?;
+            if !matches!(entry.name.to_bytes(), b"." | b"..") {
+                return Some(entry);
+            }
+        }
     }
 }
 
@@ -139,6 +185,22 @@ mod tests {
         }
         assert_eq!((files, dirs), (100, 1));
         assert!(fills > 1, "one buffer took it all");
+    }
+
+    #[test]
+    fn goes_on_from_an_offset() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let open = std::fs::File::open(dir.path()).unwrap();
+        let (listing, end) = Listing::with_capacity(1024).whole(open.as_fd());
+        assert_eq!(end, Ok(()));
+        let mut entries = listing.entries();
+        let first = entries.next().unwrap().name;
+        let rest: Vec<_> = listing.entries_from(entries.offset()).collect();
+        assert_eq!(rest.len(), 2);
+        assert!(rest.iter().all(|entry| entry.name != first));
     }
 
     #[test]

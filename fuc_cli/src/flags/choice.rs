@@ -1,0 +1,77 @@
+//! Values that are one of a few words, by any unambiguous prefix, as GNU's tools take them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::Misuse;
+use crate::locale::Charset;
+use crate::quote;
+
+/// Finds the meaning of `value` among `words`. Words that mean the same stand together.
+///
+/// # Errors
+/// A value that is no word, and begins none or several of different meaning, is a misuse of
+/// `what`: the diagnostic lists the words.
+pub fn choose<T: Copy + PartialEq>(
+    what: &str,
+    value: &OsStr,
+    words: &[(&str, T)],
+    charset: Charset,
+) -> Result<T, Misuse> {
+    let value = value.as_bytes();
+    let begins = |(word, _): &&(&str, T)| word.as_bytes().starts_with(value);
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| word.as_bytes() == value) {
+        return Ok(*meaning);
+    }
+    let mut candidates = words.iter().filter(begins).map(|(_, meaning)| *meaning);
+    let problem = match candidates.next() {
+        Some(first) if candidates.all(|other| other == first) => return Ok(first),
+        Some(_) => "ambiguous",
+        None => "invalid",
+    };
+    let quoted = |text: &[u8]| quote::locale(text, charset);
+    let mut message = [problem.as_bytes(), b" argument ", &quoted(value), b" for "].concat();
+    message.extend(quoted(what.as_bytes()));
+    message.extend(b"\nValid arguments are:");
+    let mut last = None;
+    for (word, meaning) in words {
+        let before: &[u8] = if last == Some(*meaning) {
+            b", "
+        } else {
+            b"\n  - "
+        };
+        message.extend(before);
+        message.extend(quoted(word.as_bytes()));
+        last = Some(*meaning);
+    }
+    Err(Misuse::with_help(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: [(&str, u8); 4] = [("never", 0), ("no", 0), ("once", 1), ("on", 2)];
+
+    fn chosen(value: &str) -> Result<u8, String> {
+        choose("--ask", OsStr::new(value), &WORDS, Charset::Ascii)
+            .map_err(|misuse| String::from_utf8(misuse.message).unwrap())
+    }
+
+    #[test]
+    fn takes_words_and_prefixes_that_mean_one_thing() {
+        assert_eq!(chosen("never"), Ok(0));
+        assert_eq!(chosen("n"), Ok(0));
+        assert_eq!(chosen("on"), Ok(2));
+        assert_eq!(chosen("onc"), Ok(1));
+    }
+
+    #[test]
+    fn lists_the_words_where_none_is_meant() {
+        let valid = "Valid arguments are:\n  - 'never', 'no'\n  - 'once'\n  - 'on'";
+        let expected = format!("invalid argument 'x' for '--ask'\n{valid}");
+        assert_eq!(chosen("x"), Err(expected));
+        let expected = format!("ambiguous argument 'o' for '--ask'\n{valid}");
+        assert_eq!(chosen("o"), Err(expected));
+    }
+}
