@@ -197,12 +197,12 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// The one name by which clap knows it.
+    /// The one name by which clap knows it; clap has none with a dash in front, such as rm's `---presume-input-tty`.
     fn canonical(&self) -> &'static str {
         if self.long.is_empty() {
             &self.shorts[..1]
         } else {
-            self.long
+            self.long.trim_start_matches('-')
         }
     }
 }

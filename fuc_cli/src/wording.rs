@@ -117,9 +117,7 @@ impl Wording<'_> {
     #[must_use]
     pub fn describe(&self, cause: Cause) -> Diagnostic {
         match (cause, self.tool) {
-            (Cause::Failed(Operation::StatParent, errno), Tool::Remove) => {
-                self.unknown_parent(errno).into()
-            }
+            (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent().into(),
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
             (Cause::Failed(Operation::CopyData, errno), Tool::Copy) => {
                 let reason = format!(": {}", errno_text(&io::Error::from(errno)));
@@ -161,11 +159,11 @@ impl Wording<'_> {
         self.around_path("skipping ", ", since it's on a different device")
     }
 
-    fn unknown_parent(&self, errno: Errno) -> Vec<u8> {
+    /// Here rm does not tell the reason.
+    fn unknown_parent(&self) -> Vec<u8> {
         let parent = [self.path.as_os_str().as_bytes(), b"/.."].concat();
         let parent = quote::always(&parent, self.charset);
-        let reason = format!(": {}", errno_text(&io::Error::from(errno)));
-        let skipping = self.around_path(": skipping ", &reason);
+        let skipping = self.around_path(": skipping ", "");
         [b"failed to stat ", &parent[..], &skipping].concat()
     }
 

@@ -43,7 +43,7 @@ pub trait Observer: Sync {
 pub enum Answer {
     /// Do it.
     Yes,
-    /// Leave it as it is. What it lies in then stays as well.
+    /// Leave it as it is.
     No,
 }
 

@@ -9,7 +9,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use trees::{Entries, Kinds, Operand, operand};
+use trees::{Entries, Kinds, Node, Operand, operand};
 
 #[path = "property/trees.rs"]
 mod trees;
@@ -22,6 +22,8 @@ struct Case {
     operands: Vec<Operand>,
     flags: Vec<&'static str>,
     threads: &'static str,
+    /// To the questions, in order; then stdin ends.
+    answers: Vec<&'static str>,
     personality: Personality,
     user: User,
 }
@@ -39,47 +41,122 @@ enum User {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let flags = prop_oneof![
+    let silent = prop_oneof![
         Just(vec!["-r"]),
         Just(vec!["-rf"]),
         Just(vec!["-rv"]),
         Just(vec!["-fRv"]),
         Just(vec!["--recursive", "--verbose"]),
         Just(vec!["-v", "--no-preserve-root", "-r"]),
+        Just(vec!["-rd", "--one-file-system"]),
+        Just(vec!["-ivrf"]),
+        Just(vec!["-rI", "--interactive=never", "--preserve-root=all"]),
     ];
     // `-r` is what rmz has by default, so only rm can do without it.
-    let strict_flags = prop_oneof![
+    let strict_silent = prop_oneof![
         Just(vec![]),
         Just(vec!["-f"]),
         Just(vec!["-v"]),
         Just(vec!["-vr"]),
         Just(vec!["-rf"]),
+        Just(vec!["-d"]),
+        Just(vec!["--dir", "-fv"]),
     ];
-    let personality = prop_oneof![
-        3 => (Just(Personality::Rmz), flags),
-        1 => (Just(Personality::Rm), strict_flags),
-    ];
+    prop_oneof![
+        3 => case_of(Personality::Rmz, silent, Asks::Nothing),
+        2 => case_of(Personality::Rm, strict_silent, Asks::Nothing),
+        2 => case_of(Personality::Rmz, asking("-r"), Asks::Something),
+        3 => case_of(Personality::Rm, asking("-d"), Asks::Something),
+    ]
+}
+
+/// Flags with which rm asks, most of the time with `often` among them.
+fn asking(often: &'static str) -> impl Strategy<Value = Vec<&'static str>> {
+    let asks = select(vec![
+        "-i",
+        "-I",
+        "-fi",
+        "--interactive",
+        "--interactive=once",
+        "--interactive=yes",
+        "-v",
+    ]);
+    // What makes rm, and rmz with `-I`, ask about what is write-protected.
+    let terminal = select(vec!["---presume-input-tty", "-v", "--one-file-system"]);
+    let recursive = match often {
+        "-r" => Just("-r").boxed(),
+        _ => prop_oneof![3 => Just("-r"), 1 => Just(often), 1 => Just("-v")].boxed(),
+    };
+    (asks, terminal, recursive).prop_map(move |(asks, terminal, recursive)| {
+        // Without one of these rmz never asks, and rm does.
+        let asks = if often == "-r" && asks == "-v" {
+            "-i"
+        } else {
+            asks
+        };
+        vec![recursive, asks, terminal]
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Nothing,
+    Something,
+}
+
+fn case_of(
+    personality: Personality,
+    flags: impl Strategy<Value = Vec<&'static str>> + 'static,
+    asks: Asks,
+) -> impl Strategy<Value = Case> {
     let user = match is_root() {
         true => prop_oneof![Just(User::Same), Just(User::Nobody)].boxed(),
         false => Just(User::Same).boxed(),
     };
+    // Several workers ask in another order than rm does about what is write-protected.
+    let threads = match asks {
+        Asks::Nothing => select(vec!["1", "2", "4"]),
+        Asks::Something => select(vec!["1"]),
+    };
+    let answer =
+        prop_oneof![4 => Just("y"), 2 => Just("n"), 1 => select(vec!["", "Yes", "x", " y"])];
     (
         trees::entries(Kinds::All),
         vec(operand(), 0..5),
-        personality,
-        select(vec!["1", "2", "4"]),
+        flags,
+        threads,
+        vec(answer, 0..40),
         user,
     )
         .prop_map(
-            |(entries, operands, (personality, flags), threads, user)| Case {
-                entries,
-                operands,
-                flags,
-                threads,
-                personality,
-                user,
+            move |(mut entries, operands, flags, threads, answers, user)| {
+                let is_newer = |flag: &&str| matches!(*flag, "-d" | "--dir");
+                let is_excluded = asks == Asks::Something || flags.iter().any(is_newer);
+                if is_excluded && user == User::Nobody {
+                    make_readable(&mut entries);
+                }
+                Case {
+                    entries,
+                    operands,
+                    flags,
+                    threads,
+                    answers,
+                    personality,
+                    user,
+                }
             },
         )
+}
+
+/// Lets everybody read the directories. Newer than the rm that may be installed (9.1) are the question about
+/// those that cannot be read, and that `-d` removes them; tests of their own pin that.
+fn make_readable(entries: &mut Entries) {
+    for node in entries.values_mut() {
+        if let Node::Dir { entries, mode } = node {
+            *mode |= 0o444;
+            make_readable(entries);
+        }
+    }
 }
 
 fn check(case: &Case, rm: &Path) {
@@ -94,7 +171,8 @@ fn check(case: &Case, rm: &Path) {
         .args(&case.flags)
         .args(["--"])
         .args(&operands)
-        .env("RMZ_THREADS", case.threads);
+        .env("RMZ_THREADS", case.threads)
+        .stdin(case.answers.join("\n") + "\n");
     if case.user == User::Nobody {
         parity = parity.uid(NOBODY);
     }

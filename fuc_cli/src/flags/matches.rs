@@ -88,7 +88,7 @@ fn arg<I: Copy>(flag: &Flag<I>) -> Arg {
         .value_parser(ValueParser::os_string())
         .help(flag.help);
     if !flag.long.is_empty() {
-        arg = arg.long(flag.long);
+        arg = arg.long(flag.canonical());
     }
     if let Some(short) = shorts.next() {
         arg = arg.short(short);

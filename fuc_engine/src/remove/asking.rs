@@ -7,8 +7,10 @@
 //! | an empty directory | once | the same |
 //! | a directory that cannot be read | once | never: its emptiness is tried |
 //!
-//! Symbolic links are never write-protected. What is declined is kept, with all
-//! that it lies in, and that is no failure.
+//! Symbolic links are never write-protected. To decline is no failure. A directory
+//! that is not entered keeps all that it lies in. After any other name that was
+//! declined, or that could not be asked about, its directory is asked about (or tried) all the same, as `rm` does:
+//! to say yes to that is the failure that one expects.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -56,7 +58,11 @@ impl Removal<'_> {
         path: impl FnOnce() -> std::path::PathBuf,
     ) -> Result<Answer, Errno> {
         let protection = match kind {
-            FileType::Symlink => (self.options.ask == Ask::Always).then_some(false),
+            FileType::Symlink => {
+                // What cannot be looked at fails here, as other kinds do.
+                sys::stat(dir, name, Symlinks::NoFollow)?;
+                (self.options.ask == Ask::Always).then_some(false)
+            }
             _ => self.protection(dir, name)?,
         };
         let Some(is_write_protected) = protection else {
@@ -86,12 +92,9 @@ impl Removal<'_> {
         let path = || self.path_of(Some(node), node.place.operand, entry.name);
         match self.agrees_to_name(dir, entry.name, entry.kind, path) {
             Ok(Answer::Yes) => true,
-            Ok(Answer::No) => {
-                node.keep();
-                false
-            }
+            Ok(Answer::No) => false,
             Err(errno) => {
-                self.fail(Some(node), node.place.operand, entry.name, errno);
+                self.tell_failed(Some(node), node.place.operand, entry.name, errno);
                 false
             }
         }
@@ -105,15 +108,14 @@ impl Removal<'_> {
         )
     }
 
-    /// Whether an operand that is a directory may go if it is empty. If it is not, that is a failure.
-    pub(super) fn agrees_to_empty(&self, place: &Place<RemoveDir>) -> bool {
+    /// Whether something is in a directory, as far as this process may know.
+    pub(super) fn holds_something(&self, place: &Place<RemoveDir>) -> bool {
         let opened = sys::open_directory(CWD, &place.name, Symlinks::NoFollow);
-        if let Ok(dir) = opened
-            && matches!(content(dir.as_fd()), Content::Something)
-        {
-            self.fail_place(place, Errno::NOTEMPTY);
-            return false;
-        }
+        opened.is_ok_and(|dir| matches!(content(dir.as_fd()), Content::Something))
+    }
+
+    /// Whether an operand that is an empty directory may go.
+    pub(super) fn agrees_to_empty(&self, place: &Place<RemoveDir>) -> bool {
         let path = || self.path(place);
         self.obeys(
             place,
@@ -149,30 +151,45 @@ impl Removal<'_> {
             .then_some(is_empty)
     }
 
+    /// Asks whether to try the removal of a directory that cannot be opened.
     pub(super) fn agrees_to_unopened(&self, place: &Place<RemoveDir>, errno: Errno) -> bool {
         if errno != Errno::ACCESS || self.options.ask != Ask::Always {
             return true;
         }
-        let protected = self.at(place, sys::is_write_protected);
-        let path = &self.path(place);
-        let answer = protected.map(|is_write_protected| {
-            let doomed = doomed_directory(path, is_write_protected);
-            self.confirm(Question::RemoveInaccessible(doomed))
+        let seen = self.at(place, |dir, name| {
+            sys::stat(dir, name, Symlinks::NoFollow)?;
+            sys::is_write_protected(dir, name)
         });
-        self.obeys(place, answer)
+        match seen {
+            Ok(is_write_protected) => {
+                let path = &self.path(place);
+                let doomed = doomed_directory(path, is_write_protected);
+                let answer = self.confirm(Question::RemoveInaccessible(doomed));
+                self.obeys(place, Ok(answer))
+            }
+            Err(errno) => {
+                self.tell_failed(place.parent.as_ref(), place.operand, &place.name, errno);
+                false
+            }
+        }
     }
 
     /// Whether the directory of `node`, which is `dir`'s entry and empty by now, may go.
-    pub(super) fn agrees_to_finish(
-        &self,
-        node: &RemoveNode,
-        dir: BorrowedFd<'_>,
-    ) -> Result<Answer, Errno> {
+    pub(super) fn agrees_to_finish(&self, node: &RemoveNode, dir: BorrowedFd<'_>) -> Answer {
         if !self.asks() || node.mark.is_agreed {
-            return Ok(Answer::Yes);
+            return Answer::Yes;
         }
-        let name = &node.place.name;
-        self.agrees_to_name(dir, name, FileType::Directory, || self.path(&node.place))
+        let Place {
+            parent,
+            name,
+            operand,
+        } = &node.place;
+        let path = || self.path(&node.place);
+        self.agrees_to_name(dir, name, FileType::Directory, path)
+            .unwrap_or_else(|errno| {
+                self.tell_failed(parent.as_ref(), *operand, name, errno);
+                Answer::No
+            })
     }
 
     /// Leaves behind what was declined; reports what could not be asked about.

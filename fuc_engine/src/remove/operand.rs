@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::PreserveRoot;
 use super::tree::{Removal, RemoveDir};
+use super::{Ask, PreserveRoot};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Place;
 use crate::operand;
@@ -17,21 +17,21 @@ impl Removal<'_> {
     /// Removes an operand that is no directory, or queues it.
     pub(super) fn begin(&self, operand: u32, worker: &mut Walker<'_, '_, Self>) {
         let path = &self.operands[operand as usize];
-        let stat = sys::stat(CWD, path, Symlinks::NoFollow);
-        match &stat {
-            Ok(stat) if sys::file_type(stat) == FileType::Directory => {
+        match sys::stat(CWD, path, Symlinks::NoFollow) {
+            Ok(stat) if sys::file_type(&stat) == FileType::Directory => {
                 return self.begin_directory(operand, worker);
             }
-            _ => {}
-        }
-        // If it cannot even be looked at, unlinking tells the reason that counts.
-        if let Ok(stat) = &stat
-            && self.asks()
-        {
-            let place = self.operand_place(operand);
-            if !self.agrees_to_operand(&place, stat) {
-                return;
+            Ok(stat) if self.asks() => {
+                if !self.agrees_to_operand(&self.operand_place(operand), &stat) {
+                    return;
+                }
             }
+            // Nobody can be asked about what cannot be looked at.
+            Err(errno) if self.options.ask == Ask::Always => {
+                return self.fail(None, operand, path, errno);
+            }
+            // Unlinking tells the reason that counts.
+            Ok(_) | Err(_) => {}
         }
         match sys::unlink(CWD, path) {
             Ok(()) => self.removed(None, operand, path, worker),
@@ -40,19 +40,20 @@ impl Removal<'_> {
     }
 
     fn begin_directory(&self, operand: u32, worker: &mut Walker<'_, '_, Self>) {
-        let path = &self.operands[operand as usize];
-        let (_, name) = operand::split(path.to_bytes());
         if !self.options.recursive && !self.options.empty_directories {
-            self.refuse(operand, Refusal::NotRecursive);
+            return self.refuse(operand, Refusal::NotRecursive);
+        }
+        let (_, name) = operand::split(self.operands[operand as usize].to_bytes());
+        let place = self.operand_place(operand);
+        // Before anybody is asked in vain, and before any other reason, as rm does.
+        if !self.options.recursive && self.holds_something(&place) {
+            self.fail_place(&place, Errno::NOTEMPTY);
         } else if operand::is_dot_or_dot_dot(name) {
             self.refuse(operand, Refusal::DotOrDotDot);
+        } else if self.options.recursive {
+            worker.push(Task::Enter { place, pass: 0 });
         } else {
-            let place = self.operand_place(operand);
-            if self.options.recursive {
-                worker.push(Task::Enter { place, pass: 0 });
-            } else {
-                self.remove_empty(&place, worker);
-            }
+            self.remove_empty(&place, worker);
         }
     }
 
@@ -83,15 +84,31 @@ impl Removal<'_> {
     /// Decides about a directory that was opened: `None`, it stays, and what is
     /// to be said of that has been said; else whether nobody need be asked any
     /// more when it is empty.
-    pub(super) fn admit(&self, place: &Place<RemoveDir>, dir: &OwnedFd) -> Option<bool> {
+    pub(super) fn admit(
+        &self,
+        place: &Place<RemoveDir>,
+        dir: &OwnedFd,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<bool> {
         if place.parent.is_none() && !self.admits_operand(place, dir.as_fd()) {
             return None;
         }
         let is_agreed = !self.asks() || self.agrees_to_enter(place, dir.as_fd())?;
         if self.options.one_file_system && !self.is_on_filesystem_of_operand(place, dir.as_fd()) {
+            self.leave_filesystem(place, dir.as_fd(), worker);
             return None;
         }
         Some(is_agreed)
+    }
+
+    /// The same as far as it matters for a directory that cannot be read: it goes only if it is empty.
+    pub(super) fn admits_unopened(&self, place: &Place<RemoveDir>) -> bool {
+        if place.parent.is_some() || self.options.preserve_root != PreserveRoot::AllRoots {
+            return true;
+        }
+        // If it cannot even be found, removing it tells why.
+        let opened = sys::open_path_directory(CWD, &place.name);
+        opened.map_or(true, |dir| self.admits_operand(place, dir.as_fd()))
     }
 
     fn admits_operand(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> bool {
@@ -144,22 +161,34 @@ impl Removal<'_> {
         Ok(root.same_file(sys::stat_directory(operand)?.identity))
     }
 
-    /// Remembers an operand's filesystem; what is mounted below it is left alone.
+    /// Remembers an operand's filesystem, and compares those of directories below it.
     fn is_on_filesystem_of_operand(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> bool {
-        let device = match sys::stat_open(dir) {
-            Ok(stat) => stat.st_dev,
-            Err(errno) => {
-                self.fail_place(place, errno);
-                return false;
-            }
-        };
-        let of_operand = *self.devices[place.operand as usize].get_or_init(|| device);
-        if device != of_operand {
-            self.leave_behind(place.parent.as_ref());
-            let path = self.path(place);
-            self.report
-                .failed(Error::refused(Refusal::OtherFilesystem, path));
+        let device = sys::stat_open(dir).map(|stat| stat.st_dev);
+        let remembered = &self.devices[place.operand as usize];
+        match device {
+            Ok(device) => *remembered.get_or_init(|| device) == device,
+            // Who can't tell must not delete.
+            Err(_) => false,
         }
-        device == of_operand
+    }
+
+    /// Skips a directory on another filesystem. One that is empty may yet be
+    /// removable, as a subvolume is, and a mount point is not.
+    fn leave_filesystem(
+        &self,
+        place: &Place<RemoveDir>,
+        dir: BorrowedFd<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        if sys::is_empty_directory(dir) == Ok(true) {
+            return match self.at(place, sys::remove_directory) {
+                Ok(()) => self.removed_directory(place, worker),
+                Err(errno) => self.fail_place(place, errno),
+            };
+        }
+        self.leave_behind(place.parent.as_ref());
+        let path = self.path(place);
+        self.report
+            .failed(Error::refused(Refusal::OtherFilesystem, path));
     }
 }

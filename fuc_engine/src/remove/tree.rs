@@ -140,9 +140,17 @@ impl<'a> Removal<'a> {
         if self.is_as_well(errno) {
             return;
         }
-        if let Some(node) = node {
-            node.keep();
-        }
+        self.leave_behind(node);
+        self.tell_failed(node, operand, name, errno);
+    }
+
+    pub(super) fn tell_failed(
+        &self,
+        node: Option<&RemoveNode>,
+        operand: u32,
+        name: &CStr,
+        errno: Errno,
+    ) {
         let path = self.path_of(node, operand, name);
         self.report
             .failed(Error::failed(Doing::Remove, path, errno));
@@ -186,7 +194,7 @@ impl<'a> Removal<'a> {
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
     ) {
-        if self.asks() && !self.agrees_to_unopened(place, errno) {
+        if !self.admits_unopened(place) || self.asks() && !self.agrees_to_unopened(place, errno) {
             return;
         }
         let removed = match errno {
@@ -223,16 +231,16 @@ impl<'a> Removal<'a> {
     }
 
     /// Removes the directory of `node`, in which nothing is left that this run knows of,
-    /// unless it is kept.
-    fn remove_emptied(&self, node: &RemoveNode) -> Result<(), Errno> {
+    /// unless it is kept or somebody declines.
+    fn remove_emptied(&self, node: &RemoveNode) -> Result<Emptied, Errno> {
         let remove = |dir: BorrowedFd<'_>| {
-            if !node.is_kept() && self.agrees_to_finish(node, dir)? == Answer::No {
-                node.keep();
-            }
             if node.is_kept() {
-                return Ok(());
+                return Ok(Emptied::Kept);
             }
-            sys::remove_directory(dir, &node.place.name)
+            if self.agrees_to_finish(node, dir) == Answer::No {
+                return Ok(Emptied::Declined);
+            }
+            sys::remove_directory(dir, &node.place.name).map(|()| Emptied::Removed)
         };
         match &node.place.parent {
             Some(parent) => {
@@ -243,7 +251,7 @@ impl<'a> Removal<'a> {
                 self.descriptors.close(node, Side::Source);
                 match dir {
                     Ok(dir) => remove(dir.as_fd()),
-                    Err(_) if node.is_kept() => Ok(()),
+                    Err(_) if node.is_kept() => Ok(Emptied::Kept),
                     Err(errno) => Err(errno),
                 }
             }
@@ -253,6 +261,14 @@ impl<'a> Removal<'a> {
             }
         }
     }
+}
+
+/// What became of a directory in which nothing is left to do.
+enum Emptied {
+    Removed,
+    /// Something under it stayed behind.
+    Kept,
+    Declined,
 }
 
 impl Roots for Removal<'_> {
@@ -282,7 +298,9 @@ impl Operation for Removal<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
         let entered = match self.open(&place) {
-            Ok(fd) => self.admit(&place, &fd).map(|is_agreed| (fd, is_agreed)),
+            Ok(fd) => self
+                .admit(&place, &fd, worker)
+                .map(|is_agreed| (fd, is_agreed)),
             Err(errno) => {
                 self.remove_unopened(&place, errno, worker);
                 None
@@ -332,12 +350,9 @@ impl Operation for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         match self.remove_emptied(node) {
-            Ok(()) if node.is_kept() => {
-                if let Some(parent) = &node.place.parent {
-                    parent.keep();
-                }
-            }
-            Ok(()) => self.removed_directory(&node.place, worker),
+            Ok(Emptied::Removed) => self.removed_directory(&node.place, worker),
+            Ok(Emptied::Kept) => self.leave_behind(node.place.parent.as_ref()),
+            Ok(Emptied::Declined) => {}
             // Somebody adds to it, or the filesystem skips entries while some are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
                 if node.has_shrunk() && node.mark.pass < MOST_PASSES && !self.asks() =>

@@ -11,7 +11,8 @@
 use std::{
     ffi::{OsStr, OsString},
     fmt,
-    io::{self, Read, Write as _},
+    io::{self, Read},
+    os::fd::OwnedFd,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -25,11 +26,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::tree::{Scratch, Tree};
 
 pub use compare::{normal_lines, same_but_for_name};
+pub use input::Input;
 pub use parity::{Parity, parity};
 pub use twins::twin;
 pub use wrapped::Link;
 
 mod compare;
+mod input;
 mod parity;
 mod twins;
 mod wrapped;
@@ -45,6 +48,7 @@ pub struct Run {
     current_dir: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
+    input: Input,
     uid: Option<u32>,
     nofile_limit: Option<u64>,
     time_limit: Duration,
@@ -59,6 +63,7 @@ impl Run {
             current_dir: None,
             env: vec![("LC_ALL".into(), "C".into())],
             stdin: Vec::new(),
+            input: Input::Pipe,
             uid: None,
             nofile_limit: None,
             time_limit: TIME_LIMIT,
@@ -94,10 +99,17 @@ impl Run {
         self
     }
 
-    /// What it can read from its stdin, a pipe.
+    /// What it can read from its stdin.
     #[must_use]
     pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.stdin = bytes.as_ref().to_owned();
+        self
+    }
+
+    /// What its stdin is; without this a pipe.
+    #[must_use]
+    pub fn input(mut self, input: Input) -> Self {
+        self.input = input;
         self
     }
 
@@ -134,22 +146,27 @@ impl Run {
             Some((_, copy)) => copy.as_os_str(),
             None => &self.program,
         };
-        let mut child = match self.spawn(program) {
+        let (typing, stdin) = match self.input.open() {
+            Ok(ends) => ends,
+            Err(e) => panic!("no {:?} for {self}: {e}", self.input),
+        };
+        let child = match self.spawn(program, &stdin) {
             Ok(child) => child,
             Err(e) => panic!("can't start {self}: {e}"),
         };
-        let mut pipe = child.stdin.take().expect("BUG: stdin is piped");
-        let input = self.stdin.clone();
-        // A command that reads less than it is given breaks the pipe, which is its right.
-        thread::spawn(move || drop(pipe.write_all(&input)));
-        match Waiting::on(child).finish(self.time_limit) {
-            Ok(outcome) => outcome,
-            Err(Hung) => panic!("{self} hung: killed after {:?}", self.time_limit),
-        }
+        // The child is to be the only one who holds it.
+        drop(stdin);
+        let typist = self.input.feed(typing, &self.stdin);
+        let outcome = Waiting::on(child).finish(self.time_limit);
+        drop(typist);
+        outcome.unwrap_or_else(|Hung| panic!("{self} hung: killed after {:?}", self.time_limit))
     }
 
-    fn spawn(&self, program: &OsStr) -> io::Result<Child> {
-        unless_busy(self.time_limit, || self.command(program).spawn())
+    fn spawn(&self, program: &OsStr, stdin: &OwnedFd) -> io::Result<Child> {
+        unless_busy(self.time_limit, || {
+            let mut command = self.command(program);
+            command.stdin(stdin.try_clone()?).spawn()
+        })
     }
 
     fn command(&self, program: &OsStr) -> Command {
@@ -166,7 +183,6 @@ impl Run {
         command
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Its own group, so that what it started can be killed with it.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Outcome, Run, same_but_for_name,
+    Input, Outcome, Run, same_but_for_name,
     twins::{Period, Twins},
     wrapped::Scripts,
 };
@@ -42,6 +42,7 @@ pub struct Parity {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
+    input: Input,
     attributes: Attributes,
     twins: Twins,
     scripts: Option<[String; 2]>,
@@ -57,6 +58,7 @@ impl Parity {
             args: Vec::new(),
             env: Vec::new(),
             stdin: Vec::new(),
+            input: Input::Pipe,
             attributes: Attributes::ALL - Attributes::ATIME,
             twins: Twins::default(),
             scripts: None,
@@ -83,6 +85,13 @@ impl Parity {
     #[must_use]
     pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.stdin = bytes.as_ref().to_owned();
+        self
+    }
+
+    /// What the stdin of both is; without this a pipe.
+    #[must_use]
+    pub fn input(mut self, input: Input) -> Self {
+        self.input = input;
         self
     }
 
@@ -164,7 +173,8 @@ impl Parity {
         let mut run = Run::new(program)
             .args(args)
             .current_dir(tree)
-            .stdin(&self.stdin);
+            .stdin(&self.stdin)
+            .input(self.input);
         for (name, value) in &self.env {
             run = run.env(name, value);
         }

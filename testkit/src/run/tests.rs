@@ -36,6 +36,20 @@ fn unread_input_is_no_failure() {
 }
 
 #[test]
+fn a_terminal_is_one_and_ends() {
+    let outcome = sh("test -t 0 && cat")
+        .input(Input::Terminal)
+        .stdin("one\ntwo\n")
+        .output();
+    assert_eq!(outcome.assert_success().stdout_text(), "one\ntwo\n");
+}
+
+#[test]
+fn a_pipe_is_no_terminal() {
+    assert_eq!(sh("test -t 0").output().status, Status::Exit(1));
+}
+
+#[test]
 fn environment_and_directory_are_set() {
     let scratch = Scratch::new();
     let outcome = sh("echo $LC_ALL $X; pwd -P")

@@ -1,0 +1,344 @@
+//! Prompts: their words, their order, and what an answer does.
+
+use testkit::{
+    probe::{NOBODY, is_root},
+    run::{Input, Parity, Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{RMZ, link};
+
+/// A directory with one entry of each kind, and directories with and without something in them.
+fn kinds(tree: Tree) {
+    tree.file("d/empty-file", "")
+        .file("d/file", "content")
+        .symlink("d/link", "file")
+        .fifo("d/fifo")
+        .socket("d/socket")
+        .dir("d/empty")
+        .file("d/full/a", "")
+        .file("d/full/b/c", "");
+}
+
+#[track_caller]
+fn asked(args: &[&str], answers: &str, build: impl Fn(Tree)) {
+    Parity::new(RMZ, "rm")
+        .args(["-r"])
+        .args(args)
+        .stdin(answers)
+        .check(build);
+}
+
+/// Compares strict rm with rm, a terminal before both.
+#[track_caller]
+fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(Tree)) {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    Parity::new(link("rm").path(), "rm")
+        .args(args)
+        .stdin(answers)
+        .input(Input::Terminal)
+        // Several workers ask in another order.
+        .env("RMZ_THREADS", "1")
+        .uid(NOBODY)
+        .check(build);
+}
+
+fn protected(tree: Tree) {
+    tree.file("d/a", "x")
+        .mode(0o444)
+        .file("d/b", "")
+        .mode(0o400)
+        .file("d/c", "free")
+        .symlink("d/l", "a")
+        .file("d/locked/f", "")
+        .dir("d/locked-empty")
+        .mode(0o555)
+        .select("d/locked")
+        .mode(0o555);
+}
+
+#[test]
+fn asks_about_everything_and_yes_removes_it() {
+    asked(&["-i", "d"], &"y\n".repeat(20), kinds);
+    asked(&["--interactive", "d"], &"Yes\n".repeat(20), kinds);
+    asked(&["--interactive=always", "d"], &"Y\n".repeat(20), kinds);
+}
+
+#[test]
+fn keeps_a_directory_that_is_not_entered() {
+    asked(&["-i", "d"], "n\n", kinds);
+}
+
+#[test]
+fn takes_the_end_of_input_for_no() {
+    asked(&["-i", "d"], "", kinds);
+    asked(&["-i", "d"], "y\ny\ny", kinds);
+}
+
+#[test]
+fn takes_anything_but_yes_for_no() {
+    asked(&["-i", "d"], "y\n\n y\nx\n0\nno\nn\nok\n", kinds);
+}
+
+#[test]
+fn keeps_the_ancestors_of_a_directory_that_is_not_entered() {
+    let build = |tree: Tree| {
+        tree.file("d/a/b/c/f", "");
+    };
+    asked(&["-i", "d"], "y\ny\nn\n", build);
+}
+
+#[test]
+fn tries_the_directory_of_a_declined_file_if_told_to() {
+    let build = |tree: Tree| {
+        tree.file("d/a/f", "");
+    };
+    asked(&["-i", "d"], "y\ny\nn\ny\n", build);
+    asked(&["-i", "d"], "y\ny\nn\nn\ny\n", build);
+}
+
+#[test]
+fn keeps_an_emptied_directory_that_is_declined() {
+    let build = |tree: Tree| {
+        tree.file("d/a/f", "");
+    };
+    asked(&["-i", "d"], "y\ny\ny\nn\nn\n", build);
+}
+
+#[test]
+fn asks_about_operands_in_their_order() {
+    let build = |tree: Tree| {
+        tree.file("a", "").file("d/f", "").file("z", "");
+    };
+    asked(&["-iv", "z", "d", "missing", "a"], "y\ny\nn\nn\ny\n", build);
+}
+
+#[test]
+fn asks_in_the_order_of_the_listing() {
+    let scratch = Scratch::new();
+    kinds(Tree::at(scratch.path()));
+    let outcome = Run::new(RMZ)
+        .args(["-i", "d"])
+        .stdin("y\n".repeat(20))
+        .current_dir(&scratch)
+        .output();
+    let text = outcome.stderr_text();
+    let full = text.find("into directory 'd/full'").expect("it is asked");
+    let child = text.find("'d/full/b/c'").expect("it is asked");
+    let emptied = text
+        .find("remove directory 'd/full'")
+        .expect("it is asked again");
+    assert!(full < child && child < emptied, "{text}");
+    // Nothing else is asked about between a directory and its end.
+    assert_eq!(text[full..emptied].matches("'d/full").count(), 5, "{text}");
+    assert_eq!(outcome.status, Status::Exit(0));
+}
+
+#[test]
+fn says_what_is_missing_even_after_force() {
+    asked(&["-fi", "missing"], "", |_| {});
+    asked(&["-f", "--interactive=once", "missing"], "y\n", |_| {});
+    asked(&["-if", "missing"], "", |_| {});
+}
+
+#[test]
+fn asks_nothing_after_force() {
+    asked(&["-if", "d"], "", kinds);
+    asked(&["-i", "--interactive=never", "d"], "", kinds);
+    asked(&["-i", "--interactive=none", "d"], "", kinds);
+}
+
+#[test]
+fn asks_once_before_directories() {
+    asked(&["-I", "d"], "y\n", kinds);
+    asked(&["-I", "d"], "n\n", kinds);
+    asked(&["--interactive=once", "d", "x"], "", kinds);
+}
+
+#[test]
+fn asks_once_before_more_than_three_files() {
+    let build = |tree: Tree| {
+        tree.file("a", "").file("b", "").file("c", "").file("d", "");
+    };
+    let strict = |args: &[&str], answers: &str| {
+        Parity::new(link("rm").path(), "rm")
+            .args(args)
+            .stdin(answers)
+            .check(build);
+    };
+    strict(&["-I", "a", "b", "c"], "");
+    strict(&["-I", "a", "b", "c", "d"], "n\n");
+    strict(&["-I", "a", "b", "c", "d"], "y\n");
+    strict(&["-Iv", "a", "b", "c", "missing"], "y\n");
+}
+
+#[test]
+fn asks_once_as_the_last_word_says() {
+    asked(&["-iI", "d"], "y\n", kinds);
+    asked(&["-Ii", "d"], "y\nn\n", kinds);
+    asked(&["-If", "d"], "", kinds);
+}
+
+#[test]
+fn refuses_values_of_interactive_that_mean_nothing() {
+    asked(&["--interactive=x", "d"], "", kinds);
+    asked(&["--interactive=", "d"], "", kinds);
+    asked(&["--interactive=o", "d"], "n\n", kinds);
+    Parity::new(RMZ, "rm")
+        .args(["-r", "--interactive=it's", "d"])
+        .env("LC_ALL", "C.UTF-8")
+        .check(kinds);
+}
+
+#[test]
+fn names_odd_paths_in_questions_as_rm_does() {
+    asked(&["-i", "d"], &"y\n".repeat(9), |tree| {
+        tree.file("d/new\nline", "")
+            .file("d/it's $x", "")
+            .dir("d/ ");
+    });
+}
+
+#[test]
+fn asks_before_following_nothing() {
+    asked(
+        &["-i", "link", "dangling", "link/"],
+        &"y\n".repeat(9),
+        |tree| {
+            tree.file("d/f", "")
+                .symlink("link", "d")
+                .symlink("dangling", "nowhere");
+        },
+    );
+}
+
+#[test]
+fn asks_at_a_terminal_about_what_is_write_protected() {
+    at_a_terminal(&["-r", "d"], &"y\n".repeat(9), protected);
+    at_a_terminal(&["-rv", "d"], &"n\n".repeat(9), protected);
+    at_a_terminal(&["-r", "d"], "y\nn\ny\n", protected);
+    at_a_terminal(&["d/a", "d/c", "d/b", "d/l"], "y\nn\n", protected);
+}
+
+#[test]
+fn asks_nothing_at_a_terminal_if_forced() {
+    at_a_terminal(&["-rf", "d"], "", protected);
+    at_a_terminal(&["-r", "--interactive=never", "d"], "", protected);
+}
+
+#[test]
+fn asks_about_empty_directories_at_a_terminal() {
+    at_a_terminal(&["-d", "d/locked-empty"], "n\n", protected);
+    at_a_terminal(&["-d", "d/locked-empty"], "y\n", protected);
+}
+
+#[test]
+fn asks_once_and_about_what_is_write_protected_at_a_terminal() {
+    at_a_terminal(&["-rI", "d"], &"y\n".repeat(9), protected);
+    at_a_terminal(&["-rI", "d"], "n\n", protected);
+    at_a_terminal(&["-I", "d/a", "d/b"], "n\ny\n", protected);
+}
+
+#[test]
+fn presumes_a_terminal_if_told_to() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    Parity::new(link("rm").path(), "rm")
+        .args(["---presume-input-tty", "-r", "d"])
+        .stdin("y\nn\ny\nn\n")
+        .env("RMZ_THREADS", "1")
+        .uid(NOBODY)
+        .check(protected);
+}
+
+#[test]
+fn asks_nothing_about_write_protected_files_without_a_terminal() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    Parity::new(link("rm").path(), "rm")
+        .args(["-r", "d"])
+        .stdin("n\n")
+        .uid(NOBODY)
+        .check(protected);
+}
+
+#[test]
+fn loses_no_answer_with_several_workers() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let build = |tree: Tree| {
+        for i in 0..40 {
+            let tree = tree.clone().file(format!("d/{i}/f"), "").mode(0o444);
+            tree.file(format!("d/{i}/free"), "");
+        }
+    };
+    // All are declined, so the order does not matter.
+    Parity::new(link("rm").path(), "rm")
+        .args(["---presume-input-tty", "-r", "d"])
+        .stdin("n\n".repeat(40))
+        .env("RMZ_THREADS", "4")
+        .uid(NOBODY)
+        .check(build);
+}
+
+#[test]
+fn never_asks_at_a_terminal_unless_told_to_when_called_rmz() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).mode(0o777);
+    let made = Run::new("sh")
+        .args(["-c", "mkdir d && : >d/f && chmod 444 d/f"])
+        .current_dir(&scratch)
+        .uid(NOBODY)
+        .output();
+    made.assert_success();
+    let outcome = Run::new(RMZ)
+        .args(["d"])
+        .current_dir(&scratch)
+        .input(Input::Terminal)
+        .uid(NOBODY)
+        .output();
+    assert_eq!(outcome.assert_success().stdout, b"");
+    assert!(!scratch.path().join("d").exists());
+}
+
+/// Newer than rm 9.1, which asks whether to descend into what it cannot read.
+#[test]
+fn asks_whether_to_try_what_cannot_be_read() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let run = |answers: &str| {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path()).mode(0o777);
+        let script = "mkdir -p d/empty d/full && : >d/full/f && chmod 0 d/empty d/full";
+        let sh = Run::new("sh").args(["-c", script]).current_dir(&scratch);
+        sh.uid(NOBODY).output().assert_success();
+        let outcome = Run::new(RMZ)
+            .args(["-i", "d/empty", "d/full"])
+            .stdin(answers)
+            .current_dir(&scratch)
+            .uid(NOBODY)
+            .output();
+        let left = ["d/empty", "d/full"].map(|dir| scratch.path().join(dir).exists());
+        let program = format!("{}: ", outcome.stderr_text().split(": ").next().unwrap());
+        (
+            outcome.status,
+            outcome.stderr_text().replace(&program, ""),
+            left,
+        )
+    };
+    let question = |dir: &str| format!("attempt removal of inaccessible directory '{dir}'? ");
+    let both = format!("{}{}", question("d/empty"), question("d/full"));
+    assert_eq!(run("n\nn\n"), (Status::Exit(0), both.clone(), [true, true]));
+    let refused = format!("{both}cannot remove 'd/full': Permission denied\n");
+    assert_eq!(run("y\ny\n"), (Status::Exit(1), refused, [false, true]));
+}

@@ -1,0 +1,101 @@
+//! Mount points in the tree. Each run has a mount namespace of its own, which ends with it.
+
+use testkit::{
+    probe::{has_program, is_root},
+    run::Parity,
+    skip,
+    tree::Tree,
+};
+
+use crate::support::RMZ;
+
+/// Runs both with `mounts` done before, and tells on stdout what is left.
+#[track_caller]
+fn with(mounts: &str, args: &[&str]) {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    let script = format!(
+        r#"exec unshare -m sh -c '
+            {mounts}
+            "$@"; status=$?
+            find d -printf "%p %y\n"
+            exit $status
+        ' sh "$@""#
+    );
+    Parity::new(RMZ, "rm")
+        .args(["-r"])
+        .args(args)
+        .in_script(&script)
+        .check(|tree: Tree| {
+            tree.file("d/a/f", "")
+                .dir("d/a/mount")
+                .file("d/source/f", "")
+                .file("d/source/sub/f", "")
+                .file("d/z/f", "");
+        });
+}
+
+const TMPFS: &str = r"mount -t tmpfs none d/a/mount && mkdir d/a/mount/sub && : >d/a/mount/sub/f";
+const EMPTY_TMPFS: &str = r"mount -t tmpfs none d/a/mount";
+const BIND: &str = r"mount --bind d/source d/a/mount";
+
+#[test]
+fn empties_a_mounted_filesystem_and_keeps_its_mount_point() {
+    with(TMPFS, &["d"]);
+    with(TMPFS, &["-v", "d/a/mount"]);
+}
+
+#[test]
+fn skips_other_filesystems_if_told_to() {
+    with(TMPFS, &["--one-file-system", "d"]);
+    with(TMPFS, &["--one-file-system", "-v", "d", "d/a"]);
+}
+
+#[test]
+fn does_not_skip_an_operand_that_is_a_mount_point() {
+    with(TMPFS, &["--one-file-system", "d/a/mount"]);
+}
+
+#[test]
+fn tries_an_empty_directory_on_another_filesystem() {
+    with(EMPTY_TMPFS, &["--one-file-system", "d"]);
+}
+
+#[test]
+fn empties_a_bind_mount_of_the_same_filesystem() {
+    with(BIND, &["--one-file-system", "d"]);
+    with(BIND, &["d/a"]);
+}
+
+#[test]
+fn asks_before_it_skips() {
+    let script = format!(
+        r"{TMPFS}; exec <<E
+y
+y
+y
+y
+E"
+    );
+    with(&script, &["-i", "--one-file-system", "d/a"]);
+}
+
+#[test]
+fn refuses_operands_that_are_mount_points() {
+    with(TMPFS, &["--preserve-root=all", "d/a/mount", "d/z"]);
+    with(
+        TMPFS,
+        &["--preserve-root=all", "d/a/mount/", "d/a/mount/sub"],
+    );
+}
+
+#[test]
+fn lets_mount_points_below_an_operand_go_as_far_as_possible() {
+    with(TMPFS, &["--preserve-root=all", "d"]);
+}
+
+#[test]
+fn takes_a_bind_mount_of_the_same_filesystem_for_no_other_device() {
+    with(BIND, &["--preserve-root=all", "d/a/mount"]);
+}
