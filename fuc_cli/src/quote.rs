@@ -33,7 +33,13 @@ enum Piece<'a> {
 #[must_use]
 pub fn always(name: &[u8], charset: Charset) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(name.len() + 2);
-    if fits_double_quotes(name, charset) {
+    // Nearly every name, and `-v` has one in each line.
+    let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'\'';
+    if name.iter().all(is_plain) {
+        quoted.push(b'\'');
+        quoted.extend_from_slice(name);
+        quoted.push(b'\'');
+    } else if fits_double_quotes(name, charset) {
         quoted.push(b'"');
         quoted.extend_from_slice(name);
         quoted.push(b'"');

@@ -13,7 +13,7 @@ use super::existing::is_same;
 use super::node::CopyNode;
 use super::tree::Copying;
 use crate::error::{Cause, Error, Operation as Doing, Refusal};
-use crate::node::{self, Dir, Side};
+use crate::node::{Dir, Side};
 use crate::observer::Done;
 use crate::operand;
 use crate::sys::{self, Blocking, Symlinks};
@@ -105,7 +105,7 @@ impl Copying<'_> {
                     Side::Source => item.source_name,
                     Side::Dest => item.dest_name,
                 };
-                node::join(&node.place.path(operand), name)
+                node.place.path_of(operand, name)
             }
             None => operand.to_path_buf(),
         }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::{Ask, RemoveOptions};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
-use crate::node::{self, Dir, Node, Place, Side};
+use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Answer, Done, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
@@ -130,7 +130,10 @@ impl<'a> Removal<'a> {
 
     pub(super) fn path_of(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) -> PathBuf {
         match node {
-            Some(node) => node::join(&self.path(&node.place), name),
+            Some(node) => {
+                let place = &node.place;
+                place.path_of(self.operand_path(place.operand), name)
+            }
             None => self.operand_path(operand).to_path_buf(),
         }
     }

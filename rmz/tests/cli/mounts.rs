@@ -2,9 +2,9 @@
 
 use testkit::{
     probe::{has_program, is_root},
-    run::Parity,
+    run::{Parity, Run},
     skip,
-    tree::Tree,
+    tree::{Scratch, Tree},
 };
 
 use crate::support::RMZ;
@@ -98,4 +98,24 @@ fn lets_mount_points_below_an_operand_go_as_far_as_possible() {
 #[test]
 fn takes_a_bind_mount_of_the_same_filesystem_for_no_other_device() {
     with(BIND, &["--preserve-root=all", "d/a/mount"]);
+}
+
+#[test]
+fn staying_on_one_filesystem_costs_one_call_for_each_directory() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let calls = |flag: &str| {
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        (0..30).fold(tree, |tree, number| tree.file(format!("d/{number}/f"), ""));
+        let words = ["-f", "-o", "log", RMZ, "--threads=1", flag, "d"];
+        let run = Run::new("strace").args(words).current_dir(&scratch);
+        run.output().assert_success();
+        let log = std::fs::read_to_string(scratch.path().join("log")).expect("strace logs");
+        log.lines().count()
+    };
+    let (without, with) = (calls("-r"), calls("--one-file-system"));
+    assert!(with <= without + 31 + 2, "{without} calls, {with} calls");
+    assert!(with > without, "strace sees nothing here");
 }
