@@ -3,6 +3,7 @@
 //! One binary, since linking each file by itself takes longer than running it. The modules are filed by
 //! what they pin down; [`kit`] and [`child`] are the tools.
 
+mod asking;
 mod calls;
 mod child;
 mod content;

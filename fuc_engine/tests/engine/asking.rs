@@ -1,0 +1,225 @@
+//! What an observer is asked, and what its answers do.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+
+use fuc_engine::{Answer, Ask, Errno, Error, Kind, Observer, Operation, Question, Refusal};
+use fuc_engine::{PreserveRoot, RemoveOp, RemoveOptions};
+use testkit::probe::{Fs, LoopMount};
+use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{Counts, Failure, counts, remove_options, threads};
+
+/// Says no to what ends with one of `declined`, and yes to the rest.
+#[derive(Default)]
+struct Person {
+    declined: Vec<&'static str>,
+    asked: Mutex<Vec<String>>,
+    failures: Mutex<Vec<Failure>>,
+}
+
+impl Person {
+    fn declining(names: impl Into<Vec<&'static str>>) -> Self {
+        Self {
+            declined: names.into(),
+            ..Self::default()
+        }
+    }
+
+    fn remove(&self, options: RemoveOptions, path: &Path) -> Counts {
+        counts(RemoveOp::new(options).run([path], self))
+    }
+
+    /// The questions in order, each as its kind and a name.
+    fn asked(self) -> Vec<String> {
+        self.asked.into_inner().expect("nobody panicked")
+    }
+}
+
+impl Observer for Person {
+    fn failed(&self, error: Error) {
+        let failure = Failure::of(&error);
+        self.failures.lock().expect("nobody panicked").push(failure);
+    }
+
+    fn confirm(&self, question: Question<'_>) -> Answer {
+        let (what, doomed) = match question {
+            Question::Remove(doomed) => ("remove", doomed),
+            Question::Descend(doomed) => ("descend", doomed),
+            Question::RemoveInaccessible(doomed) => ("try", doomed),
+            other => panic!("a new question: {other:?}"),
+        };
+        let name = doomed.path.file_name().expect("nobody removes the root");
+        let name = name.to_str().expect("names are UTF-8 here");
+        let asked = format!("{what} {:?} {name}", doomed.kind);
+        self.asked.lock().expect("nobody panicked").push(asked);
+        if self.declined.contains(&name) {
+            Answer::No
+        } else {
+            Answer::Yes
+        }
+    }
+}
+
+fn always() -> RemoveOptions {
+    remove_options(|options| options.ask = Ask::Always)
+}
+
+fn names_in(dir: impl AsRef<Path>) -> usize {
+    Snapshot::of(dir.as_ref(), Attributes::NAMES).len()
+}
+
+#[test]
+fn every_name_is_asked_about_before_it_goes() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t"))
+        .file("d/f", "x")
+        .dir("d/e");
+    let person = Person::default();
+    assert_eq!(person.remove(always(), top.path()), (4, 0, 0));
+    let mut asked = person.asked();
+    assert_eq!(asked[..2], ["descend Directory t", "descend Directory d"]);
+    asked[2..4].sort();
+    assert_eq!(asked[2..4], ["remove Directory e", "remove File f"]);
+    assert_eq!(asked[4..], ["remove Directory d", "remove Directory t"]);
+    assert_eq!(names_in(&scratch), 1);
+}
+
+#[test]
+fn nobody_who_answers_means_no() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t")).file("f", "");
+    let failures = Mutex::new(Vec::new());
+    let summary = RemoveOp::new(always()).run([top.path()], &failures);
+    assert_eq!(counts(summary), (0, 0, 0));
+    assert_eq!(names_in(top.path()), 2);
+}
+
+#[test]
+fn a_directory_that_is_not_entered_keeps_its_ancestors_without_a_word() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t"))
+        .file("a/b/f", "")
+        .file("g", "");
+    let person = Person::declining(["b"]);
+    assert_eq!(person.remove(always(), top.path()), (1, 0, 0));
+    assert!(person.failures.lock().unwrap().is_empty());
+    assert_eq!(names_in(top.path()), 4);
+}
+
+#[test]
+fn agreeing_to_remove_the_directory_of_a_declined_file_fails() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t")).file("f", "");
+    let person = Person::declining(["f"]);
+    assert_eq!(person.remove(always(), top.path()), (0, 0, 1));
+    let expected = Failure::failed(Operation::Remove, top.path(), Errno::NOTEMPTY);
+    assert_eq!(*person.failures.lock().unwrap(), [expected]);
+}
+
+#[test]
+fn kinds_are_told_apart() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t"))
+        .symlink("l", "nowhere")
+        .fifo("p")
+        .socket("s")
+        .file("z", "");
+    let person = Person::default();
+    assert_eq!(person.remove(always(), top.path()), (5, 0, 0));
+    let asked = person.asked();
+    for (kind, name) in [
+        (Kind::Symlink, "l"),
+        (Kind::Fifo, "p"),
+        (Kind::Socket, "s"),
+        (Kind::EmptyFile, "z"),
+    ] {
+        let question = format!("remove {kind:?} {name}");
+        assert!(asked.contains(&question), "{question}: {asked:?}");
+    }
+}
+
+#[test]
+fn a_deep_tree_is_asked_about_without_recursion() {
+    let scratch = Scratch::in_memory();
+    let top = scratch.path().join("t");
+    testkit::tree::chain(&top, 3000);
+    let person = Person::default();
+    let (removed, _, failures) = person.remove(always(), &top);
+    assert_eq!(failures, 0);
+    // Each but the last, which is empty, is asked about twice.
+    assert_eq!(person.asked().len() as u64, 2 * removed - 1);
+    assert_eq!(names_in(&scratch), 1);
+}
+
+#[test]
+fn what_may_be_written_to_is_not_asked_about() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t"))
+        .file("a/f", "")
+        .symlink("l", "a");
+    let person = Person::default();
+    let options = remove_options(|options| {
+        options.threads = threads(4);
+        options.ask = Ask::IfWriteProtected;
+    });
+    assert_eq!(person.remove(options, top.path()), (4, 0, 0));
+    assert_eq!(person.asked(), [""; 0]);
+}
+
+#[test]
+fn another_filesystem_is_left_alone() {
+    let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    Tree::at(mount.path()).file("kept", "");
+    // The same filesystem once more, inside a tree.
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t")).file("f", "").dir("m");
+    let inner = top.path().join("m");
+    let run = |command: &str, args: &[&Path]| {
+        let status = Command::new(command).args(args).status();
+        assert!(status.is_ok_and(|status| status.success()), "{command}");
+    };
+    run("mount", &[Path::new("--bind"), mount.path(), &inner]);
+    let person = Person::default();
+    let options = remove_options(|options| options.one_file_system = true);
+    let told = person.remove(options, top.path());
+    let left = names_in(&inner);
+    run("umount", &[&inner]);
+    assert_eq!(told, (1, 0, 1));
+    let expected = Failure::refused(Refusal::OtherFilesystem, inner);
+    assert_eq!(*person.failures.lock().unwrap(), [expected]);
+    assert_eq!(left, 2);
+}
+
+#[test]
+fn an_operand_on_another_device_than_its_parent_is_refused_if_asked_for() {
+    let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    Tree::at(mount.path()).file("kept", "");
+    let person = Person::default();
+    let options = remove_options(|options| options.preserve_root = PreserveRoot::AllRoots);
+    assert_eq!(person.remove(options, mount.path()), (0, 0, 1));
+    let expected = Failure::refused(Refusal::MountPoint, mount.path());
+    assert_eq!(*person.failures.lock().unwrap(), [expected]);
+    assert_eq!(names_in(mount.path()), 2);
+}
+
+#[test]
+fn an_empty_directory_goes_without_recursion_if_asked_for() {
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t"))
+        .dir("e")
+        .file("full/f", "");
+    let options = remove_options(|options| {
+        options.recursive = false;
+        options.empty_directories = true;
+    });
+    let person = Person::default();
+    let run = |name| person.remove(options.clone(), &top.path().join(name));
+    assert_eq!(run("e"), (1, 0, 0));
+    assert_eq!(run("full"), (0, 0, 1));
+    let full = top.path().join("full");
+    let expected = Failure::failed(Operation::Remove, full, Errno::NOTEMPTY);
+    assert_eq!(*person.failures.lock().unwrap(), [expected]);
+}
