@@ -78,6 +78,7 @@ impl Removal<'_> {
     }
 
     /// Whether an entry that is listed as no directory may go. If it is one after all, it is queued.
+    #[cold]
     pub(super) fn agrees_to_entry(
         &self,
         node: &RemoveNode,

@@ -110,6 +110,7 @@ impl<'a> Removal<'a> {
     }
 
     /// A name that is no directory is gone: in `node`, or else an operand.
+    #[inline]
     pub(super) fn removed(
         &self,
         node: Option<&RemoveNode>,
@@ -123,9 +124,14 @@ impl<'a> Removal<'a> {
             node.mark_shrunk();
         }
         if self.report.wants_finished() {
-            self.report
-                .finished(Done::Removed(&self.path_of(node, operand, name)));
+            self.tell_removed(node, operand, name);
         }
+    }
+
+    #[cold]
+    fn tell_removed(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) {
+        self.report
+            .finished(Done::Removed(&self.path_of(node, operand, name)));
     }
 
     pub(super) fn path_of(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) -> PathBuf {
@@ -157,6 +163,30 @@ impl<'a> Removal<'a> {
         let path = self.path_of(node, operand, name);
         self.report
             .failed(Error::failed(Doing::Remove, path, errno));
+    }
+
+    /// What the listing has as no directory could not be unlinked.
+    #[cold]
+    fn not_unlinked(
+        &self,
+        node: &RemoveNode,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        errno: Errno,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let is_one = match errno {
+            // The listing did not tell the type, or the name has changed hands.
+            Errno::ISDIR => true,
+            // Some filesystems say this of a directory; others mean it.
+            Errno::PERM => is_directory(dir, name),
+            _ => false,
+        };
+        if is_one {
+            walk::queue(node, name, worker);
+        } else {
+            self.fail(Some(node), node.place.operand, name, errno);
+        }
     }
 
     /// Missing, and that is no failure.
@@ -318,6 +348,8 @@ impl Operation for Removal<'_> {
         Some(node)
     }
 
+    // Two loops call it; as a function it makes removing a file take 40 % more instructions.
+    #[inline(always)]
     fn visit(
         &self,
         node: &RemoveNode,
@@ -334,13 +366,7 @@ impl Operation for Removal<'_> {
         }
         match sys::unlink(dir, entry.name) {
             Ok(()) => self.removed(Some(node), 0, entry.name, worker),
-            // The listing did not tell the type, or the name has changed hands.
-            Err(Errno::ISDIR) => walk::queue(node, entry.name, worker),
-            // Some filesystems say this of a directory; others mean it.
-            Err(Errno::PERM) if is_directory(dir, entry.name) => {
-                walk::queue(node, entry.name, worker);
-            }
-            Err(errno) => self.fail(Some(node), node.place.operand, entry.name, errno),
+            Err(errno) => self.not_unlinked(node, dir, entry.name, errno, worker),
         }
     }
 

@@ -91,9 +91,10 @@ impl Listing {
         (Self { bytes }, end)
     }
 
-    /// The [offset](Entries::offset) after the last entry.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+    /// The offset of the first entry that `entries`, which are of this listing, have not returned; `None` at the end.
+    pub(crate) fn offset_of_rest(&self, entries: &Entries<'_>) -> Option<usize> {
+        let rest_bytes = entries.rest.len();
+        (rest_bytes > 0).then(|| self.bytes.len() - rest_bytes)
     }
 
     /// The entries of the last [`fill`](Self::fill), without `.` and `..`.
@@ -101,11 +102,10 @@ impl Listing {
         self.entries_from(0)
     }
 
-    /// Those from an [offset](Entries::offset) on.
+    /// Those from an offset on.
     pub(crate) fn entries_from(&self, offset: usize) -> Entries<'_> {
         Entries {
-            bytes: &self.bytes,
-            offset,
+            rest: &self.bytes[offset..],
         }
     }
 }
@@ -120,23 +120,16 @@ pub(crate) struct Entry<'a> {
 
 /// The entries of a [`Listing`].
 pub(crate) struct Entries<'a> {
-    bytes: &'a [u8],
-    offset: usize,
+    rest: &'a [u8],
 }
 
 impl<'a> Entries<'a> {
-    /// Where the next entry begins.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
-    }
-
     fn next_record(&mut self) -> Option<Entry<'a>> {
-        let rest = &self.bytes[self.offset..];
-        let header = rest.get(..NAME)?;
+        let header = self.rest.get(..NAME)?;
         let length = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
-        let record = rest.get(..length)?;
+        let (record, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
         let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
-        self.offset += length;
         // The types of directory entries are those of st_mode, shifted.
         Some(Entry {
             name,
@@ -148,6 +141,7 @@ impl<'a> Entries<'a> {
 impl<'a> Iterator for Entries<'a> {
     type Item = Entry<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Entry<'a>> {
         loop {
             let entry = self.next_record()?;
@@ -198,9 +192,12 @@ mod tests {
         assert_eq!(end, Ok(()));
         let mut entries = listing.entries();
         let first = entries.next().unwrap().name;
-        let rest: Vec<_> = listing.entries_from(entries.offset()).collect();
+        let offset = listing.offset_of_rest(&entries).unwrap();
+        let rest: Vec<_> = listing.entries_from(offset).collect();
         assert_eq!(rest.len(), 2);
         assert!(rest.iter().all(|entry| entry.name != first));
+        entries.by_ref().for_each(drop);
+        assert_eq!(listing.offset_of_rest(&entries), None);
     }
 
     #[test]

@@ -50,11 +50,11 @@ pub(super) fn go_on<O: Operation>(
     worker: &mut Walker<'_, '_, O>,
 ) {
     match visit_files(op, &node, &rest, worker) {
-        Ok(offset) if offset < rest.listing.len() => {
+        Ok(Some(offset)) => {
             let rest = Rest { offset, ..rest };
             worker.push_below(1, Task::Rest { node, rest });
         }
-        Ok(_) => leave(op, Some(node), worker),
+        Ok(None) => leave(op, Some(node), worker),
         Err(errno) => {
             op.listing_failed(&node, errno);
             leave(op, Some(node), worker);
@@ -62,13 +62,13 @@ pub(super) fn go_on<O: Operation>(
     }
 }
 
-/// Returns the offset after the sub-directory that was queued, or after the last entry.
+/// Returns the offset after the sub-directory that was queued, if there is more.
 fn visit_files<O: Operation>(
     op: &O,
     node: &Arc<Node<O::Dir>>,
     rest: &Rest,
     worker: &mut Walker<'_, '_, O>,
-) -> Result<usize, Errno> {
+) -> Result<Option<usize>, Errno> {
     let held = hold(op, node)?;
     worker.scratch.queued = 0;
     let mut entries = rest.listing.entries_from(rest.offset);
@@ -78,5 +78,5 @@ fn visit_files<O: Operation>(
         };
         op.visit(node, &held, entry, worker);
     }
-    Ok(entries.offset())
+    Ok(rest.listing.offset_of_rest(&entries))
 }
