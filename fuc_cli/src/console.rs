@@ -11,10 +11,12 @@
 
 use std::ffi::CString;
 use std::fmt;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::process::{is_affirmative, stdout_was_closed};
+use fuc_engine::process::{is_affirmative, stdin_was_closed, stdout_was_closed};
 use fuc_engine::{Answer, Errno};
 
 use crate::flags::Misuse;
@@ -25,17 +27,17 @@ use crate::wording::{Diagnostic, errno_text};
 /// Lines are written out when so much has gathered.
 const PIECE_BYTES: usize = 32 * 1024;
 
-/// Whether all that was printed reached its destination.
+/// Whether all that was printed reached its destination, and all answers could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "lost output makes the exit status 1"]
+#[must_use = "what is lost makes the exit status 1"]
 pub enum Written {
     /// It did.
     All,
-    /// Something was lost; the console has said so.
+    /// Something was not; the console has said so.
     NotAll,
 }
 
-/// stdout and stderr of a command.
+/// stdin, stdout and stderr of a command.
 #[derive(Debug)]
 pub struct Console {
     program: Vec<u8>,
@@ -102,29 +104,35 @@ impl Console {
         output.flush(&mut io::stdout());
         let text = [&self.program, &b": "[..], question, b"? "].concat();
         let _ = io::stderr().write_all(&text);
-        let mut line = Vec::new();
-        if io::stdin().lock().read_until(b'\n', &mut line).is_err() {
-            return Answer::No;
-        }
-        match CString::new(line) {
+        match read_line() {
             Ok(line) if is_affirmative(&line) => Answer::Yes,
-            _ => Answer::No,
+            Ok(_) => Answer::No,
+            Err(error) => {
+                output.read_failure.get_or_insert(error);
+                Answer::No
+            }
         }
     }
 
     /// Writes out what stdout still holds, and complains if anything printed was lost.
     pub fn finish(&self) -> Written {
-        let failure = {
+        let failures = {
             let mut output = self.output();
             output.flush(&mut io::stdout());
-            output.failure.take()
+            [
+                ("error closing file", output.read_failure.take()),
+                ("write error", output.failure.take()),
+            ]
         };
-        let Some(error) = failure else {
-            return Written::All;
-        };
-        let line = format!("write error: {}", errno_text(&error));
-        self.complain(&line.into_bytes().into());
-        Written::NotAll
+        let mut written = Written::All;
+        for (what, error) in failures {
+            if let Some(error) = error {
+                let line = format!("{what}: {}", errno_text(&error));
+                self.complain(&line.into_bytes().into());
+                written = Written::NotAll;
+            }
+        }
+        written
     }
 
     fn push_line(&self, text: &mut Vec<u8>, line: &[u8]) {
@@ -152,6 +160,8 @@ impl Console {
 struct Output {
     pending: Vec<u8>,
     failure: Option<io::Error>,
+    /// Why an answer could not be read.
+    read_failure: Option<io::Error>,
     /// Whether each line goes out at once; found out with the first.
     is_terminal: Option<bool>,
 }
@@ -183,6 +193,23 @@ impl Output {
             self.failure.get_or_insert(error);
         }
     }
+}
+
+/// A line of stdin, as far as its first NUL. Byte by byte: what follows belongs to
+/// whoever reads stdin next, the next command of a script for one.
+fn read_line() -> io::Result<CString> {
+    if stdin_was_closed() {
+        return Err(Errno::BADF.into());
+    }
+    let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while stdin.read(&mut byte)? == 1 && byte != *b"\n" {
+        line.extend(byte);
+    }
+    let end = line.iter().position(|&byte| byte == 0);
+    line.truncate(end.unwrap_or(line.len()));
+    Ok(CString::new(line).expect("BUG: a NUL before the first NUL"))
 }
 
 impl fmt::Debug for Output {

@@ -71,7 +71,9 @@ impl Observer for Reporter<'_> {
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {
-        self.console
-            .ask(&wording::question(&question, self.console.charset()))
+        match wording::question(&question, self.console.charset()) {
+            Some(words) => self.console.ask(&words),
+            None => Answer::No,
+        }
     }
 }

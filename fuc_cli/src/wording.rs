@@ -72,9 +72,10 @@ pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
     wording.describe(error.cause())
 }
 
-/// A question, without the command's name in front and without a question mark.
+/// A question, without the command's name in front and without a question mark;
+/// `None` for what an engine newer than this asks: nobody would know what to say.
 #[must_use]
-pub fn question(question: &Question<'_>, charset: Charset) -> Vec<u8> {
+pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
     let about = |doomed: &Doomed<'_>, before: &str, what: &str| {
         let protected = if doomed.is_write_protected {
             "write-protected "
@@ -85,7 +86,7 @@ pub fn question(question: &Question<'_>, charset: Charset) -> Vec<u8> {
         let words = format!("{before} {protected}{what} ");
         [words.as_bytes(), &path].concat()
     };
-    match question {
+    Some(match question {
         Question::Remove(doomed) => about(doomed, "remove", kind_name(doomed.kind)),
         Question::Descend(doomed) => about(doomed, "descend into", "directory"),
         Question::RemoveInaccessible(doomed) => {
@@ -93,9 +94,8 @@ pub fn question(question: &Question<'_>, charset: Charset) -> Vec<u8> {
             let path = quote::always(doomed.path.as_os_str().as_bytes(), charset);
             [b"attempt removal of inaccessible directory ", &path[..]].concat()
         }
-        // What an engine newer than this asks: nobody would know what to say.
-        _ => b"go on".to_vec(),
-    }
+        _ => return None,
+    })
 }
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -161,7 +161,9 @@ impl Wording<'_> {
 
     /// Here rm does not tell the reason.
     fn unknown_parent(&self) -> Vec<u8> {
-        let parent = [self.path.as_os_str().as_bytes(), b"/.."].concat();
+        let path = self.path.as_os_str().as_bytes();
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let parent = [path, b"/.."].concat();
         let parent = quote::always(&parent, self.charset);
         let skipping = self.around_path(": skipping ", "");
         [b"failed to stat ", &parent[..], &skipping].concat()

@@ -39,7 +39,7 @@
 //! ```text
 //!  RemoveOp  CopyOp        options, operands, what is done with an entry
 //!      \      /
-//!       walk               tasks: enter, resume, batch
+//!       walk               tasks: enter, resume, batch, rest
 //!      /  |   \
 //!  sched node descriptors  who runs what; who finishes whom; what stays open
 //!      \  |   /

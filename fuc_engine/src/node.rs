@@ -60,6 +60,7 @@ pub(crate) struct Node<D: Dir> {
 
 const KEPT: u8 = 1;
 const SHRUNK: u8 = 2;
+const DECLINED: u8 = 4;
 
 impl<D: Dir> Node<D> {
     /// A node with one user: the task that lists it.
@@ -103,6 +104,15 @@ impl<D: Dir> Node<D> {
 
     pub(crate) fn has_shrunk(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & SHRUNK != 0
+    }
+
+    /// Somebody wants something to stay in this directory: not to be empty is what it should be.
+    pub(crate) fn mark_declined(&self) {
+        self.flags.fetch_or(DECLINED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_declined(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & DECLINED != 0
     }
 
     /// A place for `name` in this directory, counted as a user of it.
@@ -206,7 +216,8 @@ mod tests {
 
     impl Dir for Nothing {
         const HAS_DEST: bool = false;
-        type Mark = u8;
+        // As large as any.
+        type Mark = [u8; 2];
 
         fn slot(&self, _: Side) -> &DirSlot {
             &self.0
@@ -222,7 +233,7 @@ mod tests {
                 operand: 0,
             },
         };
-        Node::new(place, 0, Nothing(DirSlot::empty()))
+        Node::new(place, [0; 2], Nothing(DirSlot::empty()))
     }
 
     fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {

@@ -30,8 +30,9 @@ pub trait Observer: Sync {
         let _ = done;
     }
 
-    /// Whether to do something that the options ask about. Where nobody
-    /// answers, the answer is no.
+    /// Whether to do something that the options ask about. As every method, it
+    /// may be called from several threads at once. Where nobody answers, the
+    /// answer is no.
     fn confirm(&self, question: Question<'_>) -> Answer {
         let _ = question;
         Answer::No

@@ -5,7 +5,9 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-pub use crate::sys::{is_affirmative, restore_sigpipe, sigpipe_was_ignored, stdout_was_closed};
+pub use crate::sys::{
+    is_affirmative, restore_sigpipe, sigpipe_was_ignored, stdin_was_closed, stdout_was_closed,
+};
 
 /// Raises the soft limit on open descriptors to the hard one.
 ///

@@ -12,7 +12,8 @@
 //!     are queued      Resume          Batch (elsewhere) --> climb
 //! ```
 //!
-//! Where somebody is asked about each entry, it is [done in order](in_order) instead.
+//! Where questions are to come in order, so do the [entries](in_order): one after
+//! the other, and the rest of a listing waits as a task (`Rest`).
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -200,7 +201,7 @@ impl<O: Operation> Job for O {
             Task::Enter { place, pass } => {
                 if let Some(node) = self.enter(place, pass, worker) {
                     if self.is_in_order() {
-                        in_order::list(self, node, worker);
+                        in_order::list(self, node, None, worker);
                     } else {
                         list(self, node, None, worker);
                     }
@@ -211,7 +212,7 @@ impl<O: Operation> Job for O {
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => process_batch(self, node, listing, worker),
-            Task::Rest { node, rest } => in_order::go_on(self, node, rest, worker),
+            Task::Rest { node, rest } => in_order::list(self, node, Some(rest), worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         self.report().add(&mut worker.scratch.tally);

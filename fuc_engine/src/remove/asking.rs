@@ -9,12 +9,13 @@
 //!
 //! Symbolic links are never write-protected. To decline is no failure. A directory
 //! that is not entered keeps all that it lies in. After any other name that was
-//! declined, or that could not be asked about, its directory is asked about (or tried) all the same, as `rm` does:
-//! to say yes to that is the failure that one expects.
+//! declined, or that could not be asked about, its directory is asked about (or
+//! tried) all the same, as `rm` does: to say yes to that is the failure that one
+//! expects, and listing the directory again would not help.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -26,6 +27,17 @@ use crate::observer::{Answer, Doomed, Kind, Question};
 use crate::sys::{self, CWD, Entry, Symlinks};
 use crate::walk::{self, Walker};
 
+/// What may be done with a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consent {
+    /// Nothing; what is to be said of that has been said.
+    None,
+    /// Go into it; ask again before it is removed.
+    ToEnter,
+    /// Remove it as well.
+    ToRemove,
+}
+
 /// What is known of the content of a directory.
 enum Content {
     Nothing,
@@ -33,20 +45,24 @@ enum Content {
     Unreadable,
 }
 
+/// Whether a name is one to ask about.
+enum Due {
+    Nothing,
+    Question { is_write_protected: bool },
+}
+
 impl Removal<'_> {
     pub(super) fn asks(&self) -> bool {
         self.options.ask != Ask::Never
     }
 
-    /// Whether there is anything to ask about a name that is no symbolic link, and
-    /// if so, whether it is write-protected.
-    fn protection(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<bool>, Errno> {
-        let is_protected = sys::is_write_protected(dir, name)?;
-        Ok((is_protected || self.options.ask == Ask::Always).then_some(is_protected))
-    }
-
-    fn confirm(&self, question: Question<'_>) -> Answer {
-        self.report.confirm(question)
+    fn due(&self, dir: BorrowedFd<'_>, name: &CStr, kind: FileType) -> Result<Due, Errno> {
+        let is_write_protected = kind != FileType::Symlink && sys::is_write_protected(dir, name)?;
+        if is_write_protected || self.options.ask == Ask::Always {
+            Ok(Due::Question { is_write_protected })
+        } else {
+            Ok(Due::Nothing)
+        }
     }
 
     /// Asks about something that can be unlinked, or is an empty directory.
@@ -55,23 +71,19 @@ impl Removal<'_> {
         dir: BorrowedFd<'_>,
         name: &CStr,
         kind: FileType,
-        path: impl FnOnce() -> std::path::PathBuf,
+        path: impl FnOnce() -> PathBuf,
     ) -> Result<Answer, Errno> {
-        let protection = match kind {
-            FileType::Symlink => {
-                // What cannot be looked at fails here, as other kinds do.
-                sys::stat(dir, name, Symlinks::NoFollow)?;
-                (self.options.ask == Ask::Always).then_some(false)
-            }
-            _ => self.protection(dir, name)?,
-        };
-        let Some(is_write_protected) = protection else {
+        // A symbolic link that cannot be looked at fails as others do, whom `due` looks at.
+        let looks_first = matches!(kind, FileType::Symlink | FileType::Unknown);
+        let stat = || sys::stat(dir, name, Symlinks::NoFollow);
+        let seen = looks_first.then(stat).transpose()?;
+        let kind = seen.as_ref().map_or(kind, sys::file_type);
+        let Due::Question { is_write_protected } = self.due(dir, name, kind)? else {
             return Ok(Answer::Yes);
         };
-        let stat = sys::stat(dir, name, Symlinks::NoFollow)?;
-        let path = &path();
-        Ok(self.confirm(Question::Remove(Doomed {
-            path,
+        let stat = seen.map_or_else(stat, Ok)?;
+        Ok(self.report.confirm(Question::Remove(Doomed {
+            path: &path(),
             kind: kind_of(&stat),
             is_write_protected,
         })))
@@ -92,84 +104,100 @@ impl Removal<'_> {
         }
         let path = || self.path_of(Some(node), node.place.operand, entry.name);
         match self.agrees_to_name(dir, entry.name, entry.kind, path) {
-            Ok(Answer::Yes) => true,
-            Ok(Answer::No) => false,
-            Err(errno) => {
-                self.tell_failed(Some(node), node.place.operand, entry.name, errno);
-                false
-            }
+            Ok(Answer::Yes) => return true,
+            Ok(Answer::No) => {}
+            Err(errno) => self.tell_failed(Some(node), node.place.operand, entry.name, errno),
         }
+        node.mark_declined();
+        false
     }
 
-    pub(super) fn agrees_to_operand(&self, place: &Place<RemoveDir>, stat: &sys::Stat) -> bool {
+    /// Whether an operand that is no directory, or an empty one, may go.
+    pub(super) fn agrees_to_operand(&self, place: &Place<RemoveDir>, kind: FileType) -> bool {
+        if kind == FileType::Directory
+            && self.options.ask == Ask::Always
+            && matches!(self.content_of(place), Content::Unreadable)
+        {
+            return self.agrees_to_try(place);
+        }
         let path = || self.path(place);
-        self.obeys(
-            place,
-            self.agrees_to_name(CWD, &place.name, sys::file_type(stat), path),
-        )
+        let answer = self.agrees_to_name(CWD, &place.name, kind, path);
+        self.obeys(place, answer)
     }
 
     /// Whether something is in a directory, as far as this process may know.
     pub(super) fn holds_something(&self, place: &Place<RemoveDir>) -> bool {
-        let opened = sys::open_directory(CWD, &place.name, Symlinks::NoFollow);
-        opened.is_ok_and(|dir| matches!(content(dir.as_fd()), Content::Something))
+        matches!(self.content_of(place), Content::Something)
     }
 
-    /// Whether an operand that is an empty directory may go.
-    pub(super) fn agrees_to_empty(&self, place: &Place<RemoveDir>) -> bool {
-        let path = || self.path(place);
-        self.obeys(
-            place,
-            self.agrees_to_name(CWD, &place.name, FileType::Directory, path),
-        )
+    fn content_of(&self, place: &Place<RemoveDir>) -> Content {
+        match self.open(place) {
+            Ok(dir) => content(dir.as_fd()),
+            Err(_) => Content::Unreadable,
+        }
     }
 
-    /// Asks before a directory is entered: `None`, it is not; else whether it
-    /// was empty, and may go without another question.
-    pub(super) fn agrees_to_enter(
-        &self,
-        place: &Place<RemoveDir>,
-        dir: BorrowedFd<'_>,
-    ) -> Option<bool> {
-        let protection = match self.at(place, |dir, name| self.protection(dir, name)) {
-            Ok(protection) => protection,
+    /// Asks before a directory is entered.
+    pub(super) fn agrees_to_enter(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> Consent {
+        let due = self.at(place, |dir, name| self.due(dir, name, FileType::Directory));
+        let is_write_protected = match due {
+            Ok(Due::Nothing) => return Consent::ToEnter,
+            Ok(Due::Question { is_write_protected }) => is_write_protected,
             Err(errno) => {
                 self.fail_place(place, errno);
-                return None;
+                return Consent::None;
             }
-        };
-        let Some(is_write_protected) = protection else {
-            return Some(false);
         };
         let path = &self.path(place);
         let doomed = doomed_directory(path, is_write_protected);
-        let (question, is_empty) = match content(dir) {
-            Content::Nothing => (Question::Remove(doomed), true),
-            Content::Something => (Question::Descend(doomed), false),
-            Content::Unreadable => (Question::RemoveInaccessible(doomed), true),
+        let (question, consent) = match content(dir) {
+            Content::Nothing => (Question::Remove(doomed), Consent::ToRemove),
+            Content::Something => (Question::Descend(doomed), Consent::ToEnter),
+            Content::Unreadable => (Question::RemoveInaccessible(doomed), Consent::ToRemove),
         };
-        self.obeys(place, Ok(self.confirm(question)))
-            .then_some(is_empty)
+        if self.obeys(place, Ok(self.report.confirm(question))) {
+            consent
+        } else {
+            Consent::None
+        }
     }
 
-    /// Asks whether to try the removal of a directory that cannot be opened.
+    /// Asks about what is listed as a directory, or was one, and could not be opened as one.
     pub(super) fn agrees_to_unopened(&self, place: &Place<RemoveDir>, errno: Errno) -> bool {
-        if errno != Errno::ACCESS || self.options.ask != Ask::Always {
-            return true;
+        match errno {
+            Errno::ACCESS => self.agrees_to_try(place),
+            // It is something else by now.
+            Errno::NOTDIR | Errno::LOOP => {
+                let path = || self.path(place);
+                let answer = self.at(place, |dir, name| {
+                    self.agrees_to_name(dir, name, FileType::Unknown, path)
+                });
+                self.obeys(place, answer)
+            }
+            _ => true,
         }
+    }
+
+    /// Whether to try the removal of a directory that cannot be read.
+    fn agrees_to_try(&self, place: &Place<RemoveDir>) -> bool {
         let seen = self.at(place, |dir, name| {
             sys::stat(dir, name, Symlinks::NoFollow)?;
             sys::is_write_protected(dir, name)
         });
         match seen {
+            Ok(_) if self.options.ask != Ask::Always => true,
             Ok(is_write_protected) => {
                 let path = &self.path(place);
                 let doomed = doomed_directory(path, is_write_protected);
-                let answer = self.confirm(Question::RemoveInaccessible(doomed));
+                let answer = self.report.confirm(Question::RemoveInaccessible(doomed));
                 self.obeys(place, Ok(answer))
             }
+            // It is not even known to be a directory: to rm, a name like any other.
             Err(errno) => {
                 self.tell_failed(place.parent.as_ref(), place.operand, &place.name, errno);
+                if let Some(parent) = &place.parent {
+                    parent.mark_declined();
+                }
                 false
             }
         }
@@ -177,7 +205,7 @@ impl Removal<'_> {
 
     /// Whether the directory of `node`, which is `dir`'s entry and empty by now, may go.
     pub(super) fn agrees_to_finish(&self, node: &RemoveNode, dir: BorrowedFd<'_>) -> Answer {
-        if !self.asks() || node.mark.is_agreed {
+        if !self.asks() || node.mark.consent == Consent::ToRemove {
             return Answer::Yes;
         }
         let Place {
@@ -186,11 +214,16 @@ impl Removal<'_> {
             operand,
         } = &node.place;
         let path = || self.path(&node.place);
-        self.agrees_to_name(dir, name, FileType::Directory, path)
+        let answer = self
+            .agrees_to_name(dir, name, FileType::Directory, path)
             .unwrap_or_else(|errno| {
                 self.tell_failed(parent.as_ref(), *operand, name, errno);
                 Answer::No
-            })
+            });
+        if let (Answer::No, Some(parent)) = (answer, parent) {
+            parent.mark_declined();
+        }
+        answer
     }
 
     /// Leaves behind what was declined; reports what could not be asked about.
@@ -201,12 +234,6 @@ impl Removal<'_> {
             Err(errno) => self.fail_place(place, errno),
         }
         false
-    }
-
-    pub(super) fn leave_behind(&self, parent: Option<&RemoveNode>) {
-        if let Some(parent) = parent {
-            parent.keep();
-        }
     }
 }
 

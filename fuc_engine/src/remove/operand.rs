@@ -1,10 +1,11 @@
 //! Operands, and which directories are not entered.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::asking::Consent;
 use super::tree::{Removal, RemoveDir};
 use super::{Ask, PreserveRoot};
 use crate::error::{Error, Operation as Doing, Refusal};
@@ -22,7 +23,8 @@ impl Removal<'_> {
                 return self.begin_directory(operand, worker);
             }
             Ok(stat) if self.asks() => {
-                if !self.agrees_to_operand(&self.operand_place(operand), &stat) {
+                let place = self.operand_place(operand);
+                if !self.agrees_to_operand(&place, sys::file_type(&stat)) {
                     return;
                 }
             }
@@ -67,7 +69,8 @@ impl Removal<'_> {
 
     /// Removes an operand that is a directory, if nothing is in it.
     fn remove_empty(&self, place: &Place<RemoveDir>, worker: &mut Walker<'_, '_, Self>) {
-        if self.asks() && !self.agrees_to_empty(place) {
+        let agrees = || !self.asks() || self.agrees_to_operand(place, FileType::Directory);
+        if !self.admits_unopened(place) || !agrees() {
             return;
         }
         match sys::remove_directory(CWD, &place.name) {
@@ -81,34 +84,49 @@ impl Removal<'_> {
         self.report.failed(Error::refused(refusal, path));
     }
 
-    /// Decides about a directory that was opened: `None`, it stays, and what is
-    /// to be said of that has been said; else whether nobody need be asked any
-    /// more when it is empty.
+    /// What may be done with a directory that was opened.
     pub(super) fn admit(
         &self,
         place: &Place<RemoveDir>,
-        dir: &OwnedFd,
+        pass: u8,
+        dir: BorrowedFd<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<bool> {
-        if place.parent.is_none() && !self.admits_operand(place, dir.as_fd()) {
-            return None;
+    ) -> Consent {
+        if place.parent.is_none() && !self.admits_operand(place, dir) {
+            return Consent::None;
         }
-        let is_agreed = !self.asks() || self.agrees_to_enter(place, dir.as_fd())?;
-        if self.options.one_file_system && !self.is_on_filesystem_of_operand(place, dir.as_fd()) {
-            self.leave_filesystem(place, dir.as_fd(), worker);
-            return None;
+        let consent = match (self.asks(), pass) {
+            (false, _) => Consent::ToRemove,
+            (true, 0) => self.agrees_to_enter(place, dir),
+            // Nobody is asked again about what is listed again.
+            (true, _) => Consent::ToEnter,
+        };
+        if consent != Consent::None
+            && self.options.one_file_system
+            && !self.stays_on_filesystem(place, dir, worker)
+        {
+            return Consent::None;
         }
-        Some(is_agreed)
+        consent
     }
 
-    /// The same as far as it matters for a directory that cannot be read: it goes only if it is empty.
+    /// Whether an operand that is not entered may be removed if it is an empty directory.
     pub(super) fn admits_unopened(&self, place: &Place<RemoveDir>) -> bool {
         if place.parent.is_some() || self.options.preserve_root != PreserveRoot::AllRoots {
             return true;
         }
-        // If it cannot even be found, removing it tells why.
-        let opened = sys::open_path_directory(CWD, &place.name);
-        opened.map_or(true, |dir| self.admits_operand(place, dir.as_fd()))
+        let opened = self
+            .descriptors
+            .making_room(|| sys::open_path_directory(CWD, &place.name));
+        match opened {
+            Ok(dir) => self.admits_operand(place, dir.as_fd()),
+            // No directory, or none any more.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => true,
+            Err(errno) => {
+                self.fail_place(place, errno);
+                false
+            }
+        }
     }
 
     fn admits_operand(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> bool {
@@ -161,34 +179,37 @@ impl Removal<'_> {
         Ok(root.same_file(sys::stat_directory(operand)?.identity))
     }
 
-    /// Remembers an operand's filesystem, and compares those of directories below it.
-    fn is_on_filesystem_of_operand(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> bool {
-        let device = sys::stat_open(dir).map(|stat| stat.st_dev);
-        let remembered = &self.devices[place.operand as usize];
-        match device {
-            Ok(device) => *remembered.get_or_init(|| device) == device,
-            // Who can't tell must not delete.
-            Err(_) => false,
-        }
-    }
-
-    /// Skips a directory on another filesystem. One that is empty may yet be
-    /// removable, as a subvolume is, and a mount point is not.
-    fn leave_filesystem(
+    /// Remembers an operand's filesystem, and skips directories below it that are on another.
+    fn stays_on_filesystem(
         &self,
         place: &Place<RemoveDir>,
         dir: BorrowedFd<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) {
+    ) -> bool {
+        let device = match sys::stat_open(dir) {
+            Ok(stat) => stat.st_dev,
+            // Who can't tell must not delete.
+            Err(errno) => {
+                self.fail_place(place, errno);
+                return false;
+            }
+        };
+        let remembered = &self.devices[place.operand as usize];
+        if *remembered.get_or_init(|| device) == device {
+            return true;
+        }
         if sys::is_empty_directory(dir) == Ok(true) {
-            return match self.at(place, sys::remove_directory) {
+            // It may yet be removable, as a subvolume is, and a mount point is not.
+            match self.at(place, sys::remove_directory) {
                 Ok(()) => self.removed_directory(place, worker),
                 Err(errno) => self.fail_place(place, errno),
-            };
+            }
+        } else {
+            self.leave_behind(place.parent.as_ref());
+            let path = self.path(place);
+            self.report
+                .failed(Error::refused(Refusal::OtherFilesystem, path));
         }
-        self.leave_behind(place.parent.as_ref());
-        let path = self.path(place);
-        self.report
-            .failed(Error::refused(Refusal::OtherFilesystem, path));
+        false
     }
 }

@@ -35,7 +35,7 @@ pub enum Ask {
 #[non_exhaustive]
 pub struct RemoveOptions {
     /// Remove directories with all that is in them. Without it a directory is
-    /// [refused](crate::Refusal::NotRecursive).
+    /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
     pub recursive: bool,
     /// What does not exist (any more) is no failure.
     pub ignore_missing: bool,
@@ -44,12 +44,13 @@ pub struct RemoveOptions {
     /// Without `recursive`: remove directories that are empty.
     pub empty_directories: bool,
     /// [Leave alone](crate::Refusal::OtherFilesystem) what is on another
-    /// filesystem than its operand. A directory that the operand's own
-    /// filesystem is mounted on once more is emptied.
+    /// filesystem than its operand. An empty directory there is tried all the
+    /// same, since a subvolume is no mount point. A directory that the operand's
+    /// own filesystem is mounted on once more is emptied.
     pub one_file_system: bool,
     /// What the observer is [asked](Observer::confirm) about. Who is asked
-    /// about everything is asked in the order in which directories are listed,
-    /// on one thread.
+    /// about everything, or allows one thread only, is asked in the order in
+    /// which directories are listed; else several threads may ask at once.
     pub ask: Ask,
     /// Threads at most, the caller's own included. `None`: as many as the
     /// process has cores to run on. Fewer where they do not pay, where a
@@ -116,6 +117,11 @@ impl RemoveOp {
     /// Each entry that stays behind is given to `observer`, once, and counted in
     /// [`Summary::failures`]; its ancestors then stay too, without a word. The
     /// rest of the work is done all the same.
+    ///
+    /// What the observer declines is no failure. If it was a directory to go
+    /// into, its ancestors stay without a word. If it was anything else, the
+    /// directory that it is in is asked about or tried in its turn, and to
+    /// remove that fails with `ENOTEMPTY`.
     pub fn run<P: AsRef<Path>>(
         &self,
         operands: impl IntoIterator<Item = P>,

@@ -1,6 +1,7 @@
 //! What a removal does with operands, entries and finished directories.
 
 use std::ffi::{CStr, OsStr};
+use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::asking::Consent;
 use super::{Ask, RemoveOptions};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
@@ -30,8 +32,8 @@ pub(super) struct RemoveDir(DirSlot);
 pub(super) struct Mark {
     /// How often the directory has been listed before.
     pass: u8,
-    /// Nobody need be asked any more whether it may go.
-    pub(super) is_agreed: bool,
+    /// Whether somebody is to be asked again before it goes.
+    pub(super) consent: Consent,
 }
 
 impl Dir for RemoveDir {
@@ -53,7 +55,7 @@ pub(super) struct Removal<'a> {
     pub(super) descriptors: Descriptors<RemoveDir>,
     pub(super) root: OnceLock<Identity>,
     /// The filesystem of each operand, once it is open; empty where that does not matter.
-    pub(super) devices: Vec<OnceLock<u64>>,
+    pub(super) devices: Vec<OnceLock<sys::Device>>,
 }
 
 impl<'a> Removal<'a> {
@@ -146,13 +148,13 @@ impl<'a> Removal<'a> {
 
     /// A name stays behind, unless it is missing and that is as well.
     pub(super) fn fail(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr, errno: Errno) {
-        if self.is_as_well(errno) {
-            return;
+        if !self.is_as_well(errno) {
+            self.leave_behind(node);
+            self.tell_failed(node, operand, name, errno);
         }
-        self.leave_behind(node);
-        self.tell_failed(node, operand, name, errno);
     }
 
+    /// Reports a failure that does not keep what the name lies in, if it is one.
     pub(super) fn tell_failed(
         &self,
         node: Option<&RemoveNode>,
@@ -160,9 +162,18 @@ impl<'a> Removal<'a> {
         name: &CStr,
         errno: Errno,
     ) {
+        if self.is_as_well(errno) {
+            return;
+        }
         let path = self.path_of(node, operand, name);
         self.report
             .failed(Error::failed(Doing::Remove, path, errno));
+    }
+
+    pub(super) fn leave_behind(&self, node: Option<&RemoveNode>) {
+        if let Some(node) = node {
+            node.keep();
+        }
     }
 
     /// What the listing has as no directory could not be unlinked.
@@ -213,7 +224,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    fn open(&self, place: &Place<RemoveDir>) -> Result<OwnedFd, Errno> {
+    pub(super) fn open(&self, place: &Place<RemoveDir>) -> Result<OwnedFd, Errno> {
         self.at(place, |dir, name| {
             self.descriptors
                 .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
@@ -331,19 +342,20 @@ impl Operation for Removal<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
         let entered = match self.open(&place) {
-            Ok(fd) => self
-                .admit(&place, &fd, worker)
-                .map(|is_agreed| (fd, is_agreed)),
+            Ok(fd) => match self.admit(&place, pass, fd.as_fd(), worker) {
+                Consent::None => None,
+                consent => Some((fd, consent)),
+            },
             Err(errno) => {
                 self.remove_unopened(&place, errno, worker);
                 None
             }
         };
-        let Some((fd, is_agreed)) = entered else {
+        let Some((fd, consent)) = entered else {
             walk::leave(self, place.parent, worker);
             return None;
         };
-        let node = Node::new(place, Mark { pass, is_agreed }, RemoveDir(DirSlot::empty()));
+        let node = Node::new(place, Mark { pass, consent }, RemoveDir(DirSlot::empty()));
         self.descriptors.adopt(&node, Side::Source, fd);
         Some(node)
     }
@@ -384,7 +396,7 @@ impl Operation for Removal<'_> {
             Ok(Emptied::Declined) => {}
             // Somebody adds to it, or the filesystem skips entries while some are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
-                if node.has_shrunk() && node.mark.pass < MOST_PASSES && !self.asks() =>
+                if node.has_shrunk() && !node.is_declined() && node.mark.pass < MOST_PASSES =>
             {
                 let Place {
                     parent,
@@ -418,17 +430,20 @@ impl Operation for Removal<'_> {
     }
 
     fn most_workers(&self) -> usize {
-        if self.options.ask == Ask::Always {
+        if self.is_in_order() {
             1
         } else {
             descriptors::most_workers(self.options.threads)
         }
     }
 
-    /// So that questions come in an order that a person can follow, if they
-    /// can come in any.
+    /// So that questions come in an order that a person can follow.
     fn is_in_order(&self) -> bool {
-        self.asks() && Operation::most_workers(self) == 1
+        match self.options.ask {
+            Ask::Never => false,
+            Ask::IfWriteProtected => self.options.threads == Some(NonZeroUsize::MIN),
+            Ask::Always => true,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::listing::Listing;
 use super::slot::Identity;
 
-pub(crate) use rustix::fs::{CWD, Stat};
+pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
 /// What to do when the last component is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +112,12 @@ pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
 /// Whether the mode, or whatever else decides, forbids this process to write to `name`.
 pub(crate) fn is_write_protected(dir: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
     let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
-    let access = match accessat(dir, name, Access::WRITE_OK, flags) {
-        // Before Linux 5.8 only the real user can be asked about, and links are followed.
-        Err(Errno::NOSYS) => accessat(dir, name, Access::WRITE_OK, AtFlags::empty()),
+    let access = match retry_on_intr(|| accessat(dir, name, Access::WRITE_OK, flags)) {
+        // Before Linux 5.8, or in a sandbox that knows no newer call, only the
+        // real user can be asked about, and links are followed.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            retry_on_intr(|| accessat(dir, name, Access::WRITE_OK, AtFlags::empty()))
+        }
         access => access,
     };
     match access {

@@ -77,36 +77,26 @@ impl Listing {
         }
     }
 
-    /// All entries of a directory from where it stands; with an error if they end before it does.
-    pub(crate) fn whole(&mut self, dir: BorrowedFd<'_>) -> (Self, Result<(), Errno>) {
-        let mut bytes = Vec::new();
-        let end = loop {
-            match self.fill(dir) {
-                Ok(true) => bytes.extend_from_slice(&self.bytes),
-                Ok(false) => break Ok(()),
-                Err(errno) => break Err(errno),
-            }
-        };
-        bytes.shrink_to_fit();
-        (Self { bytes }, end)
-    }
-
-    /// The offset of the first entry that `entries`, which are of this listing, have not returned; `None` at the end.
-    pub(crate) fn offset_of_rest(&self, entries: &Entries<'_>) -> Option<usize> {
-        let rest_bytes = entries.rest.len();
-        (rest_bytes > 0).then(|| self.bytes.len() - rest_bytes)
-    }
-
-    /// The entries of the last [`fill`](Self::fill), without `.` and `..`.
-    pub(crate) fn entries(&self) -> Entries<'_> {
-        self.entries_from(0)
-    }
-
-    /// Those from an offset on.
-    pub(crate) fn entries_from(&self, offset: usize) -> Entries<'_> {
-        Entries {
-            rest: &self.bytes[offset..],
+    /// What `entries`, which are of this listing, have not returned.
+    pub(crate) fn rest(&self, entries: &Entries<'_>) -> Self {
+        Self {
+            bytes: entries.rest.to_vec(),
         }
+    }
+
+    /// Adds what `other` holds.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+    }
+
+    /// Whether there are no entries, not even `.` and `..`.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The entries, without `.` and `..`.
+    pub(crate) fn entries(&self) -> Entries<'_> {
+        Entries { rest: &self.bytes }
     }
 }
 
@@ -182,22 +172,36 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_from_an_offset() {
+    fn the_rest_is_what_was_not_returned() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
         let open = std::fs::File::open(dir.path()).unwrap();
-        let (listing, end) = Listing::with_capacity(1024).whole(open.as_fd());
-        assert_eq!(end, Ok(()));
+        let mut listing = Listing::with_capacity(1024);
+        assert!(listing.fill(open.as_fd()).unwrap());
         let mut entries = listing.entries();
         let first = entries.next().unwrap().name;
-        let offset = listing.offset_of_rest(&entries).unwrap();
-        let rest: Vec<_> = listing.entries_from(offset).collect();
-        assert_eq!(rest.len(), 2);
-        assert!(rest.iter().all(|entry| entry.name != first));
+        let mut rest = listing.rest(&entries);
+        assert_eq!(rest.entries().count(), 2);
+        assert!(rest.entries().all(|entry| entry.name != first));
+        rest.append(&listing);
+        assert_eq!(rest.entries().count(), 5);
         entries.by_ref().for_each(drop);
-        assert_eq!(listing.offset_of_rest(&entries), None);
+        assert!(listing.rest(&entries).is_empty());
+    }
+
+    #[test]
+    fn looking_whether_a_directory_is_empty_leaves_it_at_its_beginning() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_empty = |open: &std::fs::File| crate::sys::is_empty_directory(open.as_fd());
+        let open = std::fs::File::open(dir.path()).unwrap();
+        assert_eq!(is_empty(&open), Ok(true));
+        std::fs::write(dir.path().join("a"), "").unwrap();
+        assert_eq!(is_empty(&open), Ok(false));
+        let mut listing = Listing::with_capacity(1024);
+        assert!(listing.fill(open.as_fd()).unwrap());
+        assert_eq!(listing.entries().count(), 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+const STDIN: c_int = 0;
 const STDOUT: c_int = 1;
 const F_GETFD: c_int = 1;
 const SIGPIPE: c_int = 13;
@@ -28,7 +29,8 @@ unsafe extern "C" {
 }
 
 static IGNORED_AT_START: AtomicBool = AtomicBool::new(false);
-static CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
+static STDIN_CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
+static STDOUT_CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: the loader calls each entry of this section once, before main, with
 // arguments that an `extern "C"` function without parameters may ignore.
@@ -37,9 +39,14 @@ static CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    // SAFETY: the command takes no further argument and changes nothing; a
-    // descriptor that is not open is an error that it returns.
-    CLOSED_AT_START.store(unsafe { fcntl(STDOUT, F_GETFD) } == -1, Ordering::Relaxed);
+    for (stream, closed) in [
+        (STDIN, &STDIN_CLOSED_AT_START),
+        (STDOUT, &STDOUT_CLOSED_AT_START),
+    ] {
+        // SAFETY: the command takes no further argument and changes nothing; a
+        // descriptor that is not open is an error that it returns.
+        closed.store(unsafe { fcntl(stream, F_GETFD) } == -1, Ordering::Relaxed);
+    }
     let mut action = Action {
         handler: SIG_DFL,
         _rest: [0; 31],
@@ -70,5 +77,12 @@ pub fn restore_sigpipe() {
 /// to it then is lost, though the runtime has put `/dev/null` in its place.
 #[must_use]
 pub fn stdout_was_closed() -> bool {
-    CLOSED_AT_START.load(Ordering::Relaxed)
+    STDOUT_CLOSED_AT_START.load(Ordering::Relaxed)
+}
+
+/// Whether standard input was closed when the process began: whoever reads it
+/// then meets the `/dev/null` that the runtime has put in its place.
+#[must_use]
+pub fn stdin_was_closed() -> bool {
+    STDIN_CLOSED_AT_START.load(Ordering::Relaxed)
 }

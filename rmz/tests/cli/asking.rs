@@ -342,3 +342,62 @@ fn asks_whether_to_try_what_cannot_be_read() {
     let refused = format!("{both}cannot remove 'd/full': Permission denied\n");
     assert_eq!(run("y\ny\n"), (Status::Exit(1), refused, [false, true]));
 }
+
+#[test]
+fn leaves_the_rest_of_its_input_to_the_next_command() {
+    let build = |tree: Tree| {
+        tree.file("a", "").file("b", "").file("c", "");
+    };
+    let from_a_file = r#"printf 'y\nn\nrest\n' >answers; { "$@" a; "$@" b; cat; } <answers"#;
+    Parity::new(RMZ, "rm")
+        .args(["-r", "-i"])
+        .in_script(from_a_file)
+        .check(build);
+}
+
+#[test]
+fn fails_if_it_cannot_read_an_answer() {
+    let build = |tree: Tree| {
+        tree.file("a", "").file("d/f", "");
+    };
+    let parity = Parity::new(RMZ, "rm").args(["-r", "-i", "a", "d"]);
+    let parity = parity.in_script(r#"exec "$@" <&-"#);
+    parity.check(build);
+    Parity::new(RMZ, "rm")
+        .args(["-r", "a"])
+        .in_script(r#"exec "$@" <&-"#)
+        .check(build);
+}
+
+#[test]
+fn names_devices_as_rm_does() {
+    if !is_root() {
+        skip!("only root can make devices");
+    }
+    Parity::new(RMZ, "rm")
+        .args(["-r", "-i", "d"])
+        .in_script(r#"mknod d/c c 1 3 && mknod d/b b 7 9 && exec "$@""#)
+        .stdin("y\n".repeat(4))
+        .check(|tree| {
+            tree.dir("d");
+        });
+}
+
+#[test]
+fn asks_about_more_than_a_buffer_of_directories_in_order() {
+    let build = |tree: Tree| {
+        for number in 0..400 {
+            tree.clone()
+                .file(format!("d/{number:040}/file"), "")
+                .file(format!("d/{number:040}-file"), "");
+        }
+    };
+    let answers: String = (0..1600)
+        .map(|number| if number % 7 == 3 { "n\n" } else { "y\n" })
+        .collect();
+    Parity::new(RMZ, "rm")
+        .args(["-r", "-i", "d"])
+        .stdin(answers)
+        .on(testkit::tree::memory())
+        .check(build);
+}

@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::RMZ;
+use crate::support::{RMZ, link};
 
 /// Runs both with `mounts` done before, and tells on stdout what is left.
 #[track_caller]
@@ -88,6 +88,20 @@ fn refuses_operands_that_are_mount_points() {
         TMPFS,
         &["--preserve-root=all", "d/a/mount/", "d/a/mount/sub"],
     );
+}
+
+#[test]
+fn refuses_mount_points_without_recursion_as_well() {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    let script = r#"exec unshare -m sh -c 'mount -t tmpfs none d && exec "$@"' sh "$@""#;
+    Parity::new(link("rm").path(), "rm")
+        .args(["-d", "--preserve-root=all", "d"])
+        .in_script(script)
+        .check(|tree: Tree| {
+            tree.dir("d");
+        });
 }
 
 #[test]
