@@ -19,6 +19,7 @@ pub(crate) fn execute(
     mut operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, Misuse> {
+    options.check()?;
     let dest = target::take_dest(&options, &mut operands, console)?;
     let reporter = Reporter::new(console, Tool::Copy, options.verbosity);
     let summary = CopyOp::new(engine_options(&options)).run(operands, &dest, &reporter);
@@ -29,6 +30,10 @@ fn engine_options(options: &Options) -> CopyOptions {
     let mut engine = CopyOptions::default();
     engine.recursive = options.recursive;
     engine.force = options.force;
+    engine.dereference = options.dereference();
+    engine.one_file_system = options.one_file_system;
+    engine.copy_contents = options.copy_contents;
+    engine.as_links = options.as_links();
     engine.threads = options
         .threads
         .or_else(|| threads::from_environment("CPZ_THREADS"));

@@ -7,6 +7,7 @@ use fuc_cli::command::Context;
 use fuc_cli::flags::{Given, Misuse};
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
+use fuc_engine::{Dereference, LinkKind};
 
 use crate::flags::Id;
 
@@ -23,6 +24,13 @@ pub(crate) enum LastOperand {
 pub(crate) struct Options {
     pub(crate) recursive: bool,
     pub(crate) force: bool,
+    /// `None`: as is usual without `-H`, `-L` and `-P`.
+    pub(crate) dereference: Option<Dereference>,
+    pub(crate) one_file_system: bool,
+    pub(crate) copy_contents: bool,
+    /// `-l` was given, and `-s`.
+    pub(crate) hard_links: bool,
+    pub(crate) symbolic_links: bool,
     /// The directory of `-t`; then no operand is one.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
@@ -31,11 +39,49 @@ pub(crate) struct Options {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
+impl Options {
+    /// # Errors
+    /// Options that contradict each other, which is said only when all have been looked at.
+    pub(crate) fn check(&self) -> Result<(), Misuse> {
+        if self.hard_links && self.symbolic_links {
+            return Err(Misuse::with_help(
+                "cannot make both hard and symbolic links",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn as_links(&self) -> Option<LinkKind> {
+        match (self.hard_links, self.symbolic_links) {
+            (true, _) => Some(LinkKind::Hard),
+            (false, true) => Some(LinkKind::Symbolic),
+            (false, false) => None,
+        }
+    }
+
+    /// Which links are followed: as asked, else all, unless directories are copied.
+    pub(crate) fn dereference(&self) -> Dereference {
+        self.dereference.unwrap_or({
+            // Hard links are made to files, as without -r.
+            if self.recursive && !self.hard_links {
+                Dereference::Never
+            } else {
+                Dereference::Always
+            }
+        })
+    }
+}
+
 /// Folds the flags, later over earlier.
 pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Options, Misuse> {
     let mut options = Options {
         recursive: context.personality.is_recursive_by_default(),
         force: false,
+        dereference: None,
+        one_file_system: false,
+        copy_contents: false,
+        hard_links: false,
+        symbolic_links: false,
         target_directory: None,
         last_operand: LastOperand::MayBeDirectory,
         verbosity: Verbosity::Quiet,
@@ -48,6 +94,13 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         };
         match flag.id {
             Id::Force => options.force = true,
+            Id::Dereference => options.dereference = Some(Dereference::Always),
+            Id::DereferenceOperands => options.dereference = Some(Dereference::Operands),
+            Id::NoDereference => options.dereference = Some(Dereference::Never),
+            Id::OneFileSystem => options.one_file_system = true,
+            Id::CopyContents => options.copy_contents = true,
+            Id::HardLink => options.hard_links = true,
+            Id::SymbolicLink => options.symbolic_links = true,
             Id::Recursive => options.recursive = true,
             Id::Verbose => options.verbosity = Verbosity::Verbose,
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,

@@ -7,6 +7,8 @@
 //!   and a FIFO waits for a reader;
 //! - one directory copied to two places (`a/b a`, `a a/.`): cpz does that, while GNU "will not create hard
 //!   link 'dest/a/b' to directory 'dest/b'";
+//! - `-s` of relative sources over what exists: before GNU finds that it can make no such link, it has
+//!   unlinked what was there; cpz leaves it alone;
 //! - FIFOs as operands without `-r`: they wait for a writer.
 
 use std::{
@@ -62,7 +64,21 @@ enum User {
 
 fn flags() -> impl Strategy<Value = (Personality, Vec<&'static str>)> {
     let recursive = select(vec!["-r", "-R", "--recursive"]);
-    let others = vec(select(vec!["-f", "-v", "--verbose", "--force"]), 0..3);
+    let others = vec(
+        select(vec![
+            "-f",
+            "-v",
+            "--verbose",
+            "--force",
+            "-H",
+            "-L",
+            "-P",
+            "-l",
+            "-s",
+            "-x",
+        ]),
+        0..3,
+    );
     let place = prop_oneof![6 => Just(None), 1 => Just(Some("-T"))];
     let personality = prop_oneof![
         4 => recursive.prop_map(|flag| (Personality::Cpz, Some(flag))),
@@ -177,7 +193,15 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
     if sources.iter().any(|(argument, _)| climbs(argument)) {
         return None;
     }
-    if may_meet_a_directory_twice(&sources, &there) {
+    let is_relative = |argument: &OsString| !argument.to_string_lossy().starts_with("$PWD");
+    if case.flags.contains(&"-s")
+        && case.existing.is_some()
+        && sources.iter().any(|(argument, _)| is_relative(argument))
+    {
+        return None;
+    }
+    let follows = ["-H", "-L"].iter().any(|flag| case.flags.contains(flag));
+    if may_meet_a_directory_twice(&sources, &there, follows) {
         return None;
     }
     let sources = sources.into_iter().map(|(argument, _)| argument);
@@ -192,6 +216,7 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
 fn may_meet_a_directory_twice(
     sources: &[(OsString, Option<&Path>)],
     there: &[(PathBuf, &Node)],
+    follows: bool,
 ) -> bool {
     // A path as it was chosen leads through no symlink; of all others only the kernel knows.
     let node_at = |path: &Path| there.iter().find(|(p, _)| p == path).map(|(_, node)| *node);
@@ -202,7 +227,7 @@ fn may_meet_a_directory_twice(
         match node_at(path) {
             Some(Node::Dir { .. }) if path.as_os_str() == argument => plain_dirs.push(path),
             Some(Node::File { .. } | Node::Fifo { .. } | Node::Socket { .. }) => {}
-            Some(Node::Symlink { .. }) if path.as_os_str() == argument => {}
+            Some(Node::Symlink { .. }) if !follows && path.as_os_str() == argument => {}
             _ => unclear += 1,
         }
     }

@@ -123,6 +123,14 @@ impl Wording<'_> {
                 let reason = format!(": {}", errno_text(&io::Error::from(errno)));
                 self.around_both("error copying ", " to ", &reason).into()
             }
+            (Cause::Failed(Operation::CreateHardLink, errno), Tool::Copy) => {
+                self.no_link("cannot create hard link ", errno).into()
+            }
+            (Cause::Failed(Operation::CreateSymlink, errno), Tool::Copy)
+                if self.other.is_some() =>
+            {
+                self.no_link("cannot create symbolic link ", errno).into()
+            }
             (Cause::Failed(operation, errno), Tool::Copy) => {
                 let (before, after) = around(operation);
                 self.failed(before, after, errno)
@@ -136,6 +144,11 @@ impl Wording<'_> {
         let reason = errno_text(&io::Error::from(errno));
         self.around_path(before, &format!("{after}: {reason}"))
             .into()
+    }
+
+    fn no_link(&self, before: &str, errno: Errno) -> Vec<u8> {
+        let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+        self.around_both(before, " to ", &reason)
     }
 
     fn refused_by_rm(&self, refusal: Refusal) -> Diagnostic {
@@ -214,6 +227,12 @@ impl Wording<'_> {
             }
             Refusal::DirectoryNamedTwice => {
                 self.around_path("warning: source directory ", " specified more than once")
+            }
+            Refusal::CyclicSymlink => self.around_path("cannot copy cyclic symbolic link ", ""),
+            Refusal::RelativeSymlink => {
+                let path = quote::if_needed(self.path.as_os_str().as_bytes(), self.charset);
+                let problem = b": can make relative symbolic links only in current directory";
+                [&path[..], problem].concat()
             }
             Refusal::SourceReplaced => {
                 self.around_path("skipping file ", ", as it was replaced while being copied")

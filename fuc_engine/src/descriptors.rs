@@ -37,6 +37,12 @@ const PER_WORKER: usize = 3;
 pub(crate) trait Roots {
     /// Opens an operand, which must be a directory, by its own path.
     fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
+
+    /// Whether directories below an operand may have been reached through symbolic links.
+    fn symlinks_below(&self, side: Side) -> Symlinks {
+        let _ = side;
+        Symlinks::NoFollow
+    }
 }
 
 pub(crate) struct Descriptors<D: Dir> {
@@ -204,8 +210,8 @@ impl<D: Dir> Descriptors<D> {
             None => self.walk_down(parent, side, roots),
         };
         match self.pin_or_open(parent, side, by_child) {
-            // The child was moved elsewhere, or may not be searched any more;
-            // its parent may still be where it was.
+            // The child was moved elsewhere, may not be searched any more, or was
+            // reached through a link; its parent may still be where it was.
             Err(_) => self.pin(parent, side, roots),
             pin => pin,
         }
@@ -261,8 +267,8 @@ impl<D: Dir> Descriptors<D> {
                 (None, Some(pin)) => pin.as_fd(),
                 (None, None) => unreachable!("BUG: a walk without a start"),
             };
-            let next =
-                self.making_room(|| sys::open_directory(from, &place.name, Symlinks::NoFollow))?;
+            let symlinks = roots.symlinks_below(side);
+            let next = self.making_room(|| sys::open_directory(from, &place.name, symlinks))?;
             fd = Some(next);
         }
         fd.ok_or(Errno::STALE)

@@ -33,8 +33,10 @@ pub enum Operation {
     CreateDirectory,
     /// Creating, opening or truncating a regular file at the dest.
     CreateFile,
-    /// Creating a symbolic link.
+    /// Creating a symbolic link; with a second path, one that stands for a copy: dest, source.
     CreateSymlink,
+    /// Creating a hard link: dest, source.
+    CreateHardLink,
     /// Creating a FIFO.
     CreateFifo,
     /// Creating a device node or a socket.
@@ -65,6 +67,7 @@ impl Operation {
             Self::CreateDirectory => "create the directory",
             Self::CreateFile => "create the regular file",
             Self::CreateSymlink => "create the symbolic link",
+            Self::CreateHardLink => "create the hard link",
             Self::CreateFifo => "create the fifo",
             Self::CreateSpecial => "create the special file",
             Self::Write => "write",
@@ -110,6 +113,10 @@ pub enum Refusal {
     FileNamedTwice,
     /// The source, a directory, was named before, with the same dest. A warning.
     DirectoryNamedTwice,
+    /// The source is a symbolic link to a directory that it lies in.
+    CyclicSymlink,
+    /// The dest would be a symbolic link to a relative source, and is not in the working directory.
+    RelativeSymlink,
     /// The source is no longer the file that it was when its copying began.
     SourceReplaced,
 }
@@ -130,6 +137,8 @@ impl Refusal {
             Self::ThroughJustCreatedLink => "it is a link just created by this run",
             Self::DanglingDest => "it is a dangling symbolic link",
             Self::FileNamedTwice | Self::DirectoryNamedTwice => "it was named more than once",
+            Self::CyclicSymlink => "it links to a directory around it",
+            Self::RelativeSymlink => "a relative link is made in the working directory only",
             Self::SourceReplaced => "it was replaced while being copied",
         }
     }

@@ -71,7 +71,7 @@ mod sched;
 mod sys;
 mod walk;
 
-pub use copy::{CopyOp, CopyOptions, Dest, copy_tree};
+pub use copy::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, copy_tree};
 pub use error::{Cause, Error, Operation, Refusal};
 pub use observer::{Answer, Done, Doomed, Kind, Observer, Question, Summary};
 pub use remove::{Ask, PreserveRoot, RemoveOp, RemoveOptions, remove_tree};

@@ -2,8 +2,10 @@
 //! other, and compares the trees, the exit status and both streams.
 
 mod content;
+mod dereference;
 mod destination;
 mod into_itself;
+mod linking;
 mod many;
 mod misuse;
 mod modes;

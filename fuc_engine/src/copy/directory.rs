@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::node::{CopyDir, CopyNode, Mark};
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
-use crate::node::{Node, Place, Side};
+use crate::node::{Dir, Node, Place, Side};
 use crate::observer::Done;
 use crate::sys::{self, CWD, DirStat, Identity, Stat, Symlinks};
 use crate::walk::Walker;
@@ -27,6 +27,8 @@ struct OpenedDirs {
     source: OwnedFd,
     dest: OwnedFd,
     identities: (Identity, Identity),
+    /// Whether a link was followed to the source.
+    way: Symlinks,
     mode_pending: Option<u32>,
 }
 
@@ -71,14 +73,15 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<OpenedDirs, Error> {
         let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
-        let source = self
-            .at(place, Side::Source, |dir, name| {
-                self.descriptors
-                    .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
-            })
+        let (source, way) = self
+            .open_source_directory(place)
             .map_err(|errno| self.no_source(place, errno, worker))?;
         let stat =
             sys::stat_directory(source.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
+        let is_behind_link = |parent: &CopyNode| parent.mark.is_behind_link();
+        if way == Symlinks::Follow || place.parent.as_ref().is_some_and(is_behind_link) {
+            self.check_cycle(place, stat.identity)?;
+        }
         self.check_into_itself(place, &stat)?;
         let (dest, made) = self.make_dest(place, &stat)?;
         self.check_same(place, &stat, &made)?;
@@ -92,8 +95,48 @@ impl Copying<'_> {
             source,
             dest,
             identities: (stat.identity, made.stat.identity),
+            way,
             mode_pending: made.mode_pending,
         })
+    }
+
+    fn symlinks_at(&self, place: &Place<CopyDir>) -> Symlinks {
+        match place.parent {
+            Some(_) => self.symlinks_of_entries(),
+            None => self.symlinks_of_operands(),
+        }
+    }
+
+    /// Says as well whether a link had to be followed.
+    fn open_source_directory(&self, place: &Place<CopyDir>) -> Result<(OwnedFd, Symlinks), Errno> {
+        let open = |symlinks| {
+            let opened = self.at(place, Side::Source, |dir, name| {
+                self.descriptors
+                    .making_room(|| sys::open_directory(dir, name, symlinks))
+            });
+            opened.map(|fd| (fd, symlinks))
+        };
+        match open(Symlinks::NoFollow) {
+            Err(Errno::LOOP | Errno::NOTDIR) if self.symlinks_at(place) == Symlinks::Follow => {
+                open(Symlinks::Follow)
+            }
+            opened => opened,
+        }
+    }
+
+    /// A link that leads to a directory around it has no end. Only behind a
+    /// link can a directory be one of those around it.
+    fn check_cycle(&self, place: &Place<CopyDir>, source: Identity) -> Result<(), Error> {
+        let mut above = place.parent.as_ref();
+        while let Some(node) = above {
+            let identity = node.dir.slot(Side::Source).identity();
+            if identity.is_some_and(|identity| identity.same_file(source)) {
+                let path = self.place_path(place, Side::Source);
+                return Err(Error::refused(Refusal::CyclicSymlink, path));
+            }
+            above = node.place.parent.as_ref();
+        }
+        Ok(())
     }
 
     /// Opens the source directory at `place` and makes its dest.
@@ -106,7 +149,9 @@ impl Copying<'_> {
             Ok(opened) => opened,
             Err(error) => return Err((place, error)),
         };
-        let mark = Mark::below(place.parent.as_ref()).with_mode(opened.mode_pending);
+        let mark = Mark::below(place.parent.as_ref())
+            .by_way_of(opened.way)
+            .with_mode(opened.mode_pending);
         let (source, dest) = opened.identities;
         let node = Node::new(place, mark, CopyDir::new(source, dest));
         self.descriptors.adopt(&node, Side::Source, opened.source);
@@ -122,7 +167,11 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Error {
         let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
-        let stat = match self.at(place, Side::Source, stat_entry) {
+        let symlinks = self.symlinks_at(place);
+        let looked_at = self.at(place, Side::Source, |dir, name| {
+            sys::stat(dir, name, symlinks)
+        });
+        let stat = match looked_at {
             Ok(stat) => stat,
             Err(unseen) => return failed(Doing::Stat, unseen),
         };

@@ -116,7 +116,7 @@ impl Copying<'_> {
         self.copy_opened(item, opened, worker)
     }
 
-    /// Copies the content of an operand that may be anything but a directory.
+    /// Copies the content of what is, or was when it was looked at, a regular file.
     pub(super) fn copy_content(
         &self,
         item: &Item<'_>,
@@ -128,6 +128,23 @@ impl Copying<'_> {
         if item.node.is_some() && sys::file_type(&opened.stat) != FileType::RegularFile {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::SourceReplaced, path));
+        }
+        self.copy_opened(item, opened, worker)
+    }
+
+    /// Copies what is read from a FIFO or a device, which is waited for.
+    pub(super) fn copy_special_content(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let opened = self
+            .open_source(item, Blocking::MayBlock, worker)
+            .map_err(|errno| self.reading_error(item, Doing::OpenSource, errno))?;
+        let is_in_the_way =
+            item.symlinks == Symlinks::NoFollow && item.stat_dest(Symlinks::NoFollow).is_ok();
+        if is_in_the_way {
+            self.make_way(item)?;
         }
         self.copy_opened(item, opened, worker)
     }

@@ -35,6 +35,7 @@ pub(super) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
+    /// An entry that is not followed if it is a symbolic link.
     pub(super) fn entry(node: &'a CopyNode, held: &'a Held<'_>, name: &'a CStr) -> Self {
         Self {
             source_dir: held.source.as_fd(),
@@ -49,6 +50,10 @@ impl<'a> Item<'a> {
             node: Some(node),
             operand: node.place.operand,
         }
+    }
+
+    pub(super) fn following(self, symlinks: Symlinks) -> Self {
+        Self { symlinks, ..self }
     }
 
     /// Who names an operand waits for it, if it is a FIFO; below one nobody does.
@@ -154,7 +159,9 @@ impl Copying<'_> {
     pub(super) fn report_item(&self, item: &Item<'_>, error: Error) {
         let was_begun = match error.cause() {
             Cause::Failed(doing, _) => !matches!(doing, Doing::Stat | Doing::Remove),
-            Cause::Refused(refusal) => refusal == Refusal::DanglingDest,
+            Cause::Refused(refusal) => {
+                matches!(refusal, Refusal::DanglingDest | Refusal::RelativeSymlink)
+            }
         };
         if was_begun && self.report.wants_finished() {
             let source = &self.item_path(item, Side::Source);

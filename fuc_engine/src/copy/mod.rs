@@ -9,10 +9,11 @@ mod directory;
 mod existing;
 mod file;
 mod item;
+mod linking;
 mod node;
 mod operand;
 mod options;
 mod special;
 mod tree;
 
-pub use options::{CopyOp, CopyOptions, Dest, copy_tree};
+pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, copy_tree};

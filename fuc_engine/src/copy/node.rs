@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::node::{Dir, Node, Side};
-use crate::sys::{DirSlot, Identity};
+use crate::sys::{DirSlot, Identity, Symlinks};
 
 pub(super) struct CopyDir {
     source: DirSlot,
@@ -37,8 +37,8 @@ impl Dir for CopyDir {
 pub(super) type CopyNode = Arc<Node<CopyDir>>;
 
 /// In 16 bits, since there is one per level of depth: the mode that the dest is
-/// to get when it is finished, if it differs from the one it has, and whether
-/// somebody will need an ancestor's directory again.
+/// to get when it is finished, if it differs from the one it has, whether
+/// somebody will need an ancestor's directory again, and whether a link led here.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Mark(u16);
 
@@ -46,6 +46,7 @@ impl Mark {
     const HAS_MODE: u16 = 1 << 12;
     const RETURNS_TO_SOURCE: u16 = 1 << 13;
     const RETURNS_TO_DEST: u16 = 1 << 14;
+    const BEHIND_LINK: u16 = 1 << 15;
 
     /// For a child of `parent`. An ancestor whose directory nobody will need
     /// again is not reopened on the way up if it was evicted.
@@ -53,7 +54,8 @@ impl Mark {
         let Some(parent) = parent else {
             return Self::default();
         };
-        let mut mark = parent.mark.0 & (Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST);
+        const INHERITED: u16 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
+        let mut mark = parent.mark.0 & INHERITED;
         if parent.is_shared() {
             mark |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
         }
@@ -67,6 +69,19 @@ impl Mark {
         mode.map_or(self, |mode| {
             Self(self.0 | Self::HAS_MODE | (mode & 0o7777) as u16)
         })
+    }
+
+    /// For a source reached by way of `symlinks`.
+    pub(super) fn by_way_of(self, symlinks: Symlinks) -> Self {
+        match symlinks {
+            Symlinks::Follow => Self(self.0 | Self::BEHIND_LINK),
+            Symlinks::NoFollow => self,
+        }
+    }
+
+    /// Whether a symbolic link was followed to here, or on the way.
+    pub(super) fn is_behind_link(self) -> bool {
+        self.0 & Self::BEHIND_LINK != 0
     }
 
     pub(super) fn mode(self) -> Option<u32> {

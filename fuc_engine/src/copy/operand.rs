@@ -146,11 +146,7 @@ impl Copying<'_> {
             source_name: &operand.source,
             dest_dir: self.target(),
             dest_name: &operand.dest_name,
-            symlinks: if self.options().recursive {
-                Symlinks::NoFollow
-            } else {
-                Symlinks::Follow
-            },
+            symlinks: self.symlinks_of_operands(),
             node: None,
             operand: index,
         }
@@ -178,10 +174,7 @@ impl Copying<'_> {
                 worker.push(Task::Enter { place, pass: 0 });
                 return Ok(());
             }
-            FileType::Symlink => self.copy_symlink(item, worker)?,
-            FileType::RegularFile => self.copy_content(item, worker)?,
-            _ if self.options().recursive => self.copy_node(item, stat, worker)?,
-            _ => self.copy_content(item, worker)?,
+            _ => self.copy_looked_at(item, stat, worker)?,
         }
         self.remember_dest(item);
         Ok(())
@@ -217,7 +210,8 @@ impl Copying<'_> {
             item.stat_dest(symlinks)
                 .is_ok_and(|there| sys::file_type(&there) == kind)
         };
-        let refusal = if sys::file_type(source) != FileType::RegularFile
+        let refusal = if self.options().as_links.is_some()
+            || sys::file_type(source) != FileType::RegularFile
             || !is(Symlinks::NoFollow, FileType::Symlink)
         {
             Refusal::JustCreated

@@ -17,15 +17,47 @@ pub enum Dest {
     Exactly(PathBuf),
 }
 
+/// Which symbolic links of a source are followed. Those that are not are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dereference {
+    /// None.
+    Never,
+    /// Those that are a source themselves.
+    Operands,
+    /// All of them. One that leads to a directory around it is
+    /// [refused](crate::Refusal::CyclicSymlink).
+    Always,
+}
+
+/// What is made instead of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// A further name of the source.
+    Hard,
+    /// A symbolic link that says the path of the source. If that is relative,
+    /// only in the working directory.
+    Symbolic,
+}
+
 /// How a copy goes. [`Default`] copies directories whole, as `cp -r` does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// Copy directories with all that is in them, and symbolic links, FIFOs,
-    /// sockets and devices as what they are. Without it a directory is
-    /// [refused](crate::Refusal::NotRecursive), a symbolic link stands for its
-    /// target, and the content of anything else is read.
+    /// Copy directories with all that is in them, and FIFOs, sockets and
+    /// devices as what they are. Without it a directory is
+    /// [refused](crate::Refusal::NotRecursive), and the content of anything
+    /// else is read.
     pub recursive: bool,
+    /// Which symbolic links in a source stand for what they link to.
+    pub dereference: Dereference,
+    /// Leave out what is in a directory on another filesystem than its parent;
+    /// the directory itself is made.
+    pub one_file_system: bool,
+    /// Read the content of FIFOs and devices even if recursive. That waits for
+    /// whoever writes to a FIFO.
+    pub copy_contents: bool,
+    /// Make links to all that is no directory, instead of copies.
+    pub as_links: Option<LinkKind>,
     /// A dest file that cannot be opened for writing is unlinked and made anew.
     pub force: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
@@ -39,6 +71,10 @@ impl Default for CopyOptions {
     fn default() -> Self {
         Self {
             recursive: true,
+            dereference: Dereference::Never,
+            one_file_system: false,
+            copy_contents: false,
+            as_links: None,
             force: false,
             threads: None,
         }
@@ -82,8 +118,9 @@ impl CopyOp {
     ///
     /// They take effect as if they were copied one after the other. Nothing
     /// below a source or below a dest directory is reached through a symbolic
-    /// link, but for one case: an existing dest *file* that is a link to an
-    /// existing file is written through. Modes are those of the sources, less
+    /// link, but for two cases: sources [where that is asked for](Dereference::Always),
+    /// and an existing dest *file* that is a link to an existing file, which is
+    /// written through. Modes are those of the sources, less
     /// the umask (or as a default ACL in the dest says); holes stay holes.
     ///
     /// # Errors

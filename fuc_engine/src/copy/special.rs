@@ -31,9 +31,26 @@ impl Copying<'_> {
             (FileType::Directory, None) => {
                 Err(self.source_error(item, Doing::OpenSource, Errno::ISDIR))
             }
-            (FileType::Symlink, _) => self.copy_symlink(item, worker),
-            (FileType::RegularFile, _) => self.copy_content(item, worker),
-            _ => self.copy_node(item, &stat, worker),
+            _ => self.copy_looked_at(item, &stat, worker),
+        }
+    }
+
+    /// Copies something of known type that is no directory.
+    pub(super) fn copy_looked_at(
+        &self,
+        item: &Item<'_>,
+        stat: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        if let Some(kind) = self.options().as_links {
+            return self.link(item, kind, worker);
+        }
+        let reads_special = self.options().copy_contents || !self.options().recursive;
+        match sys::file_type(stat) {
+            FileType::Symlink => self.copy_symlink(item, worker),
+            FileType::RegularFile => self.copy_content(item, worker),
+            _ if reads_special => self.copy_special_content(item, worker),
+            _ => self.copy_node(item, stat, worker),
         }
     }
 
@@ -79,14 +96,16 @@ impl Copying<'_> {
             Err(Errno::EXIST) => match self.make_way(item)? {
                 Way::Free => create(),
                 Way::AlreadyThere => Ok(()),
+                Way::Blocked => Err(Errno::EXIST),
             },
             outcome => outcome,
         };
         created.map_err(|errno| self.creation_error(item, doing, errno))
     }
 
-    /// Unlinks what is at the dest, unless it is a directory or the source itself.
-    fn make_way(&self, item: &Item<'_>) -> Result<Way, Error> {
+    /// Unlinks what is at the dest, unless it is a directory or the source itself,
+    /// or links are followed: then, as with `cp`, it stays.
+    pub(super) fn make_way(&self, item: &Item<'_>) -> Result<Way, Error> {
         let there = item
             .stat_dest(Symlinks::NoFollow)
             .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
@@ -103,6 +122,9 @@ impl Copying<'_> {
             } else {
                 Err(self.same_file(item))
             };
+        }
+        if item.symlinks == Symlinks::Follow {
+            return Ok(Way::Blocked);
         }
         // A link onto its own target, or the reverse, would lose the only copy.
         let target = sys::stat(item.source_dir, item.source_name, Symlinks::Follow);
@@ -128,7 +150,9 @@ impl Copying<'_> {
 }
 
 /// What is left to do about something that was in the way.
-enum Way {
+pub(super) enum Way {
     Free,
     AlreadyThere,
+    /// It stays where it is.
+    Blocked,
 }

@@ -15,10 +15,10 @@ use super::file::{CopyScratch, LargeFile};
 use super::item::Item;
 use super::node::{CopyDir, CopyNode};
 use super::operand::{Operand, Operands, Used};
-use super::{CopyOptions, Dest};
+use super::{CopyOptions, Dereference, Dest};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
-use crate::node::{Place, Side};
+use crate::node::{Dir, Place, Side};
 use crate::observer::{Done, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
@@ -126,6 +126,20 @@ impl<'a> Copying<'a> {
         self.options
     }
 
+    pub(super) fn symlinks_of_operands(&self) -> Symlinks {
+        match self.options.dereference {
+            Dereference::Never => Symlinks::NoFollow,
+            Dereference::Operands | Dereference::Always => Symlinks::Follow,
+        }
+    }
+
+    pub(super) fn symlinks_of_entries(&self) -> Symlinks {
+        match self.options.dereference {
+            Dereference::Never | Dereference::Operands => Symlinks::NoFollow,
+            Dereference::Always => Symlinks::Follow,
+        }
+    }
+
     pub(super) fn operand_path(&self, operand: u32, side: Side) -> &Path {
         let operand = &self.operands[operand as usize];
         match side {
@@ -151,10 +165,27 @@ impl Roots for Copying<'_> {
     fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
         let operand = &self.operands[operand as usize];
         match side {
-            Side::Source => sys::open_directory(CWD, &operand.source, Symlinks::NoFollow),
+            Side::Source => sys::open_directory(CWD, &operand.source, self.symlinks_of_operands()),
             Side::Dest => sys::open_path_directory(self.target(), &operand.dest_name),
         }
     }
+
+    fn symlinks_below(&self, side: Side) -> Symlinks {
+        match side {
+            Side::Source => self.symlinks_of_entries(),
+            Side::Dest => Symlinks::NoFollow,
+        }
+    }
+}
+
+/// Whether a directory below an operand is on another device than its parent.
+fn is_mount_point(node: &CopyNode) -> bool {
+    let device = |node: &CopyNode| {
+        let identity = node.dir.slot(Side::Source).identity();
+        identity.map(Identity::device)
+    };
+    let parent = node.place.parent.as_ref();
+    parent.is_some_and(|parent| device(parent) != device(node))
 }
 
 impl Operation for Copying<'_> {
@@ -180,6 +211,10 @@ impl Operation for Copying<'_> {
             Ok(node) => {
                 worker.scratch.tally.entries += 1;
                 worker.count(1);
+                if self.options.one_file_system && is_mount_point(&node) {
+                    walk::leave(self, Some(node), worker);
+                    return None;
+                }
                 Some(node)
             }
             Err((place, error)) => {
@@ -197,11 +232,15 @@ impl Operation for Copying<'_> {
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) {
-        let item = Item::entry(node, held, entry.name);
-        let copied = match entry.kind {
-            FileType::Directory => return walk::queue(node, entry.name, worker),
-            FileType::RegularFile => self.copy_file(&item, worker),
-            FileType::Symlink => self.copy_symlink(&item, worker),
+        let symlinks = self.symlinks_of_entries();
+        let item = Item::entry(node, held, entry.name).following(symlinks);
+        let copied = match (entry.kind, self.options.as_links) {
+            (FileType::Directory, _) => return walk::queue(node, entry.name, worker),
+            (FileType::RegularFile, None) => self.copy_file(&item, worker),
+            (FileType::RegularFile, Some(kind)) => self.link(&item, kind, worker),
+            (FileType::Symlink, None) if symlinks == Symlinks::NoFollow => {
+                self.copy_symlink(&item, worker)
+            }
             _ => self.copy_whatever(&item, worker),
         };
         if let Err(error) = copied {

@@ -168,6 +168,25 @@ pub(crate) fn create_symlink(target: &CStr, dir: BorrowedFd<'_>, name: &CStr) ->
     retry_on_intr(|| rustix::fs::symlinkat(target, dir, name))
 }
 
+/// Gives a file, by its directory and name, one more name.
+pub(crate) fn create_hard_link(
+    source: (BorrowedFd<'_>, &CStr, Symlinks),
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+) -> Result<(), Errno> {
+    let (source_dir, source, symlinks) = source;
+    let flags = match symlinks {
+        Symlinks::Follow => AtFlags::SYMLINK_FOLLOW,
+        Symlinks::NoFollow => AtFlags::empty(),
+    };
+    retry_on_intr(|| rustix::fs::linkat(source_dir, source, dir, name, flags))
+}
+
+/// Renames within an open directory.
+pub(crate) fn rename(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::renameat(dir, from, dir, to))
+}
+
 pub(crate) fn set_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)))
 }

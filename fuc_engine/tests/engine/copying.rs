@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use fuc_engine::{CopyOptions, Dest, Errno, Operation, Refusal, copy_tree};
+use fuc_engine::{CopyOptions, Dereference, Dest, Errno, Operation, Refusal, copy_tree};
 use testkit::probe;
 use testkit::snapshot::{Attributes, Kind, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
@@ -250,10 +250,10 @@ fn a_directory_is_refused_without_recursion() {
 }
 
 #[test]
-fn a_link_stands_for_its_target_without_recursion() {
+fn a_link_stands_for_its_target_where_operands_are_followed() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch).file("f", "content").symlink("link", "f");
-    let options = copy_options(|options| options.recursive = false);
+    let options = copy_options(|options| options.dereference = Dereference::Operands);
     let dest = tree.path().join("d");
     let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
     assert_eq!(told, Told::complete(1, 7));

@@ -4,7 +4,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fmt::Write as _,
-    os::unix::ffi::OsStrExt as _,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
 };
 
@@ -154,8 +154,12 @@ impl Parity {
         let ours = run(our_program, &our_tree);
         let gnu = run(gnu_program, &gnu_tree);
         let period = period.end();
-        let [before, after] = [&gnu_tree, &our_tree]
-            .map(|tree| Snapshot::of(tree, self.attributes).with_fresh_times(&period));
+        let [before, after] = [&gnu_tree, &our_tree].map(|tree| {
+            let without_pwd = |target: &OsStr| without_pwd(target.as_bytes(), tree.path());
+            Snapshot::of(tree, self.attributes)
+                .with_fresh_times(&period)
+                .with_targets(|target| OsString::from_vec(without_pwd(target)))
+        });
         let difference = before.diff(&after);
         let same = same_but_for_name((&ours, our_program), (&gnu, gnu_program));
         if !same || !difference.is_empty() {

@@ -17,7 +17,13 @@
 //! The invariant: entries are in the walk's order, which the names alone decide, and an entry knows its
 //! parent by number. So equal trees are equal lists, and a chain of 100 000 levels needs no long paths.
 
-use std::{fmt, ops::RangeInclusive, path::Path, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    ops::RangeInclusive,
+    path::Path,
+    time::Duration,
+};
 
 use entry::Entry;
 
@@ -88,6 +94,19 @@ impl Snapshot {
     pub fn with_fresh_times(mut self, period: &RangeInclusive<Duration>) -> Self {
         for entry in &mut self.entries {
             entry.freshen(period);
+        }
+        self
+    }
+
+    /// Replaces what each symlink says by what `change` makes of it.
+    #[must_use]
+    pub fn with_targets(mut self, change: impl Fn(&OsStr) -> OsString) -> Self {
+        for target in self
+            .entries
+            .iter_mut()
+            .filter_map(|entry| entry.target.as_mut())
+        {
+            *target = change(target);
         }
         self
     }

@@ -1,0 +1,254 @@
+//! Which symlinks in a source are followed: -P, -H, -L and what holds without them; -x; --copy-contents.
+
+use std::process::Command;
+
+use testkit::{
+    or_skip,
+    probe::{self, Fs, LoopMount, NOBODY},
+    run::{Parity, Run},
+    skip,
+    tree::{Scratch, Tree, chain},
+};
+
+use crate::support::{CPZ, cp_r, cp_r_as_nobody, strict_cp};
+
+fn links(tree: Tree) {
+    tree.file("d/f", b"content")
+        .dir("d/sub")
+        .file("e/x", b"elsewhere")
+        .file("e/deep/y", b"deeper")
+        .symlink("d/link", "f")
+        .symlink("d/to-dir", "../e")
+        .symlink("d/again", "../e")
+        .symlink("dir-link", "d")
+        .symlink("file-link", "d/f")
+        .symlink("dangling", "nowhere")
+        .dir("into");
+}
+
+#[test]
+fn follows_all_links_with_capital_l() {
+    cp_r(["-L", "d", "new"], links);
+    cp_r(["-Lv", "dir-link", "new"], links);
+    cp_r(["-L", "dir-link", "d", "file-link", "into"], links);
+    strict_cp(["-RL", "d", "new"], links);
+}
+
+#[test]
+fn follows_links_among_the_sources_with_capital_h() {
+    cp_r(["-H", "dir-link", "new"], links);
+    cp_r(["-Hv", "dir-link", "file-link", "d", "into"], links);
+    strict_cp(["-H", "file-link", "new"], links);
+    strict_cp(["-RH", "dir-link", "new"], links);
+}
+
+#[test]
+fn follows_no_links_with_capital_p() {
+    strict_cp(["-P", "file-link", "new"], links);
+    strict_cp(["-P", "dir-link", "dangling", "into"], links);
+    strict_cp(["-RP", "dir-link", "new"], links);
+    cp_r(["-P", "d", "new"], links);
+}
+
+#[test]
+fn lets_the_last_of_these_flags_win() {
+    cp_r(["-HLP", "dir-link", "new"], links);
+    cp_r(["-PLH", "dir-link", "new"], links);
+    cp_r(["-L", "--no-dereference", "d", "new"], links);
+    cp_r(["-P", "--dereference", "d", "new"], links);
+    strict_cp(["-LP", "-R", "file-link", "new"], links);
+}
+
+#[test]
+fn refuses_directories_behind_links_without_r() {
+    strict_cp(["-L", "dir-link", "new"], links);
+    strict_cp(["-H", "dir-link", "new"], links);
+}
+
+#[test]
+fn names_links_that_lead_nowhere() {
+    fn lost(tree: Tree) {
+        tree.symlink("d/dangling", "nowhere")
+            .symlink("d/loop", "loop")
+            .symlink("d/a", "b")
+            .symlink("d/b", "a")
+            .file("d/f", b"content")
+            .symlink("dangling", "nowhere")
+            .symlink("loop", "loop");
+    }
+    cp_r(["-Lv", "d", "new"], lost);
+    cp_r(["-L", "dangling", "new"], lost);
+    cp_r(["-H", "loop", "new"], lost);
+    cp_r(["-H", "d", "new"], lost);
+}
+
+#[test]
+fn refuses_links_that_lead_back_up() {
+    cp_r(["-Lv", "d", "new"], |tree| {
+        tree.symlink("d/self", ".")
+            .symlink("d/sub/up", "..")
+            .symlink("d/sub/sub/top", "../..")
+            .symlink("d/sub/back", "../../e")
+            .symlink("e/there", "../d/sub")
+            .file("d/sub/f", b"content");
+    });
+}
+
+#[test]
+fn follows_links_to_fifos_and_recreates_them() {
+    cp_r(["-L", "d", "new"], |tree| {
+        tree.fifo("d/p").symlink("d/link", "p");
+    });
+}
+
+#[test]
+fn leaves_special_files_alone_where_links_are_followed() {
+    fn taken(tree: Tree) {
+        tree.fifo("d/p")
+            .symlink("d/l", "f")
+            .file("d/f", b"new")
+            .file("into/d/p", b"old")
+            .symlink("into/d/l", "gone");
+    }
+    cp_r(["-Lv", "d", "into"], taken);
+    cp_r(["-Lfv", "d", "into"], taken);
+    cp_r(["-Hv", "d", "into"], taken);
+    cp_r(["-H", "d/p", "into/d"], taken);
+}
+
+#[test]
+fn follows_links_as_an_ordinary_user() {
+    cp_r_as_nobody(["-L", "d", "new"], |tree| {
+        tree.file("locked/f", b"content")
+            .symlink("d/link", "../locked")
+            .symlink("d/file", "../locked/f")
+            .select("locked")
+            .mode(0);
+    });
+    cp_r_as_nobody(["-L", "d", "new"], |tree| {
+        tree.file("locked/f", b"content")
+            .symlink("d/link", "../locked")
+            .select("locked")
+            .mode(0o555);
+    });
+}
+
+#[test]
+fn follows_links_into_deep_trees_with_few_descriptors() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path())
+        .dir("far")
+        .symlink("d/one", "../far")
+        .symlink("far/d/d/d/two", "../../../../deep")
+        .file("deep/f", b"content");
+    chain(tree.path().join("far/d/d/d/d"), 60);
+    chain(tree.path().join("deep/d"), 60);
+    let script = r#"ulimit -n 20; "$@" && diff -r d new"#;
+    Run::new("sh")
+        .args(["-c", script, "sh", CPZ, "-L", "d", "new"])
+        .current_dir(&scratch)
+        .output()
+        .assert_success();
+}
+
+/// Mounts a tmpfs with something in it at `point`, runs the test, and unmounts it.
+fn with_mount(tree: &Tree, point: &str, run: impl FnOnce()) {
+    let inner = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    Tree::at(inner.path())
+        .file("sub/f", b"inside")
+        .file("g", b"inside");
+    let point = tree.path().join(point);
+    let mount = |program: &str, args: &[&std::path::Path]| {
+        let status = Command::new(program).args(args).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !mount("mount", &["--bind".as_ref(), inner.path(), &point]) {
+        skip!("no bind mounts");
+    }
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    assert!(mount("umount", &[&point]));
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[track_caller]
+fn stays_on_one_filesystem(args: &[&str]) {
+    let shared = Scratch::new();
+    let tree = Tree::at(shared.path())
+        .file("s/f", b"content")
+        .dir("s/point")
+        .mode(0o750)
+        .file("s/sub/f", b"content")
+        .symlink("s/link", "point")
+        .symlink("s/file", "point/g");
+    with_mount(&tree, "s/point", || {
+        let source = tree.path().join("s").display().to_string();
+        let args = args.iter().map(|arg| arg.replace('@', &source));
+        cp_r(args, |_| {});
+    });
+}
+
+#[test]
+fn leaves_out_what_is_on_another_filesystem() {
+    stays_on_one_filesystem(&["-xv", "@", "new"]);
+    stays_on_one_filesystem(&["--one-file-system", "@/.", "new"]);
+}
+
+#[test]
+fn copies_the_whole_filesystem_of_a_source() {
+    stays_on_one_filesystem(&["-x", "@/point", "new"]);
+    stays_on_one_filesystem(&["-xH", "@/link", "new"]);
+}
+
+#[test]
+fn leaves_out_other_filesystems_behind_links() {
+    stays_on_one_filesystem(&["-xL", "@", "new"]);
+}
+
+#[test]
+fn reads_special_files_with_copy_contents() {
+    if !probe::is_root() {
+        skip!("only root can make devices");
+    }
+    fn devices(tree: Tree) {
+        tree.char_device("d/null", 1, 3)
+            .char_device("null", 1, 3)
+            .file("d/f", b"content")
+            .file("old", b"old");
+    }
+    cp_r(["--copy-contents", "d", "new"], devices);
+    cp_r(["--copy-contents", "null", "new"], devices);
+    cp_r(["-v", "--copy-contents", "null", "old"], devices);
+    cp_r(["-Lv", "--copy-contents", "null", "old"], devices);
+}
+
+#[test]
+fn reads_fifos_with_copy_contents() {
+    crate::support::in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
+        .args(["--copy-contents", "d", "new"])
+        .check(|tree| {
+            tree.fifo("d/p").file("d/f", b"content");
+        });
+}
+
+#[test]
+fn reads_no_sockets() {
+    cp_r(["--copy-contents", "d", "new"], |tree| {
+        tree.socket("d/socket").file("d/f", b"content");
+    });
+}
+
+#[test]
+fn follows_nothing_that_is_not_the_users_to_follow() {
+    if !probe::is_root() {
+        skip!("only root can become another user");
+    }
+    Parity::new(CPZ, "cp")
+        .args(["-RL", "d", "new"])
+        .uid(NOBODY)
+        .check(|tree| {
+            tree.symlink("d/shadow", "/etc/shadow")
+                .file("d/f", b"content");
+        });
+}

@@ -1,0 +1,170 @@
+//! Links instead of copies, of all that is no directory.
+//!
+//! | what is at the dest | what becomes of it |
+//! |---|---|
+//! | nothing | the link is made |
+//! | a hard link to the source, when one is wanted | it stays, and that is fine |
+//! | anything else, the source a symbolic link or special and not followed | it is unlinked first |
+//! | anything else | it stays, and that is a failure; with force the new link takes its name |
+
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::LinkKind;
+use super::existing::is_same;
+use super::item::Item;
+use super::special::Way;
+use super::tree::Copying;
+use crate::error::{Error, Operation as Doing, Refusal};
+use crate::node::Side;
+use crate::operand;
+use crate::sys::{self, CWD, Symlinks};
+use crate::walk::Walker;
+
+impl Copying<'_> {
+    /// Makes a link to a source that is no directory.
+    pub(super) fn link(
+        &self,
+        item: &Item<'_>,
+        kind: LinkKind,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let target = match kind {
+            LinkKind::Hard => None,
+            LinkKind::Symbolic => Some(self.symlink_target(item)?),
+        };
+        let create = |name: &CStr| match &target {
+            Some(target) => sys::create_symlink(target, item.dest_dir, name),
+            None => {
+                let source = (item.source_dir, item.source_name, item.symlinks);
+                sys::create_hard_link(source, item.dest_dir, name)
+            }
+        };
+        let created = match create(item.dest_name) {
+            Err(Errno::EXIST) => match self.make_way_for_link(item, kind)? {
+                Way::AlreadyThere => return Ok(()),
+                Way::Free => create(item.dest_name),
+                Way::Blocked if self.options().force => replace(item, create),
+                Way::Blocked => Err(Errno::EXIST),
+            },
+            outcome => outcome,
+        };
+        created.map_err(|errno| self.link_error(item, kind, errno))?;
+        self.copied(item, 0, worker);
+        Ok(())
+    }
+
+    fn link_error(&self, item: &Item<'_>, kind: LinkKind, errno: Errno) -> Error {
+        if let Err(unseen) = item.stat_source() {
+            return self.source_error(item, Doing::Stat, unseen);
+        }
+        let doing = match kind {
+            LinkKind::Hard => Doing::CreateHardLink,
+            LinkKind::Symbolic => Doing::CreateSymlink,
+        };
+        let error = self.creation_error(item, doing, errno);
+        error.with_other(self.item_path(item, Side::Source))
+    }
+
+    fn make_way_for_link(&self, item: &Item<'_>, kind: LinkKind) -> Result<Way, Error> {
+        let there = item
+            .stat_dest(Symlinks::NoFollow)
+            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        let source = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        let is_same_file = is_same(&source, &there);
+        if kind == LinkKind::Hard && is_same_file {
+            return Ok(Way::AlreadyThere);
+        }
+        if sys::file_type(&there) == FileType::Directory {
+            return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
+        }
+        if item.symlinks == Symlinks::NoFollow && sys::file_type(&source) != FileType::RegularFile {
+            return self.make_way(item);
+        }
+        if is_same_file {
+            return Err(self.same_file(item));
+        }
+        Ok(Way::Blocked)
+    }
+
+    /// The source's path, if a link that says so leads there.
+    fn symlink_target(&self, item: &Item<'_>) -> Result<CString, Error> {
+        // The kernel would make a link to anything.
+        item.stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        let path = self.item_path(item, Side::Source);
+        if path.is_relative() && !self.is_in_working_directory(item) {
+            // What is in the way may be the greater obstacle. Nothing is unlinked for this.
+            if let Ok(there) = item.stat_dest(Symlinks::NoFollow) {
+                if sys::file_type(&there) == FileType::Directory {
+                    return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
+                }
+                if item
+                    .stat_source()
+                    .is_ok_and(|source| is_same(&source, &there))
+                {
+                    return Err(self.same_file(item));
+                }
+            }
+            let dest = self.item_path(item, Side::Dest);
+            return Err(Error::refused(Refusal::RelativeSymlink, dest));
+        }
+        // Names and operands came from the kernel or were checked: no NUL is in them.
+        Ok(CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
+    }
+
+    /// Whether the dest is in the working directory. Where that cannot be told, yes:
+    /// then the link cannot be made either, and that has its own reason.
+    fn is_in_working_directory(&self, item: &Item<'_>) -> bool {
+        let there = match item.node {
+            Some(_) => sys::stat(item.dest_dir, c".", Symlinks::Follow),
+            None => {
+                let (directory, _) = operand::split(item.dest_name.to_bytes());
+                let directory = [directory, b"."].concat();
+                operand::to_c(Path::new(std::ffi::OsStr::from_bytes(&directory)))
+                    .and_then(|directory| sys::stat(item.dest_dir, &directory, Symlinks::Follow))
+            }
+        };
+        let here = sys::stat(CWD, c".", Symlinks::Follow);
+        match (there, here) {
+            (Ok(there), Ok(here)) => is_same(&there, &here),
+            _ => true,
+        }
+    }
+}
+
+/// Creates the link under a name of its own and lets it take the dest's: so
+/// what was there goes only when there is something in its place.
+fn replace(item: &Item<'_>, create: impl Fn(&CStr) -> Result<(), Errno>) -> Result<(), Errno> {
+    // No two of this process are alike, so none is another worker's.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    /// Who finds so many names taken is being mocked.
+    const TRIES: u32 = 1000;
+    let (directory, _) = match item.node {
+        Some(_) => (&b""[..], item.dest_name.to_bytes()),
+        None => operand::split(item.dest_name.to_bytes()),
+    };
+    for _ in 0..TRIES {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".cpz-{}-{number}", std::process::id());
+        let name = CString::new([directory, name.as_bytes()].concat()).unwrap_or_default();
+        match create(&name) {
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+            Ok(()) => {
+                let renamed = sys::rename(item.dest_dir, &name, item.dest_name);
+                // Still there if the renaming failed, or both were one file.
+                let _ = sys::unlink(item.dest_dir, &name);
+                return renamed;
+            }
+        }
+    }
+    Err(Errno::EXIST)
+}
