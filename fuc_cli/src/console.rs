@@ -2,26 +2,24 @@
 //!
 //! | stream | promise |
 //! |---|---|
-//! | stderr | one write per diagnostic, so lines of several threads or processes do not mix; failures are ignored, there is nobody to tell |
-//! | stdin | one line for each question; while it is awaited, nobody prints |
+//! | stderr | one write per diagnostic, so lines of several threads or processes do not mix; a failure is told to nobody, but makes the exit status 1 |
+//! | stdin | one line for each question, and nothing after its end; while a line is awaited, nobody prints; if none can be read, the exit status is 1 |
 //! | stdout | lines are collected and written in big pieces (each at once on a terminal); the first failed write is remembered and makes the exit status 1 |
 //!
 //! stdout is flushed before each diagnostic, as the C library's `error` does: where both go to one
 //! place, a failure follows the lines of what was done before it.
 
-use std::ffi::CString;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::process::{is_affirmative, stdin_was_closed, stdout_was_closed};
+use fuc_engine::process::is_affirmative;
 use fuc_engine::{Answer, Errno};
 
 use crate::flags::Misuse;
 use crate::locale::Charset;
 use crate::quote;
+use crate::streams::{Line, Stderr, Stdout, read_line};
 use crate::wording::{Diagnostic, errno_text};
 
 /// Lines are written out when so much has gathered.
@@ -76,7 +74,7 @@ impl Console {
 
     /// Adds to stdout: whole lines, never parted by those of other threads.
     pub fn print(&self, lines: &[&[u8]]) {
-        self.output().push(lines, &mut io::stdout());
+        self.output().push(lines);
     }
 
     /// Writes a diagnostic to stderr, the command's name in front of each line.
@@ -101,36 +99,49 @@ impl Console {
     /// printed until it is answered; no answer is no.
     pub fn ask(&self, question: &[u8]) -> Answer {
         let mut output = self.output();
-        output.flush(&mut io::stdout());
-        let text = [&self.program, &b": "[..], question, b"? "].concat();
-        let _ = io::stderr().write_all(&text);
+        output.flush();
+        output.write_stderr(&[&self.program, &b": "[..], question, b"? "].concat());
+        if output.input_has_ended {
+            return Answer::No;
+        }
         match read_line() {
-            Ok(line) if is_affirmative(&line) => Answer::Yes,
-            Ok(_) => Answer::No,
-            Err(error) => {
-                output.read_failure.get_or_insert(error);
-                Answer::No
+            Line::Read(line) if is_affirmative(&line) => return Answer::Yes,
+            Line::Read(_) => {}
+            Line::End => output.input_has_ended = true,
+            Line::Unreadable(reason) => {
+                output.input_has_ended = true;
+                output.input_failure = Some(reason);
             }
         }
+        Answer::No
     }
 
     /// Writes out what stdout still holds, and complains if anything printed was lost.
     pub fn finish(&self) -> Written {
-        let failures = {
+        let (input_failure, failure) = {
             let mut output = self.output();
-            output.flush(&mut io::stdout());
-            [
-                ("error closing file", output.read_failure.take()),
-                ("write error", output.failure.take()),
-            ]
+            output.flush();
+            (output.input_failure.take(), output.failure.take())
         };
-        let mut written = Written::All;
-        for (what, error) in failures {
-            if let Some(error) = error {
-                let line = format!("{what}: {}", errno_text(&error));
-                self.complain(&line.into_bytes().into());
-                written = Written::NotAll;
+        let mut lines = Vec::new();
+        match input_failure {
+            Some(Some(reason)) => {
+                let reason = errno_text(&reason.into());
+                lines.push(format!("error closing file: {reason}"));
             }
+            Some(None) => lines.push("error closing file".to_owned()),
+            None => {}
+        }
+        if let Some(error) = failure {
+            lines.push(format!("write error: {}", errno_text(&error)));
+        }
+        let mut written = Written::All;
+        for line in lines {
+            self.complain(&line.into_bytes().into());
+            written = Written::NotAll;
+        }
+        if self.output().lost_stderr {
+            written = Written::NotAll;
         }
         written
     }
@@ -145,8 +156,8 @@ impl Console {
     fn write_stderr(&self, text: &[u8]) {
         // The lock is kept, so that no line of stdout that belongs after the diagnostic gets before it.
         let mut output = self.output();
-        output.flush(&mut io::stdout());
-        let _ = io::stderr().write_all(text);
+        output.flush();
+        output.write_stderr(text);
     }
 
     fn output(&self) -> MutexGuard<'_, Output> {
@@ -155,61 +166,49 @@ impl Console {
     }
 }
 
-/// What stdout holds.
+/// What stdout holds, and what became of the streams.
 #[derive(Default)]
 struct Output {
     pending: Vec<u8>,
     failure: Option<io::Error>,
-    /// Why an answer could not be read.
-    read_failure: Option<io::Error>,
     /// Whether each line goes out at once; found out with the first.
     is_terminal: Option<bool>,
+    lost_stderr: bool,
+    /// Even on a terminal, where more could be typed.
+    input_has_ended: bool,
+    /// No answer could be read, for this reason if one is told.
+    input_failure: Option<Option<Errno>>,
 }
 
 impl Output {
-    fn push(&mut self, lines: &[&[u8]], stdout: &mut (impl Write + IsTerminal)) {
+    fn push(&mut self, lines: &[&[u8]]) {
         for part in lines {
             self.pending.extend_from_slice(part);
         }
-        let at_once = *self.is_terminal.get_or_insert_with(|| stdout.is_terminal());
+        let at_once = *self.is_terminal.get_or_insert_with(|| Stdout.is_terminal());
         if at_once || self.pending.len() >= PIECE_BYTES {
-            self.flush(stdout);
+            self.flush();
         }
     }
 
-    fn flush(&mut self, stdout: &mut impl Write) {
+    fn flush(&mut self) {
+        self.flush_to(&mut Stdout);
+    }
+
+    fn flush_to(&mut self, stdout: &mut impl Write) {
         if self.pending.is_empty() {
             return;
         }
-        let written = if stdout_was_closed() {
-            Err(Errno::BADF.into())
-        } else {
-            stdout
-                .write_all(&self.pending)
-                .and_then(|()| stdout.flush())
-        };
+        let written = stdout.write_all(&self.pending);
         self.pending.clear();
         if let Err(error) = written {
             self.failure.get_or_insert(error);
         }
     }
-}
 
-/// A line of stdin, as far as its first NUL. Byte by byte: what follows belongs to
-/// whoever reads stdin next, the next command of a script for one.
-fn read_line() -> io::Result<CString> {
-    if stdin_was_closed() {
-        return Err(Errno::BADF.into());
+    fn write_stderr(&mut self, text: &[u8]) {
+        self.lost_stderr |= Stderr.write_all(text).is_err();
     }
-    let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while stdin.read(&mut byte)? == 1 && byte != *b"\n" {
-        line.extend(byte);
-    }
-    let end = line.iter().position(|&byte| byte == 0);
-    line.truncate(end.unwrap_or(line.len()));
-    Ok(CString::new(line).expect("BUG: a NUL before the first NUL"))
 }
 
 impl fmt::Debug for Output {
@@ -227,21 +226,13 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn holds_lines_back_until_there_are_many() {
-        let mut sink = File::open("/dev/null").unwrap();
-        let mut output = Output::default();
-        output.push(&[b"removed ", b"'x'", b"\n"], &mut sink);
-        assert_eq!(output.pending, b"removed 'x'\n");
-        assert!(output.failure.is_none());
-    }
-
-    #[test]
     fn remembers_the_first_failure_and_goes_on() {
         let mut full = File::options().write(true).open("/dev/full").unwrap();
         let mut output = Output::default();
-        output.push(&[&[b'x'; PIECE_BYTES]], &mut full);
-        output.push(&[b"more\n"], &mut full);
-        output.flush(&mut full);
+        for _ in 0..2 {
+            output.pending.extend_from_slice(b"more\n");
+            output.flush_to(&mut full);
+        }
         assert!(output.pending.is_empty());
         let failure = output.failure.unwrap();
         assert_eq!(errno_text(&failure), "No space left on device");

@@ -22,5 +22,6 @@ pub mod invocation;
 pub mod locale;
 pub mod quote;
 pub mod reporter;
+mod streams;
 pub mod threads;
 pub mod wording;

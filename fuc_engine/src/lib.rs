@@ -74,6 +74,6 @@ mod walk;
 pub use copy::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, copy_tree};
 pub use error::{Cause, Error, Operation, Refusal};
 pub use observer::{Answer, Done, Doomed, Kind, Observer, Question, Summary};
-pub use remove::{Ask, PreserveRoot, RemoveOp, RemoveOptions, remove_tree};
+pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
 /// The kernel's error numbers, as [`Error::errno`] gives them.
 pub use rustix::io::Errno;

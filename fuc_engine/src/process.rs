@@ -6,7 +6,8 @@
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use crate::sys::{
-    is_affirmative, restore_sigpipe, sigpipe_was_ignored, stdin_was_closed, stdout_was_closed,
+    is_affirmative, restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed,
+    stdout_was_closed,
 };
 
 /// Raises the soft limit on open descriptors to the hard one.

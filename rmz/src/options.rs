@@ -7,7 +7,6 @@ use fuc_cli::flags::{Given, Misuse, choose};
 use fuc_cli::invocation::Personality;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
-use fuc_engine::PreserveRoot;
 
 use crate::flags::Id;
 
@@ -40,7 +39,9 @@ pub(crate) struct Options {
     /// Take stdin for a terminal.
     pub(crate) presumes_terminal: bool,
     pub(crate) missing: Missing,
-    pub(crate) preserve_root: PreserveRoot,
+    pub(crate) preserve_root: bool,
+    /// Refuse every operand that is a mount point (`--preserve-root=all`). Nothing takes that back.
+    pub(crate) preserve_mount_points: bool,
     pub(crate) verbosity: Verbosity,
     /// `None`: nothing was asked for on the command line.
     pub(crate) threads: Option<NonZeroUsize>,
@@ -92,7 +93,8 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         asks_once: false,
         presumes_terminal: false,
         missing: Missing::IsAnError,
-        preserve_root: PreserveRoot::Root,
+        preserve_root: true,
+        preserve_mount_points: false,
         verbosity: Verbosity::Quiet,
         threads: None,
     };
@@ -113,10 +115,10 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             Id::OneFileSystem => options.one_file_system = true,
             Id::Recursive => options.recursive = true,
             Id::Verbose => options.verbosity = Verbosity::Verbose,
-            Id::NoPreserveRoot => options.preserve_root = PreserveRoot::No,
+            Id::NoPreserveRoot => options.preserve_root = false,
             Id::PreserveRoot => match value {
-                None => options.preserve_root = PreserveRoot::Root,
-                Some(all) if all == "all" => options.preserve_root = PreserveRoot::AllRoots,
+                None => options.preserve_root = true,
+                Some(all) if all == "all" => options.preserve_mount_points = true,
                 Some(other) => {
                     let quoted = context.console.quoted(other.as_encoded_bytes());
                     let message = [b"unrecognized --preserve-root argument: ", &quoted[..]];
@@ -196,17 +198,20 @@ mod tests {
     }
 
     #[test]
-    fn obeys_the_last_word_on_the_root() {
-        let root = |arguments| extended(arguments).preserve_root;
-        assert_eq!(root(&[]), PreserveRoot::Root);
-        assert_eq!(root(&["--no-preserve-root", "--pres"]), PreserveRoot::Root);
+    fn obeys_the_last_word_on_the_root_and_never_forgets_all_roots() {
+        let preserved = |arguments| {
+            let options = extended(arguments);
+            (options.preserve_root, options.preserve_mount_points)
+        };
+        assert_eq!(preserved(&[]), (true, false));
+        assert_eq!(preserved(&["--no-preserve-root", "--pres"]), (true, false));
         assert_eq!(
-            root(&["--no-preserve-root", "--preserve-root=all"]),
-            PreserveRoot::AllRoots
+            preserved(&["--no-preserve-root", "--preserve-root=all"]),
+            (false, true)
         );
         assert_eq!(
-            root(&["--preserve-root=all", "--no-preserve-root"]),
-            PreserveRoot::No
+            preserved(&["--preserve-root=all", "--preserve-root"]),
+            (true, true)
         );
     }
 

@@ -57,6 +57,7 @@ fn engine_options(options: &Options) -> RemoveOptions {
     engine.one_file_system = options.one_file_system;
     engine.ignore_missing = options.missing == Missing::IsFine;
     engine.preserve_root = options.preserve_root;
+    engine.preserve_mount_points = options.preserve_mount_points;
     engine.ask = match options.prompts {
         Prompts::Always => Ask::Always,
         Prompts::WriteProtected if options.presumes_terminal || io::stdin().is_terminal() => {

@@ -5,9 +5,9 @@
 //! | a file | before it is unlinked | the same |
 //! | a directory with something in it | before it is entered, and again when it is empty | the same |
 //! | an empty directory | once | the same |
-//! | a directory that cannot be read | once | never: its emptiness is tried |
+//! | a directory that cannot be read | fails; with `empty_directories`, once | the same |
 //!
-//! Symbolic links are never write-protected. To decline is no failure. A directory
+//! Symbolic links are never write-protected, and to the superuser nothing is. To decline is no failure. A directory
 //! that is not entered keeps all that it lies in. After any other name that was
 //! declined, or that could not be asked about, its directory is asked about (or
 //! tried) all the same, as `rm` does: to say yes to that is the failure that one
@@ -42,7 +42,7 @@ pub(super) enum Consent {
 enum Content {
     Nothing,
     Something,
-    Unreadable,
+    Unreadable(Errno),
 }
 
 /// Whether a name is one to ask about.
@@ -56,8 +56,24 @@ impl Removal<'_> {
         self.options.ask != Ask::Never
     }
 
+    /// Whether every name is looked at before it is removed.
+    pub(super) fn looks_at_all(&self) -> bool {
+        match self.options.ask {
+            Ask::Never => false,
+            Ask::IfWriteProtected => !self.may_write_anything,
+            Ask::Always => true,
+        }
+    }
+
+    fn is_write_protected(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
+        if self.may_write_anything {
+            return Ok(false);
+        }
+        sys::is_write_protected(dir, name)
+    }
+
     fn due(&self, dir: BorrowedFd<'_>, name: &CStr, kind: FileType) -> Result<Due, Errno> {
-        let is_write_protected = kind != FileType::Symlink && sys::is_write_protected(dir, name)?;
+        let is_write_protected = kind != FileType::Symlink && self.is_write_protected(dir, name)?;
         if is_write_protected || self.options.ask == Ask::Always {
             Ok(Due::Question { is_write_protected })
         } else {
@@ -115,10 +131,9 @@ impl Removal<'_> {
     /// Whether an operand that is no directory, or an empty one, may go.
     pub(super) fn agrees_to_operand(&self, place: &Place<RemoveDir>, kind: FileType) -> bool {
         if kind == FileType::Directory
-            && self.options.ask == Ask::Always
-            && matches!(self.content_of(place), Content::Unreadable)
+            && let Content::Unreadable(errno) = self.content_of(place)
         {
-            return self.agrees_to_try(place);
+            return self.agrees_to_try(place, errno);
         }
         let path = || self.path(place);
         let answer = self.agrees_to_name(CWD, &place.name, kind, path);
@@ -133,7 +148,7 @@ impl Removal<'_> {
     fn content_of(&self, place: &Place<RemoveDir>) -> Content {
         match self.open(place) {
             Ok(dir) => content(dir.as_fd()),
-            Err(_) => Content::Unreadable,
+            Err(errno) => Content::Unreadable(errno),
         }
     }
 
@@ -153,7 +168,10 @@ impl Removal<'_> {
         let (question, consent) = match content(dir) {
             Content::Nothing => (Question::Remove(doomed), Consent::ToRemove),
             Content::Something => (Question::Descend(doomed), Consent::ToEnter),
-            Content::Unreadable => (Question::RemoveInaccessible(doomed), Consent::ToRemove),
+            Content::Unreadable(errno) => {
+                self.fail_place(place, errno);
+                return Consent::None;
+            }
         };
         if self.obeys(place, Ok(self.report.confirm(question))) {
             consent
@@ -165,7 +183,7 @@ impl Removal<'_> {
     /// Asks about what is listed as a directory, or was one, and could not be opened as one.
     pub(super) fn agrees_to_unopened(&self, place: &Place<RemoveDir>, errno: Errno) -> bool {
         match errno {
-            Errno::ACCESS => self.agrees_to_try(place),
+            Errno::ACCESS => self.agrees_to_try(place, errno),
             // It is something else by now.
             Errno::NOTDIR | Errno::LOOP => {
                 let path = || self.path(place);
@@ -179,28 +197,33 @@ impl Removal<'_> {
     }
 
     /// Whether to try the removal of a directory that cannot be read.
-    fn agrees_to_try(&self, place: &Place<RemoveDir>) -> bool {
-        let seen = self.at(place, |dir, name| {
+    fn agrees_to_try(&self, place: &Place<RemoveDir>, errno: Errno) -> bool {
+        let due = self.at(place, |dir, name| {
             sys::stat(dir, name, Symlinks::NoFollow)?;
-            sys::is_write_protected(dir, name)
+            self.due(dir, name, FileType::Directory)
         });
-        match seen {
-            Ok(_) if self.options.ask != Ask::Always => true,
-            Ok(is_write_protected) => {
-                let path = &self.path(place);
+        let path = &self.path(place);
+        let answer = match due {
+            Ok(Due::Nothing) => return true,
+            Ok(Due::Question { is_write_protected }) if self.options.empty_directories => {
                 let doomed = doomed_directory(path, is_write_protected);
-                let answer = self.report.confirm(Question::RemoveInaccessible(doomed));
-                self.obeys(place, Ok(answer))
+                self.report.confirm(Question::RemoveInaccessible(doomed))
+            }
+            // It may hold something, which nobody could be asked about.
+            Ok(Due::Question { .. }) => {
+                self.fail_place(place, errno);
+                return false;
             }
             // It is not even known to be a directory: to rm, a name like any other.
             Err(errno) => {
                 self.tell_failed(place.parent.as_ref(), place.operand, &place.name, errno);
-                if let Some(parent) = &place.parent {
-                    parent.mark_declined();
-                }
-                false
+                Answer::No
             }
+        };
+        if let (Answer::No, Some(parent)) = (answer, &place.parent) {
+            parent.mark_declined();
         }
+        answer == Answer::Yes
     }
 
     /// Whether the directory of `node`, which is `dir`'s entry and empty by now, may go.
@@ -249,7 +272,7 @@ fn content(dir: BorrowedFd<'_>) -> Content {
     match sys::is_empty_directory(dir) {
         Ok(true) => Content::Nothing,
         Ok(false) => Content::Something,
-        Err(_) => Content::Unreadable,
+        Err(errno) => Content::Unreadable(errno),
     }
 }
 

@@ -8,4 +8,4 @@ mod operand;
 mod options;
 mod tree;
 
-pub use options::{Ask, PreserveRoot, RemoveOp, RemoveOptions, remove_tree};
+pub use options::{Ask, RemoveOp, RemoveOptions, remove_tree};

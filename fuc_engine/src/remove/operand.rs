@@ -7,7 +7,6 @@ use rustix::io::Errno;
 
 use super::asking::Consent;
 use super::tree::{Removal, RemoveDir};
-use super::{Ask, PreserveRoot};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Place;
 use crate::operand;
@@ -18,26 +17,28 @@ impl Removal<'_> {
     /// Removes an operand that is no directory, or queues it.
     pub(super) fn begin(&self, operand: u32, worker: &mut Walker<'_, '_, Self>) {
         let path = &self.operands[operand as usize];
-        match sys::stat(CWD, path, Symlinks::NoFollow) {
-            Ok(stat) if sys::file_type(&stat) == FileType::Directory => {
+        let looked_at = sys::stat(CWD, path, Symlinks::NoFollow);
+        match &looked_at {
+            Ok(stat) if sys::file_type(stat) == FileType::Directory => {
                 return self.begin_directory(operand, worker);
             }
             Ok(stat) if self.asks() => {
                 let place = self.operand_place(operand);
-                if !self.agrees_to_operand(&place, sys::file_type(&stat)) {
+                if !self.agrees_to_operand(&place, sys::file_type(stat)) {
                     return;
                 }
             }
             // Nobody can be asked about what cannot be looked at.
-            Err(errno) if self.options.ask == Ask::Always => {
-                return self.fail(None, operand, path, errno);
-            }
+            Err(errno) if self.looks_at_all() => return self.fail(None, operand, path, *errno),
             // Unlinking tells the reason that counts.
             Ok(_) | Err(_) => {}
         }
-        match sys::unlink(CWD, path) {
-            Ok(()) => self.removed(None, operand, path, worker),
-            Err(errno) => self.fail(None, operand, path, errno),
+        match (sys::unlink(CWD, path), looked_at) {
+            (Ok(()), _) => self.removed(None, operand, path, worker),
+            // The kernel says this of a missing name as well.
+            (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => {
+                self.fail(None, operand, path, errno);
+            }
         }
     }
 
@@ -112,7 +113,7 @@ impl Removal<'_> {
 
     /// Whether an operand that is not entered may be removed if it is an empty directory.
     pub(super) fn admits_unopened(&self, place: &Place<RemoveDir>) -> bool {
-        if place.parent.is_some() || self.options.preserve_root != PreserveRoot::AllRoots {
+        if place.parent.is_some() || !self.options.preserve_mount_points {
             return true;
         }
         let opened = self
@@ -130,22 +131,21 @@ impl Removal<'_> {
     }
 
     fn admits_operand(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> bool {
-        if self.options.preserve_root == PreserveRoot::No {
-            return true;
-        }
-        match self.is_root(dir) {
-            Ok(false) => {}
-            Ok(true) => {
-                self.refuse(place.operand, Refusal::Root);
-                return false;
+        if self.options.preserve_root {
+            match self.is_root(dir) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.refuse(place.operand, Refusal::Root);
+                    return false;
+                }
+                // Who can't tell must not delete.
+                Err(errno) => {
+                    self.fail_place(place, errno);
+                    return false;
+                }
             }
-            // Who can't tell must not delete.
-            Err(errno) => {
-                self.fail_place(place, errno);
-                return false;
-            }
         }
-        if self.options.preserve_root == PreserveRoot::Root {
+        if !self.options.preserve_mount_points {
             return true;
         }
         let above = sys::stat(dir, c"..", Symlinks::NoFollow);

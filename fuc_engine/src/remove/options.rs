@@ -8,17 +8,6 @@ use super::tree::Removal;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
 
-/// Which directories are too dangerous to remove whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PreserveRoot {
-    /// None.
-    No,
-    /// `/`, by whatever path it is reached.
-    Root,
-    /// `/`, and each operand on another device than the directory that it is in.
-    AllRoots,
-}
-
 /// About what the observer is asked before it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
@@ -39,8 +28,10 @@ pub struct RemoveOptions {
     pub recursive: bool,
     /// What does not exist (any more) is no failure.
     pub ignore_missing: bool,
-    /// Which directories are refused as operands.
-    pub preserve_root: PreserveRoot,
+    /// Refuse the root directory, by whatever path it is reached.
+    pub preserve_root: bool,
+    /// Refuse an operand that is a directory on another device than the one it is in.
+    pub preserve_mount_points: bool,
     /// Without `recursive`: remove directories that are empty.
     pub empty_directories: bool,
     /// [Leave alone](crate::Refusal::OtherFilesystem) what is on another
@@ -64,7 +55,8 @@ impl Default for RemoveOptions {
         Self {
             recursive: true,
             ignore_missing: false,
-            preserve_root: PreserveRoot::Root,
+            preserve_root: true,
+            preserve_mount_points: false,
             empty_directories: false,
             one_file_system: false,
             ask: Ask::Never,

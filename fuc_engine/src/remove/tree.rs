@@ -54,6 +54,8 @@ pub(super) struct Removal<'a> {
     pub(super) report: Report<'a>,
     pub(super) descriptors: Descriptors<RemoveDir>,
     pub(super) root: OnceLock<Identity>,
+    /// No mode protects a file from the superuser.
+    pub(super) may_write_anything: bool,
     /// The filesystem of each operand, once it is open; empty where that does not matter.
     pub(super) devices: Vec<OnceLock<sys::Device>>,
 }
@@ -66,6 +68,7 @@ impl<'a> Removal<'a> {
             report: Report::new(observer),
             descriptors: Descriptors::new(),
             root: OnceLock::new(),
+            may_write_anything: options.ask != Ask::Never && sys::effective_user() == 0,
             devices: Vec::new(),
         }
     }
@@ -194,10 +197,14 @@ impl<'a> Removal<'a> {
             _ => false,
         };
         if is_one {
-            walk::queue(node, name, worker);
-        } else {
-            self.fail(Some(node), node.place.operand, name, errno);
+            return walk::queue(node, name, worker);
         }
+        // A read-only filesystem is, of a name that is missing, the second reason.
+        let reason = match (errno, sys::stat(dir, name, Symlinks::NoFollow)) {
+            (Errno::ROFS, Err(missing)) => missing,
+            _ => errno,
+        };
+        self.fail(Some(node), node.place.operand, name, reason);
     }
 
     /// Missing, and that is no failure.

@@ -16,5 +16,7 @@ mod slot;
 pub(crate) use calls::*;
 pub(crate) use listing::{Entry, Listing};
 pub use locale::is_affirmative;
-pub use signal::{restore_sigpipe, sigpipe_was_ignored, stdin_was_closed, stdout_was_closed};
+pub use signal::{
+    restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed, stdout_was_closed,
+};
 pub(crate) use slot::{DirSlot, Identity, Pinned, close_checked};

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const STDIN: c_int = 0;
 const STDOUT: c_int = 1;
+const STDERR: c_int = 2;
 const F_GETFD: c_int = 1;
 const SIGPIPE: c_int = 13;
 const SIG_DFL: usize = 0;
@@ -31,6 +32,7 @@ unsafe extern "C" {
 static IGNORED_AT_START: AtomicBool = AtomicBool::new(false);
 static STDIN_CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 static STDOUT_CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
+static STDERR_CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: the loader calls each entry of this section once, before main, with
 // arguments that an `extern "C"` function without parameters may ignore.
@@ -42,6 +44,7 @@ extern "C" fn look() {
     for (stream, closed) in [
         (STDIN, &STDIN_CLOSED_AT_START),
         (STDOUT, &STDOUT_CLOSED_AT_START),
+        (STDERR, &STDERR_CLOSED_AT_START),
     ] {
         // SAFETY: the command takes no further argument and changes nothing; a
         // descriptor that is not open is an error that it returns.
@@ -85,4 +88,10 @@ pub fn stdout_was_closed() -> bool {
 #[must_use]
 pub fn stdin_was_closed() -> bool {
     STDIN_CLOSED_AT_START.load(Ordering::Relaxed)
+}
+
+/// Whether standard error was closed when the process began.
+#[must_use]
+pub fn stderr_was_closed() -> bool {
+    STDERR_CLOSED_AT_START.load(Ordering::Relaxed)
 }

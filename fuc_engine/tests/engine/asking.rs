@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use fuc_engine::{Answer, Ask, Errno, Error, Kind, Observer, Operation, Question, Refusal};
-use fuc_engine::{PreserveRoot, RemoveOp, RemoveOptions};
+use fuc_engine::{RemoveOp, RemoveOptions};
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
@@ -198,7 +198,7 @@ fn an_operand_on_another_device_than_its_parent_is_refused_if_asked_for() {
     let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     Tree::at(mount.path()).file("kept", "");
     let person = Person::default();
-    let options = remove_options(|options| options.preserve_root = PreserveRoot::AllRoots);
+    let options = remove_options(|options| options.preserve_mount_points = true);
     assert_eq!(person.remove(options, mount.path()), (0, 0, 1));
     let expected = Failure::refused(Refusal::MountPoint, mount.path());
     assert_eq!(*person.failures.lock().unwrap(), [expected]);

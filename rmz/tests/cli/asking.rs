@@ -310,37 +310,106 @@ fn never_asks_at_a_terminal_unless_told_to_when_called_rmz() {
     assert!(!scratch.path().join("d").exists());
 }
 
+/// What rmz says and leaves of an empty and of a full directory that nobody may read.
+fn with_inaccessible_directories(flags: &[&str], answers: &str) -> (Status, String, [bool; 2]) {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).mode(0o777);
+    let script = "mkdir -p d/empty d/full && : >d/full/f && chmod 0 d/empty d/full";
+    let sh = Run::new("sh").args(["-c", script]).current_dir(&scratch);
+    sh.uid(NOBODY).output().assert_success();
+    let outcome = Run::new(RMZ)
+        .args(flags)
+        .args(["d/empty", "d/full"])
+        .stdin(answers)
+        .current_dir(&scratch)
+        .uid(NOBODY)
+        .output();
+    let left = ["d/empty", "d/full"].map(|dir| scratch.path().join(dir).exists());
+    let text = outcome.stderr_text();
+    let program = format!("{}: ", text.split(": ").next().expect("it says something"));
+    (outcome.status, text.replace(&program, ""), left)
+}
+
 /// Newer than rm 9.1, which asks whether to descend into what it cannot read.
 #[test]
-fn asks_whether_to_try_what_cannot_be_read() {
+fn asks_whether_to_try_what_cannot_be_read_if_empty_directories_may_go() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    let run = |answers: &str| {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path()).mode(0o777);
-        let script = "mkdir -p d/empty d/full && : >d/full/f && chmod 0 d/empty d/full";
-        let sh = Run::new("sh").args(["-c", script]).current_dir(&scratch);
-        sh.uid(NOBODY).output().assert_success();
-        let outcome = Run::new(RMZ)
-            .args(["-i", "d/empty", "d/full"])
-            .stdin(answers)
-            .current_dir(&scratch)
-            .uid(NOBODY)
-            .output();
-        let left = ["d/empty", "d/full"].map(|dir| scratch.path().join(dir).exists());
-        let program = format!("{}: ", outcome.stderr_text().split(": ").next().unwrap());
-        (
-            outcome.status,
-            outcome.stderr_text().replace(&program, ""),
-            left,
-        )
-    };
     let question = |dir: &str| format!("attempt removal of inaccessible directory '{dir}'? ");
     let both = format!("{}{}", question("d/empty"), question("d/full"));
-    assert_eq!(run("n\nn\n"), (Status::Exit(0), both.clone(), [true, true]));
+    let declined = with_inaccessible_directories(&["-di"], "n\nn\n");
+    assert_eq!(declined, (Status::Exit(0), both.clone(), [true, true]));
     let refused = format!("{both}cannot remove 'd/full': Permission denied\n");
-    assert_eq!(run("y\ny\n"), (Status::Exit(1), refused, [false, true]));
+    let agreed = with_inaccessible_directories(&["-di"], "y\ny\n");
+    assert_eq!(agreed, (Status::Exit(1), refused, [false, true]));
+}
+
+/// The same, without `-d`.
+#[test]
+fn keeps_what_cannot_be_read_where_it_would_have_to_ask() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let refused = "cannot remove 'd/empty': Permission denied\n\
+                   cannot remove 'd/full': Permission denied\n";
+    let kept = (Status::Exit(1), refused.to_owned(), [true, true]);
+    assert_eq!(with_inaccessible_directories(&["-i"], "y\ny\n"), kept);
+    let once = ["-I", "---presume-input-tty", "--threads=1"];
+    let (status, said, left) = with_inaccessible_directories(&once, "y\ny\n");
+    let said = said.replace("remove 2 arguments recursively? ", "");
+    assert_eq!((status, said, left), kept);
+}
+
+#[test]
+fn takes_the_end_of_a_terminals_input_for_the_end() {
+    let build = |tree: Tree| {
+        tree.file("a", "").file("b", "").file("c", "");
+    };
+    // The first line ends the input, and what is typed after it is for somebody else.
+    Parity::new(RMZ, "rm")
+        .args(["-r", "-i", "a", "b", "c"])
+        .input(Input::Terminal)
+        .stdin("\x04y\ny\n")
+        .check(build);
+}
+
+#[test]
+fn takes_what_is_before_a_nul_for_the_answer() {
+    asked(&["-i", "d"], "y\0n\nn\0\n", |tree| {
+        tree.file("d/a", "");
+    });
+}
+
+#[test]
+fn asks_the_superuser_about_what_cannot_be_removed() {
+    if !is_root() {
+        skip!("only root can make a file immutable");
+    }
+    for flags in [&["-r", "-i"][..], &["-r", "-I", "---presume-input-tty"]] {
+        Parity::new(RMZ, "rm")
+            .args(flags)
+            .args(["d"])
+            .in_script(r#"chattr +i d/a; "$@"; status=$?; chattr -i d/a; exit $status"#)
+            .stdin("y\n".repeat(5))
+            .check(|tree| {
+                tree.file("d/a", "").file("d/b", "");
+            });
+    }
+}
+
+#[test]
+fn fails_if_its_questions_are_lost() {
+    let build = |tree: Tree| {
+        tree.file("a", "");
+    };
+    for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
+        Parity::new(RMZ, "rm")
+            .args(["-r", "-i", "a"])
+            .in_script(&format!(r#"exec "$@" {redirection}"#))
+            .stdin("y\n")
+            .check(build);
+    }
 }
 
 #[test]
@@ -361,8 +430,10 @@ fn fails_if_it_cannot_read_an_answer() {
         tree.file("a", "").file("d/f", "");
     };
     let parity = Parity::new(RMZ, "rm").args(["-r", "-i", "a", "d"]);
-    let parity = parity.in_script(r#"exec "$@" <&-"#);
-    parity.check(build);
+    for redirection in ["<&-", "<.", "0>/dev/null"] {
+        let script = format!(r#"exec "$@" {redirection}"#);
+        parity.clone().in_script(&script).check(build);
+    }
     Parity::new(RMZ, "rm")
         .args(["-r", "a"])
         .in_script(r#"exec "$@" <&-"#)

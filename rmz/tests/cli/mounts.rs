@@ -105,6 +105,27 @@ fn refuses_mount_points_without_recursion_as_well() {
 }
 
 #[test]
+fn never_forgets_that_mount_points_are_refused() {
+    with(
+        TMPFS,
+        &["--preserve-root=all", "--preserve-root", "d/a/mount"],
+    );
+    with(
+        TMPFS,
+        &["--preserve-root=all", "--no-preserve-root", "d/a/mount"],
+    );
+}
+
+#[test]
+fn says_what_is_missing_on_a_read_only_filesystem() {
+    let mount = format!("{TMPFS} && mount -o remount,ro d/a/mount");
+    with(&mount, &["-f", "d/a/mount/missing"]);
+    with(&mount, &["d/a/mount/missing", "d/a/mount/missing/f"]);
+    with(&mount, &["d/a/mount/sub", "d/a/mount/sub/f"]);
+    with(&mount, &["---presume-input-tty", "-I", "d/a/mount/sub"]);
+}
+
+#[test]
 fn lets_mount_points_below_an_operand_go_as_far_as_possible() {
     with(TMPFS, &["--preserve-root=all", "d"]);
 }

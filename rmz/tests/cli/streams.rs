@@ -129,3 +129,13 @@ fn says_errors_on_a_full_stderr_to_nobody() {
     let wrapped = in_script(r#"exec "$@" 2>/dev/full"#);
     wrapped.args(["missing", "d"]).check(some);
 }
+
+#[test]
+fn reports_a_stdout_that_cannot_be_written_to() {
+    let build = |tree: testkit::tree::Tree| {
+        tree.file("d/f", "");
+    };
+    let parity = in_script(r#"exec "$@" 1</dev/null"#);
+    parity.clone().args(["-v", "d"]).check(build);
+    parity.args(["d"]).check(build);
+}
