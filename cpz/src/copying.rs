@@ -34,6 +34,8 @@ fn engine_options(options: &Options) -> CopyOptions {
     engine.one_file_system = options.one_file_system;
     engine.copy_contents = options.copy_contents;
     engine.as_links = options.as_links();
+    engine.reflink = options.reflink;
+    engine.sparse = options.sparse;
     engine.threads = options
         .threads
         .or_else(|| threads::from_environment("CPZ_THREADS"));

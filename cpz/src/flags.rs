@@ -6,12 +6,15 @@ use fuc_cli::flags::{Flag, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
     CopyContents,
+    Debug,
     Dereference,
     DereferenceOperands,
     Force,
     HardLink,
     NoDereference,
     OneFileSystem,
+    Reflink,
+    Sparse,
     SymbolicLink,
     NoTargetDirectory,
     Recursive,
@@ -39,7 +42,12 @@ pub(crate) const TABLE: Table<Id> = Table {
             "copy the content of special files",
         ),
         Flag::not_yet("d", "", "the same as -P --preserve=links"),
-        Flag::not_yet("", "debug", "tell how each file is copied; implies -v"),
+        Flag::gnu(
+            Id::Debug,
+            "",
+            "debug",
+            "tell how each file is copied; implies -v",
+        ),
         Flag::gnu(
             Id::Dereference,
             "L",
@@ -106,8 +114,20 @@ pub(crate) const TABLE: Table<Id> = Table {
             "copy directories and all that is in them",
         ),
         Flag::not_yet("", "remove-destination", "remove each dest file before copying"),
-        Flag::not_yet("", "sparse", "auto, always or never make holes").required("WHEN"),
-        Flag::not_yet("", "reflink", "always, auto or never share blocks").optional("WHEN"),
+        Flag::gnu(
+            Id::Sparse,
+            "",
+            "sparse",
+            "auto, always or never make holes",
+        )
+        .required("WHEN"),
+        Flag::gnu(
+            Id::Reflink,
+            "",
+            "reflink",
+            "always, auto or never share blocks",
+        )
+        .optional("WHEN"),
         Flag::not_yet(
             "",
             "strip-trailing-slashes",

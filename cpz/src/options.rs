@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
-use fuc_cli::flags::{Given, Misuse};
+use fuc_cli::flags::{Given, Misuse, choose};
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
-use fuc_engine::{Dereference, LinkKind};
+use fuc_engine::{Dereference, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
 
@@ -31,6 +31,8 @@ pub(crate) struct Options {
     /// `-l` was given, and `-s`.
     pub(crate) hard_links: bool,
     pub(crate) symbolic_links: bool,
+    pub(crate) reflink: Reflink,
+    pub(crate) sparse: Sparse,
     /// The directory of `-t`; then no operand is one.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
@@ -39,6 +41,20 @@ pub(crate) struct Options {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
+/// The values of `--reflink`, in cp's order.
+const REFLINK: [(&str, Reflink); 3] = [
+    ("auto", Reflink::Auto),
+    ("always", Reflink::Always),
+    ("never", Reflink::Never),
+];
+
+/// The values of `--sparse`, in cp's order.
+const SPARSE: [(&str, Sparse); 3] = [
+    ("never", Sparse::Never),
+    ("auto", Sparse::Auto),
+    ("always", Sparse::Always),
+];
+
 impl Options {
     /// # Errors
     /// Options that contradict each other, which is said only when all have been looked at.
@@ -46,6 +62,11 @@ impl Options {
         if self.hard_links && self.symbolic_links {
             return Err(Misuse::with_help(
                 "cannot make both hard and symbolic links",
+            ));
+        }
+        if self.reflink == Reflink::Always && self.sparse != Sparse::Auto {
+            return Err(Misuse::with_help(
+                "--reflink can be used only with --sparse=auto",
             ));
         }
         Ok(())
@@ -82,6 +103,8 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         copy_contents: false,
         hard_links: false,
         symbolic_links: false,
+        reflink: Reflink::Auto,
+        sparse: Sparse::Auto,
         target_directory: None,
         last_operand: LastOperand::MayBeDirectory,
         verbosity: Verbosity::Quiet,
@@ -101,8 +124,20 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             Id::CopyContents => options.copy_contents = true,
             Id::HardLink => options.hard_links = true,
             Id::SymbolicLink => options.symbolic_links = true,
+            Id::Reflink => {
+                options.reflink = match flag.value.as_deref() {
+                    None => Reflink::Always,
+                    Some(when) => choose("--reflink", when, &REFLINK, context.console.charset())?,
+                }
+            }
+            Id::Sparse => {
+                let charset = context.console.charset();
+                options.sparse = choose("--sparse", value(), &SPARSE, charset)?;
+            }
             Id::Recursive => options.recursive = true,
+            Id::Verbose if options.verbosity == Verbosity::Debug => {}
             Id::Verbose => options.verbosity = Verbosity::Verbose,
+            Id::Debug => options.verbosity = Verbosity::Debug,
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,
             Id::TargetDirectory => {
                 let directory = Some(value().into());

@@ -9,7 +9,8 @@
 //!   link 'dest/a/b' to directory 'dest/b'";
 //! - `-s` of relative sources over what exists: before GNU finds that it can make no such link, it has
 //!   unlinked what was there; cpz leaves it alone;
-//! - FIFOs as operands without `-r`: they wait for a writer.
+//! - FIFOs as operands without `-r`, and anywhere with `--copy-contents`: they wait for a writer; sockets
+//!   there, for which GNU unlinks the dest before it finds that it cannot open them.
 
 use std::{
     ffi::OsString,
@@ -76,6 +77,11 @@ fn flags() -> impl Strategy<Value = (Personality, Vec<&'static str>)> {
             "-l",
             "-s",
             "-x",
+            "--sparse=always",
+            "--sparse=never",
+            "--reflink=never",
+            "--reflink=auto",
+            "--copy-contents",
         ]),
         0..3,
     );
@@ -161,6 +167,14 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
             .find(|(path, _)| Some(path.as_path()) == *chosen);
         node.is_some_and(|(path, node)| is_plain(node) && argument == path.as_os_str())
     });
+    // Sockets cannot be opened, and FIFOs wait for a writer.
+    if case.flags.contains(&"--copy-contents")
+        && there
+            .iter()
+            .any(|(_, node)| matches!(node, Node::Fifo { .. } | Node::Socket { .. }))
+    {
+        return None;
+    }
     let recursive = case
         .flags
         .iter()

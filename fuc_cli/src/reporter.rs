@@ -15,6 +15,8 @@ pub enum Verbosity {
     Quiet,
     /// A line for each thing done (`-v`).
     Verbose,
+    /// And one for how each file was copied (`--debug`).
+    Debug,
 }
 
 /// Tells a person what the engine tells it.
@@ -54,7 +56,11 @@ impl Observer for Reporter<'_> {
     }
 
     fn wants_finished(&self) -> bool {
-        self.verbosity == Verbosity::Verbose
+        self.verbosity != Verbosity::Quiet
+    }
+
+    fn wants_means(&self) -> bool {
+        self.verbosity == Verbosity::Debug
     }
 
     fn finished(&self, done: Done<'_>) {
@@ -64,6 +70,16 @@ impl Observer for Reporter<'_> {
             Done::Copied { source, dest } | Done::Attempted { source, dest } => {
                 let (source, dest) = (self.quoted(source), self.quoted(dest));
                 self.console.print(&[&source, b" -> ", &dest, b"\n"]);
+            }
+            Done::CopiedContent {
+                source,
+                dest,
+                means,
+            } => {
+                let (source, dest) = (self.quoted(source), self.quoted(dest));
+                let how = wording::means(means);
+                self.console
+                    .print(&[&source, b" -> ", &dest, b"\n", how.as_bytes(), b"\n"]);
             }
             // Not news that GNU's tools have a line for.
             _ => {}

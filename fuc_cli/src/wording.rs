@@ -8,7 +8,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fuc_engine::{Cause, Doomed, Errno, Error, Kind, Operation, Question, Refusal};
+use fuc_engine::{
+    Cause, Doomed, Errno, Error, HoleDetection, Kind, Means, Operation, Question, Refusal, Tried,
+};
 
 use crate::locale::Charset;
 use crate::quote;
@@ -122,6 +124,11 @@ impl Wording<'_> {
             (Cause::Failed(Operation::CopyData, errno), Tool::Copy) => {
                 let reason = format!(": {}", errno_text(&io::Error::from(errno)));
                 self.around_both("error copying ", " to ", &reason).into()
+            }
+            (Cause::Failed(Operation::Clone, errno), Tool::Copy) => {
+                let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+                self.around_both("failed to clone ", " from ", &reason)
+                    .into()
             }
             (Cause::Failed(Operation::CreateHardLink, errno), Tool::Copy) => {
                 self.no_link("cannot create hard link ", errno).into()
@@ -279,6 +286,30 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::SetMode => ("setting permissions for ", ""),
         _ => ("cannot copy ", ""),
     }
+}
+
+/// How content was copied, in the words of cp's `--debug`.
+#[must_use]
+pub fn means(means: Means) -> String {
+    let tried = |tried: Tried| match tried {
+        Tried::Done => "yes",
+        Tried::Avoided => "avoided",
+        Tried::Unsupported => "unsupported",
+        _ => "unknown",
+    };
+    // cp has another word for a reflink that was not wanted.
+    let reflink = match means.reflink {
+        Tried::Avoided => "no",
+        other => tried(other),
+    };
+    let holes = match means.holes {
+        HoleDetection::Zeros => "zeros",
+        HoleDetection::Seek => "SEEK_HOLE",
+        HoleDetection::SeekAndZeros => "SEEK_HOLE + zeros",
+        _ => "no",
+    };
+    let offload = tried(means.offload);
+    format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {holes}")
 }
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ pub enum Operation {
     /// Moving content from a source to a dest inside the kernel, which does
     /// not say which of the two it was.
     CopyData,
+    /// Letting a dest share the blocks of its source: dest, source.
+    Clone,
     /// Closing a dest file, when delayed write errors are reported.
     Close,
     /// Setting the permissions of a dest.
@@ -72,6 +74,7 @@ impl Operation {
             Self::CreateSpecial => "create the special file",
             Self::Write => "write",
             Self::CopyData => "copy the content of",
+            Self::Clone => "clone into",
             Self::Close => "close",
             Self::SetMode => "set the permissions of",
         }

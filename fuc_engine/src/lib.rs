@@ -71,9 +71,11 @@ mod sched;
 mod sys;
 mod walk;
 
-pub use copy::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, copy_tree};
+pub use copy::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
 pub use error::{Cause, Error, Operation, Refusal};
-pub use observer::{Answer, Done, Doomed, Kind, Observer, Question, Summary};
+pub use observer::{
+    Answer, Done, Doomed, HoleDetection, Kind, Means, Observer, Question, Summary, Tried,
+};
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
 /// The kernel's error numbers, as [`Error::errno`] gives them.
 pub use rustix::io::Errno;

@@ -25,6 +25,12 @@ pub trait Observer: Sync {
         false
     }
 
+    /// Whether files whose content is copied are told as [`Done::CopiedContent`]. Asked
+    /// once, if [`finished`](Self::finished) is to be called.
+    fn wants_means(&self) -> bool {
+        false
+    }
+
     /// One entry is done.
     fn finished(&self, done: Done<'_>) {
         let _ = done;
@@ -111,6 +117,16 @@ pub enum Done<'a> {
         /// Where it now is.
         dest: &'a Path,
     },
+    /// A file's content is complete at its dest: instead of `Copied`, for who
+    /// [wants](Observer::wants_means) to know how that was done.
+    CopiedContent {
+        /// Where it came from.
+        source: &'a Path,
+        /// Where it now is.
+        dest: &'a Path,
+        /// How.
+        means: Means,
+    },
     /// Copying what is no directory had begun and has failed; the failure is told next.
     Attempted {
         /// What was to be copied.
@@ -120,6 +136,50 @@ pub enum Done<'a> {
     },
     /// A dest file was unlinked because it could not be opened for writing.
     RemovedDest(&'a Path),
+}
+
+/// How a file's content was copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Means {
+    /// Whether the kernel moved it by itself.
+    pub offload: Tried,
+    /// Whether blocks are shared with the source.
+    pub reflink: Tried,
+    /// How holes were found.
+    pub holes: HoleDetection,
+}
+
+/// What became of a way to copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tried {
+    /// There was no need for it.
+    #[default]
+    NotNeeded,
+    /// It was used.
+    Done,
+    /// The options forbid it.
+    Avoided,
+    /// It is not possible between these two files.
+    Unsupported,
+    /// The kernel may have used it, and does not tell.
+    Unknown,
+}
+
+/// How holes were found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HoleDetection {
+    /// They were not looked for.
+    #[default]
+    None,
+    /// Blocks of zeros were taken for holes.
+    Zeros,
+    /// The filesystem said where they are.
+    Seek,
+    /// Both.
+    SeekAndZeros,
 }
 
 /// Collects the failures of a run, and its warnings, and nothing else.

@@ -15,6 +15,7 @@ pub(crate) struct Tally {
 pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_finished: bool,
+    wants_means: bool,
     entries: AtomicU64,
     bytes: AtomicU64,
     failures: AtomicU64,
@@ -22,9 +23,11 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(crate) fn new(observer: &'a dyn Observer) -> Self {
+        let wants_finished = observer.wants_finished();
         Self {
             observer,
-            wants_finished: observer.wants_finished(),
+            wants_finished,
+            wants_means: wants_finished && observer.wants_means(),
             entries: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
@@ -46,6 +49,11 @@ impl<'a> Report<'a> {
     /// Whether anybody wants to hear of what is done: only then build a path.
     pub(crate) fn wants_finished(&self) -> bool {
         self.wants_finished
+    }
+
+    /// Whether anybody wants to hear how content is copied.
+    pub(crate) fn wants_means(&self) -> bool {
+        self.wants_means
     }
 
     pub(crate) fn finished(&self, done: Done<'_>) {

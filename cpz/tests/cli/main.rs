@@ -2,6 +2,7 @@
 //! other, and compares the trees, the exit status and both streams.
 
 mod content;
+mod data;
 mod dereference;
 mod destination;
 mod into_itself;

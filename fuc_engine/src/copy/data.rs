@@ -10,12 +10,18 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use super::sparse::HoleMaker;
+use super::{CopyOptions, Reflink, Sparse};
+use crate::observer::{HoleDetection, Means, Tried};
 use crate::sys::{self, Stat};
 
 /// Larger ones gain nothing more; measured on tmpfs, ext4 and xfs.
 const BUFFER_BYTES: usize = 128 << 10;
+/// Smaller ones are not worth the question whether they can be cloned: where
+/// they can, `copy_file_range` does so as well.
+const WORTH_CLONING: u64 = 4 << 20;
 /// Far more than any file: a result equal to the size then is the end of the file.
-const ALL: usize = 0x7fff_f000;
+pub(super) const ALL: usize = 0x7fff_f000;
 
 /// Which side refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +30,48 @@ pub(super) enum DataError {
     Write(Errno),
     /// The kernel moved the data by itself and does not say.
     Copy(Errno),
+    /// The dest was to share the source's blocks, and cannot.
+    Clone(Errno),
+}
+
+/// What may be done to move content.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    reflink: Reflink,
+    sparse: Sparse,
+}
+
+impl Ways {
+    pub(super) fn new(options: &CopyOptions) -> Self {
+        Self {
+            reflink: options.reflink,
+            sparse: options.sparse,
+        }
+    }
+
+    /// The kernel may share blocks, which keeps holes and zeros as they are.
+    pub(super) fn lets_the_kernel_copy(self) -> bool {
+        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
+    }
+}
+
+/// What was done.
+pub(super) struct Moved {
+    pub(super) bytes: u64,
+    pub(super) means: Means,
+}
+
+impl Moved {
+    pub(super) fn nothing() -> Self {
+        Self {
+            bytes: 0,
+            means: Means::default(),
+        }
+    }
 }
 
 /// A rung of the ladder either went to the end, or is not possible here.
-enum Rung {
+pub(super) enum Rung {
     Copied,
     NotHere,
 }
@@ -37,45 +81,61 @@ enum Rung {
 pub(super) struct Source<'a> {
     pub(super) fd: BorrowedFd<'a>,
     pub(super) size: u64,
-    pub(super) has_holes: bool,
+    has_holes: bool,
     /// The filesystem's sizes are to be believed; otherwise the end is where `read` says so.
     pub(super) is_truthful: bool,
 }
 
 impl<'a> Source<'a> {
-    /// `keeps_holes`: the dest is a file that can have some.
-    pub(super) fn new(
-        fd: BorrowedFd<'a>,
-        stat: &Stat,
-        is_truthful: bool,
-        keeps_holes: bool,
-    ) -> Self {
+    pub(super) fn new(fd: BorrowedFd<'a>, stat: &Stat, is_truthful: bool) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         let allocated = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
         Self {
             fd,
             size,
-            has_holes: keeps_holes && is_truthful && allocated < size,
+            has_holes: allocated < size,
             is_truthful,
         }
     }
 }
 
+/// Where it goes.
+#[derive(Clone, Copy)]
+pub(super) struct Dest<'a> {
+    pub(super) fd: BorrowedFd<'a>,
+    /// A regular one, which can have holes.
+    pub(super) is_file: bool,
+}
+
 /// One file's content on its way.
 pub(super) struct DataCopy<'a> {
-    source: Source<'a>,
-    dest: BorrowedFd<'a>,
+    pub(super) source: Source<'a>,
+    pub(super) dest: BorrowedFd<'a>,
+    can_have_holes: bool,
+    pub(super) ways: Ways,
+    pub(super) means: Means,
+    /// For holes where the source has none.
+    pub(super) hole_maker: Option<HoleMaker<'a>>,
     /// Used by `read` and `write` alone; empty until then.
     buffer: &'a mut Vec<u8>,
-    copied: u64,
+    pub(super) copied: u64,
 }
 
 impl<'a> DataCopy<'a> {
     /// Both offsets are at 0 and `dest` is empty.
-    pub(super) fn new(source: Source<'a>, dest: BorrowedFd<'a>, buffer: &'a mut Vec<u8>) -> Self {
+    pub(super) fn new(
+        source: Source<'a>,
+        dest: Dest<'a>,
+        ways: Ways,
+        buffer: &'a mut Vec<u8>,
+    ) -> Self {
         Self {
             source,
-            dest,
+            dest: dest.fd,
+            can_have_holes: dest.is_file,
+            ways,
+            means: Means::default(),
+            hole_maker: None,
             buffer,
             copied: 0,
         }
@@ -87,15 +147,73 @@ impl<'a> DataCopy<'a> {
     ///
     /// # Errors
     /// `dest` holds the bytes already written.
-    pub(super) fn run(mut self, pause: &mut dyn FnMut(u64)) -> Result<u64, DataError> {
-        if self.source.has_holes && matches!(self.copy_around_holes(pause)?, Rung::Copied) {
-            return Ok(self.copied);
+    pub(super) fn run(mut self, pause: &mut dyn FnMut(u64)) -> Result<Moved, DataError> {
+        self.means.offload = match self.ways.lets_the_kernel_copy() {
+            true => Tried::NotNeeded,
+            false => Tried::Avoided,
+        };
+        if let Rung::NotHere = self.try_clone()? {
+            if self.ways.sparse == Sparse::Always && self.can_have_holes {
+                let maker = HoleMaker::new(self.dest).map_err(DataError::Write)?;
+                self.hole_maker = Some(maker);
+                self.means.holes = HoleDetection::Zeros;
+            }
+            self.climb_down(pause)?;
+            if let Some(maker) = self.hole_maker.take() {
+                maker.finish().map_err(DataError::Write)?;
+            }
         }
-        if self.source.size > 0 && matches!(self.copy_in_kernel(pause)?, Rung::Copied) {
-            return Ok(self.copied);
+        Ok(Moved {
+            bytes: self.copied,
+            means: self.means,
+        })
+    }
+
+    /// Tries the rungs below cloning.
+    fn climb_down(&mut self, pause: &mut dyn FnMut(u64)) -> Result<(), DataError> {
+        let looks_for_holes = self.source.has_holes && self.can_have_holes;
+        if looks_for_holes
+            && self.ways.sparse != Sparse::Never
+            && matches!(self.copy_around_holes(pause)?, Rung::Copied)
+        {
+            return Ok(());
+        }
+        if self.source.size > 0
+            && self.ways.lets_the_kernel_copy()
+            && matches!(self.copy_in_kernel(pause)?, Rung::Copied)
+        {
+            return Ok(());
         }
         self.read_and_write(u64::MAX, pause)?;
-        Ok(self.copied)
+        Ok(())
+    }
+
+    /// Lets the dest share all blocks of the source.
+    fn try_clone(&mut self) -> Result<Rung, DataError> {
+        let is_asked_for = self.ways.reflink == Reflink::Always;
+        let is_worth_it = self.ways.lets_the_kernel_copy()
+            && self.source.is_truthful
+            && self.source.size >= WORTH_CLONING;
+        self.means.reflink = match self.ways.lets_the_kernel_copy() {
+            // `copy_file_range` may do it without telling.
+            true => Tried::Unknown,
+            false => Tried::Avoided,
+        };
+        if !is_asked_for && !is_worth_it {
+            return Ok(Rung::NotHere);
+        }
+        match sys::clone_file(self.source.fd, self.dest) {
+            Ok(()) => {
+                self.copied = self.source.size;
+                self.means.reflink = Tried::Done;
+                Ok(Rung::Copied)
+            }
+            Err(errno) if is_asked_for => Err(DataError::Clone(errno)),
+            Err(_) => {
+                self.means.reflink = Tried::Unsupported;
+                Ok(Rung::NotHere)
+            }
+        }
     }
 
     fn copy_in_kernel(&mut self, pause: &mut dyn FnMut(u64)) -> Result<Rung, DataError> {
@@ -112,6 +230,7 @@ impl<'a> DataCopy<'a> {
                 Ok(0) if self.source.is_truthful => return Ok(Rung::Copied),
                 Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
+                    self.means.offload = Tried::Done;
                     self.copied += bytes as u64;
                     // Less than was asked for: that was the end.
                     let is_all = self.copied == self.source.size && bytes < piece;
@@ -120,83 +239,28 @@ impl<'a> DataCopy<'a> {
                     }
                     pause(bytes as u64);
                 }
-                Err(errno) if is_not_here(errno) => return Ok(Rung::NotHere),
+                Err(errno) if is_not_here(errno) => {
+                    self.means.offload = Tried::Unsupported;
+                    return Ok(Rung::NotHere);
+                }
                 Err(errno) => return Err(DataError::Copy(errno)),
             }
         }
     }
 
-    /// Copies the data between the holes, and makes the dest as long as the source.
-    fn copy_around_holes(&mut self, pause: &mut dyn FnMut(u64)) -> Result<Rung, DataError> {
-        let mut position = 0;
-        loop {
-            let data = match sys::seek(self.source.fd, SeekFrom::Data(position)) {
-                Ok(data) => data,
-                // No data from here to the end: unless it has grown meanwhile, it ends there.
-                Err(Errno::NXIO) => {
-                    let end = sys::seek(self.source.fd, SeekFrom::End(0));
-                    let end = end.map_err(DataError::Read)?;
-                    if sys::seek(self.source.fd, SeekFrom::Data(position)).is_ok() {
-                        continue;
-                    }
-                    sys::set_size(self.dest, end).map_err(DataError::Write)?;
-                    return Ok(Rung::Copied);
-                }
-                Err(Errno::INVAL) if position == 0 => return Ok(Rung::NotHere),
-                Err(errno) => return Err(DataError::Read(errno)),
-            };
-            let hole = sys::seek(self.source.fd, SeekFrom::Hole(data)).map_err(DataError::Read)?;
-            if hole <= data {
-                return Err(DataError::Read(Errno::IO));
-            }
-            if !self.copy_extent(data, hole, pause)? {
-                // It has become shorter: what was read is the file.
-                return Ok(Rung::Copied);
-            }
-            position = hole;
-        }
-    }
-
-    /// Copies one run of data; `false` if the source ended before `end`.
-    fn copy_extent(
-        &mut self,
-        start: u64,
-        end: u64,
-        pause: &mut dyn FnMut(u64),
-    ) -> Result<bool, DataError> {
-        let mut at = start;
-        while at < end {
-            let piece = usize::try_from(end - at).unwrap_or(ALL).min(sys::PIECE);
-            let (mut from, mut to) = (at, at);
-            match sys::copy_range(
-                self.source.fd,
-                Some(&mut from),
-                self.dest,
-                Some(&mut to),
-                piece,
-            ) {
-                Ok(bytes) if bytes > 0 => {
-                    at += bytes as u64;
-                    self.copied += bytes as u64;
-                    pause(bytes as u64);
-                }
-                // Nothing there any more, or not possible: reading tells which.
-                Ok(_) => return self.read_extent(at, end, pause),
-                Err(errno) if is_not_here(errno) => return self.read_extent(at, end, pause),
-                Err(errno) => return Err(DataError::Copy(errno)),
-            }
-        }
-        Ok(true)
-    }
-
-    fn read_extent(
+    pub(super) fn read_extent(
         &mut self,
         start: u64,
         end: u64,
         pause: &mut dyn FnMut(u64),
     ) -> Result<bool, DataError> {
         sys::seek(self.source.fd, SeekFrom::Start(start)).map_err(DataError::Read)?;
-        sys::seek(self.dest, SeekFrom::Start(start)).map_err(DataError::Write)?;
+        match &mut self.hole_maker {
+            Some(maker) => maker.skip_to(start),
+            None => {
+                sys::seek(self.dest, SeekFrom::Start(start)).map_err(DataError::Write)?;
+            }
+        }
         Ok(self.read_and_write(end - start, pause)? == end - start)
     }
 
@@ -213,7 +277,12 @@ impl<'a> DataCopy<'a> {
             if read == 0 {
                 break;
             }
-            sys::write_all(self.dest, &self.buffer[..read]).map_err(DataError::Write)?;
+            let bytes = &self.buffer[..read];
+            match &mut self.hole_maker {
+                Some(maker) => maker.write(bytes),
+                None => sys::write_all(self.dest, bytes),
+            }
+            .map_err(DataError::Write)?;
             done += read as u64;
             self.copied += read as u64;
             since_pause += read as u64;
@@ -226,7 +295,7 @@ impl<'a> DataCopy<'a> {
 }
 
 /// What `copy_file_range` says of files, or of kernels, for which it is not made.
-fn is_not_here(errno: Errno) -> bool {
+pub(super) fn is_not_here(errno: Errno) -> bool {
     matches!(
         errno,
         Errno::NOSYS

@@ -12,7 +12,7 @@ use super::file::OpenDest;
 use super::item::Item;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
-use crate::sys::{self, Stat, Symlinks};
+use crate::sys::{self, Blocking, Stat, Symlinks};
 
 impl Copying<'_> {
     /// Opens and empties a file that is there already, unless that would lose something.
@@ -64,8 +64,15 @@ impl Copying<'_> {
         if is_file {
             // Even if it is empty: this is what makes it new.
             sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
+        } else if item.blocking() == Blocking::Never {
+            // Somebody reads it, or opening would have failed: what it has no room for is waited with.
+            sys::let_block(dest.as_fd()).map_err(|errno| self.create_error(item, errno))?;
         }
-        Ok(OpenDest { fd: dest, is_file })
+        Ok(OpenDest {
+            fd: dest,
+            is_file,
+            is_new: false,
+        })
     }
 
     fn replace_file(&self, item: &Item<'_>, mode: u32) -> Result<OpenDest, Error> {

@@ -17,12 +17,14 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::data::{DataCopy, DataError, Source};
+use super::Reflink;
+use super::data::{DataCopy, DataError, Dest, Moved, Source, Ways};
 use super::item::Item;
 use super::node::CopyNode;
 use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
+use crate::observer::Means;
 use crate::sys::{self, Blocking, CWD, Stat, Symlinks};
 use crate::walk::{self, Task, Walker};
 
@@ -72,11 +74,17 @@ pub(super) struct OpenDest {
     pub(super) fd: OwnedFd,
     /// A regular one, so it can be longer than what is written to it.
     pub(super) is_file: bool,
+    /// It was not there before.
+    pub(super) is_new: bool,
 }
 
 impl OpenDest {
     pub(super) fn new_file(fd: OwnedFd) -> Self {
-        Self { fd, is_file: true }
+        Self {
+            fd,
+            is_file: true,
+            is_new: true,
+        }
     }
 }
 
@@ -160,6 +168,7 @@ impl Copying<'_> {
         };
         let is_empty = sys::file_type(&stat) == FileType::RegularFile
             && stat.st_size == 0
+            && self.options().reflink != Reflink::Always
             && item.is_on_the_device_of_its_directory(&stat)
             && worker.scratch.own.is_truthful(&stat, item.source_dir);
         worker.scratch.own.expects_empty = is_empty;
@@ -171,7 +180,8 @@ impl Copying<'_> {
             // It exists, or the filesystem makes no files this way: the other way tells.
             return Ok(false);
         }
-        self.copied(item, 0, worker);
+        self.count_copied(0, worker);
+        self.tell_copied_by(item, Means::default());
         Ok(true)
     }
 
@@ -215,7 +225,9 @@ impl Copying<'_> {
             Err(errno) => return Err(self.create_error(item, errno)),
         };
         match item.node {
-            Some(node) if source.is_large() && self.descriptors.lend(LargeFile::DESCRIPTORS) => {
+            Some(node)
+                if self.is_own_task(&source) && self.descriptors.lend(LargeFile::DESCRIPTORS) =>
+            {
                 node.retain();
                 let name = item.source_name.into();
                 let file = LargeFile {
@@ -231,6 +243,11 @@ impl Copying<'_> {
         }
     }
 
+    /// Whether others may want to do it. What is cloned is done at once.
+    fn is_own_task(&self, source: &Opened) -> bool {
+        source.is_large() && self.options().reflink != Reflink::Always
+    }
+
     /// Copies the content, and closes the dest.
     fn fill(
         &self,
@@ -239,30 +256,50 @@ impl Copying<'_> {
         dest: OpenDest,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
-        let bytes = if source.is_truthful && source.stat.st_size == 0 {
-            0
+        let is_known_empty = source.is_truthful && source.stat.st_size == 0;
+        let moved = if is_known_empty && self.options().reflink != Reflink::Always {
+            Moved::nothing()
         } else {
-            let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
-            let from = Source::new(
-                source.fd.as_fd(),
-                &source.stat,
-                source.is_truthful,
-                dest.is_file,
-            );
-            let copied = DataCopy::new(from, dest.fd.as_fd(), &mut buffer).run(&mut |moved| {
-                worker.count(moved / BYTES_PER_WORK);
-                worker.breathe();
-            });
-            worker.scratch.own.buffer = buffer;
-            copied.map_err(|error| self.data_error(item, error))?
+            let moved = self.move_data(source, &dest, worker);
+            moved.map_err(|error| self.data_error(item, &dest, error))?
         };
         sys::close_checked(dest.fd).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
-        self.copied(item, bytes, worker);
+        self.count_copied(moved.bytes, worker);
+        self.tell_copied_by(item, moved.means);
         Ok(())
     }
 
-    fn data_error(&self, item: &Item<'_>, error: DataError) -> Error {
+    fn move_data(
+        &self,
+        source: &Opened,
+        dest: &OpenDest,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Moved, DataError> {
+        let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
+        let from = Source::new(source.fd.as_fd(), &source.stat, source.is_truthful);
+        let to = Dest {
+            fd: dest.fd.as_fd(),
+            is_file: dest.is_file,
+        };
+        let ways = Ways::new(self.options());
+        let moved = DataCopy::new(from, to, ways, &mut buffer).run(&mut |moved| {
+            worker.count(moved / BYTES_PER_WORK);
+            worker.breathe();
+        });
+        worker.scratch.own.buffer = buffer;
+        moved
+    }
+
+    fn data_error(&self, item: &Item<'_>, dest: &OpenDest, error: DataError) -> Error {
         match error {
+            DataError::Clone(errno) => {
+                if dest.is_new {
+                    // It is empty and serves nobody; what matters is why.
+                    let _ = sys::unlink(item.dest_dir, item.dest_name);
+                }
+                self.dest_error(item, Doing::Clone, errno)
+                    .with_other(self.item_path(item, Side::Source))
+            }
             DataError::Read(errno) => self.source_error(item, Doing::Read, errno),
             DataError::Write(errno) => self.dest_error(item, Doing::Write, errno),
             DataError::Copy(errno) => self
@@ -298,9 +335,13 @@ impl Copying<'_> {
 
     /// Counts and tells what is complete.
     pub(super) fn copied(&self, item: &Item<'_>, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
+        self.count_copied(bytes, worker);
+        self.tell_copied(item);
+    }
+
+    fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.entries += 1;
         worker.scratch.tally.bytes += bytes;
         worker.count(1 + bytes.min(sys::PIECE as u64) / BYTES_PER_WORK);
-        self.tell_copied(item);
     }
 }

@@ -8,12 +8,14 @@ mod data;
 mod directory;
 mod existing;
 mod file;
+mod holes;
 mod item;
 mod linking;
 mod node;
 mod operand;
 mod options;
+mod sparse;
 mod special;
 mod tree;
 
-pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, copy_tree};
+pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};

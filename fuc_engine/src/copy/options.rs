@@ -39,6 +39,28 @@ pub enum LinkKind {
     Symbolic,
 }
 
+/// Whether a copy shares blocks with its source until one of them is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reflink {
+    /// Where the filesystem can do it, and [`Sparse::Auto`] leaves it the choice.
+    Auto,
+    /// Or it is a failure; a dest that was not there before is unlinked again.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Which holes a copy has: blocks that read as zeros and take no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sparse {
+    /// Those of the source.
+    Auto,
+    /// As many as can be: wherever a block of the source has only zeros.
+    Always,
+    /// None.
+    Never,
+}
+
 /// How a copy goes. [`Default`] copies directories whole, as `cp -r` does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -58,6 +80,10 @@ pub struct CopyOptions {
     pub copy_contents: bool,
     /// Make links to all that is no directory, instead of copies.
     pub as_links: Option<LinkKind>,
+    /// Whether a copy shares the blocks of its source.
+    pub reflink: Reflink,
+    /// Which holes a copy has.
+    pub sparse: Sparse,
     /// A dest file that cannot be opened for writing is unlinked and made anew.
     pub force: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
@@ -75,6 +101,8 @@ impl Default for CopyOptions {
             one_file_system: false,
             copy_contents: false,
             as_links: None,
+            reflink: Reflink::Auto,
+            sparse: Sparse::Auto,
             force: false,
             threads: None,
         }

@@ -19,7 +19,7 @@ use super::{CopyOptions, Dereference, Dest};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Dir, Place, Side};
-use crate::observer::{Done, Observer, Summary};
+use crate::observer::{Done, Means, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
@@ -150,6 +150,20 @@ impl<'a> Copying<'a> {
 
     pub(super) fn target(&self) -> BorrowedFd<'_> {
         self.target.as_ref().map_or(CWD, AsFd::as_fd)
+    }
+
+    /// Tells of a file's content, and how it was copied if somebody wants to know.
+    pub(super) fn tell_copied_by(&self, item: &Item<'_>, means: Means) {
+        if !self.report.wants_means() {
+            return self.tell_copied(item);
+        }
+        let source = &self.item_path(item, Side::Source);
+        let dest = &self.item_path(item, Side::Dest);
+        self.report.finished(Done::CopiedContent {
+            source,
+            dest,
+            means,
+        });
     }
 
     pub(super) fn tell_copied(&self, item: &Item<'_>) {

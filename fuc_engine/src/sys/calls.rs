@@ -270,6 +270,12 @@ impl Blocking {
     }
 }
 
+/// Lets reading and writing wait, even if opening was not to.
+pub(crate) fn let_block(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
+}
+
 /// Creates a file that must not exist yet.
 pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -290,8 +296,24 @@ pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::ftruncate(file, bytes))
 }
 
+/// Gives back blocks that the filesystem holds ready where there is to be a
+/// hole, as xfs does behind what was written. Where it cannot, they just stay.
+pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: std::ops::Range<u64>) {
+    use rustix::fs::FallocateFlags as Flags;
+    if !range.is_empty() {
+        let bytes = range.end - range.start;
+        let flags = Flags::PUNCH_HOLE | Flags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(file, flags, range.start, bytes);
+    }
+}
+
 pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
     rustix::fs::seek(file, to)
+}
+
+/// Lets `dest` share all blocks of `source`.
+pub(crate) fn clone_file(source: BorrowedFd<'_>, dest: BorrowedFd<'_>) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::ioctl_ficlone(dest, source))
 }
 
 /// Moves up to `bytes` bytes inside the kernel; 0 at the end of the source.

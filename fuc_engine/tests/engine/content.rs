@@ -125,6 +125,42 @@ fn a_file_with_holes_is_copied_to_a_pipe() {
 }
 
 #[test]
+fn a_fifo_in_the_dest_is_waited_for() {
+    let scratch = Scratch::in_memory();
+    let content = pattern(1 << 20);
+    let tree = Tree::at(&scratch).file("d/pipe", &content).fifo("e/pipe");
+    let [source, dest] = ["d", "e"].map(|name| tree.path().join(name));
+    // Open for both, so that the copy finds a reader at once.
+    let mut reader = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(dest.join("pipe"))
+        .unwrap();
+    let (told, read) = thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            thread::sleep(Duration::from_millis(50));
+            let mut read = vec![0; content.len()];
+            reader.read_exact(&mut read).unwrap();
+            read
+        });
+        let told = copy(&source, &dest);
+        (told, reading.join().unwrap())
+    });
+    assert_eq!(told.failures, []);
+    assert!(read == content);
+}
+
+#[test]
+fn a_fifo_in_the_dest_that_nobody_reads_is_reported() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch).file("d/pipe", "content").fifo("e/pipe");
+    let told = copy(tree.path().join("d"), tree.path().join("e"));
+    let pipe = tree.path().join("e/pipe");
+    let failure = Failure::failed(Operation::CreateFile, pipe, Errno::NXIO);
+    assert_eq!(told.failures, [failure]);
+}
+
+#[test]
 fn a_file_with_holes_is_copied_to_a_device() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch).sparse("f", 1 << 20, &[(1 << 19, b"x")]);
@@ -266,6 +302,71 @@ fn a_copy_of_a_shrinking_file_is_a_beginning_of_it() {
         |path| fs::write(path, &whole).unwrap(),
         |copy| assert!(whole.starts_with(copy), "{} bytes", copy.len()),
     );
+}
+
+#[test]
+fn a_copy_of_a_shrinking_file_with_holes_is_a_beginning_of_it() {
+    const SIZE: u64 = 64 << 20;
+    let block = pattern(1 << 16);
+    let data: Vec<(u64, &[u8])> = (0..SIZE >> 20).map(|at| (at << 20, &block[..])).collect();
+    let scratch = Scratch::in_memory();
+    Tree::at(&scratch).sparse("whole", SIZE, &data);
+    let whole = fs::read(scratch.path().join("whole")).unwrap();
+    copies_while(
+        |path| {
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            let size = file.metadata().unwrap().len();
+            file.set_len(size - size / 16).unwrap();
+        },
+        |path| {
+            Tree::at(path.parent().unwrap()).sparse(path, SIZE, &data);
+        },
+        |copy| assert!(whole.starts_with(copy), "{} bytes", copy.len()),
+    );
+}
+
+#[test]
+fn a_file_as_large_as_can_be_is_copied() {
+    // tmpfs and xfs take so large a file, ext4 does not.
+    let xfs = testkit::or_skip!(LoopMount::new(Fs::Xfs, 300));
+    let size = i64::MAX as u64;
+    let tree = Tree::at(xfs.path()).sparse("f", size, &[(7 << 60, b"far away")]);
+    let dest = tree.path().join("g");
+    assert_eq!(copy(tree.path().join("f"), &dest).failures, []);
+    assert_eq!(fs::metadata(&dest).unwrap().len(), size);
+    assert_eq!(data_map(&tree.path().join("f")), data_map(&dest));
+}
+
+#[test]
+fn several_threads_report_a_full_dest_and_end() {
+    let small = testkit::or_skip!(LoopMount::new(Fs::Ext4, 16));
+    let scratch = Scratch::in_memory();
+    let source = (0..40).fold(Tree::at(scratch.path().join("s")), |tree, number| {
+        tree.file(format!("{}/{number}", number % 8), pattern(1 << 20))
+    });
+    let dest = small.path().join("d");
+    let options = copy_options(|options| options.threads = crate::kit::threads(4));
+    let told = copy_with(options, [source.path()], &Dest::Exactly(dest.clone()));
+    assert!(told.failures.len() > 20, "{told:?}");
+    let mut failed = std::collections::HashSet::new();
+    for failure in &told.failures {
+        let fuc_engine::Cause::Failed(_, errno) = failure.cause else {
+            panic!("{failure:?}");
+        };
+        assert_eq!(errno, Errno::NOSPC, "{failure:?}");
+        let name = failure.path.strip_prefix(source.path());
+        let name = name.or(failure.path.strip_prefix(&dest)).unwrap();
+        assert!(failed.insert(name.to_owned()), "twice: {failure:?}");
+    }
+    for number in 0..40 {
+        let name = format!("{}/{number}", number % 8);
+        if !failed.contains(Path::new(&name)) {
+            assert!(
+                fs::read(dest.join(&name)).unwrap() == pattern(1 << 20),
+                "{name}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,285 @@
+//! Which blocks a copy shares and which holes it has: --reflink, --sparse; and --debug, which tells.
+
+use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path, process::Command};
+
+use testkit::{
+    or_skip,
+    probe::{Fs, LoopMount, has_program, is_gnu},
+    run::{Outcome, Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, cp_r, noise, strict_cp};
+
+fn run(program: &str, dir: &Path, args: &[&str]) -> Outcome {
+    let run = Run::new(program).args(args).current_dir(dir);
+    run.output()
+}
+
+/// Whether some of its blocks are another file's as well.
+fn shares(path: &Path) -> bool {
+    File::open(path).unwrap().sync_all().unwrap();
+    let output = Command::new("filefrag").arg("-v").arg(path).output();
+    String::from_utf8_lossy(&output.unwrap().stdout).contains("shared")
+}
+
+/// On a filesystem that can share blocks, a copy made with `flag` does or does not.
+fn copies_on(fs: Fs, flag: &str, expected: bool) {
+    if !has_program("filefrag") {
+        skip!("there is no filefrag");
+    }
+    let mount = or_skip!(LoopMount::new(fs, 300));
+    let tree = Tree::at(mount.path())
+        .file("d/small", noise(5_000))
+        .file("d/large", noise((9 << 20) + 5))
+        .sparse("d/holes", 2 << 20, &[(1 << 20, &noise(1 << 16))]);
+    run(CPZ, tree.path(), &[flag, "d", "new"]).assert_success();
+    for name in ["small", "large", "holes"] {
+        let [source, dest] = ["d", "new"].map(|dir| tree.path().join(dir).join(name));
+        assert_eq!(shares(&dest), expected, "{name}");
+        let blocks = |path: &Path| path.metadata().unwrap().blocks();
+        if name == "holes" {
+            assert_eq!(blocks(&dest), blocks(&source));
+        }
+        assert!(std::fs::read(&source).unwrap() == std::fs::read(&dest).unwrap());
+    }
+}
+
+#[test]
+fn shares_blocks_on_xfs() {
+    copies_on(Fs::Xfs, "--reflink=auto", true);
+    copies_on(Fs::Xfs, "--reflink", true);
+}
+
+#[test]
+fn shares_blocks_on_btrfs() {
+    copies_on(Fs::Btrfs, "--reflink=auto", true);
+    copies_on(Fs::Btrfs, "--reflink=always", true);
+}
+
+#[test]
+fn shares_no_blocks_if_that_is_not_wanted() {
+    copies_on(Fs::Xfs, "--reflink=never", false);
+    copies_on(Fs::Btrfs, "--reflink=never", false);
+}
+
+#[test]
+fn shares_all_blocks_or_fails() {
+    // cp 9.1 leaves the empty file; since 9.2 there is none.
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path())
+        .file("d/f", b"content")
+        .file("d/empty", "")
+        .file("f", b"content")
+        .file("old", b"old");
+    let outcome = run(CPZ, tree.path(), &["--reflink=always", "d", "new"]);
+    let mut lines: Vec<_> = outcome.stderr_text().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        ["empty", "f"].map(|name| {
+            format!("{CPZ}: failed to clone 'new/{name}' from 'd/{name}': Operation not supported")
+        })
+    );
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(tree.path().join("new").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn says_which_file_shares_no_blocks() {
+    cp_r(["--reflink=always", "f", "old"], |tree| {
+        tree.file("f", b"content").file("old", b"old");
+    });
+    let other = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    Tree::at(other.path()).file("old", b"old");
+    let dest = other.path().join("old").display().to_string();
+    strict_cp(["--reflink", "f", &dest], |tree| {
+        tree.file("f", b"content");
+    });
+}
+
+#[test]
+fn shares_and_makes_holes_not_at_once() {
+    strict_cp(["--reflink", "--sparse=always", "f", "new"], |_| {});
+    strict_cp(["--reflink=always", "--sparse=never"], |_| {});
+    strict_cp(["--reflink=x", "f", "new"], |_| {});
+    strict_cp(["--reflink=a", "f", "new"], |_| {});
+    strict_cp(["--sparse=a", "f", "new"], |_| {});
+    strict_cp(["--sparse=", "f", "new"], |_| {});
+    strict_cp(["--sparse=n", "--reflink=au", "f", "new"], |tree| {
+        tree.file("f", b"content");
+    });
+}
+
+/// Files with zeros and holes of several kinds.
+fn zeros(tree: Tree) {
+    let data = noise(1 << 16);
+    let with = |zeros: usize, end: &[u8]| [&data[..], &vec![0; zeros], end].concat();
+    tree.file("d/zeros", vec![0; 200_000])
+        .file("d/middle", with(1 << 16, b"end"))
+        .file("d/unaligned", with(50_001, b"end"))
+        .file("d/end", with(77_777, b""))
+        .file("d/small", [0; 100])
+        .file("d/large", with(6 << 20, &data))
+        .file("d/empty", "")
+        .sparse(
+            "d/holes",
+            3 << 20,
+            &[(1 << 20, &data), (2 << 20, &[0; 1 << 16])],
+        )
+        .sparse("d/hole", 5 << 20, &[]);
+}
+
+/// Compares the blocks that copies have with those of cp's copies.
+#[track_caller]
+fn takes_as_much_room(dir: &Path, flag: &str) {
+    if !is_gnu("cp") {
+        skip!("cp is not GNU's here");
+    }
+    let tree = Tree::at(dir);
+    zeros(tree.clone());
+    run(CPZ, dir, &[flag, "--reflink=never", "d", "ours"]).assert_success();
+    run("cp", dir, &["-r", flag, "--reflink=never", "d", "gnu"]).assert_success();
+    for entry in dir.join("d").read_dir().unwrap() {
+        let name = entry.unwrap().file_name();
+        let blocks = |dir: &str| {
+            let file = File::open(tree.path().join(dir).join(&name)).unwrap();
+            file.sync_all().unwrap();
+            file.metadata().unwrap().blocks()
+        };
+        assert_eq!(blocks("ours"), blocks("gnu"), "{}", name.display());
+        let read = |dir: &str| std::fs::read(tree.path().join(dir).join(&name)).unwrap();
+        assert!(read("d") == read("ours"), "{}", name.display());
+    }
+}
+
+#[test]
+fn makes_as_many_holes_as_cp() {
+    takes_as_much_room(Scratch::in_memory().path(), "--sparse=always");
+    takes_as_much_room(Scratch::new().path(), "--sparse=always");
+}
+
+#[test]
+fn makes_as_many_holes_as_cp_on_ext4() {
+    takes_as_much_room(
+        or_skip!(LoopMount::new(Fs::Ext4, 300)).path(),
+        "--sparse=always",
+    );
+}
+
+#[test]
+fn makes_as_many_holes_as_cp_on_xfs() {
+    takes_as_much_room(
+        or_skip!(LoopMount::new(Fs::Xfs, 300)).path(),
+        "--sparse=always",
+    );
+}
+
+#[test]
+fn makes_as_many_holes_as_cp_on_btrfs() {
+    takes_as_much_room(
+        or_skip!(LoopMount::new(Fs::Btrfs, 300)).path(),
+        "--sparse=always",
+    );
+}
+
+#[test]
+fn fills_holes_as_cp_does() {
+    takes_as_much_room(Scratch::in_memory().path(), "--sparse=never");
+    takes_as_much_room(
+        or_skip!(LoopMount::new(Fs::Xfs, 300)).path(),
+        "--sparse=never",
+    );
+}
+
+#[test]
+fn takes_sparse_at_its_word_where_blocks_could_be_shared() {
+    // cp 9.1 clones, and so keeps the zeros, unless --reflink=never is given.
+    let mount = or_skip!(LoopMount::new(Fs::Xfs, 300));
+    zeros(Tree::at(mount.path()));
+    run(CPZ, mount.path(), &["--sparse=always", "d/zeros", "new"]).assert_success();
+    let blocks = |name: &str| mount.path().join(name).metadata().unwrap().blocks();
+    assert_eq!(blocks("new"), 0);
+    run(CPZ, mount.path(), &["--sparse=never", "d/hole", "full"]).assert_success();
+    assert_eq!(blocks("full"), (5 << 20) / 512);
+}
+
+#[test]
+fn makes_holes_in_files_only() {
+    crate::support::in_script(r#"cat p & "$@"; status=$?; wait; exit "$status""#)
+        .args(["--sparse=always", "f", "p"])
+        .check(|tree| {
+            tree.sparse("f", 100_000, &[(50_000, b"data\n")]).fifo("p");
+        });
+}
+
+#[test]
+fn copies_trees_sparsely() {
+    cp_r(["--sparse=always", "d", "new"], zeros);
+    cp_r(["--sparse=never", "d", "new"], zeros);
+    cp_r(
+        [
+            "--sparse=auto",
+            "--reflink=never",
+            "d/hole",
+            "d/large",
+            "d/end",
+            ".",
+        ],
+        |tree| {
+            zeros(tree.clone());
+        },
+    );
+    cp_r(["--sparse=always", "d/.", "old"], |tree| {
+        zeros(tree.clone());
+        tree.file("old/zeros", noise(300_000));
+    });
+}
+
+// --debug is newer than the installed cp, so these have no GNU beside them.
+
+#[track_caller]
+fn debugs(flag: &str, expected: &str) {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).sparse("f", 1 << 20, &[(0, b"x")]);
+    let outcome = run(CPZ, scratch.path(), &["--debug", flag, "f", "new"]);
+    assert_eq!(outcome.stdout_text(), format!("'f' -> 'new'\n{expected}\n"));
+    assert_eq!(outcome.status, Status::Exit(0));
+}
+
+#[test]
+fn tells_how_files_are_copied() {
+    debugs(
+        "--reflink=auto",
+        "copy offload: yes, reflink: unknown, sparse detection: SEEK_HOLE",
+    );
+    debugs(
+        "--reflink=never",
+        "copy offload: avoided, reflink: no, sparse detection: SEEK_HOLE",
+    );
+    debugs(
+        "--sparse=always",
+        "copy offload: avoided, reflink: no, sparse detection: SEEK_HOLE + zeros",
+    );
+    debugs(
+        "--sparse=never",
+        "copy offload: avoided, reflink: no, sparse detection: no",
+    );
+}
+
+#[test]
+fn tells_under_each_file_how_it_was_copied() {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path())
+        .file("d/f", b"content")
+        .file("d/empty", "")
+        .symlink("d/l", "f");
+    let outcome = run(CPZ, scratch.path(), &["--debug", "-v", "d", "new"]);
+    let text = outcome.stdout_text();
+    assert_eq!(text.lines().count(), 4 + 2, "{text}");
+    for name in ["f", "empty"] {
+        let line = format!("'d/{name}' -> 'new/{name}'\ncopy offload: ");
+        assert!(text.contains(&line), "{text}");
+    }
+}
