@@ -5,6 +5,7 @@ mod content;
 mod data;
 mod dereference;
 mod destination;
+mod filesystems;
 mod into_itself;
 mod linking;
 mod many;

@@ -178,6 +178,13 @@ fn copies_a_directory_to_two_places_unlike_cp() {
 }
 
 #[test]
+fn does_not_write_through_a_looping_symlink_it_has_just_created() {
+    cp_r(["1/f", "2/f", "into"], |tree| {
+        tree.symlink("1/f", "f/").file("2/f", b"2").dir("into");
+    });
+}
+
+#[test]
 fn refuses_a_directory_twice_if_it_was_not_copied() {
     cp_r(["d", "d", "into"], |tree| {
         tree.file("d/f", b"content").file("into/d", b"in the way");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{OnceLock, PoisonError};
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::Dest;
 use super::item::Item;
@@ -206,19 +207,21 @@ impl Copying<'_> {
         if !used.contains(&Used::Dest(dest)) {
             return Ok(());
         }
-        let is = |symlinks, kind| {
-            item.stat_dest(symlinks)
-                .is_ok_and(|there| sys::file_type(&there) == kind)
-        };
-        let refusal = if self.options().as_links.is_some()
-            || sys::file_type(source) != FileType::RegularFile
-            || !is(Symlinks::NoFollow, FileType::Symlink)
-        {
-            Refusal::JustCreated
-        } else if is(Symlinks::Follow, FileType::Directory) {
-            Refusal::DirectoryByNonDirectory
-        } else {
-            Refusal::ThroughJustCreatedLink
+        let is_link = item
+            .stat_dest(Symlinks::NoFollow)
+            .is_ok_and(|there| sys::file_type(&there) == FileType::Symlink);
+        let is_file = sys::file_type(source) == FileType::RegularFile;
+        if self.options().as_links.is_some() || !is_file || !is_link {
+            return Err(self.refusal(item, Refusal::JustCreated));
+        }
+        let refusal = match item.stat_dest(Symlinks::Follow) {
+            Ok(there) if sys::file_type(&there) == FileType::Directory => {
+                Refusal::DirectoryByNonDirectory
+            }
+            Err(errno) if errno != Errno::NOENT => {
+                return Err(self.dest_error(item, Doing::Stat, errno));
+            }
+            _ => Refusal::ThroughJustCreatedLink,
         };
         Err(self.refusal(item, refusal))
     }
