@@ -38,10 +38,9 @@ pub(crate) trait Roots {
     /// Opens an operand, which must be a directory, by its own path.
     fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
 
-    /// Whether directories below an operand may have been reached through symbolic links.
-    fn symlinks_below(&self, side: Side) -> Symlinks {
-        let _ = side;
-        Symlinks::NoFollow
+    /// Opens a directory in `dir`, as it was opened at first.
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<OwnedFd, Errno> {
+        sys::open_directory(dir, name, Symlinks::NoFollow)
     }
 }
 
@@ -267,8 +266,7 @@ impl<D: Dir> Descriptors<D> {
                 (None, Some(pin)) => pin.as_fd(),
                 (None, None) => unreachable!("BUG: a walk without a start"),
             };
-            let symlinks = roots.symlinks_below(side);
-            let next = self.making_room(|| sys::open_directory(from, &place.name, symlinks))?;
+            let next = self.making_room(|| roots.open_below(from, &place.name, side))?;
             fd = Some(next);
         }
         fd.ok_or(Errno::STALE)

@@ -52,6 +52,14 @@ pub enum Operation {
     Close,
     /// Setting the permissions of a dest.
     SetMode,
+    /// Renaming what is at a dest to its backup.
+    Backup,
+    /// Renaming a backup to what it was.
+    RestoreBackup,
+    /// Looking at a directory that leads to a source.
+    StatSourceParent,
+    /// Creating a directory that leads to a dest.
+    MakeParent,
 }
 
 impl Operation {
@@ -77,6 +85,10 @@ impl Operation {
             Self::Clone => "clone into",
             Self::Close => "close",
             Self::SetMode => "set the permissions of",
+            Self::Backup => "back up",
+            Self::RestoreBackup => "restore from its backup",
+            Self::StatSourceParent => "stat the source directory",
+            Self::MakeParent => "make the directory",
         }
     }
 }
@@ -116,6 +128,12 @@ pub enum Refusal {
     FileNamedTwice,
     /// The source, a directory, was named before, with the same dest. A warning.
     DirectoryNamedTwice,
+    /// The dest exists and is not to be replaced: dest, source.
+    NotReplacing,
+    /// The backup of the dest would take the place of the source: dest, source.
+    BackupOverSource,
+    /// What leads to the dest is no directory.
+    ParentNotDirectory,
     /// The source is a symbolic link to a directory that it lies in.
     CyclicSymlink,
     /// The dest would be a symbolic link to a relative source, and is not in the working directory.
@@ -140,6 +158,9 @@ impl Refusal {
             Self::ThroughJustCreatedLink => "it is a link just created by this run",
             Self::DanglingDest => "it is a dangling symbolic link",
             Self::FileNamedTwice | Self::DirectoryNamedTwice => "it was named more than once",
+            Self::NotReplacing => "it exists and is not to be replaced",
+            Self::BackupOverSource => "backing it up might destroy the source",
+            Self::ParentNotDirectory => "it exists and is no directory",
             Self::CyclicSymlink => "it links to a directory around it",
             Self::RelativeSymlink => "a relative link is made in the working directory only",
             Self::SourceReplaced => "it was replaced while being copied",

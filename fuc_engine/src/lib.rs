@@ -71,10 +71,14 @@ mod sched;
 mod sys;
 mod walk;
 
-pub use copy::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
+pub use copy::{
+    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, Reflink,
+    Replace, Sparse, copy_tree,
+};
 pub use error::{Cause, Error, Operation, Refusal};
 pub use observer::{
-    Answer, Done, Doomed, HoleDetection, Kind, Means, Observer, Question, Summary, Tried,
+    Answer, Done, Doomed, HoleDetection, Kind, Means, Observer, Overwriting, Protection, Question,
+    Summary, Tried,
 };
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
 /// The kernel's error numbers, as [`Error::errno`] gives them.

@@ -64,6 +64,31 @@ pub enum Question<'a> {
     Descend(Doomed<'a>),
     /// Try to remove this directory, which cannot be read.
     RemoveInaccessible(Doomed<'a>),
+    /// Copy over this dest. [`Answer::No`] counts as [`Summary::declined`].
+    Overwrite(Overwriting<'a>),
+}
+
+/// A dest about which a copy asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Overwriting<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// Its permission bits; those of its target, if it is a link that is written through.
+    pub mode: u32,
+    /// Whether its mode forbids to write to it.
+    pub protection: Protection,
+}
+
+/// What a dest's mode means for a copy over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// It can be written to.
+    None,
+    /// It cannot, but it is removed then.
+    Overridden,
+    /// It cannot, so the copy will probably fail.
+    InTheWay,
 }
 
 /// What a removal asks about.
@@ -116,6 +141,8 @@ pub enum Done<'a> {
         source: &'a Path,
         /// Where it now is.
         dest: &'a Path,
+        /// Where that is now which was there before.
+        backup: Option<&'a Path>,
     },
     /// A file's content is complete at its dest: instead of `Copied`, for who
     /// [wants](Observer::wants_means) to know how that was done.
@@ -133,9 +160,25 @@ pub enum Done<'a> {
         source: &'a Path,
         /// Where it was to go.
         dest: &'a Path,
+        /// Where that is now which was there before.
+        backup: Option<&'a Path>,
     },
-    /// A dest file was unlinked because it could not be opened for writing.
+    /// A dest was unlinked, so that its copy could be made.
     RemovedDest(&'a Path),
+    /// A directory was made because a dest was to lie below it.
+    MadeParent {
+        /// The one that leads to the source.
+        source: &'a Path,
+        /// The new one.
+        dest: &'a Path,
+    },
+    /// A backup got its name back, because the copy had failed.
+    RestoredBackup {
+        /// Where it was.
+        backup: &'a Path,
+        /// Where it is again.
+        dest: &'a Path,
+    },
 }
 
 /// How a file's content was copied.
@@ -202,6 +245,8 @@ pub struct Summary {
     pub bytes: u64,
     /// Entries that failed; each was given to the observer. Warnings do not count.
     pub failures: u64,
+    /// Dests that somebody who was asked wanted to keep; no failures.
+    pub declined: u64,
 }
 
 impl Summary {

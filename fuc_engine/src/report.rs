@@ -19,6 +19,7 @@ pub(crate) struct Report<'a> {
     entries: AtomicU64,
     bytes: AtomicU64,
     failures: AtomicU64,
+    declined: AtomicU64,
 }
 
 impl<'a> Report<'a> {
@@ -31,6 +32,7 @@ impl<'a> Report<'a> {
             entries: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
+            declined: AtomicU64::new(0),
         }
     }
 
@@ -39,6 +41,11 @@ impl<'a> Report<'a> {
     pub(crate) fn failed(&self, error: Error) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         self.observer.failed(error);
+    }
+
+    /// Somebody wanted to keep a dest.
+    pub(crate) fn declined(&self) {
+        self.declined.fetch_add(1, Ordering::Relaxed);
     }
 
     /// News that is no failure: it does not count.
@@ -80,6 +87,7 @@ impl<'a> Report<'a> {
             entries: self.entries.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             failures: self.failures.load(Ordering::Relaxed),
+            declined: self.declined.load(Ordering::Relaxed),
         }
     }
 }

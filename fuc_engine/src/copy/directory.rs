@@ -48,7 +48,7 @@ impl Copying<'_> {
     }
 
     /// Runs `call` on the directory that holds one side of `place`, and the name there.
-    fn at<T>(
+    pub(super) fn at<T>(
         &self,
         place: &Place<CopyDir>,
         side: Side,
@@ -83,7 +83,7 @@ impl Copying<'_> {
             self.check_cycle(place, stat.identity)?;
         }
         self.check_into_itself(place, &stat)?;
-        let (dest, made) = self.make_dest(place, &stat)?;
+        let (dest, made) = self.make_dest(place, &stat, worker)?;
         self.check_same(place, &stat, &made)?;
         if place.parent.is_none() {
             self.remember_directory(place.operand, stat.identity);
@@ -219,7 +219,11 @@ impl Copying<'_> {
         if self.report.wants_finished() {
             let source = &self.place_path(place, Side::Source);
             let dest = &self.place_path(place, Side::Dest);
-            self.report.finished(Done::Copied { source, dest });
+            self.report.finished(Done::Copied {
+                source,
+                dest,
+                backup: None,
+            });
         }
     }
 
@@ -261,6 +265,7 @@ impl Copying<'_> {
         &self,
         place: &Place<CopyDir>,
         source: &DirStat,
+        worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(OwnedFd, Made), Error> {
         let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
         let mode = source.mode & 0o7777;
@@ -269,18 +274,18 @@ impl Copying<'_> {
         });
         let is_new = match made {
             Ok(()) => true,
-            Err(Errno::EXIST) => false,
+            Err(Errno::EXIST) => self.replace_by_directory(place, mode | 0o700, worker)?,
             Err(errno) => return Err(self.no_dest(place, source.identity, errno)),
         };
         let fd = self
             .at(place, Side::Dest, |dir, name| {
                 self.descriptors
-                    .making_room(|| sys::open_path_directory(dir, name))
+                    .making_room(|| self.open_dest_directory(dir, name))
             })
             .map_err(|errno| self.no_dest(place, source.identity, errno))?;
         let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
         let mode_pending = if is_new {
-            self.open_up(&fd, stat.mode & 0o7777, mode)
+            Self::open_up(&fd, stat.mode & 0o7777, mode)
                 .map_err(|errno| failed(Doing::SetMode, errno))?
         } else {
             None
@@ -293,6 +298,19 @@ impl Copying<'_> {
                 mode_pending,
             },
         ))
+    }
+
+    pub(super) fn open_dest_directory(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<OwnedFd, Errno> {
+        match sys::open_path_directory(dir, name) {
+            Err(Errno::NOTDIR | Errno::LOOP) if self.rules.follow_links_to_directories => {
+                sys::open_linked_directory(dir, name)
+            }
+            opened => opened,
+        }
     }
 
     /// Why there is no dest directory: the first of these that holds.
@@ -325,7 +343,7 @@ impl Copying<'_> {
 
     /// Gives the owner of a new directory what the umask withheld; returns the
     /// mode that it should have in the end, if that is another than it has now.
-    fn open_up(&self, dest: &OwnedFd, granted: u32, source: u32) -> Result<Option<u32>, Errno> {
+    pub(super) fn open_up(dest: &OwnedFd, granted: u32, source: u32) -> Result<Option<u32>, Errno> {
         let last = granted & (source | 0o7077);
         let filling = granted | 0o700;
         if filling != granted {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::file::OpenDest;
 use super::item::Item;
+use super::settle::Ground;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::sys::{self, Blocking, Stat, Symlinks};
@@ -20,8 +21,12 @@ impl Copying<'_> {
         let there = match item.stat_dest(Symlinks::Follow) {
             Ok(there) => there,
             Err(Errno::NOENT) => return Err(self.dangling(item)),
+            Err(Errno::LOOP) if self.options().force => {
+                return self.replace_file(item, source.st_mode);
+            }
             Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
         };
+        self.check_ground(item, Doing::CreateFile)?;
         if sys::file_type(&there) == FileType::Directory {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }
@@ -37,6 +42,14 @@ impl Copying<'_> {
                 self.replace_file(item, source.st_mode)
             }
             Err(errno) => Err(self.create_error(item, errno)),
+        }
+    }
+
+    /// Nothing that came after the rules were asked is written to.
+    pub(super) fn check_ground(&self, item: &Item<'_>, doing: Doing) -> Result<(), Error> {
+        match item.ground {
+            Ground::Free { .. } => Err(self.dest_error(item, doing, Errno::EXIST)),
+            Ground::Unknown | Ground::Taken => Ok(()),
         }
     }
 

@@ -18,9 +18,11 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Reflink;
+use super::backup::BackupNumbers;
 use super::data::{DataCopy, DataError, Dest, Moved, Source, Ways};
 use super::item::Item;
 use super::node::CopyNode;
+use super::settle::Ground;
 use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
@@ -42,6 +44,7 @@ pub(super) struct CopyScratch {
     /// The device asked last, and whether its sizes are to be believed.
     truthful: Option<(u64, bool)>,
     buffer: Vec<u8>,
+    pub(super) backup_numbers: BackupNumbers,
 }
 
 impl CopyScratch {
@@ -63,6 +66,8 @@ pub(super) struct LargeFile {
     dest: OpenDest,
     node: CopyNode,
     name: Box<CStr>,
+    /// What has been renamed to make room for it.
+    backup: Option<Box<CStr>>,
 }
 
 impl LargeFile {
@@ -152,7 +157,7 @@ impl Copying<'_> {
         let is_in_the_way =
             item.symlinks == Symlinks::NoFollow && item.stat_dest(Symlinks::NoFollow).is_ok();
         if is_in_the_way {
-            self.make_way(item)?;
+            self.make_way(item, Doing::CreateFile)?;
         }
         self.copy_opened(item, opened, worker)
     }
@@ -235,6 +240,7 @@ impl Copying<'_> {
                     dest,
                     node: Arc::clone(node),
                     name,
+                    backup: item.ground.backup().map(Into::into),
                 };
                 worker.push(Task::Own(CopyTask::Large(Box::new(file))));
                 Ok(())
@@ -314,6 +320,7 @@ impl Copying<'_> {
             dest,
             node,
             name,
+            backup,
         } = file;
         let item = Item {
             // Only its paths are needed: both files are open.
@@ -322,11 +329,15 @@ impl Copying<'_> {
             source_name: &name,
             dest_name: &name,
             symlinks: Symlinks::NoFollow,
+            ground: Ground::Free {
+                backup: backup.as_deref(),
+            },
             node: Some(&node),
             operand: node.place.operand,
         };
         if let Err(error) = self.fill(&item, &opened, dest, worker) {
             self.report_item(&item, error);
+            self.restore_backup_in(&node, &item);
         }
         drop(opened);
         self.descriptors.take_back(LargeFile::DESCRIPTORS);

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::existing::is_same;
 use super::node::CopyNode;
+use super::settle::Ground;
 use super::tree::Copying;
 use crate::error::{Cause, Error, Operation as Doing, Refusal};
 use crate::node::{Dir, Side};
@@ -29,6 +30,7 @@ pub(super) struct Item<'a> {
     pub(super) dest_name: &'a CStr,
     /// Whether the source stands for what it links to.
     pub(super) symlinks: Symlinks,
+    pub(super) ground: Ground<'a>,
     /// `None`: an operand.
     pub(super) node: Option<&'a CopyNode>,
     pub(super) operand: u32,
@@ -47,6 +49,7 @@ impl<'a> Item<'a> {
                 .as_fd(),
             dest_name: name,
             symlinks: Symlinks::NoFollow,
+            ground: Ground::Unknown,
             node: Some(node),
             operand: node.place.operand,
         }
@@ -125,7 +128,10 @@ impl Copying<'_> {
     pub(super) fn reading_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
         let unseen_dest = item.stat_dest(Symlinks::NoFollow).err();
         match (item.stat_source(), item.stat_dest(Symlinks::Follow)) {
-            (Err(unseen), _) => self.source_error(item, Doing::Stat, unseen),
+            // If it was there until its dest made way, there is more to say.
+            (Err(unseen), _) if !matches!(item.ground, Ground::Free { .. }) => {
+                self.source_error(item, Doing::Stat, unseen)
+            }
             _ if unseen_dest.is_some_and(|unseen| unseen != Errno::NOENT) => {
                 self.creation_error(item, doing, errno)
             }
@@ -158,7 +164,9 @@ impl Copying<'_> {
     /// Reports that an item could not be copied.
     pub(super) fn report_item(&self, item: &Item<'_>, error: Error) {
         let was_begun = match error.cause() {
-            Cause::Failed(doing, _) => !matches!(doing, Doing::Stat | Doing::Remove),
+            Cause::Failed(doing, _) => {
+                !matches!(doing, Doing::Stat | Doing::Remove | Doing::Backup)
+            }
             Cause::Refused(refusal) => {
                 matches!(refusal, Refusal::DanglingDest | Refusal::RelativeSymlink)
             }
@@ -166,7 +174,13 @@ impl Copying<'_> {
         if was_begun && self.report.wants_finished() {
             let source = &self.item_path(item, Side::Source);
             let dest = &self.item_path(item, Side::Dest);
-            self.report.finished(Done::Attempted { source, dest });
+            let backup = self.backup_path(item);
+            let backup = backup.as_deref();
+            self.report.finished(Done::Attempted {
+                source,
+                dest,
+                backup,
+            });
         }
         match error.cause() {
             // Nothing is lost by doing once what was asked for twice.

@@ -63,11 +63,7 @@ impl Copying<'_> {
         if let Err(unseen) = item.stat_source() {
             return self.source_error(item, Doing::Stat, unseen);
         }
-        let doing = match kind {
-            LinkKind::Hard => Doing::CreateHardLink,
-            LinkKind::Symbolic => Doing::CreateSymlink,
-        };
-        let error = self.creation_error(item, doing, errno);
+        let error = self.creation_error(item, kind.doing(), errno);
         error.with_other(self.item_path(item, Side::Source))
     }
 
@@ -75,6 +71,7 @@ impl Copying<'_> {
         let there = item
             .stat_dest(Symlinks::NoFollow)
             .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        self.check_ground(item, kind.doing())?;
         let source = item
             .stat_source()
             .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
@@ -86,7 +83,7 @@ impl Copying<'_> {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }
         if item.symlinks == Symlinks::NoFollow && sys::file_type(&source) != FileType::RegularFile {
-            return self.make_way(item);
+            return self.make_way(item, kind.doing());
         }
         if is_same_file {
             return Err(self.same_file(item));
@@ -136,6 +133,15 @@ impl Copying<'_> {
         match (there, here) {
             (Ok(there), Ok(here)) => is_same(&there, &here),
             _ => true,
+        }
+    }
+}
+
+impl LinkKind {
+    fn doing(self) -> Doing {
+        match self {
+            Self::Hard => Doing::CreateHardLink,
+            Self::Symbolic => Doing::CreateSymlink,
         }
     }
 }

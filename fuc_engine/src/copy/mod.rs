@@ -4,6 +4,7 @@
 //! mode when the last entry under it is finished, by the same climb that
 //! removes a directory in a removal.
 
+mod backup;
 mod data;
 mod directory;
 mod existing;
@@ -14,8 +15,14 @@ mod linking;
 mod node;
 mod operand;
 mod options;
+mod parents;
+mod rules;
+mod same_file;
+mod settle;
 mod sparse;
 mod special;
 mod tree;
+mod update;
 
 pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
+pub use rules::{Backup, BackupNaming, DestRules, Replace};

@@ -11,6 +11,9 @@ use rustix::io::Errno;
 
 use super::Dest;
 use super::item::Item;
+use super::parents::name_with_parents;
+use super::same_file::Sameness;
+use super::settle::{Ground, Made};
 use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{self, Place, Side};
@@ -29,7 +32,7 @@ pub(super) struct Operand {
 }
 
 impl Operand {
-    pub(super) fn new(source: &Path, dest: &Dest) -> Result<Self, Error> {
+    pub(super) fn new(source: &Path, dest: &Dest, parents: bool) -> Result<Self, Error> {
         let unusable = |doing, path: &Path| {
             let path = path.to_path_buf();
             move |errno| Error::failed(doing, path, errno)
@@ -41,7 +44,11 @@ impl Operand {
                 path.clone(),
             ),
             Dest::Into(target) => {
-                let name = name_in_target(&c_source);
+                let name = if parents {
+                    name_with_parents(&c_source)
+                } else {
+                    name_in_target(&c_source)
+                };
                 let path = node::join(target, &name);
                 (name, path)
             }
@@ -91,6 +98,12 @@ impl Copying<'_> {
         let (portion, rest) = operand::portion(operands.range.clone());
         let queued_before = worker.backlog();
         for index in portion {
+            if self.options().parents
+                && let Err(error) = self.make_parents(index)
+            {
+                self.report.failed(error);
+                continue;
+            }
             let item = self.item(index);
             let stat = match item.stat_source() {
                 Ok(stat) => stat,
@@ -148,6 +161,7 @@ impl Copying<'_> {
             dest_dir: self.target(),
             dest_name: &operand.dest_name,
             symlinks: self.symlinks_of_operands(),
+            ground: Ground::Unknown,
             node: None,
             operand: index,
         }
@@ -164,33 +178,40 @@ impl Copying<'_> {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::NotRecursive, path));
         }
-        self.check_used(item, stat)?;
-        match kind {
-            FileType::Directory => {
-                let place = Place {
-                    parent: None,
-                    name: item.source_name.into(),
-                    operand: item.operand,
-                };
-                worker.push(Task::Enter { place, pass: 0 });
-                return Ok(());
-            }
-            _ => self.copy_looked_at(item, stat, worker)?,
+        self.check_named_twice(item, stat)?;
+        if kind == FileType::Directory {
+            let place = Place {
+                parent: None,
+                name: item.source_name.into(),
+                operand: item.operand,
+            };
+            worker.push(Task::Enter { place, pass: 0 });
+            return Ok(());
         }
-        self.remember_dest(item);
+        let made = if self.rules.are_plain() {
+            self.check_just_created(item, stat)?;
+            self.copy_seen(item, stat, worker)?;
+            Made::Yes
+        } else {
+            self.copy_by_rules(item, stat, worker)?
+        };
+        if made == Made::Yes {
+            self.remember_dest(item);
+        }
         Ok(())
     }
 
-    /// Two operands must not be one source, nor make one file.
-    fn check_used(&self, item: &Item<'_>, source: &Stat) -> Result<(), Error> {
+    /// Two operands must not be one source.
+    fn check_named_twice(&self, item: &Item<'_>, source: &Stat) -> Result<(), Error> {
         if self.operands.len() < 2 || self.target.is_none() {
             return Ok(());
         }
         let is_directory = sys::file_type(source) == FileType::Directory;
-        let dest: Box<CStr> = item.dest_name.into();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let as_source = Used::Source(dest.clone(), sys::identity(source));
-        if used.contains(&as_source) {
+        let as_source = Used::Source(item.dest_name.into(), sys::identity(source));
+        // With backups, the second copy does not go over the first one unseen.
+        let is_told_later = !is_directory && self.rules.backup.is_some();
+        if used.contains(&as_source) && !is_told_later && self.was_named_before(item) {
             let path = self.item_path(item, Side::Source);
             let refusal = if is_directory {
                 Refusal::DirectoryNamedTwice
@@ -204,24 +225,54 @@ impl Copying<'_> {
             return Ok(());
         }
         used.insert(as_source);
-        if !used.contains(&Used::Dest(dest)) {
+        Ok(())
+    }
+
+    /// Whether an earlier operand is the same name in the same directory, and not
+    /// only another name of the same file.
+    fn was_named_before(&self, item: &Item<'_>) -> bool {
+        let is_it = |earlier: &Operand| {
+            let earlier = Item {
+                dest_dir: CWD,
+                dest_name: &earlier.source,
+                ..*item
+            };
+            earlier.is_one_entry()
+        };
+        let earlier = &self.operands[..item.operand as usize];
+        earlier.iter().any(is_it)
+    }
+
+    /// Two operands must not make one file, unless the first becomes a backup of its own.
+    pub(super) fn check_just_created(&self, item: &Item<'_>, source: &Stat) -> Result<(), Error> {
+        if self.operands.len() < 2 || self.target.is_none() || self.rules.numbers_backups() {
             return Ok(());
         }
-        let is_link = item
-            .stat_dest(Symlinks::NoFollow)
-            .is_ok_and(|there| sys::file_type(&there) == FileType::Symlink);
-        let is_file = sys::file_type(source) == FileType::RegularFile;
-        if self.options().as_links.is_some() || !is_file || !is_link {
-            return Err(self.refusal(item, Refusal::JustCreated));
+        let dest = Used::Dest(item.dest_name.into());
+        if !(self.used.lock().unwrap_or_else(PoisonError::into_inner)).contains(&dest) {
+            return Ok(());
         }
-        let refusal = match item.stat_dest(Symlinks::Follow) {
-            Ok(there) if sys::file_type(&there) == FileType::Directory => {
-                Refusal::DirectoryByNonDirectory
-            }
-            Err(errno) if errno != Errno::NOENT => {
-                return Err(self.dest_error(item, Doing::Stat, errno));
-            }
-            _ => Refusal::ThroughJustCreatedLink,
+        let is = |symlinks, kind| {
+            item.stat_dest(symlinks)
+                .is_ok_and(|there| sys::file_type(&there) == kind)
+        };
+        if self.sameness_of(item, source) == Sameness::SameFile {
+            return Err(self.same_file(item));
+        }
+        let target = item.stat_dest(self.follows_dest(source));
+        if let Err(errno @ Errno::LOOP) = target {
+            return Err(self.dest_error(item, Doing::Stat, errno));
+        }
+        let refusal = if self.options().as_links.is_some()
+            || sys::file_type(source) != FileType::RegularFile
+            || self.rules.moves_dest()
+            || !is(Symlinks::NoFollow, FileType::Symlink)
+        {
+            Refusal::JustCreated
+        } else if is(Symlinks::Follow, FileType::Directory) {
+            Refusal::DirectoryByNonDirectory
+        } else {
+            Refusal::ThroughJustCreatedLink
         };
         Err(self.refusal(item, refusal))
     }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use super::rules::DestRules;
 use super::tree::Copying;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
@@ -86,6 +87,11 @@ pub struct CopyOptions {
     pub sparse: Sparse,
     /// A dest file that cannot be opened for writing is unlinked and made anew.
     pub force: bool,
+    /// What becomes of dests that exist.
+    pub rules: DestRules,
+    /// In [`Dest::Into`], each source gets its whole path, not only its last
+    /// component: directories on the way are made as the source's are.
+    pub parents: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
     /// process has cores to run on. Fewer where they do not pay, where a
     /// thread is refused, or where the limit on open descriptors is low (one
@@ -104,6 +110,8 @@ impl Default for CopyOptions {
             reflink: Reflink::Auto,
             sparse: Sparse::Auto,
             force: false,
+            rules: DestRules::default(),
+            parents: false,
             threads: None,
         }
     }

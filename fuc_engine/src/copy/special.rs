@@ -13,6 +13,37 @@ use crate::sys::{self, Stat, Symlinks};
 use crate::walk::{self, Walker};
 
 impl Copying<'_> {
+    /// Copies something that `source` has shown to be no directory.
+    pub(super) fn copy_seen(
+        &self,
+        item: &Item<'_>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let is_entry = item.node.is_some() && self.options().as_links.is_none();
+        if is_entry && sys::file_type(source) == FileType::RegularFile {
+            self.copy_file(item, worker)
+        } else {
+            self.copy_looked_at(item, source, worker)
+        }
+    }
+
+    /// Copies an entry where there are rules about what exists at the dest.
+    pub(super) fn copy_entry_by_rules(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let source = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        match (sys::file_type(&source), item.node) {
+            (FileType::Directory, Some(node)) => walk::queue(node, item.source_name, worker),
+            _ => drop(self.copy_by_rules(item, &source, worker)?),
+        }
+        Ok(())
+    }
+
     /// Copies an entry of unknown type, or one whose type has changed since it was listed.
     pub(super) fn copy_whatever(
         &self,
@@ -93,7 +124,7 @@ impl Copying<'_> {
         create: impl Fn() -> Result<(), Errno>,
     ) -> Result<(), Error> {
         let created = match create() {
-            Err(Errno::EXIST) => match self.make_way(item)? {
+            Err(Errno::EXIST) => match self.make_way(item, doing)? {
                 Way::Free => create(),
                 Way::AlreadyThere => Ok(()),
                 Way::Blocked => Err(Errno::EXIST),
@@ -105,10 +136,14 @@ impl Copying<'_> {
 
     /// Unlinks what is at the dest, unless it is a directory or the source itself,
     /// or links are followed: then, as with `cp`, it stays.
-    pub(super) fn make_way(&self, item: &Item<'_>) -> Result<Way, Error> {
-        let there = item
-            .stat_dest(Symlinks::NoFollow)
-            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+    pub(super) fn make_way(&self, item: &Item<'_>, doing: Doing) -> Result<Way, Error> {
+        let there = match item.stat_dest(Symlinks::NoFollow) {
+            Ok(there) => there,
+            // It has gone, or its name has a slash behind it and leads nowhere.
+            Err(Errno::NOENT) => return Ok(Way::Free),
+            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
+        };
+        self.check_ground(item, doing)?;
         if sys::file_type(&there) == FileType::Directory {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }

@@ -1,7 +1,7 @@
 //! What a copy does with directories: made when entered, finished by the climb.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +15,8 @@ use super::file::{CopyScratch, LargeFile};
 use super::item::Item;
 use super::node::{CopyDir, CopyNode};
 use super::operand::{Operand, Operands, Used};
+use super::parents::MadeParent;
+use super::rules::DestRules;
 use super::{CopyOptions, Dereference, Dest};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
@@ -35,7 +37,8 @@ pub(super) enum CopyTask {
 /// One run of a [`CopyOp`](super::CopyOp).
 pub(super) struct Copying<'a> {
     options: &'a CopyOptions,
-    dest: &'a Dest,
+    pub(super) dest: &'a Dest,
+    pub(super) rules: DestRules,
     /// The directory that receives the copies; `None`: the working directory.
     pub(super) target: Option<OwnedFd>,
     pub(super) operands: Vec<Operand>,
@@ -49,6 +52,8 @@ pub(super) struct Copying<'a> {
     pub(super) above_target: OnceLock<Vec<Identity>>,
     /// Sources and names at the dest that earlier operands have used up.
     pub(super) used: Mutex<HashSet<Used>>,
+    /// Directories made on the way to the dests.
+    pub(super) parents: Mutex<Vec<MadeParent>>,
 }
 
 impl<'a> Copying<'a> {
@@ -60,6 +65,7 @@ impl<'a> Copying<'a> {
         Self {
             options,
             dest,
+            rules: options.rules.clone(),
             target: None,
             operands: Vec::new(),
             report: Report::new(observer),
@@ -68,6 +74,7 @@ impl<'a> Copying<'a> {
             deferred: Mutex::new(None),
             above_target: OnceLock::new(),
             used: Mutex::new(HashSet::new()),
+            parents: Mutex::default(),
         }
     }
 
@@ -85,7 +92,12 @@ impl<'a> Copying<'a> {
             }
         }
         for source in sources {
-            match Operand::new(source.as_ref(), self.dest) {
+            let itself = self.backup_of_itself(source.as_ref());
+            if itself.is_some() {
+                self.rules.backup = None;
+            }
+            let dest = itself.as_ref().unwrap_or(self.dest);
+            match Operand::new(source.as_ref(), dest, self.options.parents) {
                 Ok(operand) => self.operands.push(operand),
                 Err(error) => self.report.failed(error),
             }
@@ -108,17 +120,20 @@ impl<'a> Copying<'a> {
                 }
             }
         });
+        self.finish_parents();
         self.report.summary()
     }
 
     /// Operands that can be worked on together.
     fn runs(&self) -> Vec<Range<u32>> {
         match self.dest {
-            Dest::Into(_) => {
+            // Who is asked is asked in order.
+            Dest::Into(_) if !self.rules.ask => {
                 operand::independent_runs(self.operands.iter().map(|operand| &*operand.source))
             }
-            // All of them go to one place.
-            Dest::Exactly(_) => (0..self.operands.len() as u32).map(|i| i..i + 1).collect(),
+            Dest::Into(_) | Dest::Exactly(_) => {
+                (0..self.operands.len() as u32).map(|i| i..i + 1).collect()
+            }
         }
     }
 
@@ -170,7 +185,13 @@ impl<'a> Copying<'a> {
         if self.report.wants_finished() {
             let source = &self.item_path(item, Side::Source);
             let dest = &self.item_path(item, Side::Dest);
-            self.report.finished(Done::Copied { source, dest });
+            let backup = self.backup_path(item);
+            let backup = backup.as_deref();
+            self.report.finished(Done::Copied {
+                source,
+                dest,
+                backup,
+            });
         }
     }
 }
@@ -180,14 +201,14 @@ impl Roots for Copying<'_> {
         let operand = &self.operands[operand as usize];
         match side {
             Side::Source => sys::open_directory(CWD, &operand.source, self.symlinks_of_operands()),
-            Side::Dest => sys::open_path_directory(self.target(), &operand.dest_name),
+            Side::Dest => self.open_dest_directory(self.target(), &operand.dest_name),
         }
     }
 
-    fn symlinks_below(&self, side: Side) -> Symlinks {
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<OwnedFd, Errno> {
         match side {
-            Side::Source => self.symlinks_of_entries(),
-            Side::Dest => Symlinks::NoFollow,
+            Side::Source => sys::open_directory(dir, name, self.symlinks_of_entries()),
+            Side::Dest => self.open_dest_directory(dir, name),
         }
     }
 }
@@ -250,6 +271,7 @@ impl Operation for Copying<'_> {
         let item = Item::entry(node, held, entry.name).following(symlinks);
         let copied = match (entry.kind, self.options.as_links) {
             (FileType::Directory, _) => return walk::queue(node, entry.name, worker),
+            _ if !self.rules.are_plain() => self.copy_entry_by_rules(&item, worker),
             (FileType::RegularFile, None) => self.copy_file(&item, worker),
             (FileType::RegularFile, Some(kind)) => self.link(&item, kind, worker),
             (FileType::Symlink, None) if symlinks == Symlinks::NoFollow => {
@@ -292,10 +314,14 @@ impl Operation for Copying<'_> {
     }
 
     fn most_workers(&self) -> usize {
-        descriptors::most_workers(self.options.threads)
+        if self.is_in_order() {
+            1
+        } else {
+            descriptors::most_workers(self.options.threads)
+        }
     }
 
     fn is_in_order(&self) -> bool {
-        false
+        self.rules.ask
     }
 }

@@ -57,6 +57,12 @@ pub(crate) fn open_path_directory(dir: BorrowedFd<'_>, name: &CStr) -> Result<Ow
     retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
+/// The same for a directory that a link may lead to.
+pub(crate) fn open_linked_directory(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
 /// A second descriptor of the same open directory: they share their position in the listing.
 pub(crate) fn duplicate(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(dir, 3)
@@ -127,6 +133,15 @@ pub(crate) fn is_write_protected(dir: BorrowedFd<'_>, name: &CStr) -> Result<boo
     }
 }
 
+/// Whether this process may write to the file that `name` leads to.
+pub(crate) fn is_writable(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    match accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS) {
+        // Before Linux 5.8 only the real user can be asked about.
+        Err(Errno::NOSYS) => accessat(dir, name, Access::WRITE_OK, AtFlags::empty()).is_ok(),
+        access => access.is_ok(),
+    }
+}
+
 /// Whether nothing is in a directory that stands at its beginning, where it is left.
 pub(crate) fn is_empty_directory(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
     let mut listing = Listing::with_capacity(1024);
@@ -182,11 +197,6 @@ pub(crate) fn create_hard_link(
     retry_on_intr(|| rustix::fs::linkat(source_dir, source, dir, name, flags))
 }
 
-/// Renames within an open directory.
-pub(crate) fn rename(dir: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::renameat(dir, from, dir, to))
-}
-
 pub(crate) fn set_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)))
 }
@@ -225,8 +235,7 @@ pub(crate) fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
 
 /// Opens, by its path, the directory that copies are to go into.
 pub(crate) fn open_target(path: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty()))
+    open_linked_directory(CWD, path)
 }
 
 /// Open descriptors that this process may have at once.

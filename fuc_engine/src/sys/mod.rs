@@ -10,13 +10,19 @@
 mod calls;
 mod listing;
 mod locale;
+mod rename;
 mod signal;
 mod slot;
+mod times;
 
 pub(crate) use calls::*;
 pub(crate) use listing::{Entry, Listing};
 pub use locale::is_affirmative;
+pub(crate) use rename::{rename, rename_to_new};
 pub use signal::{
     restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed, stdout_was_closed,
 };
 pub(crate) use slot::{DirSlot, Identity, Pinned, close_checked};
+#[cfg(test)]
+pub(crate) use times::stat_with_times;
+pub(crate) use times::{FileTime, modified, times};

@@ -279,3 +279,28 @@ fn reopening_directories_costs_a_few_calls_each() {
         "{copied} calls for {dirs} directories"
     );
 }
+
+#[test]
+fn unchanged_files_cost_one_stat_on_each_side() {
+    const DIRS: u64 = 20;
+    let scratch = Scratch::in_memory();
+    let [source, dest, log] = ["s", "d", "log"].map(|name| scratch.path().join(name));
+    uniform("content")(&source, DIRS as usize);
+    child::copy(&source, &dest).run();
+    let calls = testkit::or_skip!(trace(child::update(&source, &dest), &log));
+    let is_stat = |call: &&Call| matches!(call.name.as_str(), "newfstatat" | "statx" | "fstatat64");
+    let of_files = calls.iter().filter(is_stat).filter(|call| {
+        let name = call.paths.first().map_or("", String::as_str);
+        call.args.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
+    });
+    let files = DIRS * 10;
+    let stats = of_files.count() as u64;
+    assert!(stats <= 2 * files + 4, "{stats} calls for {files} files");
+    let opened = calls.iter().filter(|call| call.name == "openat").count() as u64;
+    assert!(
+        opened <= 2 * DIRS + 8,
+        "{opened} opened, {DIRS} directories"
+    );
+    let all = calls.len() as u64;
+    assert!(all <= 2 * files + 9 * DIRS + 30, "{all} calls");
+}

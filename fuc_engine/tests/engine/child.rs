@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fuc_engine::{Cause, CopyOp, Dest, Error, RemoveOp};
+use fuc_engine::{Cause, CopyOp, Dest, Error, RemoveOp, Replace};
 use testkit::run::{Run, Status};
 
 use crate::kit::{self, Counts, counts, threads};
@@ -55,6 +55,11 @@ pub(crate) fn remove(path: impl AsRef<Path>) -> Child {
 
 pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
     Child::new("copy", source.as_ref()).with(DEST, dest.as_ref())
+}
+
+/// A copy of what is newer than its dest.
+pub(crate) fn update(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
+    Child::new("update", source.as_ref()).with(DEST, dest.as_ref())
 }
 
 /// Several copies, one after the other.
@@ -202,8 +207,13 @@ fn program() {
             let options = kit::remove_options(|options| options.threads = threads);
             counts(RemoveOp::new(options).run([source], &failures))
         }
-        Some("copy") => {
-            let options = kit::copy_options(|options| options.threads = threads);
+        Some(action @ ("copy" | "update")) => {
+            let options = kit::copy_options(|options| {
+                options.threads = threads;
+                if action == "update" {
+                    options.rules.replace = Replace::Older;
+                }
+            });
             let op = CopyOp::new(options);
             let dests = env::var_os(DEST).expect("a dest");
             let pairs = env::split_paths(&source).zip(env::split_paths(&dests));

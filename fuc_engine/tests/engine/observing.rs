@@ -36,7 +36,7 @@ impl Observer for Diary {
         let event = match done {
             Done::Removed(path) => Event::Removed(path.into()),
             Done::RemovedDirectory(path) => Event::RemovedDirectory(path.into()),
-            Done::Copied { source, dest } => Event::Copied(source.into(), dest.into()),
+            Done::Copied { source, dest, .. } => Event::Copied(source.into(), dest.into()),
             Done::RemovedDest(path) => Event::RemovedDest(path.into()),
             other => panic!("what is {other:?}?"),
         };

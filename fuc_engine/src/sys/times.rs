@@ -1,0 +1,39 @@
+//! Timestamps, as comparable values.
+
+use super::Stat;
+
+/// Seconds since 1970 and the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileTime {
+    pub(crate) seconds: i64,
+    /// Less than 1 000 000 000.
+    pub(crate) nanoseconds: u32,
+}
+
+/// When the content was modified.
+pub(crate) fn modified(stat: &Stat) -> FileTime {
+    times(stat)[1]
+}
+
+/// When it was read, modified, and changed in any way.
+pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
+    [
+        (stat.st_atime, stat.st_atime_nsec),
+        (stat.st_mtime, stat.st_mtime_nsec),
+        (stat.st_ctime, stat.st_ctime_nsec),
+    ]
+    .map(|(seconds, nanoseconds)| FileTime {
+        seconds,
+        nanoseconds: nanoseconds as u32,
+    })
+}
+
+/// A file with nothing but times.
+#[cfg(test)]
+pub(crate) fn stat_with_times(times: [FileTime; 3]) -> Stat {
+    let mut stat = super::stat(super::CWD, c"/", super::Symlinks::Follow).expect("there is a root");
+    [stat.st_atime, stat.st_mtime, stat.st_ctime] = times.map(|time| time.seconds as _);
+    [stat.st_atime_nsec, stat.st_mtime_nsec, stat.st_ctime_nsec] =
+        times.map(|time| time.nanoseconds.into());
+    stat
+}
