@@ -1,6 +1,7 @@
 //! Runs a copy as the options say.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
@@ -8,7 +9,7 @@ use fuc_cli::flags::Misuse;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{CopyOp, CopyOptions};
+use fuc_engine::{CopyOp, CopyOptions, Dest};
 
 use crate::options::Options;
 use crate::target;
@@ -21,15 +22,35 @@ pub(crate) fn execute(
 ) -> Result<Outcome, Misuse> {
     options.check()?;
     let dest = target::take_dest(&options, &mut operands, console)?;
+    // As cp, which leaves them where the dest is one name.
+    if options.strips_slashes && matches!(dest, Dest::Into(_)) {
+        operands.iter_mut().for_each(strip_slashes);
+    }
     let reporter = Reporter::new(console, Tool::Copy, options.verbosity);
     let summary = CopyOp::new(engine_options(&options)).run(operands, &dest, &reporter);
-    Ok(summary.into())
+    let outcome = if summary.declined > 0 {
+        Outcome::Incomplete
+    } else {
+        Outcome::Complete
+    };
+    Ok(outcome.and(summary.into()))
+}
+
+/// Leaves one slash of those that are all there is.
+fn strip_slashes(operand: &mut OsString) {
+    let mut bytes = std::mem::take(operand).into_vec();
+    while bytes.len() > 1 && bytes.ends_with(b"/") {
+        bytes.pop();
+    }
+    *operand = OsString::from_vec(bytes);
 }
 
 fn engine_options(options: &Options) -> CopyOptions {
     let mut engine = CopyOptions::default();
     engine.recursive = options.recursive;
     engine.force = options.force;
+    engine.rules = options.rules.clone();
+    engine.parents = options.parents;
     engine.dereference = options.dereference();
     engine.one_file_system = options.one_file_system;
     engine.copy_contents = options.copy_contents;

@@ -5,21 +5,31 @@ use fuc_cli::flags::{Flag, Table};
 /// Flags that mean something to [`options`](crate::options).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
+    Backup,
+    BackupSimply,
     CopyContents,
     Debug,
     Dereference,
     DereferenceOperands,
     Force,
     HardLink,
+    Interactive,
+    KeepDirectorySymlink,
+    NoClobber,
     NoDereference,
     OneFileSystem,
     Reflink,
     Sparse,
     SymbolicLink,
     NoTargetDirectory,
+    Parents,
     Recursive,
+    RemoveDestination,
+    StripTrailingSlashes,
+    Suffix,
     TargetDirectory,
     Threads,
+    Update,
     Verbose,
 }
 
@@ -33,8 +43,8 @@ pub(crate) const TABLE: Table<Id> = Table {
     flags: &[
         Flag::not_yet("a", "archive", "the same as -dR --preserve=all"),
         Flag::not_yet("", "attributes-only", "copy attributes, not content"),
-        Flag::not_yet("", "backup", "back up each dest that exists").optional("CONTROL"),
-        Flag::not_yet("b", "", "the same as --backup, without a value"),
+        Flag::gnu(Id::Backup, "", "backup", "back up each dest that exists").optional("CONTROL"),
+        Flag::gnu(Id::BackupSimply, "b", "", "the same as --backup, without a value"),
         Flag::gnu(
             Id::CopyContents,
             "",
@@ -66,8 +76,9 @@ pub(crate) const TABLE: Table<Id> = Table {
             "",
             "follow symbolic links that are a SOURCE",
         ),
-        Flag::not_yet("i", "interactive", "ask before overwriting"),
-        Flag::not_yet(
+        Flag::gnu(Id::Interactive, "i", "interactive", "ask before overwriting"),
+        Flag::gnu(
+            Id::KeepDirectorySymlink,
             "",
             "keep-directory-symlink",
             "follow dest symbolic links to directories",
@@ -78,7 +89,7 @@ pub(crate) const TABLE: Table<Id> = Table {
             "link",
             "make hard links instead of copies",
         ),
-        Flag::not_yet("n", "no-clobber", "skip dest files that exist"),
+        Flag::gnu(Id::NoClobber, "n", "no-clobber", "skip dest files that exist"),
         Flag::gnu(
             Id::NoDereference,
             "P",
@@ -99,8 +110,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             "one-file-system",
             "stay on the file system of each SOURCE",
         ),
-        Flag::not_yet("", "parents", "append SOURCE's whole path to DIRECTORY"),
-        Flag::not_yet("", "path", "").spelling_of("parents").hidden(),
+        Flag::gnu(Id::Parents, "", "parents", "append SOURCE's whole path to DIRECTORY"),
+        Flag::gnu(Id::Parents, "", "path", "").spelling_of("parents").hidden(),
         Flag::not_yet(
             "",
             "preserve",
@@ -113,7 +124,7 @@ pub(crate) const TABLE: Table<Id> = Table {
             "recursive",
             "copy directories and all that is in them",
         ),
-        Flag::not_yet("", "remove-destination", "remove each dest file before copying"),
+        Flag::gnu(Id::RemoveDestination, "", "remove-destination", "remove each dest file before copying"),
         Flag::gnu(
             Id::Sparse,
             "",
@@ -128,12 +139,13 @@ pub(crate) const TABLE: Table<Id> = Table {
             "always, auto or never share blocks",
         )
         .optional("WHEN"),
-        Flag::not_yet(
+        Flag::gnu(
+            Id::StripTrailingSlashes,
             "",
             "strip-trailing-slashes",
             "remove slashes from the end of each SOURCE",
         ),
-        Flag::not_yet("S", "suffix", "end the names of backups so").required("SUFFIX"),
+        Flag::gnu(Id::Suffix, "S", "suffix", "end the names of backups so").required("SUFFIX"),
         Flag::gnu(
             Id::SymbolicLink,
             "s",
@@ -147,7 +159,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             "copy each SOURCE into DIRECTORY",
         )
         .required("DIRECTORY"),
-        Flag::not_yet(
+        Flag::gnu(
+            Id::Update,
             "u",
             "update",
             "overwrite all, none, none-fail or older dest files\n(-u, no WHEN: older)",

@@ -9,7 +9,10 @@ use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
 use fuc_engine::{Dereference, LinkKind, Reflink, Sparse};
 
+use fuc_engine::DestRules;
+
 use crate::flags::Id;
+use crate::rules::{Clobber, RuleFlags};
 
 /// Whether the last operand may be a directory to copy into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,10 @@ pub(crate) enum LastOperand {
 pub(crate) struct Options {
     pub(crate) recursive: bool,
     pub(crate) force: bool,
+    pub(crate) rules: DestRules,
+    /// Each source's whole path is appended to the target (`--parents`).
+    pub(crate) parents: bool,
+    pub(crate) strips_slashes: bool,
     /// `None`: as is usual without `-H`, `-L` and `-P`.
     pub(crate) dereference: Option<Dereference>,
     pub(crate) one_file_system: bool,
@@ -98,6 +105,9 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
     let mut options = Options {
         recursive: context.personality.is_recursive_by_default(),
         force: false,
+        rules: DestRules::default(),
+        parents: false,
+        strips_slashes: false,
         dereference: None,
         one_file_system: false,
         copy_contents: false,
@@ -110,13 +120,25 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         verbosity: Verbosity::Quiet,
         threads: None,
     };
+    let charset = context.console.charset();
+    let mut rules = RuleFlags::new();
     for flag in given {
         let value = || {
             let value = flag.value.as_deref();
             value.expect("BUG: a required value is missing")
         };
         match flag.id {
+            Id::Backup => rules.back_up(flag.value.clone()),
+            Id::BackupSimply => rules.back_up(None),
             Id::Force => options.force = true,
+            Id::Interactive => rules.clobber = Clobber::Ask,
+            Id::KeepDirectorySymlink => rules.keep_directory_symlink = true,
+            Id::NoClobber => rules.clobber = Clobber::Never,
+            Id::Parents => options.parents = true,
+            Id::RemoveDestination => rules.remove_destination = true,
+            Id::StripTrailingSlashes => options.strips_slashes = true,
+            Id::Suffix => rules.suffix(value().into()),
+            Id::Update => rules.update(flag.value.as_deref(), charset)?,
             Id::Dereference => options.dereference = Some(Dereference::Always),
             Id::DereferenceOperands => options.dereference = Some(Dereference::Operands),
             Id::NoDereference => options.dereference = Some(Dereference::Never),
@@ -151,5 +173,6 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             }
         }
     }
+    options.rules = rules.resolve(charset)?;
     Ok(options)
 }

@@ -40,6 +40,7 @@ pub(crate) fn take_dest(
         return Ok(Dest::Into(directory.clone()));
     }
     let last = PathBuf::from(operands.pop().expect("BUG: no operands"));
+    let not_into = || Misuse::with_help("with --parents, the destination must be a directory");
     match options.last_operand {
         LastOperand::IsTheDest if operands.len() > 1 => {
             let extra = operands
@@ -48,9 +49,11 @@ pub(crate) fn take_dest(
             let quoted = console.quoted(extra.as_bytes());
             Err(Misuse::with_help([b"extra operand ", &quoted[..]].concat()))
         }
+        LastOperand::IsTheDest if options.parents => Err(not_into()),
         LastOperand::IsTheDest => Ok(Dest::Exactly(last)),
         LastOperand::MayBeDirectory => match require_directory(&last) {
             Ok(()) => Ok(Dest::Into(last)),
+            Err(_) if operands.len() == 1 && options.parents => Err(not_into()),
             Err(_) if operands.len() == 1 => Ok(Dest::Exactly(last)),
             Err(error) => Err(not_a_target("target ", &last, &error, console)),
         },

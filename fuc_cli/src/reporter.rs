@@ -42,6 +42,14 @@ impl<'a> Reporter<'a> {
         self.console.quoted(path.as_os_str().as_bytes())
     }
 
+    fn print_copied(&self, source: &Path, dest: &Path, backup: Option<&Path>) {
+        let (source, dest) = (self.quoted(source), self.quoted(dest));
+        let backup = backup.map(|backup| [b" (backup: ", &*self.quoted(backup), b")"].concat());
+        let backup = backup.unwrap_or_default();
+        self.console
+            .print(&[&source, b" -> ", &dest, &backup, b"\n"]);
+    }
+
     fn print_removed(&self, what: &str, path: &Path) {
         self.console
             .print(&[what.as_bytes(), &self.quoted(path), b"\n"]);
@@ -67,9 +75,25 @@ impl Observer for Reporter<'_> {
         match done {
             Done::Removed(path) | Done::RemovedDest(path) => self.print_removed("removed ", path),
             Done::RemovedDirectory(path) => self.print_removed("removed directory ", path),
-            Done::Copied { source, dest } | Done::Attempted { source, dest } => {
-                let (source, dest) = (self.quoted(source), self.quoted(dest));
-                self.console.print(&[&source, b" -> ", &dest, b"\n"]);
+            Done::Copied {
+                source,
+                dest,
+                backup,
+            }
+            | Done::Attempted {
+                source,
+                dest,
+                backup,
+            } => self.print_copied(source, dest, backup),
+            Done::MadeParent { source, dest } => {
+                // Here cp does not quote.
+                let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
+                self.console.print(&[source, b" -> ", dest, b"\n"]);
+            }
+            Done::RestoredBackup { backup, dest } => {
+                let (backup, dest) = (self.quoted(backup), self.quoted(dest));
+                self.console
+                    .print(&[&backup, b" -> ", &dest, b" (unbackup)\n"]);
             }
             Done::CopiedContent {
                 source,

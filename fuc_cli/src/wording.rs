@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fuc_engine::{
-    Cause, Doomed, Errno, Error, HoleDetection, Kind, Means, Operation, Question, Refusal, Tried,
+    Cause, Doomed, Errno, Error, HoleDetection, Kind, Means, Operation, Overwriting, Protection,
+    Question, Refusal, Tried,
 };
 
 use crate::locale::Charset;
@@ -96,8 +97,51 @@ pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
             let path = quote::always(doomed.path.as_os_str().as_bytes(), charset);
             [b"attempt removal of inaccessible directory ", &path[..]].concat()
         }
+        Question::Overwrite(dest) => overwrite(dest, charset),
         _ => return None,
     })
+}
+
+fn overwrite(dest: &Overwriting<'_>, charset: Charset) -> Vec<u8> {
+    let path = quote::always(dest.path.as_os_str().as_bytes(), charset);
+    let (before, after) = match dest.protection {
+        Protection::None => ("overwrite ", String::new()),
+        Protection::Overridden => (
+            "replace ",
+            format!(
+                ", overriding mode {:04o} ({})",
+                dest.mode,
+                letters(dest.mode)
+            ),
+        ),
+        Protection::InTheWay => (
+            "unwritable ",
+            format!(
+                " (mode {:04o}, {}); try anyway",
+                dest.mode,
+                letters(dest.mode)
+            ),
+        ),
+    };
+    [before.as_bytes(), &path, after.as_bytes()].concat()
+}
+
+/// Permission bits as `ls -l` shows them.
+fn letters(mode: u32) -> String {
+    let special = [(0o4000, 's', 'S'), (0o2000, 's', 'S'), (0o1000, 't', 'T')];
+    let mut letters = String::with_capacity(9);
+    for (shift, (bit, with_x, without_x)) in [6, 3, 0].into_iter().zip(special) {
+        let triple = mode >> shift;
+        letters.push(if triple & 4 == 0 { '-' } else { 'r' });
+        letters.push(if triple & 2 == 0 { '-' } else { 'w' });
+        letters.push(match (mode & bit != 0, triple & 1 != 0) {
+            (true, true) => with_x,
+            (true, false) => without_x,
+            (false, true) => 'x',
+            (false, false) => '-',
+        });
+    }
+    letters
 }
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -235,6 +279,11 @@ impl Wording<'_> {
             Refusal::DirectoryNamedTwice => {
                 self.around_path("warning: source directory ", " specified more than once")
             }
+            Refusal::NotReplacing => self.around_path("not replacing ", ""),
+            Refusal::BackupOverSource => {
+                self.around_both("backing up ", " might destroy source;  ", " not copied")
+            }
+            Refusal::ParentNotDirectory => self.around_path("", " exists but is not a directory"),
             Refusal::CyclicSymlink => self.around_path("cannot copy cyclic symbolic link ", ""),
             Refusal::RelativeSymlink => {
                 let path = quote::if_needed(self.path.as_os_str().as_bytes(), self.charset);
@@ -283,6 +332,10 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::CreateSpecial => ("cannot create special file ", ""),
         Operation::Write => ("error writing ", ""),
         Operation::Close => ("failed to close ", ""),
+        Operation::Backup => ("cannot backup ", ""),
+        Operation::RestoreBackup => ("cannot un-backup ", ""),
+        Operation::StatSourceParent => ("failed to get attributes of ", ""),
+        Operation::MakeParent => ("cannot make directory ", ""),
         Operation::SetMode => ("setting permissions for ", ""),
         _ => ("cannot copy ", ""),
     }
