@@ -11,6 +11,15 @@
 //!   unlinked what was there; cpz leaves it alone;
 //! - FIFOs as operands without `-r`, and anywhere with `--copy-contents`: they wait for a writer; sockets
 //!   there, for which GNU unlinks the dest before it finds that it cannot open them.
+//!
+//! Left out with flags about dests that exist:
+//! - the exit status after a no to `-i`, which newer versions than the installed one make 1;
+//! - simple backups in a target directory, which 9.1 puts into the working directory, and `-n` with a
+//!   backup, of which newer versions say other words;
+//! - a directory over something else with a backup, which newer versions allow;
+//! - `--parents` with a source that is absolute (the twins' own names would be part of the dest) or
+//!   that may not exist (GNU leaves the directories that it has made by then with the modes for making);
+//! - `--parents` as another user than root: GNU takes away the permission that the next source needs.
 
 use std::{
     ffi::OsString,
@@ -39,6 +48,8 @@ struct Case {
     sources: Vec<Operand>,
     dest: Dest,
     flags: Vec<&'static str>,
+    /// What is said to prompts.
+    answers: &'static str,
     threads: &'static str,
     personality: Personality,
     user: User,
@@ -63,6 +74,21 @@ enum User {
     Nobody,
 }
 
+const RULES: [&str; 12] = [
+    "-u",
+    "--update",
+    "-n",
+    "-i",
+    "-b",
+    "--backup=t",
+    "--backup=simple",
+    "-S.o",
+    "--remove-destination",
+    "--parents",
+    "--strip-trailing-slashes",
+    "--no-clobber",
+];
+
 fn flags() -> impl Strategy<Value = (Personality, Vec<&'static str>)> {
     let recursive = select(vec!["-r", "-R", "--recursive"]);
     let others = vec(
@@ -85,15 +111,22 @@ fn flags() -> impl Strategy<Value = (Personality, Vec<&'static str>)> {
         ]),
         0..3,
     );
+    let rules = vec(select(RULES.to_vec()), 0..3);
     let place = prop_oneof![6 => Just(None), 1 => Just(Some("-T"))];
     let personality = prop_oneof![
         4 => recursive.prop_map(|flag| (Personality::Cpz, Some(flag))),
         1 => option::of(Just("-r")).prop_map(|flag| (Personality::Cp, flag)),
     ];
-    (personality, others, place).prop_map(|((personality, recursive), others, place)| {
-        let flags = recursive.into_iter().chain(others).chain(place);
-        (personality, flags.collect())
-    })
+    (personality, others, rules, place).prop_map(
+        |((personality, recursive), others, rules, place)| {
+            let flags = recursive
+                .into_iter()
+                .chain(others)
+                .chain(rules)
+                .chain(place);
+            (personality, flags.collect())
+        },
+    )
 }
 
 fn dest() -> impl Strategy<Value = Dest> {
@@ -104,6 +137,9 @@ fn dest() -> impl Strategy<Value = Dest> {
         2 => operand().prop_map(Dest::AmongSources),
     ]
 }
+
+const YES: &str = "y\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\ny\n";
+const NO: &str = "";
 
 fn case() -> impl Strategy<Value = Case> {
     let user = match is_root() {
@@ -127,19 +163,23 @@ fn case() -> impl Strategy<Value = Case> {
         sources,
         dest(),
         flags(),
+        select(vec![YES, NO]),
         select(vec!["1", "2", "4"]),
         user,
     )
         .prop_map(
-            |(entries, existing, sources, dest, (personality, flags), threads, user)| Case {
-                entries,
-                existing,
-                sources,
-                dest,
-                flags,
-                threads,
-                personality,
-                user,
+            |(entries, existing, sources, dest, (personality, flags), answers, threads, user)| {
+                Case {
+                    entries,
+                    existing,
+                    sources,
+                    dest,
+                    flags,
+                    answers,
+                    threads,
+                    personality,
+                    user,
+                }
             },
         )
 }
@@ -218,12 +258,49 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
     if may_meet_a_directory_twice(&sources, &there, follows) {
         return None;
     }
+    if is_newer_than_gnu(case, &there, (&sources, &dest)) {
+        return None;
+    }
     let sources = sources.into_iter().map(|(argument, _)| argument);
     let mut arguments: Vec<OsString> = case.flags.iter().map(OsString::from).collect();
     arguments.push("--".into());
     arguments.extend(sources);
     arguments.push(dest);
     Some(arguments)
+}
+
+/// Whether GNU's outcome would be that of an old version; see above.
+fn is_newer_than_gnu(
+    case: &Case,
+    there: &[(PathBuf, &Node)],
+    (sources, dest): (&[(OsString, Option<&Path>)], &OsString),
+) -> bool {
+    let given = |flags: &[&str]| case.flags.iter().any(|flag| flags.contains(flag));
+    let is_plain = |(source, chosen): &(OsString, Option<&Path>)| {
+        chosen.is_some_and(|path| path.as_os_str() == source)
+    };
+    let is_odd = case.user == User::Nobody || !sources.iter().all(is_plain);
+    if given(&["--parents"]) && is_odd {
+        return true;
+    }
+    let backups = ["-b", "--backup=t", "--backup=simple", "-S.o"];
+    if !given(&backups) {
+        return false;
+    }
+    if given(&["-n", "--no-clobber"]) {
+        return true;
+    }
+    let mut controls = case
+        .flags
+        .iter()
+        .filter(|flag| flag.starts_with("--backup="));
+    let is_numbered = controls.next_back() == Some(&"--backup=t");
+    let is_directory = |node: &Node| matches!(node, Node::Dir { .. });
+    let goes_into = given(&["--parents"])
+        || !given(&["-T"]) && case.existing.as_ref().is_some_and(is_directory)
+        || dest.to_string_lossy().contains("beside");
+    let has_directory = there.iter().any(|(_, node)| is_directory(node));
+    !is_numbered && goes_into || has_directory
 }
 
 /// Whether two of the sources may be one directory with different names, or one in the other.
@@ -261,7 +338,11 @@ fn check(case: &Case, cp: &Path) {
     };
     let mut parity = Parity::new(ours, "cp")
         .args(arguments)
-        .env("CPZ_THREADS", case.threads);
+        .env("CPZ_THREADS", case.threads)
+        .stdin(case.answers);
+    if case.flags.contains(&"-i") && case.answers == NO {
+        parity = parity.in_script(r#""$@"; test $? -le 1"#);
+    }
     if case.user == User::Nobody {
         parity = parity.uid(NOBODY);
     }
@@ -275,7 +356,23 @@ fn check(case: &Case, cp: &Path) {
         if let Some(node) = &case.existing {
             trees::build_node(&tree, Path::new("dest"), node, &mut 0);
         }
+        date(&tree, case);
     });
+}
+
+/// Gives files at both ends times of which either may be the older one.
+fn date(tree: &Tree, case: &Case) {
+    let mut all = trees::paths(Path::new("s"), &case.entries);
+    if let Some(Node::Dir { entries, .. }) = &case.existing {
+        all.extend(trees::paths(Path::new("dest"), entries));
+    }
+    for (path, node) in all {
+        if matches!(node, Node::File { .. }) {
+            let length = path.as_os_str().len() + path.components().count();
+            let time = std::time::Duration::from_nanos(length as u64 % 3);
+            tree.clone().select(&path).mtime(time);
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! cpz as its users see it: each test builds a tree twice, runs cpz on one and GNU's `cp -r` on the
 //! other, and compares the trees, the exit status and both streams.
 
+mod asking;
+mod backups;
 mod content;
 mod data;
 mod dereference;
@@ -13,12 +15,15 @@ mod misuse;
 mod modes;
 mod names;
 mod overwriting;
+mod parents;
 mod permissions;
 mod personality;
 mod room;
 mod same_file;
+mod same_file_by_rule;
 mod several;
 mod special;
 mod streams;
 mod support;
+mod updating;
 mod verbose;

@@ -79,6 +79,11 @@ pub(crate) fn in_scripts(ours: &str, gnu: &str) -> Parity {
     Parity::new(CPZ, "cp").args(["-r"]).in_scripts(ours, gnu)
 }
 
+/// What cpz wrote to stderr, as if it had been called by its bare name.
+pub(crate) fn complaint(outcome: &Outcome) -> String {
+    outcome.stderr_text().replace(CPZ, "cpz")
+}
+
 /// A link to cpz that is called otherwise.
 #[track_caller]
 pub(crate) fn link(name: &str) -> Link {

@@ -1,0 +1,231 @@
+//! `--backup`, `-b`, `-S`: what was at the dest gets another name.
+//!
+//! Left out of the comparisons, because GNU 9.1 has a defect there that later versions have not: a
+//! simple backup of what is in a target directory lands in the working directory. Those are tested
+//! without GNU, as is `cp -rb -T dir file`, which 9.1 refuses.
+
+use testkit::{
+    run::{Parity, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, link, strict_cp};
+
+fn two_files(tree: Tree) {
+    tree.file("a", "new").file("b", "old").symlink("l", "b");
+}
+
+fn in_directory(tree: Tree) {
+    two_files(tree.clone());
+    tree.file("d/a", "older")
+        .file("d/a.~7~", "seven")
+        .dir("e")
+        .file("e/a", "another");
+}
+
+#[test]
+fn appends_a_tilde() {
+    cp_r(["-b", "-v", "a", "b"], two_files);
+    cp_r(["--backup", "a", "b"], two_files);
+    cp_r(["--backup=", "-v", "a", "b"], two_files);
+    cp_r(["-b", "a", "new"], two_files);
+}
+
+#[test]
+fn appends_a_suffix() {
+    cp_r(["-S", ".o", "-v", "a", "b"], two_files);
+    cp_r(["--suffix=.o", "--backup=never", "-v", "a", "b"], two_files);
+    cp_r(["-S", "", "-v", "a", "b"], two_files);
+}
+
+#[test]
+fn ignores_a_suffix_that_would_lead_elsewhere() {
+    cp_r(["-S", "x/y", "-v", "a", "b"], two_files);
+}
+
+#[test]
+fn numbers_backups() {
+    cp_r(["--backup=numbered", "-v", "a", "b"], two_files);
+    cp_r(["--backup=t", "-v", "a", "d"], in_directory);
+    cp_r(["--backup=nil", "-v", "a", "d"], in_directory);
+    cp_r(["--backup=num", "-v", "a", "e/a", "d"], in_directory);
+}
+
+#[test]
+fn makes_no_backup_if_none_is_wanted() {
+    cp_r(["--backup=none", "-v", "a", "b"], two_files);
+    cp_r(["-b", "--backup=off", "a", "b"], two_files);
+    cp_r(["--backup=off", "-b", "a", "b"], two_files);
+}
+
+#[test]
+fn refuses_words_that_are_no_control() {
+    cp_r(["--backup=x", "a", "b"], two_files);
+    cp_r(["--backup=n", "a", "b"], two_files);
+}
+
+fn with_variable(name: &str, value: &str, args: &[&str]) {
+    let parity = Parity::new(CPZ, "cp").args(["-r"]).args(args);
+    parity.env(name, value).check(two_files);
+}
+
+#[test]
+fn obeys_the_environment_where_no_flag_speaks() {
+    with_variable("VERSION_CONTROL", "t", &["-bv", "a", "b"]);
+    with_variable("VERSION_CONTROL", "t", &["--backup=simple", "a", "b"]);
+    with_variable("VERSION_CONTROL", "t", &["a", "b"]);
+    with_variable("VERSION_CONTROL", "zz", &["-b", "a", "b"]);
+    with_variable("VERSION_CONTROL", "n", &["-b", "a", "b"]);
+    with_variable("VERSION_CONTROL", "zz", &["a", "b"]);
+    with_variable("SIMPLE_BACKUP_SUFFIX", ".o", &["-bv", "a", "b"]);
+    with_variable("SIMPLE_BACKUP_SUFFIX", "x/y", &["-bv", "a", "b"]);
+    with_variable("SIMPLE_BACKUP_SUFFIX", ".o", &["-S", ".q", "a", "b"]);
+    with_variable("SIMPLE_BACKUP_SUFFIX", ".o", &["-S", "", "-v", "a", "b"]);
+}
+
+#[test]
+fn renames_a_link_itself() {
+    cp_r(["-bv", "a", "l"], two_files);
+    cp_r(["-bv", "-T", "l", "b"], two_files);
+    cp_r(["-bv", "a", "dangling"], |tree| {
+        two_files(tree.clone());
+        tree.symlink("dangling", "nowhere");
+    });
+}
+
+#[test]
+fn replaces_special_files() {
+    cp_r(["-bv", "p", "b"], |tree| {
+        two_files(tree.clone());
+        tree.fifo("p");
+    });
+}
+
+#[test]
+fn keeps_directories_where_they_are() {
+    cp_r(["-bvT", "a", "d"], in_directory);
+    cp_r(["--backup=t", "-v", "e", "-T", "d"], in_directory);
+}
+
+#[test]
+fn gives_a_file_back_its_name_if_the_copy_fails() {
+    cp_r_as_nobody(["-bv", "a", "b"], |tree| {
+        tree.file("a", "new").mode(0).file("b", "old");
+    });
+}
+
+#[test]
+fn does_not_back_up_over_the_source() {
+    let build = |tree: Tree| {
+        two_files(tree.clone());
+        tree.file("b~", "backup").file("c", "");
+    };
+    cp_r(["-b", "b~", "b"], build);
+    cp_r(["-b", "./b~", "$PWD/b"], build);
+    cp_r(["--backup=t", "b~", "b"], build);
+    cp_r(["-b", "b~", "c"], build);
+}
+
+#[test]
+fn copies_a_file_over_itself_to_its_backup() {
+    cp_r(["-fbv", "b", "b"], two_files);
+    cp_r(["-f", "--backup=t", "-v", "b", "b"], two_files);
+    strict_cp(["-fbv", "l", "l"], two_files);
+    cp_r(["-fbv", "b", "./b"], two_files);
+    cp_r(["-bv", "b", "b"], two_files);
+}
+
+#[test]
+fn lets_only_numbered_backups_replace_what_was_just_created() {
+    cp_r(["--backup=t", "-v", "a", "e/a", "d"], in_directory);
+    cp_r(["-b", "-v", "a", "e/a", "new"], |tree| {
+        in_directory(tree.clone());
+        tree.dir("new");
+    });
+    cp_r(["--backup=t", "-v", "a", "a", "d"], in_directory);
+}
+
+fn run(dir: &Scratch, args: &[&str]) -> testkit::run::Outcome {
+    Run::new(CPZ).args(args).current_dir(dir).output()
+}
+
+fn text(dir: &Scratch, name: &str) -> String {
+    std::fs::read_to_string(dir.path().join(name)).expect("a file")
+}
+
+#[test]
+fn keeps_a_simple_backup_in_the_directory_of_the_dest() {
+    let dir = Scratch::new();
+    in_directory(Tree::at(dir.path()));
+    let outcome = run(&dir, &["-v", "--backup=simple", "a", "d"]);
+    assert_eq!(outcome.stdout_text(), "'a' -> 'd/a' (backup: 'd/a~')\n");
+    assert_eq!(
+        (text(&dir, "d/a"), text(&dir, "d/a~")),
+        ("new".into(), "older".into())
+    );
+}
+
+#[test]
+fn backs_up_a_file_that_a_directory_replaces() {
+    let dir = Scratch::new();
+    Tree::at(dir.path()).file("from/f", "new").file("to", "old");
+    run(&dir, &["-bT", "from", "to"]).assert_success();
+    assert_eq!(
+        (text(&dir, "to/f"), text(&dir, "to~")),
+        ("new".into(), "old".into())
+    );
+}
+
+#[test]
+fn backs_up_a_name_of_the_backup_itself() {
+    // GNU fails here: rename does nothing between two names of one file.
+    let dir = Scratch::new();
+    Tree::at(dir.path())
+        .file("a", "new")
+        .file("b", "old")
+        .hardlink("b", "b~");
+    run(&dir, &["--backup=simple", "a", "b"]).assert_success();
+    assert_eq!(
+        (text(&dir, "b"), text(&dir, "b~")),
+        ("new".into(), "old".into())
+    );
+}
+
+#[test]
+fn numbers_the_backups_of_a_whole_tree() {
+    cp_r(["--backup=t", "-T", "from", "to"], |tree| {
+        let tree = (0..40).fold(tree, |tree, number| {
+            tree.file(format!("from/{}/{number}", number % 3), "new")
+                .file(format!("to/{}/{number}", number % 3), "old")
+        });
+        tree.file("to/1/4.~9~", "")
+            .file("to/1/4.~09~", "")
+            .file("to/1/4.~x~", "");
+    });
+}
+
+#[test]
+fn excludes_no_clobber() {
+    // Newer words than those of 9.1.
+    let refused = |args: &[&str]| {
+        let dir = Scratch::new();
+        two_files(Tree::at(dir.path()));
+        let outcome = run(&dir, args);
+        assert_eq!(outcome.status, Status::Exit(1));
+        let words = "cpz: --backup is mutually exclusive with -n or --update=none-fail\n\
+                     Try 'cpz --help' for more information.\n";
+        assert_eq!(complaint(&outcome), words);
+        assert_eq!(text(&dir, "b"), "old");
+    };
+    refused(&["-n", "--backup", "a", "b"]);
+    refused(&["--backup=none", "-n", "a", "b"]);
+    refused(&["--update=none-fail", "-b", "a", "b"]);
+}
+
+#[test]
+fn is_the_same_called_as_cp() {
+    let cp = link("cp");
+    Parity::new(cp.path(), "cp")
+        .args(["-bv", "a", "l"])
+        .check(two_files);
+}

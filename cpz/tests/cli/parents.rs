@@ -1,0 +1,171 @@
+//! `--parents`: the source's whole path below the target. And `--strip-trailing-slashes`,
+//! `--keep-directory-symlink`.
+//!
+//! Left out of the comparisons: two sources below a directory that its owner may not write to. GNU
+//! gives the copy of that directory its mode after the first source, and is refused at the second.
+
+use testkit::{
+    run::{Outcome, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, strict_cp};
+
+fn nested(tree: Tree) {
+    tree.file("a/b/f", "content")
+        .file("a/b/g", "")
+        .file("f", "")
+        .symlink("l", "a/b")
+        .dir("d")
+        .select("a/b")
+        .mode(0o3500)
+        .select("a")
+        .mode(0o777);
+}
+
+#[test]
+fn makes_the_directories_on_the_way() {
+    cp_r(["--parents", "-v", "a/b/f", "d"], nested);
+    cp_r(["--path", "-v", "a/b/f", "a/b/g", "f", "d/"], nested);
+    cp_r(["--parents", "-v", "-t", "d", "./a//b/f"], nested);
+    cp_r(["--parents", "-v", "a/../a/b/f", "d"], nested);
+    strict_cp(["--parents", "-v", "l/f", "d"], nested);
+}
+
+#[test]
+fn gives_them_the_modes_of_the_sources_directories() {
+    cp_r_as_nobody(["--parents", "-v", "a/b/f", "d"], nested);
+}
+
+#[test]
+fn copies_directories_below_them() {
+    cp_r(["--parents", "-v", "a/b", "d"], nested);
+    cp_r(["--parents", "-v", "a/b//", "l", "d"], nested);
+}
+
+#[test]
+fn leaves_directories_that_are_there_as_they_are() {
+    let build = |tree: Tree| {
+        nested(tree.clone());
+        tree.dir("d/a").mode(0o700).dir("e").symlink("d/l", "../e");
+    };
+    cp_r(["--parents", "-v", "a/b/f", "d"], build);
+    cp_r(["--parents", "-v", "l/f", "d"], build);
+}
+
+#[test]
+fn says_what_is_in_the_way() {
+    cp_r(["--parents", "-v", "a/b/f", "f", "d"], |tree| {
+        nested(tree.clone());
+        tree.file("d/a", "");
+    });
+    cp_r(["--parents", "-v", "a/b/f", "d"], |tree| {
+        nested(tree.clone());
+        tree.symlink("d/a", "nowhere");
+    });
+}
+
+#[test]
+fn says_what_is_missing() {
+    cp_r(
+        ["--parents", "-v", "a/zz/f", "a/b/zz", "f/x", "", "d"],
+        nested,
+    );
+}
+
+#[test]
+fn needs_a_directory() {
+    cp_r(["--parents", "f", "g"], nested);
+    cp_r(["--parents", "f", "a/b/f"], nested);
+    cp_r(["--parents", "-T", "f", "d"], nested);
+    cp_r(["--parents", "f", "f", "g"], nested);
+    cp_r(["--parents", "f"], nested);
+}
+
+#[test]
+fn joins_other_rules() {
+    let build = |tree: Tree| {
+        nested(tree.clone());
+        tree.file("d/a/b/f", "old");
+    };
+    cp_r(["--parents", "-nv", "a/b/f", "a/b/g", "d"], build);
+    cp_r(["--parents", "--backup=t", "-v", "a/b/f", "d"], build);
+    cp_r(
+        ["--parents", "--remove-destination", "-v", "a/b/f", "d"],
+        build,
+    );
+    cp_r(["--parents", "-v", "a/b/f", "a/b/f", "d"], build);
+}
+
+#[test]
+fn strips_slashes_from_sources_that_go_into_a_directory() {
+    cp_r(["--strip-trailing-slashes", "-v", "f///", "d"], nested);
+    cp_r(["--strip-trailing-slashes", "-v", "l/", "d"], nested);
+    cp_r(
+        ["--strip-trailing-slashes", "--parents", "-v", "a/b/f/", "d"],
+        nested,
+    );
+    cp_r(["--strip-trailing-slashes", "-v", "f/", "g"], nested);
+    cp_r(["--strip-trailing-slashes", "-v", "f", "g/"], nested);
+    strict_cp(["--strip-trailing-slashes", "-v", "//", "d"], nested);
+}
+
+// --keep-directory-symlink is of 9.6: the installed cp does not know it.
+
+fn with_linked_dest(args: &[&str]) -> (Outcome, Scratch) {
+    let dir = Scratch::new();
+    Tree::at(dir.path())
+        .file("from/sub/f", "new")
+        .file("from/sub/deep/g", "new")
+        .dir("elsewhere")
+        .symlink("to/sub", "../elsewhere");
+    let run = Run::new(CPZ).args(args).args(["-T", "from", "to"]);
+    (run.current_dir(&dir).output(), dir)
+}
+
+#[test]
+fn keeps_a_link_to_a_directory() {
+    let (outcome, dir) = with_linked_dest(&["--keep-directory-symlink"]);
+    outcome.assert_success();
+    assert!(dir.path().join("to/sub").is_symlink());
+    assert!(dir.path().join("elsewhere/f").is_file());
+    assert!(dir.path().join("elsewhere/deep/g").is_file());
+}
+
+#[test]
+fn refuses_a_link_to_a_directory_without_it() {
+    let (outcome, dir) = with_linked_dest(&[]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: cannot overwrite non-directory 'to/sub' with directory 'from/sub'\n"
+    );
+    assert!(!dir.path().join("elsewhere/f").exists());
+}
+
+#[test]
+fn keeps_a_link_that_it_has_to_find_again() {
+    let dir = Scratch::new();
+    let tree = Tree::at(dir.path())
+        .dir("elsewhere")
+        .symlink("to/0", "../elsewhere");
+    let deep: String = (0..60).map(|level| format!("{level}/")).collect();
+    tree.file(format!("from/{deep}last"), "")
+        .file("from/0/beside", "")
+        .file("from/0/1/beside", "");
+    Run::new(CPZ)
+        .args(["--keep-directory-symlink", "-T", "from", "to"])
+        .current_dir(&dir)
+        .nofile_limit(20)
+        .output()
+        .assert_success();
+    let below = deep.trim_start_matches("0/");
+    assert!(
+        dir.path()
+            .join("elsewhere")
+            .join(below)
+            .join("last")
+            .is_file()
+    );
+    assert!(dir.path().join("elsewhere/1/beside").is_file());
+}

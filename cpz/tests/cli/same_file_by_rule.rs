@@ -1,0 +1,81 @@
+//! One file at both ends, where a flag decides what becomes of the dest: `cp` copies if the source
+//! survives that.
+
+use testkit::tree::Tree;
+
+use crate::support::{cp_r, strict_cp};
+
+fn names_of_one_file(tree: Tree) {
+    tree.file("f", "f")
+        .hardlink("f", "h")
+        .symlink("s", "f")
+        .symlink("s2", "s")
+        .hardlink("s", "s3")
+        .file("o", "o")
+        .symlink("so", "o");
+}
+
+const PAIRS: [[&str; 2]; 11] = [
+    ["f", "f"],
+    ["f", "h"],
+    ["f", "s"],
+    ["s", "f"],
+    ["s", "s2"],
+    ["s2", "s"],
+    ["s", "s"],
+    ["f", "./f"],
+    ["s", "s3"],
+    ["so", "s"],
+    ["s", "o"],
+];
+
+/// With links copied as links, and with their targets copied.
+#[track_caller]
+fn all_pairs(flags: &[&str]) {
+    for pair in PAIRS {
+        let args = || flags.iter().chain(&pair);
+        println!("{:?}", args().collect::<Vec<_>>());
+        cp_r(args(), names_of_one_file);
+        strict_cp(args(), names_of_one_file);
+    }
+}
+
+#[test]
+fn with_a_backup() {
+    all_pairs(&["-bv"]);
+}
+
+#[test]
+fn with_a_numbered_backup() {
+    all_pairs(&["--backup=t", "-v"]);
+}
+
+#[test]
+fn with_a_backup_by_force() {
+    all_pairs(&["-fbv"]);
+}
+
+#[test]
+fn removed_first() {
+    all_pairs(&["--remove-destination", "-v"]);
+}
+
+#[test]
+fn removed_first_by_force() {
+    all_pairs(&["--remove-destination", "-fv"]);
+}
+
+#[test]
+fn updated() {
+    all_pairs(&["-uv"]);
+}
+
+#[test]
+fn not_clobbered() {
+    all_pairs(&["-nv"]);
+}
+
+#[test]
+fn asked_about_but_for_the_answer() {
+    all_pairs(&["-uiv"]);
+}

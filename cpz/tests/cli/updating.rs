@@ -1,0 +1,177 @@
+//! `-u`, `--update`, `-n`, `--remove-destination`: which dests are replaced, and how.
+
+use std::time::Duration;
+
+use testkit::{
+    run::{Outcome, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, strict_cp};
+
+fn dated(tree: Tree) {
+    let at = Duration::from_nanos;
+    tree.file("old", "old")
+        .mtime(at(1_000_000_001))
+        .file("new", "new")
+        .mtime(at(1_000_000_002))
+        .file("same", "same")
+        .mtime(at(1_000_000_001))
+        .symlink("l", "old")
+        .mtime(at(5_000_000_000))
+        .symlink("dangling", "nowhere")
+        .file("d/new", "other")
+        .mtime(at(1_000_000_001))
+        .file("d/old", "other")
+        .mtime(at(1_000_000_002))
+        .dir("dir");
+}
+
+#[test]
+fn replaces_what_is_older_by_a_nanosecond() {
+    cp_r(["-uv", "new", "old"], dated);
+    cp_r(["-uv", "old", "new"], dated);
+    cp_r(["-uv", "same", "old"], dated);
+    cp_r(["--update", "-v", "new", "old", "d"], dated);
+}
+
+#[test]
+fn copies_what_is_not_there() {
+    cp_r(["-uv", "old", "fresh"], dated);
+    cp_r(["-nv", "old", "fresh"], dated);
+    cp_r(["--remove-destination", "-v", "old", "fresh"], dated);
+}
+
+#[test]
+fn compares_the_files_that_links_lead_to() {
+    cp_r(["-uv", "new", "l"], dated);
+    cp_r(["-uv", "l", "new"], dated);
+    strict_cp(["-uv", "l", "new"], dated);
+    cp_r(["-u", "new", "dangling"], dated);
+    cp_r(["-n", "new", "dangling"], dated);
+}
+
+#[test]
+fn passes_over_whatever_exists() {
+    cp_r(["-nv", "new", "old"], dated);
+    cp_r(["-nv", "new", "old", "l", "d"], dated);
+    cp_r(["-nvT", "new", "d"], dated);
+    cp_r(["-nf", "new", "old"], dated);
+    cp_r(["-n", "--remove-destination", "new", "dangling"], dated);
+    cp_r(["-un", "new", "old"], dated);
+    cp_r(["-n", "old", "old"], dated);
+}
+
+#[test]
+fn passes_over_without_opening_the_source() {
+    cp_r_as_nobody(["-nv", "secret", "old"], |tree| {
+        dated(tree.clone());
+        tree.file("secret", "").mode(0);
+    });
+}
+
+#[test]
+fn refuses_one_file_though_it_is_not_older() {
+    cp_r(["-u", "old", "old"], dated);
+    cp_r(["-u", "old", "l"], dated);
+}
+
+#[test]
+fn updates_a_tree() {
+    let build = |tree: Tree| {
+        let seconds = Duration::from_secs;
+        let tree = (0..60).fold(tree, |tree, number| {
+            tree.file(format!("from/{}/{number}", number % 7), "new")
+                .mtime(seconds(100 + number % 3))
+                .file(format!("to/{}/{number}", number % 7), "old content")
+                .mtime(seconds(101))
+        });
+        tree.symlink("from/1/l", "x")
+            .symlink("to/1/l", "y")
+            .file("from/2/dir", "")
+            .dir("to/2/dir")
+            .file("to/3/other", "")
+            .dir("from/3/other");
+    };
+    cp_r(["-uv", "-T", "from", "to"], build);
+    cp_r(["-nv", "-T", "from", "to"], build);
+    cp_r(["--remove-destination", "-v", "-T", "from", "to"], build);
+}
+
+#[test]
+fn updates_a_file_twice_in_one_run_only_if_it_is_newer() {
+    cp_r(["-uv", "new", "d/new", "dir"], dated);
+    cp_r(["-nv", "new", "d/new", "dir"], dated);
+    cp_r(["--remove-destination", "-v", "new", "d/new", "dir"], dated);
+}
+
+#[test]
+fn removes_the_dest_first() {
+    cp_r(["--remove-destination", "-v", "new", "old"], dated);
+    cp_r(["--remove-destination", "-v", "new", "l"], dated);
+    cp_r(["--remove-destination", "-v", "new", "dangling"], dated);
+    cp_r(["--remove-destination", "-v", "-T", "new", "dir"], dated);
+    cp_r(["--remove-destination", "-v", "-T", "dir", "new"], dated);
+    cp_r(["--remove-destination", "-v", "l", "new"], dated);
+}
+
+#[test]
+fn says_what_cannot_be_removed() {
+    cp_r_as_nobody(["--remove-destination", "-v", "a", "locked/a"], |tree| {
+        tree.file("a", "new")
+            .file("locked/a", "")
+            .select("locked")
+            .mode(0o555);
+    });
+}
+
+// The words of --update are of 9.3 and 9.5: the installed cp has none of them.
+
+fn update(when: &str, source: &str, dest: &str) -> (Outcome, String) {
+    let dir = Scratch::new();
+    dated(Tree::at(dir.path()));
+    let update = format!("--update={when}");
+    let outcome = Run::new(CPZ)
+        .args([&update, source, dest])
+        .current_dir(&dir)
+        .output();
+    let content = std::fs::read_to_string(dir.path().join(dest)).expect("a dest");
+    (outcome, content)
+}
+
+#[test]
+fn all_replaces_all() {
+    let (outcome, content) = update("all", "old", "new");
+    outcome.assert_success();
+    assert_eq!(content, "old");
+}
+
+#[test]
+fn older_replaces_what_is_older() {
+    assert_eq!(update("older", "new", "old").1, "new");
+    assert_eq!(update("o", "old", "new").1, "new");
+}
+
+#[test]
+fn none_replaces_nothing_in_silence() {
+    let (outcome, content) = update("none", "new", "old");
+    outcome.assert_success();
+    assert_eq!(content, "old");
+}
+
+#[test]
+fn none_fail_says_what_it_does_not_replace() {
+    let (outcome, content) = update("none-fail", "new", "old");
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(complaint(&outcome), "cpz: not replacing 'old'\n");
+    assert_eq!(content, "old");
+}
+
+#[test]
+fn other_words_are_listed() {
+    let (outcome, _) = update("non", "new", "old");
+    assert_eq!(outcome.status, Status::Exit(1));
+    let words = "cpz: ambiguous argument 'non' for '--update'\nValid arguments are:\n  - 'all'\n  \
+                 - 'none'\n  - 'none-fail'\n  - 'older'\nTry 'cpz --help' for more information.\n";
+    assert_eq!(complaint(&outcome), words);
+}
