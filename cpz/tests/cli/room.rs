@@ -118,3 +118,28 @@ fn names_each_directory_that_has_no_room() {
     };
     assert!(complaints.lines().all(about_room), "{outcome}");
 }
+
+/// A directory whose one file is replaced by one that has no room, with a backup; returns what is there then.
+fn replaced_without_room(flags: &[&str], content: &[u8]) -> Result<Snapshot, testkit::probe::Skip> {
+    let full = LoopMount::new(Fs::Tmpfs, 1)?;
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("d/big", content);
+    Tree::at(full.path()).file("d/big", "old");
+    let args = [flags, &["-T", "d", "full/d"]].concat();
+    let outcome = run(CPZ, &scratch, &full, &args);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let backup = std::fs::read(full.path().join("d/big")).unwrap_or_default();
+    assert_eq!(backup, b"old", "{outcome}");
+    Ok(Snapshot::of(&full, Attributes::NAMES))
+}
+
+#[test]
+fn gives_the_backup_its_name_back() {
+    // Small ones are copied while the directory is listed, large ones later.
+    for size in [3 << 20, 9 << 20] {
+        let there = or_skip!(replaced_without_room(&["-b"], &noise(size)));
+        assert_eq!(there.len(), 3, "{there:?}");
+        let there = or_skip!(replaced_without_room(&["--backup=t"], &noise(size)));
+        assert_eq!(there.len(), 3, "{there:?}");
+    }
+}

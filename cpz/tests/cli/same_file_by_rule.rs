@@ -1,9 +1,12 @@
 //! One file at both ends, where a flag decides what becomes of the dest: `cp` copies if the source
 //! survives that.
 
-use testkit::tree::Tree;
+use testkit::{
+    probe::{Fs, LoopMount, is_root},
+    tree::Tree,
+};
 
-use crate::support::{cp_r, strict_cp};
+use crate::support::{cp_r, in_script, strict_cp};
 
 fn names_of_one_file(tree: Tree) {
     tree.file("f", "f")
@@ -78,4 +81,40 @@ fn not_clobbered() {
 #[test]
 fn asked_about_but_for_the_answer() {
     all_pairs(&["-uiv"]);
+}
+
+/// With `m` another view of `d`.
+#[track_caller]
+fn through_a_bind_mount(flags: &[&str]) {
+    if !can_mount() {
+        testkit::skip!("nothing can be mounted here");
+    }
+    let script = r#"mount --bind d m && "$@"; s=$?; umount m; exit $s"#;
+    in_script(script)
+        .args(flags)
+        .args(["d/f", "m/f"])
+        .check(|tree| {
+            tree.file("d/f", "content").dir("m");
+        });
+}
+
+fn can_mount() -> bool {
+    is_root() && LoopMount::new(Fs::Tmpfs, 1).is_ok()
+}
+
+#[test]
+fn through_a_bind_mount_with_a_backup() {
+    through_a_bind_mount(&["-bv"]);
+    through_a_bind_mount(&["-fbv"]);
+}
+
+#[test]
+fn through_a_bind_mount_removed_first() {
+    through_a_bind_mount(&["--remove-destination", "-v"]);
+}
+
+#[test]
+fn through_a_bind_mount_updated() {
+    through_a_bind_mount(&["-uv"]);
+    through_a_bind_mount(&["-nv"]);
 }

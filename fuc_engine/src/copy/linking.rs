@@ -5,7 +5,7 @@
 //! | nothing | the link is made |
 //! | a hard link to the source, when one is wanted | it stays, and that is fine |
 //! | anything else, the source a symbolic link or special and not followed | it is unlinked first |
-//! | anything else | it stays, and that is a failure; with force the new link takes its name |
+//! | anything else | it stays, and that is a failure; with force, or if somebody agreed to that, the new link takes its name |
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -49,7 +49,7 @@ impl Copying<'_> {
             Err(Errno::EXIST) => match self.make_way_for_link(item, kind)? {
                 Way::AlreadyThere => return Ok(()),
                 Way::Free => create(item.dest_name),
-                Way::Blocked if self.options().force => replace(item, create),
+                Way::Blocked if self.options().force || self.rules.ask => replace(item, create),
                 Way::Blocked => Err(Errno::EXIST),
             },
             outcome => outcome,

@@ -20,6 +20,7 @@ use std::ffi::CStr;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::LinkKind;
 use super::existing::is_same;
 use super::item::Item;
 use super::rules::Replace;
@@ -192,10 +193,14 @@ impl Copying<'_> {
     }
 
     fn sameness(&self, item: &Item<'_>, source: &Stat, there: &Stat) -> Sameness {
+        let is_one = is_same(source, there);
+        if is_one && self.options().as_links == Some(LinkKind::Hard) {
+            return Sameness::AlreadyThere;
+        }
         let is_link = |stat: &Stat| sys::file_type(stat) == FileType::Symlink;
         let may_lead_there =
             item.symlinks == Symlinks::NoFollow && (is_link(source) || is_link(there));
-        if !is_same(source, there) && !may_lead_there {
+        if !is_one && !may_lead_there {
             return Sameness::Harmless;
         }
         let stat = |symlinks| sys::stat(item.source_dir, item.source_name, symlinks);
@@ -214,6 +219,8 @@ impl Copying<'_> {
             Fate::Renamed
         } else if self.rules.remove_first {
             Fate::Unlinked
+        } else if self.options().as_links == Some(LinkKind::Symbolic) {
+            Fate::LinkedOver
         } else {
             Fate::WrittenTo
         };

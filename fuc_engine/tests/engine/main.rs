@@ -17,3 +17,4 @@ mod permissions;
 mod properties;
 mod races;
 mod removing;
+mod rules;

@@ -1,0 +1,154 @@
+//! What becomes of dests that exist, as far as a command line cannot show it.
+
+use std::fs;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use fuc_engine::{
+    Answer, Backup, BackupNaming, CopyOp, CopyOptions, Dest, Error, Observer, Protection, Question,
+    Replace, Summary,
+};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{copy_options, counts, threads};
+
+/// Asked before each overwriting, answers and writes down the names.
+struct Person {
+    answer: Answer,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Observer for Person {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn confirm(&self, question: Question<'_>) -> Answer {
+        let Question::Overwrite(dest) = question else {
+            panic!("what is {question:?}?");
+        };
+        assert_eq!(dest.protection, Protection::None);
+        let name = dest.path.file_name().expect("a file has a name");
+        let name = name.to_str().expect("names are UTF-8 here").to_owned();
+        self.asked.lock().expect("nobody panicked").push(name);
+        self.answer
+    }
+}
+
+/// Copies `s` of `scratch` onto `d`.
+fn copy(scratch: &Scratch, options: CopyOptions, observer: &dyn Observer) -> Summary {
+    let dest = Dest::Exactly(scratch.path().join("d"));
+    CopyOp::new(options).run([scratch.path().join("s")], &dest, observer)
+}
+
+fn text(scratch: &Scratch, name: &str) -> String {
+    fs::read_to_string(scratch.path().join(name)).expect("a file")
+}
+
+fn overlapping(files: usize) -> Scratch {
+    let scratch = Scratch::in_memory();
+    (0..files).fold(Tree::at(scratch.path()), |tree, number| {
+        tree.file(format!("s/{number}"), "new")
+            .file(format!("d/{number}"), "old")
+    });
+    scratch
+}
+
+fn asked(answer: Answer) -> (Summary, Vec<String>, Scratch) {
+    let scratch = overlapping(30);
+    let person = Person {
+        answer,
+        asked: Mutex::default(),
+    };
+    let options = copy_options(|options| {
+        options.rules.ask = true;
+        options.threads = threads(8);
+    });
+    let summary = copy(&scratch, options, &person);
+    let asked = person.asked.into_inner().expect("nobody panicked");
+    (summary, asked, scratch)
+}
+
+#[test]
+fn declined_dests_are_counted_and_are_no_failures() {
+    let (summary, asked, scratch) = asked(Answer::No);
+    assert_eq!((summary.declined, asked.len()), (30, 30));
+    assert!(summary.is_complete());
+    assert_eq!(text(&scratch, "d/7"), "old");
+}
+
+#[test]
+fn agreed_dests_are_asked_about_in_the_order_of_the_listing() {
+    let (summary, asked, scratch) = asked(Answer::Yes);
+    assert_eq!(summary.declined, 0);
+    let listed: Vec<_> = fs::read_dir(scratch.path().join("s"))
+        .expect("it is there")
+        .map(|entry| entry.expect("it is listed").file_name().into_string())
+        .map(|name| name.expect("names are UTF-8 here"))
+        .collect();
+    assert_eq!(asked, listed);
+    assert_eq!(text(&scratch, "d/7"), "new");
+}
+
+fn backups(naming: BackupNaming) -> CopyOptions {
+    copy_options(|options| {
+        options.rules.backup = Some(Backup {
+            naming,
+            suffix: ".bak".into(),
+        });
+        options.threads = threads(4);
+    })
+}
+
+#[test]
+fn several_threads_number_the_backups_of_one_directory() {
+    let scratch = overlapping(3_000);
+    let failures = Mutex::new(Vec::new());
+    for _ in 0..3 {
+        let summary = copy(&scratch, backups(BackupNaming::Numbered), &failures);
+        assert_eq!(counts(summary), (3_001, 9_000, 0));
+    }
+    assert_eq!(
+        fs::read_dir(scratch.path().join("d"))
+            .expect("it is there")
+            .count(),
+        12_000
+    );
+    assert_eq!(text(&scratch, "d/2999.~1~"), "old");
+    assert_eq!(text(&scratch, "d/2999.~3~"), "new");
+}
+
+#[test]
+fn one_numbered_backup_makes_more_of_them() {
+    let scratch = overlapping(2);
+    Tree::at(scratch.path()).file("d/0.~4~", "");
+    let failures = Mutex::new(Vec::new());
+    let summary = copy(&scratch, backups(BackupNaming::NumberedIfAny), &failures);
+    assert!(summary.is_complete());
+    assert_eq!(text(&scratch, "d/0.~5~"), "old");
+    assert_eq!(text(&scratch, "d/1.bak"), "old");
+}
+
+/// Whether a file whose dest has whole seconds only, as all its timestamps look, is updated.
+fn is_updated(times_are_kept: bool) -> bool {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path())
+        .file("d", "old")
+        .mtime(Duration::from_secs(1_000))
+        .file("s", "new")
+        .mtime(Duration::from_millis(1_000_500));
+    let options = copy_options(|options| {
+        options.rules.replace = Replace::Older;
+        options.rules.times_are_kept = times_are_kept;
+    });
+    let failures = Mutex::new(Vec::new());
+    assert!(copy(&scratch, options, &failures).is_complete());
+    text(&scratch, "d") == "new"
+}
+
+#[test]
+fn fractions_of_seconds_count_where_the_dest_can_store_them() {
+    // Its time of change shows that it can.
+    assert!(is_updated(false));
+    assert!(is_updated(true));
+}
