@@ -254,7 +254,21 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
     {
         return None;
     }
-    let follows = ["-H", "-L"].iter().any(|flag| case.flags.contains(flag));
+    let follows = ["-H", "-L", "-l"]
+        .iter()
+        .any(|flag| case.flags.contains(flag));
+    // Followed, a link to what is above it leads to the dest: a directory copied into itself.
+    let leads_up = |node: &Node| {
+        matches!(
+            node,
+            Node::Symlink {
+                target: trees::Target::Verbatim("..")
+            }
+        )
+    };
+    if follows && there.iter().any(|(_, node)| leads_up(node)) {
+        return None;
+    }
     if may_meet_a_directory_twice(&sources, &there, follows) {
         return None;
     }

@@ -259,3 +259,12 @@ fn merges_no_directory_with_a_file() {
             .dir("dir/a/c");
     });
 }
+
+#[test]
+fn does_not_make_what_a_dangling_link_with_a_slash_leads_to() {
+    let build = |tree: Tree| {
+        tree.dir("d").symlink("l", "x").symlink("dest", "nowhere");
+    };
+    cp_r(["d", "dest/"], build);
+    cp_r(["l", "dest/"], build);
+}

@@ -282,6 +282,11 @@ impl Copying<'_> {
                 self.descriptors
                     .making_room(|| self.open_dest_directory(dir, name))
             })
+            .map_err(|errno| match errno {
+                // A link that leads nowhere, with a slash behind its name.
+                Errno::NOENT if !is_new => Errno::EXIST,
+                errno => errno,
+            })
             .map_err(|errno| self.no_dest(place, source.identity, errno))?;
         let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
         let mode_pending = if is_new {
