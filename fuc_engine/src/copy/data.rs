@@ -119,6 +119,8 @@ pub(super) struct DataCopy<'a> {
     /// Used by `read` and `write` alone; empty until then.
     buffer: &'a mut Vec<u8>,
     pub(super) copied: u64,
+    /// The source ended before it should have.
+    pub(super) is_short: bool,
 }
 
 impl<'a> DataCopy<'a> {
@@ -138,6 +140,7 @@ impl<'a> DataCopy<'a> {
             hole_maker: None,
             buffer,
             copied: 0,
+            is_short: false,
         }
     }
 
@@ -162,6 +165,7 @@ impl<'a> DataCopy<'a> {
             if let Some(maker) = self.hole_maker.take() {
                 maker.finish().map_err(DataError::Write)?;
             }
+            self.cut_at_end()?;
         }
         Ok(Moved {
             bytes: self.copied,
@@ -185,6 +189,21 @@ impl<'a> DataCopy<'a> {
             return Ok(());
         }
         self.read_and_write(u64::MAX, pause)?;
+        self.is_short = self.copied < self.source.size;
+        Ok(())
+    }
+
+    /// A source that was truncated meanwhile may have been read as zeros behind its
+    /// new end. None of these stay.
+    fn cut_at_end(&self) -> Result<(), DataError> {
+        if !(self.is_short && self.source.is_truthful && self.can_have_holes) {
+            return Ok(());
+        }
+        let end = sys::seek(self.source.fd, SeekFrom::End(0)).map_err(DataError::Read)?;
+        let written = sys::seek(self.dest, SeekFrom::End(0)).map_err(DataError::Write)?;
+        if end < written {
+            sys::set_size(self.dest, end).map_err(DataError::Write)?;
+        }
         Ok(())
     }
 

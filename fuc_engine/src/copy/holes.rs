@@ -7,7 +7,8 @@
 //!       +--------------------------------------------+
 //! ```
 //!
-//! Each round goes on behind the last, whatever becomes of the source meanwhile.
+//! Each round goes on behind the last, whatever becomes of the source meanwhile;
+//! only where the end has moved again is the same place asked about once more.
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -41,9 +42,16 @@ impl DataCopy<'_> {
                 Err(Errno::INVAL | Errno::OPNOTSUPP) if position == 0 => return Ok(Rung::NotHere),
                 Err(errno) => return Err(DataError::Read(errno)),
             };
-            let hole = sys::seek(self.source.fd, SeekFrom::Hole(data)).map_err(DataError::Read)?;
+            let hole = match sys::seek(self.source.fd, SeekFrom::Hole(data)) {
+                Ok(hole) => hole,
+                // It has become shorter since.
+                Err(Errno::NXIO) => continue,
+                Err(errno) => return Err(DataError::Read(errno)),
+            };
             if hole <= data {
-                return Err(DataError::Read(Errno::IO));
+                // It was data a moment ago; reading needs to know neither, and gets on.
+                self.read_extent(data, u64::MAX, pause)?;
+                return Ok(Rung::Copied);
             }
             self.punch_hole(position..data);
             self.means.holes = match self.hole_maker {
@@ -52,6 +60,7 @@ impl DataCopy<'_> {
             };
             if !self.copy_extent(data, hole, pause)? {
                 // It has become shorter: what was read is the file.
+                self.is_short = true;
                 return Ok(Rung::Copied);
             }
             position = hole;

@@ -60,7 +60,7 @@ impl<'a> HoleMaker<'a> {
 
     /// Makes the dest as long as what was given.
     pub(super) fn finish(self) -> Result<(), Errno> {
-        if self.written_to < self.at {
+        if self.written_to != self.at {
             sys::set_size(self.dest, self.at)?;
             sys::punch_hole(self.dest, self.written_to..self.at);
         }
