@@ -150,11 +150,37 @@ fn cp_says_why_it_declines() {
             DirectoryNamedTwice,
             "warning: source directory 'a' specified more than once",
         ),
+        (CyclicSymlink, "cannot copy cyclic symbolic link 'a'"),
+        (
+            RelativeSymlink,
+            "a: can make relative symbolic links only in current directory",
+        ),
         (
             ThroughJustCreatedLink,
             "will not copy 'b c' through just-created symlink 'a'",
         ),
     ] {
         assert_eq!(cp_refuses(refusal, "a", "b c"), text);
+    }
+}
+
+#[test]
+fn cp_names_both_ends_of_links_and_clones() {
+    for (operation, text) in [
+        (
+            Operation::CreateHardLink,
+            "cannot create hard link 'a' to 'b c': Permission denied",
+        ),
+        (
+            Operation::CreateSymlink,
+            "cannot create symbolic link 'a' to 'b c': Permission denied",
+        ),
+        (
+            Operation::Clone,
+            "failed to clone 'a' from 'b c': Permission denied",
+        ),
+    ] {
+        let cause = Cause::Failed(operation, Errno::ACCESS);
+        assert_eq!(say(Tool::Copy, cause, "a", Some("b c")), text);
     }
 }

@@ -1,7 +1,9 @@
 //! The ladder: ways to move a file's content, best first.
 //!
-//! `copy_file_range` shares extents where the filesystem can and copies inside
-//! the kernel where it cannot; `read` and `write` always work. A rung that is
+//! A clone shares all blocks at once; it is tried when it is asked for and for
+//! large files. `copy_file_range` shares blocks where the filesystem can and
+//! copies inside the kernel where it cannot; `read` and `write` always work, and
+//! never share: so they alone serve where the options have a say in blocks. A rung that is
 //! not possible between two files says so before it has moved anything, or at
 //! least leaves both offsets where the next one can go on.
 

@@ -18,3 +18,4 @@ mod properties;
 mod races;
 mod removing;
 mod rules;
+mod sources;

@@ -1,0 +1,137 @@
+//! Which links of a source are followed, links instead of copies, and how a copy is said to have been made.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+use fuc_engine::{
+    CopyOp, Dereference, Dest, Done, Error, HoleDetection, LinkKind, Means, Observer, Reflink,
+    Refusal, Tried,
+};
+use testkit::snapshot::assert_same_tree;
+use testkit::tree::{Scratch, Tree, chain};
+
+use crate::kit::{Failure, Told, copy_options, copy_with, plain};
+
+fn exactly(path: impl AsRef<Path>) -> Dest {
+    Dest::Exactly(path.as_ref().to_owned())
+}
+
+/// A directory with a link to a file and one to a directory, both outside.
+fn linked(scratch: &Scratch) -> Tree {
+    Tree::at(scratch)
+        .file("out/f", "content")
+        .symlink("s/file", "../out/f")
+        .symlink("s/dir", "../out")
+        .symlink("link", "s")
+}
+
+#[test]
+fn all_links_are_followed_where_that_is_asked_for() {
+    let scratch = Scratch::in_memory();
+    let tree = linked(&scratch);
+    let options = copy_options(|options| options.dereference = Dereference::Always);
+    let dest = tree.path().join("d");
+    let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
+    assert_eq!(told, Told::complete(4, 14));
+    assert_same_tree(tree.path().join("out"), dest.join("dir"), plain());
+    assert!(dest.join("file").symlink_metadata().unwrap().is_file());
+}
+
+#[test]
+fn links_below_an_operand_are_not_followed_with_it() {
+    let scratch = Scratch::in_memory();
+    let tree = linked(&scratch);
+    let options = copy_options(|options| options.dereference = Dereference::Operands);
+    let dest = tree.path().join("d");
+    let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
+    assert_eq!(told, Told::complete(3, 0));
+    assert_same_tree(tree.path().join("s"), dest, plain());
+}
+
+#[test]
+fn a_link_that_leads_back_is_refused_and_the_rest_is_copied() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch)
+        .file("s/a/f", "content")
+        .symlink("s/a/b/up", "../..");
+    chain(tree.path().join("s/a/deep"), 300);
+    let options = copy_options(|options| options.dereference = Dereference::Always);
+    let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
+    let told = copy_with(options, [&source], &exactly(&dest));
+    let failure = Failure::refused(Refusal::CyclicSymlink, source.join("a/b/up"));
+    assert_eq!(told, Told::complete(5 + 300, 7).with([failure]));
+    assert!(!dest.join("a/b/up").exists());
+}
+
+#[test]
+fn hard_links_are_made_instead_of_copies() {
+    let scratch = Scratch::in_memory();
+    let tree = linked(&scratch);
+    let options = copy_options(|options| options.as_links = Some(LinkKind::Hard));
+    let [source, dest] = ["out", "d"].map(|name| tree.path().join(name));
+    let told = copy_with(options, [&source], &exactly(&dest));
+    assert_eq!(told, Told::complete(2, 0));
+    let inode = |dir: &Path| fs::metadata(dir.join("f")).unwrap().ino();
+    assert_eq!(inode(&source), inode(&dest));
+}
+
+#[test]
+fn a_link_takes_the_name_of_what_was_there_with_force() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch).file("s/f", "new").file("d/f", "old");
+    let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
+    let options = copy_options(|options| {
+        options.as_links = Some(LinkKind::Symbolic);
+        options.force = true;
+    });
+    assert_eq!(
+        copy_with(options, [&source], &exactly(&dest)),
+        Told::complete(2, 0)
+    );
+    assert_eq!(fs::read_link(dest.join("f")).unwrap(), source.join("f"));
+    assert_eq!(fs::read_dir(&dest).unwrap().count(), 1);
+}
+
+/// Writes down how files were copied.
+#[derive(Default)]
+struct Asking(Mutex<Vec<Means>>);
+
+impl Observer for Asking {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_finished(&self) -> bool {
+        true
+    }
+
+    fn wants_means(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, done: Done<'_>) {
+        if let Done::CopiedContent { means, .. } = done {
+            self.0.lock().unwrap().push(means);
+        }
+    }
+}
+
+#[test]
+fn who_wants_to_know_hears_how_content_was_copied() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch).sparse("s/f", 1 << 20, &[(0, b"x")]);
+    let asking = Asking::default();
+    let options = copy_options(|options| options.reflink = Reflink::Never);
+    let dest = exactly(tree.path().join("d"));
+    let summary = CopyOp::new(options).run([tree.path().join("s")], &dest, &asking);
+    assert!(summary.is_complete());
+    let told = asking.0.into_inner().unwrap();
+    let [means] = told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(means.offload, Tried::Avoided);
+    assert_eq!(means.reflink, Tried::Avoided);
+    assert_eq!(means.holes, HoleDetection::Seek);
+}
