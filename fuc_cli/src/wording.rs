@@ -337,6 +337,10 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::StatSourceParent => ("failed to get attributes of ", ""),
         Operation::MakeParent => ("cannot make directory ", ""),
         Operation::SetMode => ("setting permissions for ", ""),
+        Operation::KeepMode => ("preserving permissions for ", ""),
+        Operation::KeepOwner => ("failed to preserve ownership for ", ""),
+        Operation::KeepTimes => ("preserving times for ", ""),
+        Operation::KeepXattrs => ("setting attributes for ", ""),
         _ => ("cannot copy ", ""),
     }
 }

@@ -60,6 +60,14 @@ pub enum Operation {
     StatSourceParent,
     /// Creating a directory that leads to a dest.
     MakeParent,
+    /// Giving a dest the permissions of its source, ACLs included.
+    KeepMode,
+    /// Giving a dest the owner and the group of its source.
+    KeepOwner,
+    /// Giving a dest the times of its source.
+    KeepTimes,
+    /// Giving a dest the extended attributes of its source.
+    KeepXattrs,
 }
 
 impl Operation {
@@ -89,6 +97,10 @@ impl Operation {
             Self::RestoreBackup => "restore from its backup",
             Self::StatSourceParent => "stat the source directory",
             Self::MakeParent => "make the directory",
+            Self::KeepMode => "keep the permissions of",
+            Self::KeepOwner => "keep the owner of",
+            Self::KeepTimes => "keep the times of",
+            Self::KeepXattrs => "keep the extended attributes of",
         }
     }
 }

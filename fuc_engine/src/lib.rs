@@ -72,8 +72,8 @@ mod sys;
 mod walk;
 
 pub use copy::{
-    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, Reflink,
-    Replace, Sparse, copy_tree,
+    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, Modes,
+    Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
 };
 pub use error::{Cause, Error, Operation, Refusal};
 pub use observer::{

@@ -352,7 +352,11 @@ fn process_batch<O: Operation>(
     leave(op, Some(node), worker);
 }
 
-fn hold<'n, O: Operation>(op: &O, node: &'n Arc<Node<O::Dir>>) -> Result<Held<'n>, Errno> {
+/// Keeps the directories of `node` open, for its entries to be processed.
+pub(crate) fn hold<'n, O: Operation>(
+    op: &O,
+    node: &'n Arc<Node<O::Dir>>,
+) -> Result<Held<'n>, Errno> {
     let descriptors = op.descriptors();
     let source = descriptors.pin(node, Side::Source, op)?;
     let dest = if O::Dir::HAS_DEST {

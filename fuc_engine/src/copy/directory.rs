@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::attributes::Age;
 use super::node::{CopyDir, CopyNode, Mark};
+use super::preserve::Modes;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{Dir, Node, Place, Side};
@@ -100,7 +102,7 @@ impl Copying<'_> {
         })
     }
 
-    fn symlinks_at(&self, place: &Place<CopyDir>) -> Symlinks {
+    pub(super) fn symlinks_at(&self, place: &Place<CopyDir>) -> Symlinks {
         match place.parent {
             Some(_) => self.symlinks_of_entries(),
             None => self.symlinks_of_operands(),
@@ -112,7 +114,7 @@ impl Copying<'_> {
         let open = |symlinks| {
             let opened = self.at(place, Side::Source, |dir, name| {
                 self.descriptors
-                    .making_room(|| sys::open_directory(dir, name, symlinks))
+                    .making_room(|| self.open_to_list(dir, name, symlinks))
             });
             opened.map(|fd| (fd, symlinks))
         };
@@ -139,6 +141,19 @@ impl Copying<'_> {
         Ok(())
     }
 
+    fn open_to_list(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        symlinks: Symlinks,
+    ) -> Result<OwnedFd, Errno> {
+        if self.options().preserve.timestamps {
+            sys::open_directory_untouched(dir, name, symlinks)
+        } else {
+            sys::open_directory(dir, name, symlinks)
+        }
+    }
+
     /// Opens the source directory at `place` and makes its dest.
     pub(super) fn open_node(
         &self,
@@ -149,9 +164,11 @@ impl Copying<'_> {
             Ok(opened) => opened,
             Err(error) => return Err((place, error)),
         };
-        let mark = Mark::below(place.parent.as_ref())
-            .by_way_of(opened.way)
-            .with_mode(opened.mode_pending);
+        let mut mark = Mark::below(place.parent.as_ref()).by_way_of(opened.way);
+        if self.options().preserve.needs_a_finish() {
+            mark = mark.of_one_to_be_finished();
+        }
+        let mark = mark.with_mode(opened.mode_pending);
         let (source, dest) = opened.identities;
         let node = Node::new(place, mark, CopyDir::new(source, dest));
         self.descriptors.adopt(&node, Side::Source, opened.source);
@@ -176,6 +193,7 @@ impl Copying<'_> {
             Err(unseen) => return failed(Doing::Stat, unseen),
         };
         let there = self.at(place, Side::Dest, stat_entry);
+        let age = if there.is_ok() { Age::Found } else { Age::New };
         let forbids = match there {
             Ok(there) => sys::file_type(&there) != FileType::Directory,
             Err(unseen) => unseen != Errno::NOENT,
@@ -186,6 +204,9 @@ impl Copying<'_> {
         if errno == Errno::ACCESS {
             if let Err(errno) = self.make_unfilled(place, &stat, worker) {
                 return self.no_dest(place, sys::identity(&stat), errno);
+            }
+            if let Err(error) = self.finish_unfilled(place, age) {
+                self.report.failed(error);
             }
             if place.parent.is_none() {
                 self.remember_directory(place.operand, sys::identity(&stat));
@@ -202,7 +223,7 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Errno> {
         let made = self.at(place, Side::Dest, |dir, name| {
-            sys::create_directory(dir, name, source.st_mode & 0o7777)
+            sys::create_directory(dir, name, self.directory_mode(source.st_mode))
         });
         match made {
             Ok(()) => {
@@ -268,7 +289,7 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(OwnedFd, Made), Error> {
         let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
-        let mode = source.mode & 0o7777;
+        let mode = self.directory_mode(source.mode);
         let made = self.at(place, Side::Dest, |dir, name| {
             sys::create_directory(dir, name, mode | 0o700)
         });
@@ -289,12 +310,21 @@ impl Copying<'_> {
             })
             .map_err(|errno| self.no_dest(place, source.identity, errno))?;
         let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
-        let mode_pending = if is_new {
-            Self::open_up(&fd, stat.mode & 0o7777, mode)
-                .map_err(|errno| failed(Doing::SetMode, errno))?
-        } else {
-            None
-        };
+        let mut mode_pending = None;
+        if is_new {
+            mode_pending = Self::open_up(&fd, stat.mode & 0o7777, mode)
+                .map_err(|errno| failed(Doing::SetMode, errno))?;
+        }
+        if self.options().preserve.needs_a_finish() {
+            let age = if is_new { Age::New } else { Age::Found };
+            // What a directory inherits from the one it is in, a plain mode leaves alone.
+            let inherited = match self.options().preserve.modes {
+                Modes::LessUmask => stat.mode & 0o2000,
+                Modes::OfSource | Modes::OfNewFiles => 0,
+            };
+            let last = self.last_mode(source.mode, age);
+            mode_pending = last.map(|mode| mode | inherited).or(mode_pending);
+        }
         Ok((
             fd,
             Made {
@@ -316,6 +346,15 @@ impl Copying<'_> {
             }
             opened => opened,
         }
+    }
+
+    /// What a directory is made with: until it is finished, its owner's rights alone if it is to get another.
+    fn directory_mode(&self, source: u32) -> u32 {
+        let special = match self.options().preserve.ownership {
+            true => 0o1000,
+            false => 0o7000,
+        };
+        source & special | self.creation_mode(source)
     }
 
     /// Why there is no dest directory: the first of these that holds.

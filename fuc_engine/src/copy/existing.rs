@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::attributes::Age;
 use super::file::OpenDest;
 use super::item::Item;
 use super::settle::Ground;
@@ -33,6 +34,10 @@ impl Copying<'_> {
         if is_same(source, &there) {
             return Err(self.same_file(item));
         }
+        if self.options().preserve.links && self.has_several_names(item) {
+            // The others are no copies of this source.
+            return self.replace_file(item, source.st_mode);
+        }
         let opened = self
             .descriptors
             .making_room(|| sys::open_existing(item.dest_dir, item.dest_name, item.blocking()));
@@ -51,6 +56,11 @@ impl Copying<'_> {
             Ground::Free { .. } => Err(self.dest_error(item, doing, Errno::EXIST)),
             Ground::Unknown | Ground::Taken => Ok(()),
         }
+    }
+
+    fn has_several_names(&self, item: &Item<'_>) -> bool {
+        item.stat_dest(Symlinks::NoFollow)
+            .is_ok_and(|there| there.st_nlink > 1)
     }
 
     /// The dest is a link to nothing, or has gone since it was found.
@@ -74,22 +84,24 @@ impl Copying<'_> {
             return Err(self.same_file(item));
         }
         let is_file = sys::file_type(&opened) == FileType::RegularFile;
-        if is_file {
+        if is_file && !self.options().attributes_only {
             // Even if it is empty: this is what makes it new.
             sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
         } else if item.blocking() == Blocking::Never {
             // Somebody reads it, or opening would have failed: what it has no room for is waited with.
             sys::let_block(dest.as_fd()).map_err(|errno| self.create_error(item, errno))?;
         }
+        self.restrict(dest.as_fd(), &opened, source);
         Ok(OpenDest {
             fd: dest,
             is_file,
-            is_new: false,
+            age: Age::Found,
         })
     }
 
     fn replace_file(&self, item: &Item<'_>, mode: u32) -> Result<OpenDest, Error> {
         self.unlink_dest(item)?;
+        let mode = self.creation_mode(mode);
         self.descriptors
             .making_room(|| sys::create_file(item.dest_dir, item.dest_name, mode))
             .map(OpenDest::new_file)

@@ -18,6 +18,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Reflink;
+use super::attributes::Age;
 use super::backup::BackupNumbers;
 use super::data::{DataCopy, DataError, Dest, Moved, Source, Ways};
 use super::item::Item;
@@ -79,8 +80,7 @@ pub(super) struct OpenDest {
     pub(super) fd: OwnedFd,
     /// A regular one, so it can be longer than what is written to it.
     pub(super) is_file: bool,
-    /// It was not there before.
-    pub(super) is_new: bool,
+    pub(super) age: Age,
 }
 
 impl OpenDest {
@@ -88,7 +88,7 @@ impl OpenDest {
         Self {
             fd,
             is_file: true,
-            is_new: true,
+            age: Age::New,
         }
     }
 }
@@ -113,7 +113,10 @@ impl Copying<'_> {
         item: &Item<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
-        if worker.scratch.own.expects_empty && self.try_copy_empty(item, worker)? {
+        if worker.scratch.own.expects_empty
+            && !self.options().preserve.needs_a_finish()
+            && self.try_copy_empty(item, worker)?
+        {
             return Ok(());
         }
         let opened = self.open_source(item, Blocking::Never, worker);
@@ -174,6 +177,7 @@ impl Copying<'_> {
         let is_empty = sys::file_type(&stat) == FileType::RegularFile
             && stat.st_size == 0
             && self.options().reflink != Reflink::Always
+            && !self.has_other_names(item, &stat)
             && item.is_on_the_device_of_its_directory(&stat)
             && worker.scratch.own.is_truthful(&stat, item.source_dir);
         worker.scratch.own.expects_empty = is_empty;
@@ -221,9 +225,22 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         worker.scratch.own.expects_empty = source.is_truthful && source.stat.st_size == 0;
+        let stat = source.stat;
+        self.copy_or_link(item, &stat, worker, |worker| {
+            self.copy_into_dest(item, source, worker)
+        })
+    }
+
+    fn copy_into_dest(
+        &self,
+        item: &Item<'_>,
+        source: Opened,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
+        let mode = self.creation_mode(source.stat.st_mode);
         let created = self
             .descriptors
-            .making_room(|| sys::create_file(item.dest_dir, item.dest_name, source.stat.st_mode));
+            .making_room(|| sys::create_file(item.dest_dir, item.dest_name, mode));
         let dest = match created {
             Ok(dest) => OpenDest::new_file(dest),
             Err(Errno::EXIST) => self.open_existing(item, &source.stat)?,
@@ -231,7 +248,8 @@ impl Copying<'_> {
         };
         match item.node {
             Some(node)
-                if self.is_own_task(&source) && self.descriptors.lend(LargeFile::DESCRIPTORS) =>
+                if self.is_own_task(item, &source)
+                    && self.descriptors.lend(LargeFile::DESCRIPTORS) =>
             {
                 node.retain();
                 let name = item.source_name.into();
@@ -250,8 +268,12 @@ impl Copying<'_> {
     }
 
     /// Whether others may want to do it. What is cloned is done at once.
-    fn is_own_task(&self, source: &Opened) -> bool {
-        source.is_large() && self.options().reflink != Reflink::Always
+    fn is_own_task(&self, item: &Item<'_>, source: &Opened) -> bool {
+        source.is_large()
+            && self.options().reflink != Reflink::Always
+            && !self.options().attributes_only
+            // Who waits for the first copy is served when this returns.
+            && !self.has_other_names(item, &source.stat)
     }
 
     /// Copies the content, and closes the dest.
@@ -263,12 +285,16 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         let is_known_empty = source.is_truthful && source.stat.st_size == 0;
-        let moved = if is_known_empty && self.options().reflink != Reflink::Always {
+        let moved = if self.options().attributes_only
+            || is_known_empty && self.options().reflink != Reflink::Always
+        {
             Moved::nothing()
         } else {
             let moved = self.move_data(source, &dest, worker);
             moved.map_err(|error| self.data_error(item, &dest, error))?
         };
+        let finished = (dest.fd.as_fd(), dest.age);
+        self.finish_file(item, (source.fd.as_fd(), &source.stat), finished)?;
         sys::close_checked(dest.fd).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
         self.count_copied(moved.bytes, worker);
         self.tell_copied_by(item, moved.means);
@@ -299,7 +325,7 @@ impl Copying<'_> {
     fn data_error(&self, item: &Item<'_>, dest: &OpenDest, error: DataError) -> Error {
         match error {
             DataError::Clone(errno) => {
-                if dest.is_new {
+                if dest.age == Age::New {
                     // It is empty and serves nobody; what matters is why.
                     let _ = sys::unlink(item.dest_dir, item.dest_name);
                 }

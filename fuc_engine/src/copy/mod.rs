@@ -4,6 +4,7 @@
 //! mode when the last entry under it is finished, by the same climb that
 //! removes a directory in a removal.
 
+mod attributes;
 mod backup;
 mod data;
 mod directory;
@@ -12,10 +13,12 @@ mod file;
 mod holes;
 mod item;
 mod linking;
+mod links;
 mod node;
 mod operand;
 mod options;
 mod parents;
+mod preserve;
 mod rules;
 mod same_file;
 mod settle;
@@ -25,4 +28,5 @@ mod tree;
 mod update;
 
 pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
+pub use preserve::{Modes, Preserve, Xattrs};
 pub use rules::{Backup, BackupNaming, DestRules, Replace};

@@ -65,6 +65,11 @@ impl Mark {
         Self(mark)
     }
 
+    /// For a directory whose attributes will be those of its source, as those of all above it.
+    pub(super) fn of_one_to_be_finished(self) -> Self {
+        Self(self.0 | Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST)
+    }
+
     pub(super) fn with_mode(self, mode: Option<u32>) -> Self {
         mode.map_or(self, |mode| {
             Self(self.0 | Self::HAS_MODE | (mode & 0o7777) as u16)

@@ -153,7 +153,7 @@ impl Copying<'_> {
         above.iter().any(|directory| directory.same_file(source))
     }
 
-    fn item(&self, index: u32) -> Item<'_> {
+    pub(super) fn item(&self, index: u32) -> Item<'_> {
         let operand = &self.operands[index as usize];
         Item {
             source_dir: CWD,

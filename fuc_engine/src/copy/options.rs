@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use super::preserve::Preserve;
 use super::rules::DestRules;
 use super::tree::Copying;
 use crate::error::Error;
@@ -92,6 +93,10 @@ pub struct CopyOptions {
     /// In [`Dest::Into`], each source gets its whole path, not only its last
     /// component: directories on the way are made as the source's are.
     pub parents: bool,
+    /// What of a source, beside its content, its copy has too. Nothing by default.
+    pub preserve: Preserve,
+    /// Copy no content: a dest file that is there keeps its own, a new one is empty.
+    pub attributes_only: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
     /// process has cores to run on. Fewer where they do not pay, where a
     /// thread is refused, or where the limit on open descriptors is low (one
@@ -112,6 +117,8 @@ impl Default for CopyOptions {
             force: false,
             rules: DestRules::default(),
             parents: false,
+            preserve: Preserve::default(),
+            attributes_only: false,
             threads: None,
         }
     }

@@ -90,10 +90,27 @@ impl Copying<'_> {
         item: &Item<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
+        if !self.options().preserve.links {
+            return self.make_symlink(item, worker);
+        }
+        let stat = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        self.copy_or_link(item, &stat, worker, |worker| {
+            self.make_symlink(item, worker)
+        })
+    }
+
+    fn make_symlink(
+        &self,
+        item: &Item<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
         let target = sys::read_link(item.source_dir, item.source_name)
             .map_err(|errno| self.reading_error(item, Doing::ReadLink, errno))?;
         let create = || sys::create_symlink(&target, item.dest_dir, item.dest_name);
         self.create_or_replace(item, Doing::CreateSymlink, create)?;
+        self.finish_special(item)?;
         self.copied(item, 0, worker);
         Ok(())
     }
@@ -104,14 +121,26 @@ impl Copying<'_> {
         stat: &Stat,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
+        self.copy_or_link(item, stat, worker, |worker| {
+            self.make_node(item, stat, worker)
+        })
+    }
+
+    fn make_node(
+        &self,
+        item: &Item<'_>,
+        stat: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Error> {
         // Set-id bits mean nothing on these and are not given at creation.
-        let mode = stat.st_mode & !0o7000;
+        let mode = sys::file_type(stat).as_raw_mode() | self.creation_mode(stat.st_mode);
         let create = || sys::create_node(item.dest_dir, item.dest_name, mode, stat.st_rdev);
         let doing = match sys::file_type(stat) {
             FileType::Fifo => Doing::CreateFifo,
             _ => Doing::CreateSpecial,
         };
         self.create_or_replace(item, doing, create)?;
+        self.finish_special(item)?;
         self.copied(item, 0, worker);
         Ok(())
     }

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::file::{CopyScratch, LargeFile};
 use super::item::Item;
+use super::links::{Links, Name};
 use super::node::{CopyDir, CopyNode};
 use super::operand::{Operand, Operands, Used};
 use super::parents::MadeParent;
@@ -32,6 +33,8 @@ use crate::walk::{self, Held, Operation, Task, Walker};
 pub(super) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
+    /// Copy what waited in vain for another name of its inode to be copied.
+    Name(Name),
 }
 
 /// One run of a [`CopyOp`](super::CopyOp).
@@ -54,6 +57,9 @@ pub(super) struct Copying<'a> {
     pub(super) used: Mutex<HashSet<Used>>,
     /// Directories made on the way to the dests.
     pub(super) parents: Mutex<Vec<MadeParent>>,
+    pub(super) links: Links,
+    /// Once asked for.
+    pub(super) umask: OnceLock<u32>,
 }
 
 impl<'a> Copying<'a> {
@@ -75,6 +81,8 @@ impl<'a> Copying<'a> {
             above_target: OnceLock::new(),
             used: Mutex::new(HashSet::new()),
             parents: Mutex::default(),
+            links: Links::default(),
+            umask: OnceLock::new(),
         }
     }
 
@@ -298,7 +306,9 @@ impl Operation for Copying<'_> {
                 }
             }
         }
-        if let Some(mode) = node.mark.mode() {
+        if self.options.preserve.needs_a_finish() {
+            self.finish_directory(node);
+        } else if let Some(mode) = node.mark.mode() {
             self.set_last_mode(node, mode);
         }
         self.descriptors.close(node, Side::Source);
@@ -310,6 +320,7 @@ impl Operation for Copying<'_> {
         match task {
             CopyTask::Operands(operands) => self.begin_all(operands, worker),
             CopyTask::Large(file) => self.copy_large(*file, worker),
+            CopyTask::Name(name) => self.copy_name(name, worker),
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) enum Symlinks {
 }
 
 impl Symlinks {
-    fn open_flag(self) -> OFlags {
+    pub(super) fn open_flag(self) -> OFlags {
         match self {
             Self::Follow => OFlags::empty(),
             Self::NoFollow => OFlags::NOFOLLOW,

@@ -7,6 +7,7 @@
 //! [`open_existing`], which writes through a link as `cp` does.
 #![allow(unsafe_code)]
 
+mod attributes;
 mod calls;
 mod listing;
 mod locale;
@@ -15,6 +16,7 @@ mod signal;
 mod slot;
 mod times;
 
+pub(crate) use attributes::*;
 pub(crate) use calls::*;
 pub(crate) use listing::{Entry, Listing};
 pub use locale::is_affirmative;

@@ -264,6 +264,77 @@ fn files_with_data_cost_six_calls() {
 }
 
 #[test]
+fn what_gets_another_owner_is_its_makers_alone_until_then() {
+    let scratch = Scratch::in_memory();
+    let tree = mixed(&scratch).file("open", "x").mode(0o666);
+    let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
+    let copied = testkit::or_skip!(trace(child::copy(tree.path(), &dest).archive(), &log));
+    let made: Vec<_> = copied
+        .iter()
+        .filter(|call| call.args.contains("O_CREAT") || call.name.starts_with("mk"))
+        .collect();
+    assert!(made.len() > 100, "{made:?}");
+    for call in made {
+        let mode = call.args.rsplit(['|', ' ']).next().unwrap_or("");
+        assert!(["0600", "0700", "0500"].contains(&mode), "{call:?}");
+    }
+}
+
+#[test]
+fn attributes_are_given_to_open_inodes_alone() {
+    let scratch = Scratch::in_memory();
+    let tree = mixed(&scratch);
+    let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
+    let copied = testkit::or_skip!(trace(child::copy(tree.path(), &dest).archive(), &log));
+    for call in copied {
+        let gives = [
+            "setxattr",
+            "lsetxattr",
+            "chmod",
+            "fchmodat",
+            "utimensat",
+            "fchownat",
+        ];
+        if gives.contains(&call.name.as_str()) {
+            let path = call.paths.first().map_or("", String::as_str);
+            assert!(
+                path.is_empty() || path.starts_with("/proc/self/fd/"),
+                "{call:?}"
+            );
+        }
+    }
+}
+
+/// How many calls an archive of twenty directories of ten files takes.
+fn cost_of_archive(content: &str) -> Result<usize, Skip> {
+    let calls = |dirs| {
+        let scratch = Scratch::in_memory();
+        let [source, dest, log] = ["s", "d", "log"].map(|name| scratch.path().join(name));
+        uniform(content)(&source, dirs);
+        trace(child::copy(&source, &dest).archive(), &log).map(|calls| calls.len())
+    };
+    Ok(calls(40)? - calls(20)?)
+}
+
+#[test]
+fn all_attributes_of_a_file_cost_four_calls_more() {
+    let copied = testkit::or_skip!(cost_of_archive("content"));
+    assert!(
+        copied <= 20 * (10 * (6 + 4) + 16),
+        "{copied} calls for 20 directories of 10"
+    );
+}
+
+#[test]
+fn an_empty_file_with_all_its_attributes_costs_nine_calls() {
+    let copied = testkit::or_skip!(cost_of_archive(""));
+    assert!(
+        copied <= 20 * (10 * 9 + 16),
+        "{copied} calls for 20 directories of 10"
+    );
+}
+
+#[test]
 fn reopening_directories_costs_a_few_calls_each() {
     let build = |at: &Path, depth| comb(at, depth, 2);
     let more = more([60, 160], build, |child| child.nofile_limit(FEW));

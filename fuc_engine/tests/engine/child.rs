@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fuc_engine::{Cause, CopyOp, Dest, Error, RemoveOp, Replace};
+use fuc_engine::{Cause, CopyOp, Dest, Error, Preserve, RemoveOp, Replace};
 use testkit::run::{Run, Status};
 
 use crate::kit::{self, Counts, counts, threads};
@@ -17,6 +17,7 @@ use crate::kit::{self, Counts, counts, threads};
 const ACTION: &str = "FUC_ENGINE_TEST_ACTION";
 const SOURCE: &str = "FUC_ENGINE_TEST_SOURCE";
 const DEST: &str = "FUC_ENGINE_TEST_DEST";
+const ARCHIVE: &str = "FUC_ENGINE_TEST_ARCHIVE";
 const THREADS: &str = "FUC_ENGINE_TEST_THREADS";
 /// Two paths that are looked at before and after the operation, to be found in a trace.
 pub(crate) const MARKS: [&str; 2] = ["/fuc-engine-test-begins", "/fuc-engine-test-ends"];
@@ -94,6 +95,11 @@ impl Child {
 
     pub(crate) fn threads(self, number: usize) -> Self {
         self.with(THREADS, number.to_string())
+    }
+
+    /// Keeps all attributes.
+    pub(crate) fn archive(self) -> Self {
+        self.with(ARCHIVE, "1")
     }
 
     pub(crate) fn nofile_limit(mut self, descriptors: u64) -> Self {
@@ -212,6 +218,9 @@ fn program() {
                 options.threads = threads;
                 if action == "update" {
                     options.rules.replace = Replace::Older;
+                }
+                if env::var_os(ARCHIVE).is_some() {
+                    options.preserve = Preserve::all();
                 }
             });
             let op = CopyOp::new(options);

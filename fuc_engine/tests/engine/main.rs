@@ -14,6 +14,7 @@ mod kit;
 mod limits;
 mod observing;
 mod permissions;
+mod preserving;
 mod properties;
 mod races;
 mod removing;

@@ -1,0 +1,401 @@
+//! Gives a copy the attributes of its source, once its content is complete.
+//!
+//! ```text
+//!   created     source mode & 0777; the owner's bits alone while the owner is pending
+//!   finished    times, owner, extended attributes, ACL or mode
+//! ```
+//!
+//! So at no moment has anybody rights that they don't have in the end: the
+//! mode, with set-id bits, comes last. None of the later calls changes a time.
+//! Source and dest are reached through descriptors of the very inodes, never
+//! by name, so nothing can be swapped meanwhile.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::item::Item;
+use super::node::{CopyDir, CopyNode};
+use super::preserve::{Modes, Xattrs};
+use super::tree::Copying;
+use crate::error::{Error, Operation as Doing};
+use crate::node::{Place, Side};
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, Stat, Symlinks};
+
+/// Why a copy lacks an attribute.
+type Lacks = (Doing, Errno);
+
+/// Whether the dest was made by this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    New,
+    Found,
+}
+
+/// One inode's attributes on their way to another.
+struct Transfer<'a> {
+    source: Inode<'a>,
+    /// As it was when it was opened.
+    stat: &'a Stat,
+    dest: Inode<'a>,
+    age: Age,
+    /// The mode that the dest is to have; `None`: the one it has.
+    mode: Option<u32>,
+}
+
+impl Copying<'_> {
+    /// The permission bits with which something is created that is a copy of a source with `mode`.
+    pub(super) fn creation_mode(&self, mode: u32) -> u32 {
+        let preserve = &self.options().preserve;
+        if preserve.ownership {
+            mode & 0o700
+        } else if preserve.modes == Modes::OfNewFiles {
+            mode & self.last_mode(mode, Age::New).unwrap_or(mode) & 0o777
+        } else {
+            mode & 0o777
+        }
+    }
+
+    /// The mode to be set in the end on the copy of a source with `mode` (its type included).
+    pub(super) fn last_mode(&self, mode: u32, age: Age) -> Option<u32> {
+        let preserve = &self.options().preserve;
+        match (preserve.modes, age) {
+            (Modes::OfSource, _) => Some(mode & 0o7777),
+            (Modes::LessUmask, Age::New) if preserve.ownership => {
+                // Of the special bits, `mkdir` takes the sticky one.
+                let special = match FileType::from_raw_mode(mode) {
+                    FileType::Directory => 0o1000,
+                    _ => 0,
+                };
+                Some(mode & (special | 0o777) & !self.umask())
+            }
+            (Modes::OfNewFiles, Age::New) => {
+                let most = match FileType::from_raw_mode(mode) {
+                    FileType::Directory | FileType::Socket => 0o777,
+                    _ => 0o666,
+                };
+                Some(most & !self.umask())
+            }
+            (Modes::LessUmask | Modes::OfNewFiles, _) => None,
+        }
+    }
+
+    fn umask(&self) -> u32 {
+        *self.umask.get_or_init(sys::umask)
+    }
+
+    /// Takes from a file that is there already what its new content must not be read with.
+    pub(super) fn restrict(&self, dest: BorrowedFd<'_>, found: &Stat, source: &Stat) {
+        let Some(mode) = self.last_mode(source.st_mode, Age::Found) else {
+            return;
+        };
+        let kept = found.st_mode & mode & self.creation_mode(0o777);
+        if found.st_mode & 0o777 != kept {
+            // Who may not change the mode is told so when it is to be set for good.
+            let _ = set_permissions(&Inode::Opened(dest), kept);
+        }
+    }
+
+    /// Finishes the copy of what is open on both sides.
+    pub(super) fn finish_file(
+        &self,
+        item: &Item<'_>,
+        source: (BorrowedFd<'_>, &Stat),
+        dest: (BorrowedFd<'_>, Age),
+    ) -> Result<(), Error> {
+        if !self.options().preserve.needs_a_finish() {
+            return Ok(());
+        }
+        let transfer = Transfer {
+            source: Inode::Opened(source.0),
+            stat: source.1,
+            dest: Inode::Opened(dest.0),
+            age: dest.1,
+            mode: self.last_mode(source.1.st_mode, dest.1),
+        };
+        self.transfer(&transfer, || self.item_path(item, Side::Dest))
+    }
+
+    /// Finishes the copy of a symbolic link, a FIFO, a socket or a device.
+    pub(super) fn finish_special(&self, item: &Item<'_>) -> Result<(), Error> {
+        if !self.options().preserve.needs_a_finish() {
+            return Ok(());
+        }
+        let source = sys::open_named(item.source_dir, item.source_name, item.symlinks)
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        let dest = sys::open_named(item.dest_dir, item.dest_name, Symlinks::NoFollow)
+            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        self.finish_named(&source, (&dest, Age::New), || {
+            self.item_path(item, Side::Dest)
+        })
+    }
+
+    /// Finishes the copy of a directory that may not be read.
+    pub(super) fn finish_unfilled(&self, place: &Place<CopyDir>, age: Age) -> Result<(), Error> {
+        if !self.options().preserve.needs_a_finish() {
+            return Ok(());
+        }
+        let open = |side, symlinks| {
+            self.at(place, side, |dir, name| {
+                sys::open_named(dir, name, symlinks)
+            })
+            .map_err(|errno| self.place_error(place, side, Doing::Stat, errno))
+        };
+        let source = open(Side::Source, self.symlinks_at(place))?;
+        let dest = open(Side::Dest, Symlinks::NoFollow)?;
+        self.finish_named(&source, (&dest, age), || {
+            place.path(self.operand_path(place.operand, Side::Dest))
+        })
+    }
+
+    fn finish_named(
+        &self,
+        source: &OwnedFd,
+        (dest, age): (&OwnedFd, Age),
+        dest_path: impl Fn() -> PathBuf,
+    ) -> Result<(), Error> {
+        let stat_of =
+            |fd| sys::stat_open(fd).map_err(|errno| Error::failed(Doing::Stat, dest_path(), errno));
+        let (stat, made) = (stat_of(source)?, stat_of(dest)?);
+        if sys::file_type(&made) != sys::file_type(&stat) {
+            // Somebody has put something else there.
+            return Err(Error::failed(Doing::Stat, dest_path(), Errno::STALE));
+        }
+        let transfer = Transfer {
+            source: Inode::Named(source.as_fd()),
+            stat: &stat,
+            dest: Inode::Named(dest.as_fd()),
+            age: Age::New,
+            mode: match sys::file_type(&stat) {
+                // It has none.
+                FileType::Symlink => None,
+                _ => self.last_mode(stat.st_mode, age),
+            },
+        };
+        self.transfer(&transfer, dest_path)
+    }
+
+    /// Finishes a directory, which has all its entries. Its attributes are asked for
+    /// again, since to keep them meanwhile would take memory for each level of depth.
+    pub(super) fn finish_directory(&self, node: &CopyNode) {
+        let path = |side| node.place.path(self.operand_path(node.place.operand, side));
+        let opened = self
+            .descriptors
+            .pin(node, Side::Source, self)
+            .and_then(|source| Ok((sys::stat_open(source.as_fd())?, source)));
+        let (stat, source) = match opened {
+            Ok(opened) => opened,
+            Err(errno) => {
+                let error = Error::failed(Doing::Stat, path(Side::Source), errno);
+                return self.report.failed(error);
+            }
+        };
+        let finished = match self.descriptors.pin(node, Side::Dest, self) {
+            Ok(dest) => {
+                let transfer = Transfer {
+                    source: Inode::Opened(source.as_fd()),
+                    stat: &stat,
+                    dest: Inode::Named(dest.as_fd()),
+                    // Of one that was found, the set-id bits stay as well, as with cp.
+                    age: Age::New,
+                    mode: node.mark.mode(),
+                };
+                self.transfer(&transfer, || path(Side::Dest))
+            }
+            Err(errno) => Err(Error::failed(Doing::KeepMode, path(Side::Dest), errno)),
+        };
+        if let Err(error) = finished {
+            self.report.failed(error);
+        }
+    }
+
+    /// In cp's order. Without times or owner the rest is not done, as in cp; the first failure is told.
+    fn transfer(
+        &self,
+        transfer: &Transfer<'_>,
+        dest_path: impl Fn() -> PathBuf,
+    ) -> Result<(), Error> {
+        let preserve = &self.options().preserve;
+        let failed = |(doing, errno)| Error::failed(doing, dest_path(), errno);
+        if preserve.timestamps {
+            let set = transfer.dest.set_times(transfer.stat);
+            set.map_err(|errno| failed((Doing::KeepTimes, errno)))?;
+        }
+        let mut mode = transfer.mode;
+        if preserve.ownership && !self.give_owner(transfer).map_err(failed)? {
+            let is_directory = sys::file_type(transfer.stat) == FileType::Directory;
+            let dropped = if is_directory { 0o6000 } else { 0o7000 };
+            mode = mode.map(|mode| mode & !dropped);
+        }
+        // `None`: nobody has asked yet.
+        let mut names = None;
+        let mut outcome = Ok(());
+        if preserve.xattrs != Xattrs::Leave {
+            let copied = self.give_xattrs(transfer, &mut names);
+            match (copied, preserve.xattrs) {
+                (Err(lacks), Xattrs::Require) => outcome = Err(failed(lacks)),
+                (Err(lacks), Xattrs::Warn) if lacks.1 != Errno::OPNOTSUPP => {
+                    self.report.warn(failed(lacks));
+                }
+                (Ok(()) | Err(_), _) => {}
+            }
+        }
+        // Whatever became of the others, set-id bits and ACLs are more than attributes.
+        if let Some(mode) = mode {
+            let given = self.give_mode(transfer, mode, names.as_deref());
+            outcome = outcome.and(given.map_err(failed));
+        }
+        outcome
+    }
+
+    /// Whether the dest is now the source's owner's, which nobody but root can bring about.
+    fn give_owner(&self, transfer: &Transfer<'_>) -> Result<bool, Lacks> {
+        let (user, group) = (transfer.stat.st_uid, transfer.stat.st_gid);
+        match transfer.dest.set_owner(Some(user), group) {
+            Ok(()) => Ok(true),
+            Err(Errno::PERM | Errno::INVAL) if self.user != 0 => {
+                // It may be in the group at least.
+                let _ = transfer.dest.set_owner(None, group);
+                Ok(false)
+            }
+            Err(errno) => Err((Doing::KeepOwner, errno)),
+        }
+    }
+
+    /// Copies all that it can; the first failure is told.
+    fn give_xattrs(
+        &self,
+        transfer: &Transfer<'_>,
+        names: &mut Option<Vec<u8>>,
+    ) -> Result<(), Lacks> {
+        let lacks = |errno| (Doing::KeepXattrs, errno);
+        let listed = match transfer.source.xattr_names() {
+            // There are none on this filesystem.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Vec::new(),
+            listed => listed.map_err(lacks)?,
+        };
+        let listed = names.insert(listed);
+        let mut outcome = Ok(());
+        for name in names_in(listed) {
+            if is_left_to_others(name) || name == c"security.selinux" && !self.keeps_context() {
+                continue;
+            }
+            let copied = transfer
+                .source
+                .xattr(name)
+                .and_then(|value| transfer.dest.set_xattr(name, &value));
+            match copied {
+                // It has gone since.
+                Ok(()) | Err(Errno::NODATA) => {}
+                Err(errno) => outcome = outcome.and(Err(lacks(errno))),
+            }
+        }
+        outcome
+    }
+
+    fn keeps_context(&self) -> bool {
+        self.options().preserve.context
+    }
+
+    /// Sets mode and ACLs; `names` are the source's attributes, if they are known.
+    fn give_mode(
+        &self,
+        transfer: &Transfer<'_>,
+        mode: u32,
+        names: Option<&[u8]>,
+    ) -> Result<(), Lacks> {
+        let lacks = |errno| (Doing::KeepMode, errno);
+        if self.options().preserve.modes == Modes::LessUmask {
+            // A default ACL of its directory stays in force.
+            return transfer.dest.set_mode(mode).map_err(lacks);
+        }
+        let of_source = |acl: &CStr| match names {
+            _ if self.options().preserve.modes != Modes::OfSource => Ok(None),
+            Some(names) if names_in(names).all(|name| name != acl) => Ok(None),
+            _ => read_acl(&transfer.source, acl),
+        };
+        let access = of_source(ACCESS_ACL).map_err(lacks)?;
+        let has_acls = match &access {
+            Some(acl) => match transfer.dest.set_xattr(ACCESS_ACL, acl) {
+                Err(errno) => {
+                    let _ = transfer.dest.set_mode(mode);
+                    return Err(lacks(errno));
+                }
+                Ok(()) => true,
+            },
+            None => set_permissions(&transfer.dest, mode).map_err(lacks)?,
+        };
+        // The kernel drops set-id bits when a found file is written to, but not for root.
+        if has_acls && (mode & 0o7000 != 0 || transfer.age == Age::Found) {
+            transfer.dest.set_mode(mode).map_err(lacks)?;
+        }
+        if has_acls
+            && self.options().preserve.modes == Modes::OfSource
+            && sys::file_type(transfer.stat) == FileType::Directory
+        {
+            let default = of_source(DEFAULT_ACL).map_err(lacks)?;
+            set_default_acl(&transfer.dest, default.as_deref()).map_err(lacks)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the nine permission bits so that they say all there is; whether the filesystem has ACLs.
+/// If not, all of `mode` is set.
+///
+/// By `fchmod` alone an ACL that the dest has inherited from its directory would stay.
+fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, Errno> {
+    match dest.set_xattr(ACCESS_ACL, &sys::plain_acl(mode)) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => {
+            dest.set_mode(mode).map(|()| false)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, Errno> {
+    match source.xattr(acl) {
+        Ok(acl) => Ok(Some(acl)),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOENT | Errno::NOTDIR) => {
+            Ok(None)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+fn set_default_acl(dest: &Inode<'_>, acl: Option<&[u8]>) -> Result<(), Errno> {
+    match acl {
+        Some(acl) => dest.set_xattr(DEFAULT_ACL, acl),
+        None => match dest.remove_xattr(DEFAULT_ACL) {
+            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            result => result,
+        },
+    }
+}
+
+fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
+    list.split_inclusive(|&byte| byte == 0)
+        .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
+}
+
+/// What belongs to the mode, what its filesystem or the kernel alone may write, and what only
+/// means something where it is: the list of `/etc/xattr.conf`, by which cp goes.
+fn is_left_to_others(name: &CStr) -> bool {
+    const NAMES: [&[u8]; 5] = [
+        b"system.nfs4_acl",
+        b"system.nfs4acl",
+        b"system.posix_acl_access",
+        b"system.posix_acl_default",
+        b"security.evm",
+    ];
+    const BEGINNINGS: [&[u8]; 4] = [b"trusted.SGI_", b"xfsroot.", b"user.Beagle.", b"afs."];
+    let name = name.to_bytes();
+    NAMES.contains(&name)
+        || BEGINNINGS
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+}

@@ -1,0 +1,291 @@
+//! Two names of one inode among the sources become two names of one copy.
+//!
+//! ```text
+//!            claim                      copied
+//!   unknown -------> under way, waiters --------> at a place
+//!      ^                  |                          |  ^
+//!      |      failed      |                          |  | link, compare
+//!      +------------------+    not there any more    |  +---
+//!      +---------------------------------------------+
+//! ```
+//!
+//! Nobody blocks: who meets an inode whose first copy is under way leaves its
+//! node and name with it, and whoever finishes that copy makes the links; if
+//! it fails, all who waited are tasks again, and one of them copies. Only
+//! inodes with more than one name are ever looked up, or all where symbolic
+//! links are followed, which are names as well.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ffi::CStr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use super::item::Item;
+use super::node::CopyNode;
+use super::special::Way;
+use super::tree::{CopyTask, Copying};
+use crate::error::{Error, Operation as Doing};
+use crate::node::Side;
+use crate::sys::{self, Identity, Stat, Symlinks};
+use crate::walk::{self, Held, Task, Walker};
+
+/// A name of a source, and so of its dest.
+///
+/// It keeps the memory of its node. Only one that waits keeps the node from being finished too.
+#[derive(Clone)]
+pub(super) struct Name {
+    /// `None`: an operand.
+    node: Option<CopyNode>,
+    name: Box<CStr>,
+    operand: u32,
+}
+
+impl Name {
+    fn of(item: &Item<'_>) -> Self {
+        Self {
+            node: item.node.map(Arc::clone),
+            name: item.dest_name.into(),
+            operand: item.operand,
+        }
+    }
+}
+
+/// What is known of an inode with several names.
+enum Copy {
+    UnderWay(Vec<Name>),
+    At(Name, Identity),
+}
+
+impl Copy {
+    fn is_at(&self, there: Identity) -> bool {
+        matches!(self, Self::At(_, identity) if *identity == there)
+    }
+}
+
+/// The inodes with several names that a run has met.
+#[derive(Default)]
+pub(super) struct Links(Mutex<HashMap<(u64, u64), Copy>>);
+
+enum Claim {
+    First,
+    Waits,
+    At(Name, Identity),
+}
+
+enum Link {
+    Made,
+    /// The first copy is not there any more, or has as many names as it can.
+    NotPossible,
+}
+
+impl Links {
+    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<(u64, u64), Copy>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claim(&self, key: (u64, u64), item: &Item<'_>) -> Claim {
+        match self.map().entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Copy::UnderWay(Vec::new()));
+                Claim::First
+            }
+            Entry::Occupied(mut known) => match known.get_mut() {
+                Copy::UnderWay(waiting) => {
+                    if let Some(node) = item.node {
+                        node.retain();
+                    }
+                    waiting.push(Name::of(item));
+                    Claim::Waits
+                }
+                Copy::At(name, identity) => Claim::At(name.clone(), *identity),
+            },
+        }
+    }
+
+    /// Records what came of the first copy; returns who waited for it.
+    fn settle(&self, key: (u64, u64), copy: Option<Copy>) -> Vec<Name> {
+        let mut map = self.map();
+        let before = match copy {
+            Some(copy) => map.insert(key, copy),
+            None => map.remove(&key),
+        };
+        match before {
+            Some(Copy::UnderWay(waiting)) => waiting,
+            Some(Copy::At(..)) | None => Vec::new(),
+        }
+    }
+
+    /// The copy that was at that place is not there any more. Whether the caller is to make another.
+    fn replace(&self, key: (u64, u64), gone: Identity) -> bool {
+        match self.map().get_mut(&key) {
+            Some(copy) if copy.is_at(gone) => {
+                *copy = Copy::UnderWay(Vec::new());
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Copying<'_> {
+    /// Whether this source may be met again under another name, which is then to be a link.
+    ///
+    /// Where links are followed, each of them is another name.
+    pub(super) fn has_other_names(&self, item: &Item<'_>, source: &Stat) -> bool {
+        self.options().preserve.links && (source.st_nlink > 1 || item.symlinks == Symlinks::Follow)
+    }
+
+    /// Makes a dest by `copy`, or as a link if its source was met before.
+    pub(super) fn copy_or_link<'s, 'e>(
+        &self,
+        item: &Item<'_>,
+        source: &Stat,
+        worker: &mut Walker<'s, 'e, Self>,
+        copy: impl FnOnce(&mut Walker<'s, 'e, Self>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if !self.has_other_names(item, source) {
+            return copy(worker);
+        }
+        let key = (source.st_dev, source.st_ino);
+        loop {
+            match self.links.claim(key, item) {
+                Claim::First => break,
+                Claim::Waits => return Ok(()),
+                Claim::At(first, identity) => {
+                    match self.link_to_first(item, &first, identity)? {
+                        Link::Made => {
+                            self.copied(item, 0, worker);
+                            return Ok(());
+                        }
+                        Link::NotPossible if self.links.replace(key, identity) => break,
+                        // Somebody else is making another.
+                        Link::NotPossible => {}
+                    }
+                }
+            }
+        }
+        let copied = copy(worker);
+        self.serve(key, item, copied.is_ok(), worker);
+        copied
+    }
+
+    fn serve(
+        &self,
+        key: (u64, u64),
+        item: &Item<'_>,
+        is_there: bool,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let made = is_there
+            .then(|| item.stat_dest(Symlinks::NoFollow).ok())
+            .flatten();
+        let copy = made.map(|stat| Copy::At(Name::of(item), sys::identity(&stat)));
+        let is_there = copy.is_some();
+        for name in self.links.settle(key, copy) {
+            if is_there {
+                self.copy_name(name, worker);
+            } else {
+                worker.push(Task::Own(CopyTask::Name(name)));
+            }
+        }
+    }
+
+    /// Copies or links a name that has waited.
+    pub(super) fn copy_name(&self, name: Name, worker: &mut Walker<'_, '_, Self>) {
+        match &name.node {
+            None => {
+                let item = self.item(name.operand);
+                if let Err(error) = self.copy_whatever(&item, worker) {
+                    self.report_item(&item, error);
+                }
+            }
+            Some(node) => match walk::hold(self, node) {
+                Ok(held) => self.copy_held(node, &held, &name.name, worker),
+                Err(errno) => {
+                    let error = self.place_error(&node.place, Side::Dest, Doing::Stat, errno);
+                    self.report.failed(error);
+                }
+            },
+        }
+        walk::leave(self, name.node, worker);
+    }
+
+    fn copy_held(
+        &self,
+        node: &CopyNode,
+        held: &Held<'_>,
+        name: &CStr,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let item = Item::entry(node, held, name);
+        if let Err(error) = self.copy_whatever(&item, worker) {
+            self.report_item(&item, error);
+        }
+    }
+
+    /// Links the dest to the copy at `first`, if that still is the inode it was.
+    fn link_to_first(
+        &self,
+        item: &Item<'_>,
+        first: &Name,
+        identity: Identity,
+    ) -> Result<Link, Error> {
+        let mut linked = self.try_link(item, first);
+        if linked == Err(Errno::EXIST) {
+            let there = item.stat_dest(Symlinks::NoFollow);
+            if there.is_ok_and(|there| sys::identity(&there) == identity) {
+                return Ok(Link::Made);
+            }
+            match self.make_way(item, Doing::CreateHardLink)? {
+                Way::AlreadyThere => return Ok(Link::Made),
+                Way::Free => linked = self.try_link(item, first),
+                Way::Blocked => {
+                    self.unlink_dest(item)?;
+                    linked = self.try_link(item, first);
+                }
+            }
+        }
+        match linked {
+            Ok(()) => {}
+            Err(Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
+                return Ok(Link::NotPossible);
+            }
+            Err(errno) => return Err(self.first_error(item, first, errno)),
+        }
+        let made = item
+            .stat_dest(Symlinks::NoFollow)
+            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+        if sys::identity(&made) == identity {
+            return Ok(Link::Made);
+        }
+        // Somebody has put something else in the place of the first copy.
+        sys::unlink(item.dest_dir, item.dest_name)
+            .map_err(|errno| self.dest_error(item, Doing::Remove, errno))?;
+        Ok(Link::NotPossible)
+    }
+
+    fn try_link(&self, item: &Item<'_>, first: &Name) -> Result<(), Errno> {
+        let link = |first| sys::create_hard_link(first, item.dest_dir, item.dest_name);
+        match &first.node {
+            // Its directory may be finished and closed: it is found again from the operand.
+            Some(node) => {
+                let dir = self.descriptors.pin(node, Side::Dest, self)?;
+                link((dir.as_fd(), &first.name, Symlinks::NoFollow))
+            }
+            None => link((self.target(), &first.name, Symlinks::NoFollow)),
+        }
+    }
+
+    fn first_error(&self, item: &Item<'_>, first: &Name, errno: Errno) -> Error {
+        let operand = self.operand_path(first.operand, Side::Dest);
+        let there = match &first.node {
+            Some(node) => crate::node::join(&node.place.path(operand), &first.name),
+            None => operand.to_path_buf(),
+        };
+        self.dest_error(item, Doing::CreateHardLink, errno)
+            .with_other(there)
+    }
+}

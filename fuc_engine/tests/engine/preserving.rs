@@ -1,0 +1,94 @@
+//! Attributes and hard links, as far as they depend on many threads, few descriptors, or what a run costs.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use fuc_engine::{Dest, Preserve};
+use testkit::snapshot::{Attributes, assert_same_tree};
+use testkit::tree::{Scratch, Tree, comb};
+
+use crate::child;
+use crate::kit::{Told, copy_options, copy_with, threads};
+
+const NAMES: usize = 1000;
+const DIRS: usize = 40;
+
+/// Ten inodes with a hundred names each, all over forty directories in two sources.
+fn many_names(at: &Path) {
+    let tree = Tree::at(at);
+    let place = |name: usize| format!("{}/{}/{name}", name % 2, name % DIRS);
+    for name in 0..NAMES {
+        if name < 10 {
+            tree.clone().file(place(name), format!("inode {name}"));
+        } else {
+            tree.clone().hardlink(place(name % 10), place(name));
+        }
+    }
+}
+
+fn archive(sources: [&Path; 2], dest: &Path, workers: usize) -> Told {
+    let options = copy_options(|options| {
+        options.preserve = Preserve::all();
+        options.threads = threads(workers);
+    });
+    copy_with(options, sources, &Dest::Into(dest.to_owned()))
+}
+
+#[track_caller]
+fn keeps_links(workers: usize) {
+    let scratch = Scratch::in_memory();
+    let source = scratch.path().join("source");
+    many_names(&source);
+    for round in 0..15 {
+        let dest = scratch.path().join(format!("dest-{round}"));
+        fs::create_dir(&dest).unwrap();
+        let told = archive([&source.join("0"), &source.join("1")], &dest, workers);
+        assert_eq!(told.failures, []);
+        assert_eq!(told.counts.0 as usize, NAMES + DIRS + 2);
+        for side in ["0", "1"] {
+            let all = Attributes::ALL - Attributes::ATIME;
+            assert_same_tree(source.join(side), dest.join(side), all);
+        }
+        let inode = |name: &str| fs::metadata(dest.join(name)).unwrap();
+        assert_eq!(inode("0/0/0").nlink() as usize, NAMES / 10);
+    }
+}
+
+#[test]
+fn links_stay_links_on_one_thread() {
+    keeps_links(1);
+}
+
+#[test]
+fn links_stay_links_on_four_threads() {
+    keeps_links(4);
+}
+
+#[test]
+fn links_stay_links_on_eight_threads() {
+    keeps_links(8);
+}
+
+#[test]
+fn finishes_directories_whose_descriptors_were_taken() {
+    let scratch = Scratch::in_memory();
+    let source = scratch.path().join("source");
+    comb(source.clone(), 60, 2);
+    let tree = Tree::at(&source).file("first", "x");
+    let mut deepest = source.clone();
+    while let Some(next) = fs::read_dir(&deepest)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+    {
+        deepest = next;
+    }
+    fs::hard_link(source.join("first"), deepest.join("last")).unwrap();
+    drop(tree.select("").mtime(Duration::new(77, 88)));
+    let dest = scratch.path().join("dest");
+    let report = child::copy(&source, &dest).archive().nofile_limit(20).run();
+    assert_eq!(report.failures, [""; 0]);
+    assert_same_tree(&source, &dest, Attributes::ALL - Attributes::ATIME);
+}
