@@ -21,6 +21,7 @@ pub(crate) fn execute(
     console: &Console,
 ) -> Result<Outcome, Misuse> {
     options.check()?;
+    options.kept.check_contexts(console)?;
     let dest = target::take_dest(&options, &mut operands, console)?;
     // As cp, which leaves them where the dest is one name.
     if options.strips_slashes && matches!(dest, Dest::Into(_)) {
@@ -57,6 +58,8 @@ fn engine_options(options: &Options) -> CopyOptions {
     engine.as_links = options.as_links();
     engine.reflink = options.reflink;
     engine.sparse = options.sparse;
+    engine.preserve = options.kept.engine();
+    engine.attributes_only = options.attributes_only;
     engine.threads = options
         .threads
         .or_else(|| threads::from_environment("CPZ_THREADS"));

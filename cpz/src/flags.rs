@@ -7,6 +7,9 @@ use fuc_cli::flags::{Flag, Table};
 pub(crate) enum Id {
     Backup,
     BackupSimply,
+    Archive,
+    AttributesOnly,
+    Context,
     CopyContents,
     Debug,
     Dereference,
@@ -16,13 +19,17 @@ pub(crate) enum Id {
     Interactive,
     KeepDirectorySymlink,
     NoClobber,
+    KeepLinks,
+    KeepTheUsual,
     NoDereference,
+    NoPreserve,
     OneFileSystem,
     Reflink,
     Sparse,
     SymbolicLink,
     NoTargetDirectory,
     Parents,
+    Preserve,
     Recursive,
     RemoveDestination,
     StripTrailingSlashes,
@@ -41,8 +48,8 @@ pub(crate) const TABLE: Table<Id> = Table {
     ],
     about: "Copies SOURCE to DEST, or each SOURCE into DIRECTORY.\n\n",
     flags: &[
-        Flag::not_yet("a", "archive", "the same as -dR --preserve=all"),
-        Flag::not_yet("", "attributes-only", "copy attributes, not content"),
+        Flag::gnu(Id::Archive, "a", "archive", "the same as -dR --preserve=all"),
+        Flag::gnu(Id::AttributesOnly, "", "attributes-only", "copy attributes, not content"),
         Flag::gnu(Id::Backup, "", "backup", "back up each dest that exists").optional("CONTROL"),
         Flag::gnu(Id::BackupSimply, "b", "", "the same as --backup, without a value"),
         Flag::gnu(
@@ -51,7 +58,7 @@ pub(crate) const TABLE: Table<Id> = Table {
             "copy-contents",
             "copy the content of special files",
         ),
-        Flag::not_yet("d", "", "the same as -P --preserve=links"),
+        Flag::gnu(Id::KeepLinks, "d", "", "the same as -P --preserve=links"),
         Flag::gnu(
             Id::Debug,
             "",
@@ -96,8 +103,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             "no-dereference",
             "follow no symbolic links in SOURCE",
         ),
-        Flag::not_yet("p", "", "the same as --preserve=mode,ownership,timestamps"),
-        Flag::not_yet("", "no-preserve", "don't preserve these attributes").required("ATTR_LIST"),
+        Flag::gnu(Id::KeepTheUsual, "p", "", "the same as --preserve=mode,ownership,timestamps"),
+        Flag::gnu(Id::NoPreserve, "", "no-preserve", "don't preserve these attributes").required("ATTR_LIST"),
         Flag::gnu(
             Id::NoTargetDirectory,
             "T",
@@ -112,7 +119,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         ),
         Flag::gnu(Id::Parents, "", "parents", "append SOURCE's whole path to DIRECTORY"),
         Flag::gnu(Id::Parents, "", "path", "").spelling_of("parents").hidden(),
-        Flag::not_yet(
+        Flag::gnu(
+            Id::Preserve,
             "",
             "preserve",
             "preserve mode, ownership, timestamps, links,\ncontext, xattr or all (default: the first three)",
@@ -167,8 +175,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         )
         .optional("WHEN"),
         Flag::gnu(Id::Verbose, "v", "verbose", "name each thing copied"),
-        Flag::not_yet("Z", "", "give each dest the default security context"),
-        Flag::not_yet("", "context", "the same as -Z; with CTX, that context").optional("CTX"),
+        Flag::gnu(Id::Context, "Z", "", "give each dest the default security context"),
+        Flag::gnu(Id::Context, "", "context", "the same as -Z; with CTX, that context").optional("CTX"),
         Flag::help(),
         Flag::version(),
         Flag::extension(

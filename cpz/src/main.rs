@@ -9,6 +9,7 @@ use fuc_cli::command::{Command, FileHint};
 mod copying;
 mod flags;
 mod options;
+mod preserve;
 mod rules;
 mod target;
 

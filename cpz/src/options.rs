@@ -12,6 +12,7 @@ use fuc_engine::{Dereference, LinkKind, Reflink, Sparse};
 use fuc_engine::DestRules;
 
 use crate::flags::Id;
+use crate::preserve::Kept;
 use crate::rules::{Clobber, RuleFlags};
 
 /// Whether the last operand may be a directory to copy into.
@@ -40,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) symbolic_links: bool,
     pub(crate) reflink: Reflink,
     pub(crate) sparse: Sparse,
+    pub(crate) kept: Kept,
+    pub(crate) attributes_only: bool,
     /// The directory of `-t`; then no operand is one.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
@@ -115,6 +118,8 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         symbolic_links: false,
         reflink: Reflink::Auto,
         sparse: Sparse::Auto,
+        kept: Kept::default(),
+        attributes_only: false,
         target_directory: None,
         last_operand: LastOperand::MayBeDirectory,
         verbosity: Verbosity::Quiet,
@@ -130,6 +135,25 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         match flag.id {
             Id::Backup => rules.back_up(flag.value.clone()),
             Id::BackupSimply => rules.back_up(None),
+            Id::Archive => {
+                options.recursive = true;
+                options.dereference = Some(Dereference::Never);
+                options.kept.keep_all_quietly();
+            }
+            Id::AttributesOnly => options.attributes_only = true,
+            Id::KeepLinks => {
+                options.dereference = Some(Dereference::Never);
+                options.kept.keep_links();
+            }
+            Id::KeepTheUsual => options.kept.keep_the_usual(),
+            Id::Preserve => {
+                let charset = context.console.charset();
+                options.kept.keep_these(flag.value.as_deref(), charset)?;
+            }
+            Id::NoPreserve => options
+                .kept
+                .drop_these(value(), context.console.charset())?,
+            Id::Context => options.kept.set_context(flag.value.as_ref()),
             Id::Force => options.force = true,
             Id::Interactive => rules.clobber = Clobber::Ask,
             Id::KeepDirectorySymlink => rules.keep_directory_symlink = true,

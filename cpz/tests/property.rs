@@ -108,8 +108,20 @@ fn flags() -> impl Strategy<Value = (Personality, Vec<&'static str>)> {
             "--reflink=never",
             "--reflink=auto",
             "--copy-contents",
+            "-p",
+            "-a",
+            "-d",
+            "--attributes-only",
+            "--preserve=links",
+            "--preserve=mode",
+            "--preserve=ownership",
+            "--preserve=timestamps",
+            "--preserve=xattr",
+            "--preserve=all",
+            "--no-preserve=mode",
+            "--no-preserve=ownership,links",
         ]),
-        0..3,
+        0..4,
     );
     let rules = vec(select(RULES.to_vec()), 0..3);
     let place = prop_oneof![6 => Just(None), 1 => Just(Some("-T"))];
@@ -218,7 +230,7 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
     let recursive = case
         .flags
         .iter()
-        .any(|flag| ["-r", "-R", "--recursive"].contains(flag));
+        .any(|flag| ["-r", "-R", "--recursive", "-a"].contains(flag));
     if !recursive
         && there
             .iter()

@@ -1,0 +1,219 @@
+//! What `-p`, `-a`, `--preserve`, `--no-preserve` and `-Z` come to, later over earlier.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use fuc_cli::console::Console;
+use fuc_cli::flags::{Misuse, choose};
+use fuc_cli::locale::Charset;
+use fuc_engine::{Modes, Preserve, Xattrs};
+
+/// Something of a source that its copy may have too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribute {
+    Mode,
+    Timestamps,
+    Ownership,
+    Links,
+    Context,
+    Xattr,
+    All,
+}
+
+/// In the order in which cp lists them.
+const WORDS: [(&str, Attribute); 7] = [
+    ("mode", Attribute::Mode),
+    ("timestamps", Attribute::Timestamps),
+    ("ownership", Attribute::Ownership),
+    ("links", Attribute::Links),
+    ("context", Attribute::Context),
+    ("xattr", Attribute::Xattr),
+    ("all", Attribute::All),
+];
+
+/// How much an attribute was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wish {
+    #[default]
+    No,
+    /// As one of all.
+    IfPossible,
+    /// By its own name.
+    Must,
+}
+
+/// The attributes to be kept, as the flags so far have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    engine: Preserve,
+    xattrs: Wish,
+    context: Wish,
+    /// Of what cannot be kept and was not named, nothing is said.
+    is_archive: bool,
+    /// Values of `--context`.
+    contexts: usize,
+}
+
+impl Kept {
+    /// `-p`
+    pub(crate) fn keep_the_usual(&mut self) {
+        self.engine.modes = Modes::OfSource;
+        self.engine.ownership = true;
+        self.engine.timestamps = true;
+    }
+
+    /// `-a`, but for what it says of directories and symbolic links.
+    pub(crate) fn keep_all_quietly(&mut self) {
+        self.keep(Attribute::All);
+        self.is_archive = true;
+    }
+
+    /// `-d`, but for what it says of symbolic links; a part of `--preserve` too.
+    pub(crate) fn keep_links(&mut self) {
+        self.engine.links = true;
+    }
+
+    /// `--preserve`
+    pub(crate) fn keep_these(
+        &mut self,
+        list: Option<&OsStr>,
+        charset: Charset,
+    ) -> Result<(), Misuse> {
+        match list {
+            None => self.keep_the_usual(),
+            Some(list) => {
+                for attribute in parse("--preserve", list, charset)? {
+                    self.keep(attribute);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `--no-preserve`
+    pub(crate) fn drop_these(&mut self, list: &OsStr, charset: Charset) -> Result<(), Misuse> {
+        for attribute in parse("--no-preserve", list, charset)? {
+            self.drop(attribute);
+        }
+        Ok(())
+    }
+
+    /// `-Z`, `--context`
+    pub(crate) fn set_context(&mut self, context: Option<&OsString>) {
+        self.contexts += usize::from(context.is_some());
+    }
+
+    fn keep(&mut self, attribute: Attribute) {
+        match attribute {
+            Attribute::Mode => self.engine.modes = Modes::OfSource,
+            Attribute::Timestamps => self.engine.timestamps = true,
+            Attribute::Ownership => self.engine.ownership = true,
+            Attribute::Links => self.keep_links(),
+            Attribute::Context => self.context = Wish::Must,
+            Attribute::Xattr => self.xattrs = Wish::Must,
+            Attribute::All => {
+                self.keep_the_usual();
+                self.keep_links();
+                for wish in [&mut self.context, &mut self.xattrs] {
+                    if *wish == Wish::No {
+                        *wish = Wish::IfPossible;
+                    }
+                }
+            }
+        }
+    }
+
+    fn drop(&mut self, attribute: Attribute) {
+        match attribute {
+            Attribute::Mode => self.engine.modes = Modes::OfNewFiles,
+            Attribute::Timestamps => self.engine.timestamps = false,
+            Attribute::Ownership => self.engine.ownership = false,
+            Attribute::Links => self.engine.links = false,
+            Attribute::Context => self.context = Wish::No,
+            Attribute::Xattr => self.xattrs = Wish::No,
+            Attribute::All => {
+                for (_, attribute) in WORDS {
+                    if attribute != Attribute::All {
+                        self.drop(attribute);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the engine is to do.
+    pub(crate) fn engine(&self) -> Preserve {
+        let mut engine = self.engine;
+        engine.context = self.context != Wish::No;
+        engine.xattrs = match self.xattrs {
+            Wish::Must => Xattrs::Require,
+            Wish::IfPossible if self.is_archive => Xattrs::Try,
+            Wish::IfPossible => Xattrs::Warn,
+            Wish::No => Xattrs::Leave,
+        };
+        engine
+    }
+
+    /// Says, as cp does, what has no meaning without SELinux; with it, what is not possible here.
+    pub(crate) fn check_contexts(&self, console: &Console) -> Result<(), Misuse> {
+        let has_selinux = Path::new("/sys/fs/selinux/enforce").exists();
+        if has_selinux && self.contexts > 0 {
+            return Err(Misuse::plain("--context=CTX is not supported yet"));
+        }
+        for _ in 0..self.contexts {
+            let line = b"warning: ignoring --context; it requires an SELinux-enabled kernel";
+            console.complain(&line.to_vec().into());
+        }
+        if !has_selinux && self.context == Wish::Must {
+            let line = "cannot preserve security context without an SELinux-enabled kernel";
+            return Err(Misuse::plain(line));
+        }
+        Ok(())
+    }
+}
+
+fn parse(what: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, Misuse> {
+    list.as_bytes()
+        .split(|&byte| byte == b',')
+        .map(|word| choose(what, OsStr::from_bytes(word), &WORDS, charset))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(flags: &[(bool, &str)]) -> Preserve {
+        let mut kept = Kept::default();
+        for (keeps, list) in flags {
+            let list = OsStr::new(list);
+            let parsed = match keeps {
+                true => kept.keep_these(Some(list), Charset::Ascii),
+                false => kept.drop_these(list, Charset::Ascii),
+            };
+            parsed.unwrap();
+        }
+        kept.engine()
+    }
+
+    #[test]
+    fn the_later_flag_wins() {
+        assert!(kept(&[(false, "links"), (true, "mode,links")]).links);
+        assert!(!kept(&[(true, "all"), (false, "links")]).links);
+        assert_eq!(
+            kept(&[(true, "all"), (false, "mode")]).modes,
+            Modes::OfNewFiles
+        );
+    }
+
+    #[test]
+    fn only_what_is_named_must_be_possible() {
+        assert_eq!(kept(&[(true, "all")]).xattrs, Xattrs::Warn);
+        assert_eq!(kept(&[(true, "x"), (true, "all")]).xattrs, Xattrs::Require);
+        assert_eq!(kept(&[(true, "x"), (false, "x")]).xattrs, Xattrs::Leave);
+        let mut archive = Kept::default();
+        archive.keep_all_quietly();
+        assert_eq!(archive.engine(), Preserve::all());
+    }
+}

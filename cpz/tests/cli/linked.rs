@@ -1,0 +1,141 @@
+//! Two names of one inode among the sources.
+
+use testkit::{run::Parity, tree::Tree};
+
+use crate::support::{CPZ, strict_cp};
+
+fn with(flags: &[&str]) -> Parity {
+    Parity::new(CPZ, "cp").args(["-r"]).args(flags)
+}
+
+fn linked(tree: Tree) {
+    tree.file("s/one", b"content")
+        .hardlink("s/one", "s/two")
+        .hardlink("s/one", "s/deep/er/three")
+        .hardlink("s/one", "t/four")
+        .file("s/empty", b"")
+        .hardlink("s/empty", "t/empty")
+        .symlink("s/link", "one")
+        .hardlink("s/link", "t/link")
+        .fifo("s/fifo")
+        .hardlink("s/fifo", "t/fifo")
+        .file("s/alone", b"x")
+        .dir("into");
+}
+
+#[test]
+fn stay_linked_in_one_directory() {
+    with(&["--preserve=links"]).args(["s", "new"]).check(linked);
+}
+
+#[test]
+fn stay_linked_across_operands() {
+    with(&["-a"]).args(["s", "t", "into"]).check(linked);
+    with(&["-a"])
+        .args(["s/one", "s/two", "t/four", "into"])
+        .check(linked);
+    with(&["-av"])
+        .args(["t/link", "s/deep", "s/fifo", "t/four", "into"])
+        .check(linked);
+}
+
+#[test]
+fn stay_linked_in_many_threads() {
+    for _ in 0..20 {
+        with(&["-a"])
+            .args(["s", "t", "into"])
+            .env("CPZ_THREADS", "8")
+            .check(linked);
+    }
+}
+
+#[test]
+fn come_apart_when_not_asked_for() {
+    with(&["-p"]).args(["s", "t", "into"]).check(linked);
+    with(&["-a", "--no-preserve=links"])
+        .args(["s", "t", "into"])
+        .check(linked);
+}
+
+#[test]
+fn replace_what_is_there() {
+    with(&["-av"])
+        .args(["s/one", "s/two", "t/four", "into"])
+        .check(|tree| {
+            linked(tree.clone());
+            tree.file("into/two", b"old").symlink("into/four", "two");
+        });
+    with(&["-av"]).args(["s", "t", "into"]).check(|tree| {
+        linked(tree.clone());
+        tree.file("into/s/one", b"old")
+            .hardlink("into/s/one", "into/s/two")
+            .hardlink("into/s/one", "into/s/deep/er/three")
+            .hardlink("into/s/one", "into/t/four");
+    });
+}
+
+#[test]
+fn replace_no_directory() {
+    with(&["-av"])
+        .args(["s/one", "s/two", "into"])
+        .check(|tree| {
+            linked(tree.clone());
+            tree.dir("into/two");
+        });
+}
+
+#[test]
+fn let_go_of_other_names_of_the_dest() {
+    with(&["--preserve=links", "-v"])
+        .args(["s/alone", "into"])
+        .check(|tree| {
+            linked(tree.clone());
+            tree.file("into/alone", b"old")
+                .hardlink("into/alone", "into/other");
+        });
+    with(&["-v"]).args(["s/alone", "into"]).check(|tree| {
+        linked(tree.clone());
+        tree.file("into/alone", b"old")
+            .hardlink("into/alone", "into/other");
+    });
+}
+
+#[test]
+fn are_not_linked_to_their_own_source() {
+    with(&["-a"])
+        .args(["s/one", "s/two", "into"])
+        .check(|tree| {
+            linked(tree.clone());
+            tree.hardlink("s/one", "into/two");
+        });
+}
+
+#[test]
+fn are_copied_once_more_where_the_first_could_not_be() {
+    with(&["-a"])
+        .args(["s/one", "s/two", "t/four", "into"])
+        .check(|tree| {
+            linked(tree.clone());
+            tree.dir("into/one/in-the-way");
+        });
+}
+
+#[test]
+fn become_links_where_symbolic_links_are_followed() {
+    let build = |tree: Tree| {
+        linked(tree.clone());
+        tree.symlink("s/to-alone", "alone")
+            .symlink("s/to-dir", "../t");
+    };
+    with(&["--preserve=links", "-L"])
+        .args(["s/alone", "s/to-alone", "s/link", "into"])
+        .check(build);
+    with(&["-a", "-H"])
+        .args(["s/to-alone", "s/alone", "into"])
+        .check(build);
+    with(&["-aL"]).args(["s", "new"]).check(|tree| {
+        linked(tree.clone());
+        tree.symlink("s/to-alone", "alone");
+    });
+    strict_cp(["--preserve=links", "s/alone", "s/to-alone", "into"], build);
+}

@@ -1,0 +1,413 @@
+//! What a copy keeps of its source beside the content: owners, modes, ACLs, times, extended attributes.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use testkit::{
+    probe::{Fs, LoopMount, NOBODY, is_root},
+    run::Parity,
+    skip,
+    snapshot::Attributes,
+    tree::Tree,
+};
+
+use crate::support::{CPZ, in_script};
+
+const PAST: Duration = Duration::new(1_000_000_000, 123_456_789);
+const EARLIER: Duration = Duration::new(900_000_000, 987_654_321);
+
+/// Some of everything that has attributes.
+fn some_of_everything(tree: Tree) {
+    let tree = tree
+        .file("s/plain", b"content")
+        .file("s/empty", b"")
+        .file("s/private", b"content")
+        .mode(0o600)
+        .file("s/set-id", b"content");
+    let tree = owned(tree, 4000).mode(0o6755);
+    let tree = tree.file("s/sticky", b"content").mode(0o1644);
+    let tree = owned(tree.file("s/d/foreign", b"content"), 3000).mode(0o640);
+    let tree = owned(tree.symlink("s/link", "plain"), 3000);
+    let tree = owned(tree.fifo("s/fifo"), 3000).mode(0o620);
+    let tree = owned(tree.socket("s/socket"), 3000).mode(0o705);
+    let tree = tree
+        .file("s/attributed", b"content")
+        .xattr("user.one", b"1")
+        .xattr("user.two", b"")
+        .file("s/with-acl", b"content")
+        .mode(0o640)
+        .acl("u:1234:rwx,g:77:r");
+    let tree = tree
+        .dir("s/d/default")
+        .acl("d:u:1234:rwx,d:g:77:r")
+        .dir("s/d/closed")
+        .mode(0o500);
+    let tree = owned(tree.dir("s/d/set-id"), 3000).mode(0o2775);
+    for path in [
+        "s/plain",
+        "s/empty",
+        "s/fifo",
+        "s/link",
+        "s/d/default",
+        "s/d",
+        "s",
+    ] {
+        tree.clone().select(path).mtime(PAST).atime(EARLIER);
+    }
+}
+
+fn owned(tree: Tree, id: u32) -> Tree {
+    if is_root() {
+        tree.owner(id, id + 1)
+    } else {
+        tree
+    }
+}
+
+fn with(flags: &[&str]) -> Parity {
+    Parity::new(CPZ, "cp").args(["-r"]).args(flags)
+}
+
+/// To a new dest, onto one with other attributes, and both as somebody who may not do it all.
+#[track_caller]
+fn keeps_as_cp_does(flags: &[&str]) {
+    with(flags).args(["s", "new"]).check(some_of_everything);
+    with(flags)
+        .args([
+            "s/plain",
+            "s/set-id",
+            "s/with-acl",
+            "s/fifo",
+            "s/d/closed",
+            "into",
+        ])
+        .check(|tree| {
+            some_of_everything(tree.clone());
+            tree.dir("into");
+        });
+    with(flags).args(["s", "old"]).check(|tree| {
+        some_of_everything(tree.clone());
+        existing(tree);
+    });
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    with(flags)
+        .args(["s", "new"])
+        .uid(NOBODY)
+        .check(some_of_everything);
+}
+
+fn existing(tree: Tree) {
+    let tree = tree
+        .file("old/s/plain", b"longer than the source")
+        .mode(0o4777)
+        .file("old/s/with-acl", b"")
+        .mode(0o666)
+        .file("old/s/private", b"")
+        .mode(0o666)
+        .acl("u:99:rw")
+        .file("old/s/attributed", b"")
+        .xattr("user.two", b"other")
+        .xattr("user.three", b"3")
+        .dir("old/s/d/default")
+        .mode(0o700)
+        .dir("old/s/d/closed")
+        .acl("d:u:99:rwx");
+    owned(tree.select("old/s/plain"), 2000);
+}
+
+#[test]
+fn keeps_the_usual() {
+    keeps_as_cp_does(&["-p"]);
+}
+
+#[test]
+fn keeps_all() {
+    keeps_as_cp_does(&["-a"]);
+}
+
+#[test]
+fn keeps_all_by_its_name() {
+    keeps_as_cp_does(&["--preserve=all"]);
+}
+
+#[test]
+fn keeps_modes() {
+    keeps_as_cp_does(&["--preserve=mode"]);
+}
+
+#[test]
+fn keeps_owners() {
+    keeps_as_cp_does(&["--preserve=ownership"]);
+}
+
+#[test]
+fn keeps_times() {
+    keeps_as_cp_does(&["--preserve=timestamps"]);
+}
+
+#[test]
+fn keeps_extended_attributes() {
+    keeps_as_cp_does(&["--preserve=xattr"]);
+}
+
+#[test]
+fn keeps_all_but_modes() {
+    keeps_as_cp_does(&["-a", "--no-preserve=mode"]);
+}
+
+#[test]
+fn keeps_all_but_owners_and_times() {
+    keeps_as_cp_does(&["-a", "--no-preserve=ownership,timestamps"]);
+}
+
+#[test]
+fn keeps_nothing_of_the_mode() {
+    keeps_as_cp_does(&["--no-preserve=mode"]);
+}
+
+#[test]
+fn the_later_list_wins() {
+    keeps_as_cp_does(&["--no-preserve=all", "--preserve=m,t"]);
+}
+
+#[test]
+fn copies_attributes_only() {
+    keeps_as_cp_does(&["--attributes-only"]);
+}
+
+#[test]
+fn copies_all_attributes_only() {
+    keeps_as_cp_does(&["--attributes-only", "-a"]);
+}
+
+#[test]
+fn keeps_trusted_attributes() {
+    if !is_root() {
+        skip!("trusted attributes are root's");
+    }
+    with(&["-a"]).args(["s", "new"]).check(|tree| {
+        tree.file("s/f", b"x")
+            .xattr("trusted.t", b"t")
+            .symlink("s/l", "f")
+            .xattr("trusted.l", b"l");
+    });
+}
+
+#[test]
+fn keeps_times_of_access() {
+    let only_files = |tree: Tree| {
+        tree.file("f", b"content").atime(EARLIER).mtime(PAST);
+    };
+    with(&["-p"])
+        .args(["f", "new"])
+        .attributes(Attributes::ALL)
+        .check(only_files);
+}
+
+#[test]
+fn keeps_all_where_a_default_acl_gives_more() {
+    with(&["-a"]).args(["s", "into"]).check(|tree| {
+        some_of_everything(tree.clone());
+        tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
+    });
+}
+
+#[test]
+fn keeps_no_mode_where_a_default_acl_gives_more() {
+    with(&["--no-preserve=mode"])
+        .args(["s", "into"])
+        .check(|tree| {
+            some_of_everything(tree.clone());
+            tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
+        });
+}
+
+#[test]
+fn keeps_owners_under_an_umask() {
+    in_script(r#"umask 027; exec "$@""#)
+        .args(["--preserve=ownership", "s", "new"])
+        .check(some_of_everything);
+}
+
+#[test]
+fn keeps_no_mode_under_an_umask() {
+    in_script(r#"umask 027; exec "$@""#)
+        .args(["--no-preserve=mode", "s", "new"])
+        .check(some_of_everything);
+}
+
+#[test]
+fn keeps_all_on_ext4() {
+    let mount = testkit::or_skip!(LoopMount::new(Fs::Ext4, 16));
+    with(&["-a"])
+        .args(["s", "new"])
+        .on(mount.path())
+        .check(some_of_everything);
+}
+
+#[test]
+fn keeps_all_in_memory() {
+    let build = some_of_everything;
+    with(&["-a"])
+        .args(["s", "new"])
+        .on(testkit::tree::memory())
+        .check(build);
+}
+
+#[test]
+fn names_the_times_that_it_may_not_set() {
+    if !is_root() {
+        skip!("only root can make files of others");
+    }
+    for_others(&["-p", "f", "theirs"]);
+    for_others(&["-a", "f", "theirs"]);
+    for_others(&["--preserve=mode", "f", "theirs"]);
+    for_others(&["--preserve=ownership", "f", "theirs"]);
+}
+
+/// Runs as one who may write to a file that is root's.
+#[track_caller]
+fn for_others(args: &[&str]) {
+    let script =
+        "chown 0 theirs; chmod 666 theirs; exec setpriv --reuid 65534 --clear-groups \"$@\"";
+    in_script(script).args(args).check(|tree| {
+        tree.clone().file("f", b"new").mode(0o640);
+        tree.file("theirs", b"old").select(".").mode(0o777);
+    });
+}
+
+/// Where there are neither extended attributes nor ACLs.
+#[track_caller]
+fn on_ramfs(flags: &[&str]) {
+    if !is_root() {
+        skip!("mounting takes root");
+    }
+    let script = r#"mount -t ramfs none plain || exit 9; "$@"; s=$?; cp -rp plain kept; umount plain; exit $s"#;
+    in_script(script)
+        .args(flags)
+        .args(["f", "with-acl", "d", "plain"])
+        .check(|tree| {
+            tree.file("f", b"x")
+                .xattr("user.one", b"1")
+                .mode(0o4711)
+                .file("with-acl", b"x")
+                .acl("u:1234:rwx")
+                .dir("d")
+                .acl("d:u:1234:rwx")
+                .dir("plain");
+        });
+}
+
+#[test]
+fn says_nothing_of_missing_attributes_with_a() {
+    on_ramfs(&["-a"]);
+}
+
+#[test]
+fn fails_for_missing_attributes_that_were_named() {
+    on_ramfs(&["--preserve=xattr"]);
+    on_ramfs(&["--preserve=mode,xattr"]);
+}
+
+#[test]
+fn fails_for_missing_acls() {
+    on_ramfs(&["-p"]);
+    on_ramfs(&["--preserve=all"]);
+}
+
+#[track_caller]
+fn refuses_as_cp_does(args: &[&str]) {
+    Parity::new(CPZ, "cp")
+        .args(args.iter().map(OsStr::new))
+        .check(|tree| {
+            tree.file("f", b"x");
+        });
+}
+
+#[test]
+fn refuses_words_that_it_does_not_know() {
+    refuses_as_cp_does(&["--preserve=bogus", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=mode,,links", "f", "g"]);
+    refuses_as_cp_does(&["--no-preserve=all,bogus", "f", "g"]);
+    refuses_as_cp_does(&["--no-preserve", "f", "g"]);
+}
+
+#[test]
+fn takes_abbreviated_words() {
+    refuses_as_cp_does(&["--preserve=m,o,t,l,x", "f", "g"]);
+}
+
+#[test]
+fn speaks_of_contexts_as_cp_does() {
+    if std::path::Path::new("/sys/fs/selinux/enforce").exists() {
+        skip!("this kernel has SELinux");
+    }
+    refuses_as_cp_does(&["-Z", "f", "g"]);
+    refuses_as_cp_does(&["--context", "f", "g"]);
+    refuses_as_cp_does(&["--context=c", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=context", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=context", "--no-preserve=context", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=context"]);
+    refuses_as_cp_does(&["-a", "--context=c", "f", "g"]);
+}
+
+#[test]
+fn keeps_attributes_of_what_links_lead_to() {
+    let build = |tree: Tree| {
+        some_of_everything(tree.clone());
+        tree.symlink("s/to-fifo", "fifo")
+            .symlink("s/to-file", "set-id")
+            .symlink("s/to-dir", "d/set-id");
+    };
+    with(&["-pL"]).args(["s", "new"]).check(build);
+    with(&["-aH"])
+        .args(["s/to-dir", "s/to-fifo", "s/to-file", "."])
+        .check(build);
+    with(&["-aL"]).args(["s", "new"]).check(build);
+}
+
+#[test]
+fn follows_no_links_with_a_and_d() {
+    with(&["-La"]).args(["s", "new"]).check(some_of_everything);
+    with(&["-Hd"])
+        .args(["s/link", "new"])
+        .check(some_of_everything);
+    with(&["-dL"])
+        .args(["s/link", "new"])
+        .check(some_of_everything);
+}
+
+/// Runs as one who may read what is root's, and may not give it away.
+#[track_caller]
+fn of_others(flags: &[&str]) {
+    let script = "chown -hR 0:0 s; chmod 6755 s/set-id; chmod 7755 s/d s/all; mkdir -m 777 into; \
+        exec setpriv --reuid 65534 --clear-groups \"$@\"";
+    in_script(script)
+        .args(flags)
+        .args(["s", "into"])
+        .check(|tree| {
+            tree.file("s/set-id", b"x")
+                .file("s/all", b"x")
+                .file("s/d/f", b"x")
+                .fifo("s/fifo")
+                .symlink("s/link", "all")
+                .file("s/with-acl", b"x")
+                .acl("u:1234:rwx")
+                .select(".")
+                .mode(0o777);
+        });
+}
+
+#[test]
+fn drops_set_id_bits_with_the_owner() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    of_others(&["-a"]);
+    of_others(&["-p"]);
+    of_others(&["--preserve=ownership"]);
+    of_others(&["-p", "--no-preserve=mode"]);
+}
