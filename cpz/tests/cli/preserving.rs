@@ -411,3 +411,23 @@ fn drops_set_id_bits_with_the_owner() {
     of_others(&["--preserve=ownership"]);
     of_others(&["-p", "--no-preserve=mode"]);
 }
+
+#[test]
+fn keeps_attributes_of_parents() {
+    let build = |tree: Tree| {
+        some_of_everything(tree.clone());
+        tree.dir("into").select("s/d").mode(0o2551).mtime(PAST);
+    };
+    for_parents(&["-p"], build);
+    for_parents(&["-a"], build);
+    for_parents(&["--preserve=timestamps"], build);
+    for_parents(&["--preserve=ownership"], build);
+}
+
+/// Of one source: cp sets the times after each, so that they are lost to the next.
+#[track_caller]
+fn for_parents(flags: &[&str], build: impl Fn(Tree)) {
+    with(flags)
+        .args(["--parents", "s/d/foreign", "into"])
+        .check(build);
+}

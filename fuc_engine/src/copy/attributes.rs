@@ -12,7 +12,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ use super::preserve::{Modes, Xattrs};
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Place, Side};
-use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, Stat, Symlinks};
+use crate::sys::{self, ACCESS_ACL, CWD, DEFAULT_ACL, Inode, Stat, Symlinks};
 
 /// Why a copy lacks an attribute.
 type Lacks = (Doing, Errno);
@@ -149,6 +149,21 @@ impl Copying<'_> {
         self.finish_named(&source, (&dest, age), || {
             place.path(self.operand_path(place.operand, Side::Dest))
         })
+    }
+
+    /// Finishes a directory that was made on the way to a dest.
+    pub(super) fn finish_made_parent(
+        &self,
+        (source, dest): (&CStr, &CStr),
+        path: &Path,
+    ) -> Result<(), Error> {
+        if !self.options().preserve.needs_a_finish() {
+            return Ok(());
+        }
+        let failed = |errno| Error::failed(Doing::Stat, path.into(), errno);
+        let source = sys::open_named(CWD, source, Symlinks::Follow).map_err(failed)?;
+        let dest = sys::open_path_directory(self.target(), dest).map_err(failed)?;
+        self.finish_named(&source, (&dest, Age::New), || path.into())
     }
 
     fn finish_named(

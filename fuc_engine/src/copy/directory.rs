@@ -349,7 +349,7 @@ impl Copying<'_> {
     }
 
     /// What a directory is made with: until it is finished, its owner's rights alone if it is to get another.
-    fn directory_mode(&self, source: u32) -> u32 {
+    pub(super) fn directory_mode(&self, source: u32) -> u32 {
         let special = match self.options().preserve.ownership {
             true => 0o1000,
             false => 0o7000,

@@ -24,6 +24,8 @@ pub(super) struct MadeParent {
     path: PathBuf,
     /// The mode that it is to have in the end, if it has another.
     mode_pending: Option<u32>,
+    /// Whose copy it is.
+    source: Box<CStr>,
 }
 
 /// The source's name below the target: all of it, but for slashes at both ends.
@@ -79,7 +81,7 @@ impl Copying<'_> {
         if sys::file_type(&stat) != FileType::Directory {
             return Err(no_source(Errno::NOTDIR));
         }
-        let mode = stat.st_mode & 0o7777;
+        let mode = self.directory_mode(stat.st_mode);
         sys::create_directory(self.target(), &dest, mode | 0o700)
             .map_err(failed(Doing::MakeParent))?;
         if self.report.wants_finished() {
@@ -95,6 +97,7 @@ impl Copying<'_> {
             dest,
             path: path.into(),
             mode_pending,
+            source: c_source.into_boxed_c_str(),
         });
         Ok(())
     }
@@ -103,8 +106,14 @@ impl Copying<'_> {
     pub(super) fn finish_parents(&self) {
         let mut made = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
         for parent in made.drain(..).rev() {
-            if let Err(errno) = self.finish_parent(&parent) {
-                let error = Error::failed(Doing::SetMode, parent.path, errno);
+            let finished = self
+                .finish_parent(&parent)
+                .map_err(|errno| Error::failed(Doing::SetMode, parent.path.clone(), errno));
+            let finished = finished.and_then(|()| {
+                let sides = (&*parent.source, &*parent.dest);
+                self.finish_made_parent(sides, &parent.path)
+            });
+            if let Err(error) = finished {
                 self.report.failed(error);
             }
         }
