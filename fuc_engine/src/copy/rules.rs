@@ -10,9 +10,6 @@ use std::ffi::OsString;
 pub struct DestRules {
     /// Whether it is replaced at all.
     pub replace: Replace,
-    /// Copies get the timestamps of their sources, so these are compared as far as
-    /// the dest's filesystem can store them ([`Replace::Older`]).
-    pub times_are_kept: bool,
     /// Ask [`Question::Overwrite`](crate::Question::Overwrite) before each that
     /// is to be replaced. The copy is done by one thread then, in listing order.
     pub ask: bool,
@@ -30,7 +27,9 @@ pub enum Replace {
     /// All.
     #[default]
     All,
-    /// Those that were modified before their source was.
+    /// Those that were modified before their source was. Where copies get the
+    /// [timestamps](crate::Preserve::timestamps) of their sources, these are
+    /// compared as far as the dest's filesystem can store them.
     Older,
     /// None; they are passed over in silence.
     None,

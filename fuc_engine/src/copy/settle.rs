@@ -169,7 +169,7 @@ impl Copying<'_> {
         if sameness == Sameness::SameFile {
             return Err(self.same_file(item));
         }
-        let timestamps = if self.rules.times_are_kept {
+        let timestamps = if self.options().preserve.timestamps {
             Timestamps::Copied
         } else {
             Timestamps::Fresh

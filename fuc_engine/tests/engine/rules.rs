@@ -139,7 +139,7 @@ fn is_updated(times_are_kept: bool) -> bool {
         .mtime(Duration::from_millis(1_000_500));
     let options = copy_options(|options| {
         options.rules.replace = Replace::Older;
-        options.rules.times_are_kept = times_are_kept;
+        options.preserve.timestamps = times_are_kept;
     });
     let failures = Mutex::new(Vec::new());
     assert!(copy(&scratch, options, &failures).is_complete());
