@@ -1,5 +1,127 @@
-//! The benchmark runner.
+//! The benchmark runner: faster than what, on what, by how much.
 //!
-//! It is empty so far: the figures in Benchmarks.md were taken by hand.
+//! `cargo run --release -p benches -- quick` makes trees, runs rmz, cpz and whatever peers are installed on them,
+//! and writes the figures into `Benchmarks.md`. Peers that are missing are named and left out.
 
-fn main() {}
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+mod calls;
+mod cells;
+mod command;
+mod contention;
+mod floor;
+mod guard;
+mod interrupt;
+mod machine;
+mod markers;
+mod peers;
+mod place;
+mod plot;
+mod progress;
+mod report;
+mod results;
+mod runs;
+mod session;
+mod timing;
+mod trees;
+
+/// Measures rmz and cpz against their peers
+#[derive(Parser)]
+#[command(name = "benches")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Where things are.
+#[derive(clap::Args)]
+struct Settings {
+    /// Where to make the trees, in a new directory that is removed at the end [default: $TMPDIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Where benches/setup.sh has put the peers [default: target/peers]
+    #[arg(long, global = true, value_name = "DIR")]
+    peers: Option<PathBuf>,
+    /// A node_modules to copy and remove copies of
+    #[arg(long, global = true, value_name = "DIR")]
+    node_modules: Option<PathBuf>,
+    /// The document that gets the tables [default: Benchmarks.md]
+    #[arg(long, global = true, value_name = "FILE")]
+    document: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// The most telling cells, in less than 5 minutes; writes Benchmarks.md
+    Quick,
+    /// All cells; says beforehand how long that takes; writes Benchmarks.md
+    Full,
+    /// Some cells by name; prints the tables
+    Cell {
+        /// See `list`
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Names the cells
+    List,
+    /// Fails if a small tree costs more system calls or instructions than it did
+    Guard(guard::Options),
+    /// The system calls alone, once; prints JSON
+    Floor {
+        #[command(subcommand)]
+        task: floor::Task,
+        /// How many threads [default: one per core]
+        #[arg(long, global = true)]
+        threads: Option<usize>,
+    },
+}
+
+impl Settings {
+    fn peers(&self) -> PathBuf {
+        self.peers
+            .clone()
+            .unwrap_or_else(|| Path::new(command::repository()).join("target/peers"))
+    }
+
+    fn document(&self) -> PathBuf {
+        self.document
+            .clone()
+            .unwrap_or_else(|| Path::new(command::repository()).join("Benchmarks.md"))
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("benches: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    match &cli.verb {
+        Verb::List => {
+            runs::list();
+            Ok(())
+        }
+        Verb::Floor { task, threads } => {
+            let figures = floor::run(task, threads.unwrap_or_else(machine::cores))?;
+            println!("{}", serde_json::to_string(&figures)?);
+            Ok(())
+        }
+        Verb::Quick => runs::quick(&cli.settings),
+        Verb::Full => runs::full(&cli.settings),
+        Verb::Cell { names } => runs::some(&cli.settings, names),
+        Verb::Guard(options) => guard::run(&cli.settings, options),
+    }
+}

@@ -1,0 +1,136 @@
+//! Running other programs, with errors that say which one failed and what it said.
+
+use std::{
+    env,
+    ffi::OsStr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::interrupt;
+
+/// The root of the repository that this runner was built from.
+pub(crate) fn repository() -> &'static str {
+    env!("CARGO_MANIFEST_DIR").trim_end_matches("/benches")
+}
+
+/// What a program prints, without the line's end.
+pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
+    run(Command::new(program).args(args))
+}
+
+/// Runs a command to its end; returns what it printed, without the last line's end.
+///
+/// # Errors
+/// If it can't be started, or fails: then with what it wrote to stderr.
+pub(crate) fn run(command: &mut Command) -> Result<String> {
+    interrupt::check()?;
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {name}"))?;
+    // A command that Ctrl-C ended did not fail.
+    interrupt::check()?;
+    if !output.status.success() {
+        bail!("{name}: {}{}", output.status, said(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned())
+}
+
+/// The first line of what a command wrote to stderr, to be put behind its status.
+fn said(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    first.map_or_else(String::new, |line| format!(": {}", line.trim()))
+}
+
+/// Where cargo put this runner, and will put the commands.
+pub(crate) fn target_dir() -> Result<PathBuf> {
+    let exe = env::current_exe().context("cannot tell where this program is")?;
+    let dir = exe.parent().and_then(Path::parent);
+    dir.map(Path::to_owned)
+        .with_context(|| format!("{} is not where cargo puts programs", exe.display()))
+}
+
+/// Builds packages of the workspace at `root`, optimised: what is measured is to be what the sources say.
+pub(crate) fn build(root: &Path, target_dir: &Path, packages: &[&str]) -> Result<()> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .current_dir(root)
+        .args(["build", "--release", "--locked", "--quiet", "--target-dir"])
+        .arg(target_dir);
+    cargo.args(packages.iter().flat_map(|package| ["-p", package]));
+    run(&mut cargo).map(drop)
+}
+
+/// Where a program is: in `dirs`, else in PATH.
+pub(crate) fn find(program: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let candidates = dirs.iter().cloned().chain(env::split_paths(&path));
+    candidates
+        .map(|dir| dir.join(program))
+        .find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// PATH with `first` in front.
+pub(crate) fn path_with(first: &Path) -> Result<std::ffi::OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(first.to_owned()).chain(env::split_paths(&path));
+    env::join_paths(dirs).with_context(|| format!("{} cannot be in PATH", first.display()))
+}
+
+/// The argument that makes a path of any bytes printable.
+pub(crate) fn lossy(path: impl AsRef<OsStr>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
+}
+
+/// # Errors
+/// Unless we are root: with what it was needed for.
+pub(crate) fn need_root(what: &str) -> Result<()> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    bail!("{what} needs root")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_carries_what_was_said() {
+        let error = output("sh", &["-c", "echo; echo because >&2; exit 3"])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("exit status: 3") && error.ends_with(": because"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = output("no-such-program", &[]).unwrap_err();
+        assert_eq!(error.to_string(), "cannot run no-such-program");
+        assert_eq!(find("no-such-program", &[]), None);
+    }
+
+    #[test]
+    fn programs_are_found_in_the_first_place() {
+        assert_eq!(
+            find("sh", &[PathBuf::from("/nonexistent"), "/bin".into()]),
+            Some("/bin/sh".into())
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The floor: only the system calls that no tool can do without, with every decision made before the clock starts.
+//!
+//! What is listed, which entry is what, who does which part: all of it is in the [`Plan`] by then, and the
+//! threads stand at a barrier. The directories are still listed while the clock runs, since every tool must.
+//! No tool can be expected to reach it; a tool that does wastes nothing.
+//!
+//! A plan is a list of phases. All threads take jobs of one phase until it has no more, and then wait for each
+//! other: directories are made level by level on the way down, and removed level by level on the way up.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Barrier, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use plan::{Job, Plan};
+
+mod calls;
+mod plan;
+
+/// What the system calls are to bring about.
+#[derive(Debug, Clone, clap::Subcommand)]
+pub(crate) enum Task {
+    /// Removes TREE
+    Remove {
+        /// The tree; it is gone afterwards
+        tree: PathBuf,
+    },
+    /// Copies TREE to DEST, which must not exist
+    Copy {
+        /// The tree
+        tree: PathBuf,
+        /// The new copy
+        dest: PathBuf,
+    },
+    /// Looks at each entry of TREE and at its copy in DEST, as an update must that finds nothing changed
+    Compare {
+        /// The tree
+        tree: PathBuf,
+        /// Its copy
+        dest: PathBuf,
+    },
+}
+
+/// What the floor took.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    /// Entries that are no directories.
+    pub(crate) files: usize,
+    pub(crate) dirs: usize,
+}
+
+/// Plans the task, then does it on up to `threads` threads with the clock running.
+pub(crate) fn run(task: &Task, threads: usize) -> Result<Figures> {
+    let plan = Plan::make(task)?;
+    let widest = plan.phases.iter().map(Vec::len).max().unwrap_or(0);
+    let crew = Crew {
+        plan: &plan,
+        next: plan.phases.iter().map(|_| AtomicUsize::new(0)).collect(),
+        barrier: Barrier::new(threads.clamp(1, widest.max(1))),
+        failure: Mutex::new(None),
+    };
+    let (seconds, cpu_seconds) = crew.work(threads.clamp(1, widest.max(1)));
+    if let Some(error) = crew
+        .failure
+        .into_inner()
+        .map_err(|_| anyhow!("a thread of the floor panicked"))?
+    {
+        return Err(error);
+    }
+    Ok(Figures {
+        seconds,
+        cpu_seconds,
+        files: plan.entries.len(),
+        dirs: plan.dirs.len(),
+    })
+}
+
+/// The threads, and what they share.
+struct Crew<'a> {
+    plan: &'a Plan,
+    /// The next job of each phase.
+    next: Vec<AtomicUsize>,
+    barrier: Barrier,
+    /// The first thing that went wrong. Who meets it gives up the phase, but still comes to the barriers.
+    failure: Mutex<Option<anyhow::Error>>,
+}
+
+impl Crew<'_> {
+    /// Returns the seconds on the clock and on all processors.
+    fn work(&self, threads: usize) -> (f64, f64) {
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| {
+                    self.barrier.wait();
+                    self.all_phases();
+                });
+            }
+            self.barrier.wait();
+            let (start, cpu) = (Instant::now(), cpu_now());
+            self.all_phases();
+            (start.elapsed().as_secs_f64(), cpu_now() - cpu)
+        })
+    }
+
+    fn all_phases(&self) {
+        for (jobs, next) in self.plan.phases.iter().zip(&self.next) {
+            if let Err(error) = self.one_phase(jobs, next) {
+                next.store(jobs.len(), Ordering::Relaxed);
+                if let Ok(mut failure) = self.failure.lock() {
+                    failure.get_or_insert(error);
+                }
+            }
+            self.barrier.wait();
+        }
+    }
+
+    fn one_phase(&self, jobs: &[Job], next: &AtomicUsize) -> Result<()> {
+        // Only the number counts: what the jobs refer to was there before the threads.
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let dir = &self.plan.dirs[job.place()];
+            calls::perform(self.plan, job)
+                .with_context(|| format!("floor: {}", dir.source.to_string_lossy()))?;
+        }
+        Ok(())
+    }
+}
+
+fn cpu_now() -> f64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::ProcessCPUTime);
+    tv_sec as f64 + tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    use super::*;
+
+    /// Two directories of files with and without data, a link, and more entries than one job takes.
+    fn tree(at: &Path) {
+        fs::create_dir_all(at.join("a/b")).unwrap();
+        for i in 0..600 {
+            fs::write(at.join("a").join(i.to_string()), "x".repeat(i % 3)).unwrap();
+        }
+        symlink("nowhere", at.join("a/b/link")).unwrap();
+    }
+
+    fn content(at: &Path) -> Vec<String> {
+        let names = fs::read_dir(at.join("a"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut lines: Vec<_> = names
+            .filter(|name| name != "b")
+            .map(|name| {
+                format!(
+                    "{name:?} {}",
+                    fs::read_to_string(at.join("a").join(&name)).unwrap()
+                )
+            })
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn a_copy_is_the_same_and_a_removal_leaves_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (source, dest) = (scratch.path().join("s"), scratch.path().join("d"));
+        tree(&source);
+
+        let copied = run(
+            &Task::Copy {
+                tree: source.clone(),
+                dest: dest.clone(),
+            },
+            3,
+        )
+        .unwrap();
+        assert_eq!((copied.files, copied.dirs), (601, 3));
+        assert_eq!(content(&source), content(&dest));
+        assert_eq!(
+            fs::read_link(dest.join("a/b/link")).unwrap(),
+            Path::new("nowhere")
+        );
+
+        run(
+            &Task::Compare {
+                tree: source.clone(),
+                dest: dest.clone(),
+            },
+            2,
+        )
+        .unwrap();
+        let removed = run(&Task::Remove { tree: dest.clone() }, 2).unwrap();
+        assert_eq!((removed.files, removed.dirs), (601, 3));
+        assert!(!dest.exists() && source.exists());
+    }
+
+    #[test]
+    fn a_dest_that_exists_is_an_error_and_no_hang() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (source, dest) = (scratch.path().join("s"), scratch.path().join("d"));
+        tree(&source);
+        fs::create_dir(&dest).unwrap();
+        let error = run(&Task::Copy { tree: source, dest }, 2).unwrap_err();
+        assert!(format!("{error:#}").contains("File exists"), "{error:#}");
+    }
+}

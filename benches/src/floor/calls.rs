@@ -1,0 +1,139 @@
+//! The system calls of one job, and nothing else.
+
+use std::{ffi::CStr, mem::MaybeUninit, ops::Range};
+
+use anyhow::{Result, ensure};
+use rustix::{
+    fd::{AsFd as _, BorrowedFd, OwnedFd},
+    fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RawDir},
+};
+
+use super::plan::{Dir, Entry, Job, Kind, Plan, Verb};
+
+/// Far more than a file has: a result below that is the end.
+const ALL: usize = 0x7fff_f000;
+const LISTING_BYTES: usize = 32 << 10;
+
+pub(super) fn perform(plan: &Plan, job: &Job) -> Result<()> {
+    match job {
+        Job::MakeDirs(dirs) => {
+            for dir in &plan.dirs[dirs.clone()] {
+                fs::mkdirat(CWD, &dir.dest, Mode::from_raw_mode(dir.mode | 0o700))?;
+            }
+        }
+        Job::RemoveDirs(dirs) => {
+            for dir in &plan.dirs[dirs.clone()] {
+                fs::unlinkat(CWD, &dir.source, AtFlags::REMOVEDIR)?;
+            }
+        }
+        Job::Entries {
+            verb,
+            dir,
+            entries,
+            lists,
+        } => {
+            let source = open_dir(&plan.dirs[*dir].source)?;
+            if *lists {
+                list(source.as_fd())?;
+            }
+            each_entry(plan, *verb, (source.as_fd(), &plan.dirs[*dir]), entries)?;
+        }
+    }
+    Ok(())
+}
+
+fn each_entry(
+    plan: &Plan,
+    verb: Verb,
+    (source, dir): (BorrowedFd<'_>, &Dir),
+    entries: &Range<usize>,
+) -> Result<()> {
+    let entries = &plan.entries[entries.clone()];
+    match verb {
+        Verb::Remove => {
+            for entry in entries {
+                fs::unlinkat(source, &entry.name, AtFlags::empty())?;
+            }
+        }
+        Verb::Copy => {
+            let dest = open_dir(&dir.dest)?;
+            for entry in entries {
+                copy(source, dest.as_fd(), entry)?;
+            }
+        }
+        Verb::Compare => {
+            let dest = open_dir(&dir.dest)?;
+            for entry in entries {
+                fs::statat(source, &entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
+                fs::statat(&dest, &entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open_dir(path: &CStr) -> Result<OwnedFd> {
+    Ok(fs::openat(
+        CWD,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}
+
+/// Lists to the end; the names are known already.
+fn list(dir: BorrowedFd<'_>) -> Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
+    let mut names = RawDir::new(dir, &mut buffer);
+    while let Some(name) = names.next() {
+        name?;
+    }
+    Ok(())
+}
+
+fn copy(source: BorrowedFd<'_>, dest: BorrowedFd<'_>, entry: &Entry) -> Result<()> {
+    match entry.kind {
+        Kind::Empty => {
+            let stat = fs::statat(source, &entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
+            fs::mknodat(
+                dest,
+                &entry.name,
+                FileType::RegularFile,
+                Mode::from_raw_mode(stat.st_mode & 0o777),
+                0,
+            )?;
+        }
+        Kind::Link => {
+            let mut target = [MaybeUninit::uninit(); 4097];
+            let (filled, rest) = fs::readlinkat_raw(source, &entry.name, &mut target[..4096])?;
+            ensure!(!rest.is_empty(), "the target of a link is too long");
+            let target = [&*filled, b"\0"].concat();
+            fs::symlinkat(CStr::from_bytes_with_nul(&target)?, dest, &entry.name)?;
+        }
+        Kind::Data => copy_data(source, dest, &entry.name)?,
+    }
+    Ok(())
+}
+
+fn copy_data(source: BorrowedFd<'_>, dest: BorrowedFd<'_>, name: &CStr) -> Result<()> {
+    let input = fs::openat(
+        source,
+        name,
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let stat = fs::fstat(&input)?;
+    let fresh = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let output = fs::openat(dest, name, fresh, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    let mut left = u64::try_from(stat.st_size)?;
+    while left > 0 {
+        let copied = fs::copy_file_range(&input, None, &output, None, ALL)? as u64;
+        ensure!(
+            copied > 0,
+            "{}: shorter than it said",
+            name.to_string_lossy()
+        );
+        left = left.saturating_sub(copied);
+    }
+    Ok(())
+}

@@ -1,0 +1,397 @@
+//! Fails when a small tree costs more than it did, by figures that noise can't change.
+//!
+//! - System calls per file and per directory are compared, exactly, with `benches/baseline.json`. Who means to
+//!   change them runs `guard --accept` and commits the new file.
+//! - Instructions on one thread are compared with those of an earlier build, made here and now by the same
+//!   compiler, since they depend on it: more than 3 % is too much. Who means to spend them says so in the
+//!   commit's message, on a line `Accepts-cost: CASE, REASON`.
+//!
+//! What can't be compared on a machine (no strace, no valgrind, no earlier commit in a shallow clone) is left out
+//! with a line that says so.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{
+    Settings,
+    calls::{BASE, Counts, Tracer, Uniform},
+    command, interrupt, machine,
+    peers::Programs,
+    place::Scratch,
+};
+
+mod base;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Writes the system calls as they are now to benches/baseline.json
+    #[arg(long)]
+    accept: bool,
+    /// The commit to compare instructions with [default: where we left origin/main, or the one before]
+    #[arg(long, value_name = "COMMIT")]
+    base: Option<String>,
+}
+
+/// A command on two trees: one more file or directory costs the difference.
+struct CallsCase {
+    name: &'static str,
+    command: &'static str,
+    few: Uniform,
+    many: Uniform,
+}
+
+const RMZ: &str = "rmz --threads=1 tree";
+const CPZ: &str = "cpz --threads=1 tree copy";
+const DATA: Uniform = Uniform {
+    file_bytes: 4096,
+    ..BASE
+};
+const MORE_FILES: u64 = BASE.files + 5;
+const MORE_DIRS: u64 = BASE.dirs + 5;
+
+const CALLS: &[CallsCase] = &[
+    CallsCase {
+        name: "rmz, 100 more files",
+        command: RMZ,
+        few: BASE,
+        many: Uniform {
+            files: MORE_FILES,
+            ..BASE
+        },
+    },
+    CallsCase {
+        name: "rmz, 5 more directories",
+        command: RMZ,
+        few: BASE,
+        many: Uniform {
+            dirs: MORE_DIRS,
+            ..BASE
+        },
+    },
+    CallsCase {
+        name: "cpz, 100 more empty files",
+        command: CPZ,
+        few: BASE,
+        many: Uniform {
+            files: MORE_FILES,
+            ..BASE
+        },
+    },
+    CallsCase {
+        name: "cpz, 100 more files of 4 KiB",
+        command: CPZ,
+        few: DATA,
+        many: Uniform {
+            files: MORE_FILES,
+            ..DATA
+        },
+    },
+    CallsCase {
+        name: "cpz, 5 more directories",
+        command: CPZ,
+        few: BASE,
+        many: Uniform {
+            dirs: MORE_DIRS,
+            ..BASE
+        },
+    },
+];
+
+/// They depend on the allocator and on who waits for whom.
+const IGNORED: &[&str] = &[
+    "brk", "futex", "madvise", "mmap", "mprotect", "mremap", "munmap",
+];
+/// Where cpz believes a size of 0, so that the calls are the same as in the baseline.
+const TRUTHFUL: &[&str] = &["tmpfs", "ext2/ext3", "xfs", "btrfs"];
+
+/// What instructions are counted of.
+const INSTRUCTIONS: &[(&str, &str, &str, Uniform)] = &[
+    (
+        "rmz-files",
+        "rmz",
+        "--threads=1 tree",
+        Uniform {
+            dirs: 50,
+            files: 40,
+            file_bytes: 0,
+        },
+    ),
+    (
+        "rmz-directories",
+        "rmz",
+        "--threads=1 tree",
+        Uniform {
+            dirs: 1000,
+            files: 1,
+            file_bytes: 0,
+        },
+    ),
+    (
+        "cpz-empty-files",
+        "cpz",
+        "--threads=1 tree copy",
+        Uniform {
+            dirs: 50,
+            files: 40,
+            file_bytes: 0,
+        },
+    ),
+    (
+        "cpz-files-with-data",
+        "cpz",
+        "--threads=1 tree copy",
+        Uniform {
+            dirs: 50,
+            files: 20,
+            file_bytes: 4096,
+        },
+    ),
+    (
+        "cpz-directories",
+        "cpz",
+        "--threads=1 tree copy",
+        Uniform {
+            dirs: 1000,
+            files: 1,
+            file_bytes: 0,
+        },
+    ),
+];
+
+/// Growth that is still called none, in per cent.
+const MOST_GROWTH: f64 = 3.0;
+
+type Baseline = BTreeMap<String, Counts>;
+
+pub(crate) fn run(settings: &Settings, options: &Options) -> Result<()> {
+    interrupt::listen()?;
+    command::build(
+        Path::new(command::repository()),
+        &command::target_dir()?,
+        &["rmz", "cpz"],
+    )?;
+    let scratch = Scratch::new(Some(&place(settings)))?;
+    let programs = Programs::link(scratch.path().join("bin"), &settings.peers())?;
+    let failures = compare(&programs, &scratch, options);
+    scratch.remove()?;
+    let failures = failures?;
+    ensure!(
+        failures.is_empty(),
+        "what was cheaper before:\n{}",
+        failures.join("\n")
+    );
+    Ok(())
+}
+
+/// On a tmpfs where there is one: fast, and the same everywhere.
+fn place(settings: &Settings) -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let usable = machine::filesystem(memory).is_ok_and(|filesystem| filesystem == "tmpfs")
+        && rustix::fs::access(memory, rustix::fs::Access::WRITE_OK).is_ok();
+    settings.dir.clone().unwrap_or_else(|| {
+        if usable {
+            memory.to_owned()
+        } else {
+            std::env::temp_dir()
+        }
+    })
+}
+
+fn compare(programs: &Programs, scratch: &Scratch, options: &Options) -> Result<Vec<String>> {
+    let filesystem = machine::filesystem(scratch.path())?;
+    let mut failures = Vec::new();
+    if !programs.has("strace") {
+        println!("guard: no system calls compared: there is no strace");
+    } else if !TRUTHFUL.contains(&filesystem.as_str()) {
+        println!("guard: no system calls compared: {filesystem} has its own");
+    } else {
+        let now = count_calls(&Tracer::new(programs, scratch)?)?;
+        if options.accept {
+            return accept(&now).map(|()| failures);
+        }
+        failures.extend(changes(&read_baseline()?, &now));
+        println!("guard: system calls compared in {} cases", now.len());
+    }
+    ensure!(
+        !options.accept,
+        "nothing was counted, so there is nothing to accept"
+    );
+    match base::find_and_build(options.base.as_deref()) {
+        Err(error) => {
+            interrupt::check()?;
+            println!("guard: no instructions compared: {error:#}");
+        }
+        Ok(_) if !programs.has("valgrind") => {
+            println!("guard: no instructions compared: there is no valgrind");
+        }
+        Ok(base) => failures.extend(compare_instructions(
+            &base,
+            &Tracer::new(programs, scratch)?,
+        )?),
+    }
+    Ok(failures)
+}
+
+fn count_calls(tracer: &Tracer<'_>) -> Result<Baseline> {
+    let mut all = Baseline::new();
+    for case in CALLS {
+        let few = tracer.trace(case.command, case.few)?;
+        let many = tracer.trace(case.command, case.many)?;
+        all.insert(case.name.to_owned(), more(&few, &many));
+    }
+    Ok(all)
+}
+
+/// What `many` has more than `few`.
+fn more(few: &Counts, many: &Counts) -> Counts {
+    let counted = many
+        .iter()
+        .filter(|(name, _)| !IGNORED.contains(&name.as_str()));
+    let grown = counted.map(|(name, count)| {
+        (
+            name.clone(),
+            count.saturating_sub(few.get(name).copied().unwrap_or(0)),
+        )
+    });
+    grown.filter(|(_, count)| *count > 0).collect()
+}
+
+fn baseline_file() -> PathBuf {
+    Path::new(command::repository()).join("benches/baseline.json")
+}
+
+fn read_baseline() -> Result<Baseline> {
+    let file = baseline_file();
+    let json =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&json).with_context(|| format!("{} is no baseline", file.display()))
+}
+
+fn accept(now: &Baseline) -> Result<()> {
+    let file = baseline_file();
+    fs::write(&file, serde_json::to_string_pretty(now)? + "\n")
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    println!("guard: wrote {}", file.display());
+    Ok(())
+}
+
+/// One line per case that differs, fewer calls included: the baseline is to be what is.
+fn changes(baseline: &Baseline, now: &Baseline) -> Vec<String> {
+    let names: std::collections::BTreeSet<_> = baseline.keys().chain(now.keys()).collect();
+    let differing = names
+        .into_iter()
+        .filter(|name| baseline.get(*name) != now.get(*name));
+    let lines = differing.map(|name| {
+        let show = |counts: Option<&Counts>| {
+            counts.map_or_else(|| "nothing".to_owned(), |counts| format!("{counts:?}"))
+        };
+        format!(
+            "{name}: {} now, {} in the baseline",
+            show(now.get(name)),
+            show(baseline.get(name))
+        )
+    });
+    lines.collect()
+}
+
+fn compare_instructions(base: &base::Base, tracer: &Tracer<'_>) -> Result<Vec<String>> {
+    let mut failures = Vec::new();
+    let built = command::target_dir()?.join("release");
+    for &(name, program, args, tree) in INSTRUCTIONS {
+        let before = instructions(tracer, &base.dir.join(program), args, tree)?;
+        let now = instructions(tracer, &built.join(program), args, tree)?;
+        let growth = growth_percent(before, now);
+        println!(
+            "guard: {name}: {now} instructions, {growth:+.1} % since {}",
+            base.name
+        );
+        if growth <= MOST_GROWTH {
+            continue;
+        }
+        match base.accepted(name) {
+            Some(reason) => println!("guard: {name}: accepted: {reason}"),
+            None => failures.push(format!(
+                "{name}: {growth:+.1} % instructions, {before} before, {now} now"
+            )),
+        }
+    }
+    Ok(failures)
+}
+
+fn growth_percent(before: u64, now: u64) -> f64 {
+    (now as f64 / before as f64 - 1.0) * 100.0
+}
+
+fn instructions(tracer: &Tracer<'_>, program: &Path, args: &str, tree: Uniform) -> Result<u64> {
+    let stopwatch = tracer.fresh(tree)?;
+    let mut valgrind = stopwatch.command("valgrind")?;
+    let log = tracer.dir.join("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    // In one word, as valgrind wants it.
+    valgrind.arg(format!("--log-file={}", log.display()));
+    command::run(valgrind.arg(program).args(args.split(' ')))?;
+    collected(&fs::read_to_string(&log).context("valgrind wrote no log")?)
+}
+
+/// The number in callgrind's line `Collected : N`.
+fn collected(log: &str) -> Result<u64> {
+    let line = log.lines().find_map(|line| line.split_once("Collected :"));
+    let Some((_, number)) = line else {
+        bail!("callgrind did not say what it collected")
+    };
+    number
+        .trim()
+        .parse()
+        .context("not a number of instructions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(calls: &[(&str, u64)]) -> Counts {
+        calls
+            .iter()
+            .map(|(name, n)| ((*name).to_owned(), *n))
+            .collect()
+    }
+
+    #[test]
+    fn what_a_process_costs_by_itself_falls_out() {
+        let few = counts(&[("execve", 1), ("unlinkat", 20), ("mmap", 3)]);
+        let many = counts(&[("execve", 1), ("unlinkat", 30), ("mmap", 9), ("futex", 1)]);
+        assert_eq!(more(&few, &many), counts(&[("unlinkat", 10)]));
+    }
+
+    #[test]
+    fn one_call_more_or_less_is_a_change() {
+        let baseline: Baseline = [("rmz".to_owned(), counts(&[("unlinkat", 100)]))].into();
+        for n in [99, 101] {
+            let now = [("rmz".to_owned(), counts(&[("unlinkat", n)]))].into();
+            assert_eq!(changes(&baseline, &now).len(), 1);
+        }
+        assert_eq!(changes(&baseline, &baseline), Vec::<String>::new());
+        assert_eq!(changes(&baseline, &Baseline::new()).len(), 1);
+    }
+
+    #[test]
+    fn the_committed_baseline_has_every_case() {
+        let baseline = read_baseline().unwrap();
+        let mut names: Vec<_> = CALLS.iter().map(|case| case.name).collect();
+        names.sort_unstable();
+        assert_eq!(baseline.keys().collect::<Vec<_>>(), names);
+    }
+
+    #[test]
+    fn instructions_are_read_from_callgrinds_log() {
+        let log = "==7== Events    : Ir\n==7== Collected : 1304563\n==7== \n";
+        assert_eq!(collected(log).unwrap(), 1_304_563);
+        assert!(collected("==7== nothing").is_err());
+        assert!((growth_percent(200, 207) - 3.5).abs() < 1e-9);
+    }
+}

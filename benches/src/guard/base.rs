@@ -1,0 +1,138 @@
+//! The earlier build that instructions are compared with.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result};
+
+use crate::command;
+
+/// An earlier commit, and where its rmz and cpz are.
+pub(super) struct Base {
+    /// For people.
+    pub(super) name: String,
+    pub(super) dir: PathBuf,
+    /// `CASE, REASON` of each `Accepts-cost` line since.
+    accepted: Vec<String>,
+}
+
+impl Base {
+    /// Why a case may cost more, if a commit since says so.
+    pub(super) fn accepted(&self, case: &str) -> Option<&str> {
+        reason(&self.accepted, case)
+    }
+}
+
+fn reason<'a>(lines: &'a [String], case: &str) -> Option<&'a str> {
+    let mut named = lines.iter().filter_map(|line| line.split_once(','));
+    named
+        .find(|(name, _)| name.trim() == case)
+        .map(|(_, reason)| reason.trim())
+}
+
+/// # Errors
+/// If there is no such commit here, or it can't be built.
+pub(super) fn find_and_build(asked: Option<&str>) -> Result<Base> {
+    let commit = match asked {
+        Some(name) => resolve(name)?,
+        None => earlier().context("no earlier commit in this clone")?,
+    };
+    let log = git(&[
+        "log",
+        "--format=%(trailers:key=Accepts-cost,valueonly)",
+        &format!("{commit}..HEAD"),
+    ])?;
+    let dir = build(&commit).with_context(|| format!("cannot build {commit}"))?;
+    Ok(Base {
+        name: commit.chars().take(10).collect(),
+        dir,
+        accepted: log.lines().map(str::to_owned).collect(),
+    })
+}
+
+/// Where this work left origin/main; where it has not left it, the commit before. Changes that are not committed
+/// are compared with what is.
+fn earlier() -> Result<String> {
+    let head = resolve("HEAD")?;
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    match git(&["merge-base", "HEAD", "origin/main"]) {
+        Ok(left) if left != head || changed => Ok(left),
+        _ if changed => Ok(head),
+        _ => resolve("HEAD~1"),
+    }
+}
+
+/// A commit that is here, by any name of it.
+fn resolve(name: &str) -> Result<String> {
+    git(&[
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        &format!("{name}^{{commit}}"),
+    ])
+}
+
+fn git(args: &[&str]) -> Result<String> {
+    // A job as root works in somebody else's checkout.
+    command::run(
+        Command::new("git")
+            .args(["-c", "safe.directory=*", "-C", command::repository()])
+            .args(args),
+    )
+}
+
+/// Builds `commit` from a tree of its own; once only.
+fn build(commit: &str) -> Result<PathBuf> {
+    let guard = command::target_dir()?.join("guard");
+    let dir = guard.join(commit);
+    if dir.is_dir() {
+        return Ok(dir);
+    }
+    let sources = guard.join("sources");
+    unpack(commit, &sources)?;
+    command::build(&sources, &guard.join("target"), &["rmz", "cpz"])?;
+    let partial = guard.join("partial");
+    fs::create_dir_all(&partial)?;
+    for program in ["rmz", "cpz"] {
+        fs::copy(
+            guard.join("target/release").join(program),
+            partial.join(program),
+        )?;
+    }
+    fs::rename(&partial, &dir)?;
+    Ok(dir)
+}
+
+fn unpack(commit: &str, sources: &Path) -> Result<()> {
+    if sources.exists() {
+        fs::remove_dir_all(sources)?;
+    }
+    fs::create_dir_all(sources)?;
+    let archive = sources.with_extension("tar");
+    let output = format!("--output={}", archive.display());
+    git(&["archive", &output, commit])?;
+    command::run(
+        Command::new("tar")
+            .arg("-C")
+            .arg(sources)
+            .arg("-xf")
+            .arg(&archive),
+    )?;
+    fs::remove_file(&archive)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_case_that_is_named_is_accepted() {
+        let lines = ["", "rmz-files, asks the clock"].map(str::to_owned);
+        assert_eq!(reason(&lines, "rmz-files"), Some("asks the clock"));
+        assert_eq!(reason(&lines, "cpz-empty-files"), None);
+    }
+}

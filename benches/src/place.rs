@@ -1,0 +1,151 @@
+//! Where the trees are: one new directory, and filesystems mounted in it. Nothing outside is ever deleted.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+use crate::{command, machine};
+
+/// The runner's own directory; gone when it is dropped.
+pub(crate) struct Scratch {
+    dir: TempDir,
+}
+
+impl Scratch {
+    /// A new directory in `parent`, by default where temporary files go.
+    pub(crate) fn new(parent: Option<&Path>) -> Result<Self> {
+        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+        let dir = TempDir::with_prefix_in("fuc-benches-", &parent);
+        Ok(Self {
+            dir: dir.with_context(|| format!("cannot make a directory in {}", parent.display()))?,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A directory in it, made if it is not there.
+    pub(crate) fn subdir(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.path().join(name);
+        fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        Ok(dir)
+    }
+
+    /// # Errors
+    /// If something in it can't be removed: it is left behind then, and named.
+    pub(crate) fn remove(self) -> Result<()> {
+        let path = self.path().to_owned();
+        self.dir
+            .close()
+            .with_context(|| format!("cannot remove {}", path.display()))
+    }
+}
+
+/// A new filesystem, mounted on a directory of the scratch; unmounted when it is dropped.
+pub(crate) struct Mount {
+    dir: PathBuf,
+    image: Option<PathBuf>,
+}
+
+/// The size of the image files; they are sparse.
+const IMAGE_BYTES: u64 = 4 << 30;
+
+impl Mount {
+    pub(crate) fn new(scratch: &Scratch, filesystem: &str) -> Result<Self> {
+        command::need_root("mounting")?;
+        let dir = scratch.subdir("mount")?;
+        let mut mount = Command::new("mount");
+        if filesystem == "tmpfs" {
+            command::run(mount.args(["-t", "tmpfs", "tmpfs"]).arg(&dir))?;
+            return Ok(Self { dir, image: None });
+        }
+        let image = scratch.path().join("image");
+        fs::File::create(&image)?
+            .set_len(IMAGE_BYTES)
+            .context("cannot make an image file")?;
+        let made = command::run(
+            Command::new(format!("mkfs.{filesystem}"))
+                .arg("-q")
+                .arg(&image),
+        );
+        let mounted =
+            made.and_then(|_| command::run(mount.args(["-o", "loop"]).args([&image, &dir])));
+        if let Err(error) = mounted {
+            fs::remove_file(&image)?;
+            return Err(error.context(format!("no {filesystem} on a loop device")));
+        }
+        Ok(Self {
+            dir,
+            image: Some(image),
+        })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Not by `command::run`, which does nothing more after an interrupt.
+        let status = Command::new("umount").arg(&self.dir).status();
+        if !status.is_ok_and(|status| status.success()) {
+            eprintln!(
+                "cannot unmount {}: unmount it and remove it by hand",
+                self.dir.display()
+            );
+        } else if let Some(image) = &self.image {
+            // What is left goes with the scratch.
+            let _ = fs::remove_file(image);
+        }
+    }
+}
+
+/// # Errors
+/// If the filesystem of `dir` has less than `bytes` to give.
+pub(crate) fn need_space(dir: &Path, bytes: u64) -> Result<()> {
+    let free = free_bytes(dir)?;
+    if free < bytes {
+        bail!(
+            "needs {:.1} GB in {}, which has {:.1}",
+            bytes as f64 / 1e9,
+            dir.display(),
+            free as f64 / 1e9
+        );
+    }
+    Ok(())
+}
+
+/// What an ordinary user may still write to the filesystem of `dir`.
+pub(crate) fn free_bytes(dir: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(dir)
+        .with_context(|| format!("cannot ask for space in {}", dir.display()))?;
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// Writes back what is still dirty on the filesystem of `dir`, so that no run pays for the one before.
+pub(crate) fn write_back(dir: &Path) -> Result<()> {
+    let opened = fs::File::open(dir)?;
+    rustix::fs::syncfs(opened).with_context(|| format!("cannot sync {}", dir.display()))
+}
+
+/// # Errors
+/// If the caches of `dir` can't be dropped: no root, or nothing below them.
+pub(crate) fn need_cold(dir: &Path) -> Result<()> {
+    if machine::filesystem(dir)? == "tmpfs" {
+        bail!("a tmpfs is nothing but cache");
+    }
+    command::need_root("dropping caches")?;
+    drop_caches()
+}
+
+/// Drops the page cache, dentries and inodes.
+pub(crate) fn drop_caches() -> Result<()> {
+    fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop caches")
+}

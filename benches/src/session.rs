@@ -1,0 +1,265 @@
+//! Runs cells: makes the tree, tries each peer once and looks at what it did, then goes through all of them in
+//! turn, round after round, until the cell's time is up.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{
+    cells::{Cache, Cell, Place, Work},
+    command, floor, interrupt, machine,
+    peers::{Peer, Role},
+    place::{self, Mount},
+    progress::Progress,
+    results::{CellResult, Row, Run},
+    timing::Stopwatch,
+    trees::{self, Count, Trees},
+};
+
+/// Fewer would be no median.
+const FEWEST_ROUNDS: usize = 3;
+/// More tell nothing new.
+const MOST_ROUNDS: usize = 41;
+/// What the kernel frees later, it frees in this time, and not in the next run's.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// What all cells have in common.
+pub(crate) struct Session<'a> {
+    pub(crate) trees: Trees<'a>,
+    pub(crate) progress: &'a Progress,
+}
+
+/// One cell under way.
+struct Bench<'a> {
+    session: &'a Session<'a>,
+    cell: &'a Cell,
+    stopwatch: Stopwatch<'a>,
+    original: Count,
+}
+
+impl Session<'_> {
+    /// Measures one cell for about `budget`. What can't be done here is a result too: one without rows.
+    ///
+    /// # Errors
+    /// Only after an interrupt.
+    pub(crate) fn measure(&self, cell: &Cell, budget: Duration) -> Result<CellResult> {
+        let mut result = CellResult {
+            name: cell.name.clone(),
+            group: cell.group.name().to_owned(),
+            title: cell.title.clone(),
+            ..CellResult::default()
+        };
+        if let Err(error) = self.fill(cell, budget, &mut result) {
+            interrupt::check()?;
+            result.rows.clear();
+            result.notes.push(format!("skipped: {error:#}"));
+        }
+        Ok(result)
+    }
+
+    fn fill(&self, cell: &Cell, budget: Duration, result: &mut CellResult) -> Result<()> {
+        let start = Instant::now();
+        let scratch = self.trees.scratch;
+        place::need_space(scratch.path(), cell.space_bytes())?;
+        let mount = match cell.place {
+            Place::Here => None,
+            Place::New(filesystem) => Some(Mount::new(scratch, filesystem)?),
+        };
+        let dir = match &mount {
+            Some(mount) => mount.dir().to_owned(),
+            None => scratch.subdir("work")?,
+        };
+        if cell.cache == Cache::Cold {
+            place::need_cold(&dir)?;
+        }
+        result.filesystem = machine::filesystem(&dir)?;
+        let export = scratch.path().join("hyperfine.json");
+        let stopwatch = Stopwatch {
+            programs: self.trees.programs,
+            dir: &dir,
+            export,
+        };
+        let done = Bench::prepare(self, cell, stopwatch)
+            .and_then(|bench| bench.run(result, budget.saturating_sub(start.elapsed())));
+        if mount.is_none() {
+            self.trees.clear(&dir)?;
+        }
+        done
+    }
+}
+
+impl<'a> Bench<'a> {
+    fn prepare(session: &'a Session<'a>, cell: &'a Cell, stopwatch: Stopwatch<'a>) -> Result<Self> {
+        let tree = stopwatch.dir.join("tree");
+        std::fs::create_dir(stopwatch.dir.join("empty"))?;
+        session.trees.make(&cell.tree, &tree)?;
+        let original = trees::count(&tree)?;
+        ensure!(original.files > 0, "the tree is empty");
+        Ok(Self {
+            session,
+            cell,
+            stopwatch,
+            original,
+        })
+    }
+
+    fn run(&self, result: &mut CellResult, budget: Duration) -> Result<()> {
+        let start = Instant::now();
+        let Count { files, dirs, bytes } = self.original;
+        (result.files, result.dirs, result.bytes) = (files, dirs, bytes);
+        // Who is not installed is named once, on top of all tables.
+        let installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
+        for peer in self.cell.peers().into_iter().filter(installed) {
+            match self.try_out(&peer) {
+                Ok(()) => result.rows.push(row(&peer)),
+                Err(error) => {
+                    interrupt::check()?;
+                    result
+                        .notes
+                        .push(format!("{} is left out: {error:#}", peer.label));
+                }
+            }
+        }
+        let mut longest = Duration::ZERO;
+        for round in 0..MOST_ROUNDS {
+            if round >= FEWEST_ROUNDS && start.elapsed() + longest > budget {
+                break;
+            }
+            let begun = Instant::now();
+            self.round(round, result)?;
+            longest = longest.max(begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Runs every peer once, each round beginning with another one.
+    fn round(&self, round: usize, result: &mut CellResult) -> Result<()> {
+        let floor = result.rows.len();
+        for turn in 0..=floor {
+            let turn = (turn + round) % (floor + 1);
+            let peer = result
+                .rows
+                .get(turn)
+                .map_or("floor", |row| row.peer.as_str());
+            self.session
+                .progress
+                .say(&format!("{}: round {}, {peer}", self.cell.name, round + 1));
+            self.reset(turn == floor)?;
+            self.settle()?;
+            match result.rows.get_mut(turn) {
+                Some(row) => {
+                    let run = self.stopwatch.time(&row.command)?;
+                    row.runs.push(run);
+                }
+                None => result.floor.push(self.floor()?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a peer without a clock, and looks at what it did: nobody wins by doing less.
+    fn try_out(&self, peer: &Peer) -> Result<()> {
+        self.session
+            .progress
+            .say(&format!("{}: trying {}", self.cell.name, peer.label));
+        self.reset(false)?;
+        self.stopwatch.try_out(peer.command)?;
+        match self.cell.work {
+            Work::Remove => {
+                let left = trees::count(&self.tree())?;
+                // rsync empties the directory but keeps it.
+                ensure!(
+                    left.files == 0 && left.dirs <= 1,
+                    "it left {} files and {} directories",
+                    left.files,
+                    left.dirs
+                );
+            }
+            Work::Copy | Work::Compare => {
+                let made = trees::count(&self.copy())?;
+                ensure!(
+                    made == self.original,
+                    "the copy has {made:?}, the tree {:?}",
+                    self.original
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes things as they were before the first run.
+    fn reset(&self, for_floor: bool) -> Result<()> {
+        let trees = &self.session.trees;
+        match self.cell.work {
+            Work::Remove => {
+                trees.clear(&self.tree())?;
+                trees.make(&self.cell.tree, &self.tree())
+            }
+            Work::Copy => trees.clear(&self.copy()),
+            // Each peer finds its own copy, with the times as it keeps them; made again only when it is not there.
+            Work::Compare if for_floor => Ok(()),
+            Work::Compare if self.copy().exists() => Ok(()),
+            Work::Compare => self.stopwatch.try_out("cp -rpT tree copy"),
+        }
+    }
+
+    fn settle(&self) -> Result<()> {
+        if self.original.files >= 1000 {
+            place::write_back(self.stopwatch.dir)?;
+            thread::sleep(SETTLE);
+        }
+        if self.cell.cache == Cache::Cold {
+            place::drop_caches()?;
+        }
+        Ok(())
+    }
+
+    /// In a process of its own: ours has threads and memory already.
+    fn floor(&self) -> Result<Run> {
+        let mut floor = Command::new(std::env::current_exe()?);
+        floor.current_dir(self.stopwatch.dir).arg("floor");
+        match self.cell.work {
+            Work::Remove => floor.args(["remove", "tree"]),
+            Work::Copy => floor.args(["copy", "tree", "copy"]),
+            Work::Compare => floor.args(["compare", "tree", "copy"]),
+        };
+        let printed = command::run(&mut floor)?;
+        let figures: floor::Figures =
+            serde_json::from_str(&printed).context("not what the floor prints")?;
+        if figures.files as u64 != self.original.files {
+            bail!(
+                "the floor found {} files of {}",
+                figures.files,
+                self.original.files
+            );
+        }
+        Ok(Run {
+            seconds: figures.seconds,
+            cpu_seconds: figures.cpu_seconds,
+            peak_bytes: None,
+        })
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.stopwatch.dir.join("tree")
+    }
+
+    fn copy(&self) -> PathBuf {
+        Path::new(self.stopwatch.dir).join("copy")
+    }
+}
+
+fn row(peer: &Peer) -> Row {
+    Row {
+        peer: peer.label.to_owned(),
+        ours: peer.role == Role::Ours,
+        reference: peer.role == Role::Reference,
+        command: peer.command.to_owned(),
+        runs: Vec::new(),
+    }
+}

@@ -1,0 +1,177 @@
+//! Makes the trees, counts them, and finds the real ones.
+
+use std::{
+    env, fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{
+    cells::{Real, Tree},
+    command,
+    peers::Programs,
+    place::Scratch,
+};
+
+/// Makes trees in the scratch.
+pub(crate) struct Trees<'a> {
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) programs: &'a Programs,
+    pub(crate) node_modules: Option<&'a Path>,
+}
+
+/// How many entries a tree has, and how much is in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) files: u64,
+    pub(crate) dirs: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Trees<'_> {
+    /// Makes `tree` at `dest`, which does not exist.
+    pub(crate) fn make(&self, tree: &Tree, dest: &Path) -> Result<()> {
+        match tree {
+            Tree::Made {
+                files,
+                bytes,
+                shape,
+            } => {
+                let mut ftzz = Command::new(self.program("ftzz"));
+                ftzz.args(["-q", "-n", &files.to_string(), "-b", &bytes.to_string()])
+                    .args(*shape)
+                    .arg(dest);
+                command::run(&mut ftzz)?;
+                // So few files that ftzz makes none, as it happens, would be no tree.
+                ensure!(dest.is_dir(), "ftzz made no {}", dest.display());
+                Ok(())
+            }
+            Tree::Real(real) => self.copy(&self.find(*real)?, dest),
+        }
+    }
+
+    /// Copies a tree aside, with cpz, since that does not take all day.
+    pub(crate) fn copy(&self, source: &Path, dest: &Path) -> Result<()> {
+        command::run(
+            Command::new(self.program("cpz"))
+                .arg("-T")
+                .args([source, dest]),
+        )
+        .map(drop)
+    }
+
+    /// Removes what a run left of a tree of ours, if anything.
+    pub(crate) fn clear(&self, dir: &Path) -> Result<()> {
+        ensure!(
+            dir.starts_with(self.scratch.path()),
+            "BUG: {} is none of ours",
+            dir.display()
+        );
+        command::run(Command::new(self.program("rmz")).arg("-f").arg(dir)).map(drop)
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        command::find(name, std::slice::from_ref(&self.programs.bin)).unwrap_or_else(|| name.into())
+    }
+
+    /// Where a real tree is; that of Linux is unpacked first.
+    fn find(&self, real: Real) -> Result<PathBuf> {
+        match real {
+            Real::Linux => self.linux(),
+            Real::Go => {
+                newest(&["/usr/share"], "go-", "").context("no Go source: install golang-src")
+            }
+            Real::Registry => {
+                let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+                let home =
+                    home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+                let registry = home
+                    .map(|home| home.join("registry"))
+                    .filter(|dir| dir.is_dir());
+                registry.context("no cargo registry")
+            }
+            Real::NodeModules => match self.node_modules {
+                Some(dir) if dir.is_dir() => Ok(dir.to_owned()),
+                Some(dir) => bail!("{} is no directory", dir.display()),
+                None => bail!("no node_modules: name one with --node-modules"),
+            },
+        }
+    }
+
+    fn linux(&self) -> Result<PathBuf> {
+        let unpacked = self.scratch.path().join("linux");
+        if !unpacked.is_dir() {
+            let archive = newest(&["/usr/src"], "linux-source-", ".tar.xz");
+            let archive = archive.context("no Linux source: install linux-source")?;
+            let partial = self.scratch.subdir("linux-partial")?;
+            command::run(
+                Command::new("tar")
+                    .arg("-C")
+                    .args([&partial])
+                    .arg("-xf")
+                    .arg(&archive),
+            )?;
+            fs::rename(&partial, &unpacked)?;
+        }
+        Ok(unpacked)
+    }
+}
+
+/// The last by name of the entries of `dirs` that begin and end so.
+fn newest(dirs: &[&str], prefix: &str, suffix: &str) -> Option<PathBuf> {
+    let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
+    let named = entries.filter(|entry| {
+        let name = command::lossy(entry.file_name());
+        name.starts_with(prefix) && name.ends_with(suffix)
+    });
+    named.map(|entry| entry.path()).max()
+}
+
+/// Counts a tree; all zero where there is none.
+pub(crate) fn count(dir: &Path) -> Result<Count> {
+    let mut count = Count::default();
+    let mut queue = Vec::new();
+    if fs::symlink_metadata(dir).is_ok() {
+        queue.push(dir.to_owned());
+        count.dirs = 1;
+    }
+    while let Some(dir) = queue.pop() {
+        for entry in fs::read_dir(&dir).with_context(|| format!("cannot list {}", dir.display()))? {
+            let entry = entry?;
+            let meta = entry.metadata()?;
+            if meta.is_dir() {
+                count.dirs += 1;
+                queue.push(entry.path());
+            } else {
+                count.files += 1;
+                count.bytes += if meta.is_file() { meta.size() } else { 0 };
+            }
+        }
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_counted_with_its_root() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("t");
+        assert_eq!(count(&root).unwrap(), Count::default());
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/f"), "four").unwrap();
+        assert_eq!(
+            count(&root).unwrap(),
+            Count {
+                files: 1,
+                dirs: 3,
+                bytes: 4
+            }
+        );
+    }
+}
