@@ -153,7 +153,7 @@ impl Cell {
         } else {
             1.0
         };
-        (6.0 * peers * run * disk).max(10.0)
+        (8.0 * peers * run * disk).max(10.0)
     }
 }
 

@@ -142,9 +142,10 @@ pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ_PUBLISHED,
 ];
 
-/// For bringing a copy up to date. All but cpz's keep the times, or they could not know.
+/// For bringing a copy up to date. `cpz -u` keeps no times, the others do: what is newer is up to date as well.
 pub(crate) const UPDATE: &[Peer] = &[
     Peer::new(Ours, "cpz -u", "cpz", "cpz -uT tree copy"),
+    Peer::new(Other, "cpz -up", "cpz", "cpz -upT tree copy"),
     Peer::new(Reference, "cp -upr", "cp", "cp -uprT tree copy"),
     Peer::new(Other, "rsync -a", "rsync", "rsync -a tree/ copy/"),
 ];

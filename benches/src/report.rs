@@ -230,8 +230,7 @@ fn calls(results: &Results) -> String {
         }
         let _ = write!(
             text,
-            "\n### System calls, CPU and memory: {work}\n\nCalls by `strace -f -c`, as differences between small uniform \
-             trees; CPU and memory in `{cell}`.\n\n| peer | calls per empty file | per file of 4 KiB | per directory | CPU | \
+            "\n### System calls, CPU and memory: {work}\n\nCalls by `strace -f -c`, as differences between small uniform trees, without those for memory and waiting; CPU and memory in `{cell}`.\n\n| peer | calls per empty file | per file of 4 KiB | per directory | CPU | \
              peak memory |\n|---|---|---|---|---|---|\n"
         );
         for row in rows {

@@ -39,12 +39,24 @@ struct Plan {
     cells: Vec<(Cell, Duration)>,
     calls: bool,
     contention: bool,
+    /// The cells together may not take longer: who takes more leaves less to the others.
+    limit: Option<Duration>,
 }
 
 impl Plan {
     fn total(&self) -> Duration {
         let extras = u32::from(self.calls || self.contention) * EXTRAS;
         self.cells.iter().map(|(_, time)| *time).sum::<Duration>() + extras
+    }
+
+    /// What a cell gets of the time that is left `elapsed` after the start: the share that was planned.
+    fn budget(&self, cell: usize, elapsed: Duration) -> Duration {
+        let left = &self.cells[cell..];
+        let planned: Duration = left.iter().map(|(_, time)| *time).sum();
+        let time = self
+            .limit
+            .map_or(planned, |limit| limit.saturating_sub(elapsed));
+        time.mul_f64(left[0].1.as_secs_f64() / planned.as_secs_f64())
     }
 
     fn space_bytes(&self) -> u64 {
@@ -89,6 +101,7 @@ pub(crate) fn quick(settings: &Settings) -> Result<()> {
             cells,
             calls: true,
             contention: true,
+            limit: Some(QUICK),
         },
     )
 }
@@ -107,6 +120,7 @@ pub(crate) fn full(settings: &Settings) -> Result<()> {
             cells,
             calls: true,
             contention: true,
+            limit: None,
         },
     )
 }
@@ -119,6 +133,7 @@ pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
         cells: Vec::new(),
         calls: false,
         contention: false,
+        limit: None,
     };
     for name in names {
         match name.as_str() {
@@ -257,14 +272,14 @@ fn measure(settings: &Settings, plan: &Plan, scratch: &Scratch) -> Result<Result
         trees,
         progress: &progress,
     };
-    for (cell, budget) in &plan.cells {
+    for (i, (cell, planned)) in plan.cells.iter().enumerate() {
         progress.begin(&cell.name);
-        let measured = session.measure(cell, *budget)?;
+        let measured = session.measure(cell, plan.budget(i, start.elapsed()))?;
         for note in &measured.notes {
             progress.note(&format!("{}: {note}", cell.name));
         }
         results.cells.push(measured);
-        progress.advance(*budget);
+        progress.advance(*planned);
     }
     extras(plan, &session, &mut results)?;
     progress.finish();
@@ -294,4 +309,32 @@ fn extras(plan: &Plan, session: &Session<'_>, results: &mut Results) -> Result<(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_more_leaves_less_to_the_others() {
+        let seconds = Duration::from_secs;
+        let cells: Vec<_> = cells::all()
+            .into_iter()
+            .zip([10, 30, 60].map(seconds))
+            .collect();
+        let plan = |limit| Plan {
+            mode: String::new(),
+            cells: cells.clone(),
+            calls: false,
+            contention: false,
+            limit,
+        };
+        assert_eq!(plan(None).budget(1, seconds(70)), seconds(30));
+        assert_eq!(plan(Some(seconds(100))).budget(1, seconds(10)), seconds(30));
+        assert_eq!(plan(Some(seconds(100))).budget(1, seconds(70)), seconds(10));
+        assert_eq!(
+            plan(Some(seconds(100))).budget(2, seconds(170)),
+            Duration::ZERO
+        );
+    }
 }
