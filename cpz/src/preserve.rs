@@ -159,7 +159,9 @@ impl Kept {
     pub(crate) fn check_contexts(&self, console: &Console) -> Result<(), Misuse> {
         let has_selinux = Path::new("/sys/fs/selinux/enforce").exists();
         if has_selinux && self.contexts > 0 {
-            return Err(Misuse::plain("--context=CTX is not supported yet"));
+            return Err(Misuse::plain(
+                "--context=CTX is not supported where SELinux is at work",
+            ));
         }
         for _ in 0..self.contexts {
             let line = b"warning: ignoring --context; it requires an SELinux-enabled kernel";

@@ -12,8 +12,7 @@
 //! clap receives only flags that the scan has found to be right, so none
 //! of its own errors can occur, and none can reach a user.
 //!
-//! **A flag is added by adding a row** and giving it an id; a row without an id
-//! is known, named by `--help`, counted for ambiguity, and refused in so many words.
+//! **A flag is added by adding a row** and giving it an id.
 
 pub use choice::choose;
 pub use misuse::{Advice, Misuse};
@@ -56,8 +55,6 @@ pub enum Meaning<I> {
     Help,
     /// Prints the version and ends.
     Version,
-    /// Refuses, since a flag that is ignored silently does harm.
-    NotYet,
 }
 
 /// Whether `--help` lists a row.
@@ -98,12 +95,6 @@ impl<I: Copy> Flag<I> {
     #[must_use]
     pub const fn gnu(id: I, shorts: &'static str, long: &'static str, help: &'static str) -> Self {
         Self::row(Meaning::Sets(id), shorts, long, help)
-    }
-
-    /// A flag of GNU's that is refused for now.
-    #[must_use]
-    pub const fn not_yet(shorts: &'static str, long: &'static str, help: &'static str) -> Self {
-        Self::row(Meaning::NotYet, shorts, long, help)
     }
 
     /// A flag of our own; it has a long name only, so that it cannot clash.

@@ -1,6 +1,6 @@
 //! `--help`, printed from the table.
 
-use super::{Flag, Listing, Meaning, Origin, Table, Value};
+use super::{Flag, Listing, Origin, Table, Value};
 use crate::invocation::Personality;
 
 /// Where the explanations begin.
@@ -68,9 +68,6 @@ impl<I: Copy> Flag<I> {
             .help
             .replace('\n', &format!("\n{}", " ".repeat(COLUMN + 2)));
         entry.push_str(&indented);
-        if matches!(self.meaning, Meaning::NotYet) {
-            entry.push_str(" (not supported yet)");
-        }
         entry.push('\n');
         entry
     }

@@ -96,10 +96,4 @@ impl Misuse {
     pub(super) fn abbreviated(long: &str) -> Self {
         Self::plain(format!("you may not abbreviate the --{long} option"))
     }
-
-    /// Refuses a flag, or one value of a flag, that is to come in a later version.
-    #[must_use]
-    pub fn not_supported_yet(option: &str) -> Self {
-        Self::plain(format!("option '{option}' is not supported yet"))
-    }
 }

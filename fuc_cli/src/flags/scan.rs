@@ -128,7 +128,7 @@ impl<I: Copy> Scanner<'_, I> {
         if flag.abbreviation == Abbreviation::Refused && name != flag.long.as_bytes() {
             return Err(Misuse::abbreviated(flag.long).into());
         }
-        self.meet(flag, || format!("--{}", flag.long), value)
+        self.meet(flag, value)
     }
 
     /// The row that is called `name`, or that alone begins with it.
@@ -167,10 +167,9 @@ impl<I: Copy> Scanner<'_, I> {
             let Some(flag) = flags.find(|flag| flag.shorts.as_bytes().contains(&letter)) else {
                 return Err(Misuse::unknown_short(letter).into());
             };
-            let name = || format!("-{}", char::from(letter));
             match flag.value {
                 // An optional value belongs to the long name: -u takes none, --update=older does.
-                Value::None | Value::Optional(_) => self.meet(flag, name, None)?,
+                Value::None | Value::Optional(_) => self.meet(flag, None)?,
                 Value::Required(_) => {
                     let attached = &letters[index + 1..];
                     let value = if attached.is_empty() {
@@ -181,19 +180,14 @@ impl<I: Copy> Scanner<'_, I> {
                     if value.is_none() {
                         return Err(Misuse::missing_short_value(letter).into());
                     }
-                    return self.meet(flag, name, value);
+                    return self.meet(flag, value);
                 }
             }
         }
         Ok(())
     }
 
-    fn meet(
-        &mut self,
-        flag: &'static Flag<I>,
-        name: impl Fn() -> String,
-        value: Option<OsString>,
-    ) -> Result<(), Stop> {
+    fn meet(&mut self, flag: &'static Flag<I>, value: Option<OsString>) -> Result<(), Stop> {
         match flag.meaning {
             Meaning::Sets(_) => {
                 self.scan.met.push((flag, value));
@@ -201,7 +195,6 @@ impl<I: Copy> Scanner<'_, I> {
             }
             Meaning::Help => Err(Stop::Help),
             Meaning::Version => Err(Stop::Version),
-            Meaning::NotYet => Err(Misuse::not_supported_yet(&name()).into()),
         }
     }
 }

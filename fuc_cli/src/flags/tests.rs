@@ -2,15 +2,17 @@
 
 use super::*;
 use crate::invocation::Personality;
-use Id::{Backup, Bare, Force, Target, Threads};
+use Id::{Backup, Bare, Force, Parents, Target, Threads, Update};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
     Force,
     Bare,
     Backup,
+    Parents,
     Target,
     Threads,
+    Update,
 }
 
 static TABLE: Table<Id> = Table {
@@ -21,11 +23,10 @@ static TABLE: Table<Id> = Table {
         Flag::gnu(Bare, "b", "", "has no long name"),
         Flag::gnu(Backup, "", "backup", "with a backup,\nor none").optional("HOW"),
         Flag::gnu(Target, "t", "target-directory", "into DIR").required("DIR"),
-        Flag::not_yet("u", "update", "only if older").optional("WHEN"),
-        Flag::not_yet("S", "suffix", "so").required("SUFFIX"),
+        Flag::gnu(Update, "u", "update", "only if older").optional("WHEN"),
         Flag::gnu(Force, "", "no-preserve-root", "").in_full(),
-        Flag::not_yet("", "parents", ""),
-        Flag::not_yet("", "path", "")
+        Flag::gnu(Parents, "", "parents", ""),
+        Flag::gnu(Parents, "", "path", "")
             .spelling_of("parents")
             .hidden(),
         Flag::help(),
@@ -142,28 +143,15 @@ fn stops_at_help_and_version_by_any_prefix() {
 }
 
 #[test]
-fn refuses_what_is_not_built_yet() {
-    for (argument, name) in [
-        ("-u", "-u"),
-        ("--upd=x", "--update"),
-        ("-Sx", "-S"),
-        ("--suffix=x", "--suffix"),
-    ] {
-        let expected = format!("option '{name}' is not supported yet");
-        assert_eq!(complaint(&scan(&[argument])), expected);
-    }
-    assert_eq!(
-        complaint(&scan(&["-S"])),
-        "option requires an argument -- 'S'"
-    );
+fn takes_an_optional_value_from_the_long_name_only() {
+    assert_eq!(given(&["--upd=x"]), [(Update, with("x"))]);
+    assert_eq!(given(&["-u", "x"]), [(Update, None)]);
+    assert_eq!(complaint(&scan(&["-ux"])), "invalid option -- 'x'");
 }
 
 #[test]
 fn takes_two_spellings_of_one_option_for_one() {
-    assert_eq!(
-        complaint(&scan(&["--pa"])),
-        "option '--parents' is not supported yet"
-    );
+    assert_eq!(given(&["--pa"]), [(Parents, None)]);
 }
 
 #[test]
@@ -206,7 +194,7 @@ Does things.
       --backup[=HOW]          with a backup,
                                 or none
   -t, --target-directory=DIR  into DIR
-  -u, --update[=WHEN]         only if older (not supported yet)
+  -u, --update[=WHEN]         only if older
 ";
     assert!(help.starts_with(expected), "{help}");
     assert!(!help.contains("--path"));
