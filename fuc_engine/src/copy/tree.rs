@@ -176,10 +176,24 @@ impl<'a> Copying<'a> {
     }
 
     /// Tells of a file's content, and how it was copied if somebody wants to know.
+    #[inline]
     pub(super) fn tell_copied_by(&self, item: &Item<'_>, means: Means) {
-        if !self.report.wants_means() {
-            return self.tell_copied(item);
+        if self.report.wants_means() {
+            self.tell_means(item, means);
+        } else {
+            self.tell_copied(item);
         }
+    }
+
+    #[inline]
+    pub(super) fn tell_copied(&self, item: &Item<'_>) {
+        if self.report.wants_finished() {
+            self.tell_paths(item);
+        }
+    }
+
+    #[cold]
+    fn tell_means(&self, item: &Item<'_>, means: Means) {
         let source = &self.item_path(item, Side::Source);
         let dest = &self.item_path(item, Side::Dest);
         self.report.finished(Done::CopiedContent {
@@ -189,18 +203,17 @@ impl<'a> Copying<'a> {
         });
     }
 
-    pub(super) fn tell_copied(&self, item: &Item<'_>) {
-        if self.report.wants_finished() {
-            let source = &self.item_path(item, Side::Source);
-            let dest = &self.item_path(item, Side::Dest);
-            let backup = self.backup_path(item);
-            let backup = backup.as_deref();
-            self.report.finished(Done::Copied {
-                source,
-                dest,
-                backup,
-            });
-        }
+    #[cold]
+    fn tell_paths(&self, item: &Item<'_>) {
+        let source = &self.item_path(item, Side::Source);
+        let dest = &self.item_path(item, Side::Dest);
+        let backup = self.backup_path(item);
+        let backup = backup.as_deref();
+        self.report.finished(Done::Copied {
+            source,
+            dest,
+            backup,
+        });
     }
 }
 
