@@ -95,6 +95,10 @@ impl Told {
     }
 }
 
+pub(crate) fn exactly(path: impl AsRef<Path>) -> Dest {
+    Dest::Exactly(path.as_ref().to_owned())
+}
+
 pub(crate) fn threads(number: usize) -> Option<NonZeroUsize> {
     NonZeroUsize::new(number)
 }

@@ -13,6 +13,7 @@ mod filesystems;
 mod kit;
 mod limits;
 mod observing;
+mod overwriting;
 mod permissions;
 mod preserving;
 mod properties;

@@ -6,17 +6,13 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fuc_engine::{
-    CopyOp, Dereference, Dest, Done, Error, HoleDetection, LinkKind, Means, Observer, Reflink,
-    Refusal, Tried,
+    CopyOp, Dereference, Done, Error, HoleDetection, LinkKind, Means, Observer, Reflink, Refusal,
+    Tried,
 };
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree, chain};
 
-use crate::kit::{Failure, Told, copy_options, copy_with, plain};
-
-fn exactly(path: impl AsRef<Path>) -> Dest {
-    Dest::Exactly(path.as_ref().to_owned())
-}
+use crate::kit::{Failure, Told, copy_options, copy_with, exactly, plain};
 
 /// A directory with a link to a file and one to a directory, both outside.
 fn linked(scratch: &Scratch) -> Tree {
