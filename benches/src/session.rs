@@ -1,5 +1,5 @@
-//! Runs cells: makes the tree, tries each peer once and looks at what it did, then goes through all of them in
-//! turn, round after round, until the cell's time is up.
+//! Runs cells: makes the tree and goes through all peers in turn, round after round, until the cell's time is up.
+//! In the first round it looks at what each of them did.
 
 use std::{
     path::{Path, PathBuf},
@@ -112,28 +112,37 @@ impl<'a> Bench<'a> {
         let start = Instant::now();
         let Count { files, dirs, bytes } = self.original;
         (result.files, result.dirs, result.bytes) = (files, dirs, bytes);
-        // Who is not installed is named once, on top of all tables.
-        let installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
-        for peer in self.cell.peers().into_iter().filter(installed) {
-            match self.try_out(&peer) {
-                Ok(()) => result.rows.push(row(&peer)),
-                Err(error) => {
-                    interrupt::check()?;
-                    result
-                        .notes
-                        .push(format!("{} is left out: {error:#}", peer.label));
-                }
-            }
-        }
-        let mut longest = Duration::ZERO;
-        for round in 0..MOST_ROUNDS {
+        self.first_round(result)?;
+        let mut longest = start.elapsed();
+        for round in 1..MOST_ROUNDS {
             if round >= FEWEST_ROUNDS && start.elapsed() + longest > budget {
                 break;
             }
             let begun = Instant::now();
             self.round(round, result)?;
-            longest = longest.max(begun.elapsed());
+            // The first round took longer, since it looks at what was done.
+            longest = begun.elapsed();
         }
+        Ok(())
+    }
+
+    /// Runs each peer that is installed, and keeps those that did the whole work.
+    fn first_round(&self, result: &mut CellResult) -> Result<()> {
+        // Who is not installed is named once, on top of all tables.
+        let installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
+        for peer in self.cell.peers().into_iter().filter(installed) {
+            match self.try_out(&peer) {
+                Ok(run) => result.rows.push(row(&peer, run)),
+                Err(error) => {
+                    interrupt::check()?;
+                    let note = format!("{} is left out: {error:#}", peer.label);
+                    result.notes.push(note);
+                }
+            }
+        }
+        self.reset()?;
+        self.settle()?;
+        result.floor.push(self.floor()?);
         Ok(())
     }
 
@@ -162,13 +171,19 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs a peer without a clock, and looks at what it did: nobody wins by doing less.
-    fn try_out(&self, peer: &Peer) -> Result<()> {
+    /// Runs a peer, and looks at what it did: nobody wins by doing less.
+    fn try_out(&self, peer: &Peer) -> Result<Run> {
         self.session
             .progress
-            .say(&format!("{}: trying {}", self.cell.name, peer.label));
+            .say(&format!("{}: round 1, {}", self.cell.name, peer.label));
         self.reset()?;
-        self.stopwatch.try_out(peer.command)?;
+        self.settle()?;
+        let Ok(run) = self.stopwatch.time(peer.command) else {
+            // hyperfine keeps what the command complained of to itself.
+            self.reset()?;
+            self.stopwatch.try_out(peer.command)?;
+            bail!("it failed once, and then no more");
+        };
         match self.cell.work {
             Work::Remove => {
                 let left = trees::count(&self.tree())?;
@@ -189,7 +204,7 @@ impl<'a> Bench<'a> {
                 );
             }
         }
-        Ok(())
+        Ok(run)
     }
 
     /// Makes things as they were before the first run.
@@ -253,12 +268,12 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn row(peer: &Peer) -> Row {
+fn row(peer: &Peer, first: Run) -> Row {
     Row {
         peer: peer.label.to_owned(),
         ours: peer.role == Role::Ours,
         reference: peer.role == Role::Reference,
         command: peer.command.to_owned(),
-        runs: Vec::new(),
+        runs: vec![first],
     }
 }
