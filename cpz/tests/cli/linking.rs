@@ -1,5 +1,7 @@
 //! Links instead of copies: -l and -s.
 
+use std::time::Duration;
+
 use testkit::{
     or_skip,
     probe::{self, Fs, LoopMount, NOBODY},
@@ -185,5 +187,19 @@ fn makes_links_as_an_ordinary_user() {
                     .select("locked/d")
                     .mode(0o555);
             });
+    }
+}
+
+#[test]
+fn gives_symbolic_links_the_times_of_their_sources_if_asked_to() {
+    let build = |tree: Tree| {
+        tree.file("d/f", "")
+            .owner(1, 2)
+            .mtime(Duration::from_nanos(99_000_000_007));
+    };
+    for flags in ["-as", "-psr", "-sr", "-dsr"] {
+        Parity::new(CPZ, "cp")
+            .args([flags, "$PWD/d", "new"])
+            .check(build);
     }
 }

@@ -431,3 +431,38 @@ fn for_parents(flags: &[&str], build: impl Fn(Tree)) {
         .args(["--parents", "s/d/foreign", "into"])
         .check(build);
 }
+
+/// To set an attribute of a file takes the right to write to it, which its owner can give himself.
+#[test]
+fn keeps_the_attributes_of_files_that_may_not_be_written_to() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for flag in [
+        "-a",
+        "--preserve=xattr",
+        "--preserve=mode,xattr",
+        "--preserve=all",
+        "-a --attributes-only",
+        "--no-preserve=mode --preserve=xattr",
+    ] {
+        Parity::new(CPZ, "cp")
+            .args(["-r"])
+            .args(flag.split(' '))
+            .args(["s", "new"])
+            .uid(NOBODY)
+            .check(|tree| {
+                tree.file("s/f", b"content")
+                    .xattr("user.one", b"1")
+                    .xattr("user.two", b"2")
+                    .mode(0o555)
+                    .file("s/empty", b"")
+                    .xattr("user.one", b"1")
+                    .acl("u:1234:r")
+                    .mode(0o444)
+                    .dir("s/d")
+                    .xattr("user.d", b"d")
+                    .mode(0o555);
+            });
+    }
+}

@@ -61,6 +61,19 @@ fn follows_a_symlink_that_is_an_operand_without_r() {
 }
 
 #[test]
+fn keeps_the_special_bits_of_fifos_and_sockets() {
+    let build = |tree: Tree| {
+        tree.fifo("d/fifo")
+            .mode(0o7755)
+            .socket("d/socket")
+            .mode(0o6711);
+    };
+    cp_r(["d", "new"], build);
+    cp_r(["--no-preserve=mode", "d", "new"], build);
+    cp_r(["-p", "d", "new"], build);
+}
+
+#[test]
 fn recreates_fifos_and_sockets() {
     cp_r(["d", "new"], |tree| {
         tree.fifo("d/fifo")

@@ -21,6 +21,9 @@ use super::item::Item;
 use super::node::{CopyDir, CopyNode};
 use super::preserve::{Modes, Xattrs};
 use super::tree::Copying;
+use super::xattrs::{
+    copy_xattrs, is_left_to_others, names_in, read_acl, set_default_acl, set_permissions,
+};
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Place, Side};
 use crate::sys::{self, ACCESS_ACL, CWD, DEFAULT_ACL, Inode, Stat, Symlinks};
@@ -133,6 +136,19 @@ impl Copying<'_> {
         })
     }
 
+    /// Finishes a symbolic link that was made instead of a copy: of all attributes it gets the times.
+    pub(super) fn finish_link(&self, item: &Item<'_>) -> Result<(), Error> {
+        if !self.options().preserve.timestamps {
+            return Ok(());
+        }
+        let stat = item
+            .stat_source()
+            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        sys::open_named(item.dest_dir, item.dest_name, Symlinks::NoFollow)
+            .and_then(|link| Inode::Named(link.as_fd()).set_times(&stat))
+            .map_err(|errno| self.dest_error(item, Doing::KeepTimes, errno))
+    }
+
     /// Finishes the copy of a directory that may not be read.
     pub(super) fn finish_unfilled(&self, place: &Place<CopyDir>, age: Age) -> Result<(), Error> {
         if !self.options().preserve.needs_a_finish() {
@@ -183,7 +199,7 @@ impl Copying<'_> {
             source: Inode::Named(source.as_fd()),
             stat: &stat,
             dest: Inode::Named(dest.as_fd()),
-            age: Age::New,
+            age,
             mode: match sys::file_type(&stat) {
                 // It has none.
                 FileType::Symlink => None,
@@ -293,22 +309,10 @@ impl Copying<'_> {
             listed => listed.map_err(lacks)?,
         };
         let listed = names.insert(listed);
-        let mut outcome = Ok(());
-        for name in names_in(listed) {
-            if is_left_to_others(name) || name == c"security.selinux" && !self.keeps_context() {
-                continue;
-            }
-            let copied = transfer
-                .source
-                .xattr(name)
-                .and_then(|value| transfer.dest.set_xattr(name, &value));
-            match copied {
-                // It has gone since.
-                Ok(()) | Err(Errno::NODATA) => {}
-                Err(errno) => outcome = outcome.and(Err(lacks(errno))),
-            }
-        }
-        outcome
+        let wanted = names_in(listed).filter(|&name| {
+            !is_left_to_others(name) && (name != c"security.selinux" || self.keeps_context())
+        });
+        copy_xattrs(&transfer.source, &transfer.dest, wanted).map_err(lacks)
     }
 
     fn keeps_context(&self) -> bool {
@@ -356,61 +360,4 @@ impl Copying<'_> {
         }
         Ok(())
     }
-}
-
-/// Sets the nine permission bits so that they say all there is; whether the filesystem has ACLs.
-/// If not, all of `mode` is set.
-///
-/// By `fchmod` alone an ACL that the dest has inherited from its directory would stay.
-fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, Errno> {
-    match dest.set_xattr(ACCESS_ACL, &sys::plain_acl(mode)) {
-        Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => {
-            dest.set_mode(mode).map(|()| false)
-        }
-        Err(errno) => Err(errno),
-    }
-}
-
-fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, Errno> {
-    match source.xattr(acl) {
-        Ok(acl) => Ok(Some(acl)),
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOENT | Errno::NOTDIR) => {
-            Ok(None)
-        }
-        Err(errno) => Err(errno),
-    }
-}
-
-fn set_default_acl(dest: &Inode<'_>, acl: Option<&[u8]>) -> Result<(), Errno> {
-    match acl {
-        Some(acl) => dest.set_xattr(DEFAULT_ACL, acl),
-        None => match dest.remove_xattr(DEFAULT_ACL) {
-            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            result => result,
-        },
-    }
-}
-
-fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
-    list.split_inclusive(|&byte| byte == 0)
-        .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
-}
-
-/// What belongs to the mode, what its filesystem or the kernel alone may write, and what only
-/// means something where it is: the list of `/etc/xattr.conf`, by which cp goes.
-fn is_left_to_others(name: &CStr) -> bool {
-    const NAMES: [&[u8]; 5] = [
-        b"system.nfs4_acl",
-        b"system.nfs4acl",
-        b"system.posix_acl_access",
-        b"system.posix_acl_default",
-        b"security.evm",
-    ];
-    const BEGINNINGS: [&[u8]; 4] = [b"trusted.SGI_", b"xfsroot.", b"user.Beagle.", b"afs."];
-    let name = name.to_bytes();
-    NAMES.contains(&name)
-        || BEGINNINGS
-            .iter()
-            .any(|beginning| name.starts_with(beginning))
 }

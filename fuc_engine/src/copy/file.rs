@@ -114,7 +114,7 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         if worker.scratch.own.expects_empty
-            && !self.options().preserve.needs_a_finish()
+            && self.creates_empty_files
             && self.try_copy_empty(item, worker)?
         {
             return Ok(());
@@ -176,7 +176,6 @@ impl Copying<'_> {
         };
         let is_empty = sys::file_type(&stat) == FileType::RegularFile
             && stat.st_size == 0
-            && self.options().reflink != Reflink::Always
             && !self.has_other_names(item, &stat)
             && item.is_on_the_device_of_its_directory(&stat)
             && worker.scratch.own.is_truthful(&stat, item.source_dir);
@@ -376,6 +375,7 @@ impl Copying<'_> {
         self.tell_copied(item);
     }
 
+    #[inline]
     fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.entries += 1;
         worker.scratch.tally.bytes += bytes;

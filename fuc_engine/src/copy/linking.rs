@@ -55,6 +55,9 @@ impl Copying<'_> {
             outcome => outcome,
         };
         created.map_err(|errno| self.link_error(item, kind, errno))?;
+        if kind == LinkKind::Symbolic {
+            self.finish_link(item)?;
+        }
         self.copied(item, 0, worker);
         Ok(())
     }

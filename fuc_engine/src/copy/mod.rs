@@ -26,6 +26,7 @@ mod sparse;
 mod special;
 mod tree;
 mod update;
+mod xattrs;
 
 pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
 pub use preserve::{Modes, Preserve, Xattrs};

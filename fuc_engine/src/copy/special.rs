@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use super::existing::is_same;
 use super::item::Item;
 use super::tree::Copying;
+use super::{Modes, Preserve};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
 use crate::observer::Done;
@@ -132,8 +133,17 @@ impl Copying<'_> {
         stat: &Stat,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
-        // Set-id bits mean nothing on these and are not given at creation.
-        let mode = sys::file_type(stat).as_raw_mode() | self.creation_mode(stat.st_mode);
+        let special_bits = match self.options().preserve {
+            // They mean nothing on these, and cp leaves them there.
+            Preserve {
+                ownership: false,
+                modes: Modes::LessUmask | Modes::OfNewFiles,
+                ..
+            } => stat.st_mode & 0o7000,
+            _ => 0,
+        };
+        let bits = self.creation_mode(stat.st_mode) | special_bits;
+        let mode = sys::file_type(stat).as_raw_mode() | bits;
         let create = || sys::create_node(item.dest_dir, item.dest_name, mode, stat.st_rdev);
         let doing = match sys::file_type(stat) {
             FileType::Fifo => Doing::CreateFifo,

@@ -18,7 +18,7 @@ use super::node::{CopyDir, CopyNode};
 use super::operand::{Operand, Operands, Used};
 use super::parents::MadeParent;
 use super::rules::DestRules;
-use super::{CopyOptions, Dereference, Dest};
+use super::{CopyOptions, Dereference, Dest, Reflink};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Dir, Place, Side};
@@ -42,6 +42,10 @@ pub(super) struct Copying<'a> {
     options: &'a CopyOptions,
     pub(super) dest: &'a Dest,
     pub(super) rules: DestRules,
+    /// Files are copied, and nothing is asked of their dests. Looked up for every entry.
+    copies_plainly: bool,
+    /// The copy of an empty file is an empty file and nothing more. As above.
+    pub(super) creates_empty_files: bool,
     /// The directory that receives the copies; `None`: the working directory.
     pub(super) target: Option<OwnedFd>,
     pub(super) operands: Vec<Operand>,
@@ -72,6 +76,9 @@ impl<'a> Copying<'a> {
             options,
             dest,
             rules: options.rules.clone(),
+            copies_plainly: false,
+            creates_empty_files: !options.preserve.needs_a_finish()
+                && options.reflink != Reflink::Always,
             target: None,
             operands: Vec::new(),
             report: Report::new(observer),
@@ -110,6 +117,7 @@ impl<'a> Copying<'a> {
                 Err(error) => self.report.failed(error),
             }
         }
+        self.copies_plainly = self.rules.are_plain() && self.options.as_links.is_none();
         sched::scope(&self, |worker| {
             for run in self.runs() {
                 let mut next = Some(run);
@@ -292,8 +300,8 @@ impl Operation for Copying<'_> {
         let item = Item::entry(node, held, entry.name).following(symlinks);
         let copied = match (entry.kind, self.options.as_links) {
             (FileType::Directory, _) => return walk::queue(node, entry.name, worker),
+            (FileType::RegularFile, _) if self.copies_plainly => self.copy_file(&item, worker),
             _ if !self.rules.are_plain() => self.copy_entry_by_rules(&item, worker),
-            (FileType::RegularFile, None) => self.copy_file(&item, worker),
             (FileType::RegularFile, Some(kind)) => self.link(&item, kind, worker),
             (FileType::Symlink, None) if symlinks == Symlinks::NoFollow => {
                 self.copy_symlink(&item, worker)

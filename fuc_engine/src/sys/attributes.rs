@@ -37,6 +37,11 @@ impl Inode<'_> {
         CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default()
     }
 
+    pub(crate) fn stat(&self) -> Result<Stat, Errno> {
+        let (Self::Opened(fd) | Self::Named(fd)) = self;
+        super::stat_open(fd)
+    }
+
     pub(crate) fn set_times(&self, of: &Stat) -> Result<(), Errno> {
         let times = Timestamps {
             last_access: Timespec {

@@ -1,0 +1,117 @@
+//! Extended attributes and ACLs, from one open inode to another.
+
+use std::ffi::CStr;
+
+use rustix::io::Errno;
+
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
+
+/// Copies the attributes of these names, all that can be; the first failure is told.
+pub(super) fn copy_xattrs<'n>(
+    source: &Inode<'_>,
+    dest: &Inode<'_>,
+    names: impl Iterator<Item = &'n CStr>,
+) -> Result<(), Errno> {
+    let mut outcome = Ok(());
+    let mut writable = None;
+    for name in names {
+        let copied = source.xattr(name).and_then(|value| {
+            match dest.set_xattr(name, &value) {
+                // Its owner may do that to a file that he may write to.
+                Err(Errno::ACCESS | Errno::PERM) if writable.is_none() => {
+                    writable = Some(Writable::make(dest)?);
+                    dest.set_xattr(name, &value)
+                }
+                set => set,
+            }
+        });
+        match copied {
+            // It has gone since.
+            Ok(()) | Err(Errno::NODATA) => {}
+            Err(errno) => outcome = outcome.and(Err(errno)),
+        }
+    }
+    match writable {
+        Some(writable) => outcome.and(writable.restore(dest)),
+        None => outcome,
+    }
+}
+
+/// A dest that its owner may write to for a while.
+struct Writable {
+    mode_before: u32,
+}
+
+impl Writable {
+    fn make(dest: &Inode<'_>) -> Result<Self, Errno> {
+        let mode_before = dest.stat()?.st_mode & 0o7777;
+        if mode_before & 0o200 == 0 {
+            dest.set_mode(mode_before | 0o200)?;
+        }
+        Ok(Self { mode_before })
+    }
+
+    fn restore(&self, dest: &Inode<'_>) -> Result<(), Errno> {
+        if self.mode_before & 0o200 == 0 {
+            dest.set_mode(self.mode_before)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the nine permission bits so that they say all there is; whether the filesystem has ACLs.
+/// If not, all of `mode` is set.
+///
+/// By `fchmod` alone an ACL that the dest has inherited from its directory would stay.
+pub(super) fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, Errno> {
+    match dest.set_xattr(ACCESS_ACL, &sys::plain_acl(mode)) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => {
+            dest.set_mode(mode).map(|()| false)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+pub(super) fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, Errno> {
+    match source.xattr(acl) {
+        Ok(acl) => Ok(Some(acl)),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOENT | Errno::NOTDIR) => {
+            Ok(None)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+pub(super) fn set_default_acl(dest: &Inode<'_>, acl: Option<&[u8]>) -> Result<(), Errno> {
+    match acl {
+        Some(acl) => dest.set_xattr(DEFAULT_ACL, acl),
+        None => match dest.remove_xattr(DEFAULT_ACL) {
+            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            result => result,
+        },
+    }
+}
+
+pub(super) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
+    list.split_inclusive(|&byte| byte == 0)
+        .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
+}
+
+/// What belongs to the mode, what its filesystem or the kernel alone may write, and what only
+/// means something where it is: the list of `/etc/xattr.conf`, by which cp goes.
+pub(super) fn is_left_to_others(name: &CStr) -> bool {
+    const NAMES: [&[u8]; 5] = [
+        b"system.nfs4_acl",
+        b"system.nfs4acl",
+        b"system.posix_acl_access",
+        b"system.posix_acl_default",
+        b"security.evm",
+    ];
+    const BEGINNINGS: [&[u8]; 4] = [b"trusted.SGI_", b"xfsroot.", b"user.Beagle.", b"afs."];
+    let name = name.to_bytes();
+    NAMES.contains(&name)
+        || BEGINNINGS
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+}
