@@ -139,3 +139,23 @@ fn become_links_where_symbolic_links_are_followed() {
     });
     strict_cp(["--preserve=links", "s/alone", "s/to-alone", "into"], build);
 }
+
+#[test]
+fn replaces_a_dest_that_leads_to_a_file_of_several_names() {
+    let build = |tree: Tree| {
+        tree.file("new", b"new")
+            .file("two", b"old")
+            .hardlink("two", "names")
+            .symlink("to-two", "two")
+            .file("one", b"old")
+            .symlink("to-one", "one")
+            .hardlink("to-one", "link-of-two-names");
+    };
+    for dest in ["two", "to-two", "to-one"] {
+        for flag in ["-a", "-d", "--preserve=links"] {
+            Parity::new(CPZ, "cp")
+                .args([flag, "-r", "new", dest])
+                .check(build);
+        }
+    }
+}

@@ -466,3 +466,24 @@ fn keeps_the_attributes_of_files_that_may_not_be_written_to() {
             });
     }
 }
+
+#[test]
+fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied() {
+    let build = |tree: Tree| {
+        tree.file("s", b"new")
+            .file("dest", b"old")
+            .hardlink("dest", "other")
+            .symlink("link", "nowhere")
+            .fifo("fifo");
+    };
+    for flags in [
+        ["-a", "--attributes-only", "s", "dest"],
+        ["-d", "--attributes-only", "s", "dest"],
+        ["-a", "--attributes-only", "link", "dest"],
+        ["-P", "--attributes-only", "link", "dest"],
+        ["-a", "--attributes-only", "fifo", "dest"],
+        ["-af", "--attributes-only", "s", "dest"],
+    ] {
+        Parity::new(CPZ, "cp").args(["-r"]).args(flags).check(build);
+    }
+}

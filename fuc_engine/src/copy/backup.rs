@@ -164,6 +164,9 @@ impl Copying<'_> {
 
     /// The same for an entry of `node`, when its dest directory is not at hand.
     pub(super) fn restore_backup_in(&self, node: &CopyNode, item: &Item<'_>) {
+        if item.ground.backup().is_none() {
+            return;
+        }
         match self.descriptors.pin(node, Side::Dest, self) {
             Ok(dir) => self.restore_backup(&Item {
                 dest_dir: dir.as_fd(),

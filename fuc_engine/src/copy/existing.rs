@@ -23,6 +23,7 @@ impl Copying<'_> {
             Ok(there) => there,
             Err(Errno::NOENT) => return Err(self.dangling(item)),
             Err(Errno::LOOP) if self.options().force => {
+                self.check_ground(item, Doing::CreateFile)?;
                 return self.replace_file(item, source.st_mode);
             }
             Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
@@ -34,8 +35,9 @@ impl Copying<'_> {
         if is_same(source, &there) {
             return Err(self.same_file(item));
         }
-        if self.options().preserve.links && self.has_several_names(item) {
-            // The others are no copies of this source.
+        let keeps_content = self.options().attributes_only;
+        if self.options().preserve.links && there.st_nlink > 1 && !keeps_content {
+            // The other names are no copies of this source.
             return self.replace_file(item, source.st_mode);
         }
         let opened = self
@@ -56,11 +58,6 @@ impl Copying<'_> {
             Ground::Free { .. } => Err(self.dest_error(item, doing, Errno::EXIST)),
             Ground::Unknown | Ground::Taken => Ok(()),
         }
-    }
-
-    fn has_several_names(&self, item: &Item<'_>) -> bool {
-        item.stat_dest(Symlinks::NoFollow)
-            .is_ok_and(|there| there.st_nlink > 1)
     }
 
     /// The dest is a link to nothing, or has gone since it was found.

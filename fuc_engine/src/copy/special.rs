@@ -174,7 +174,7 @@ impl Copying<'_> {
     }
 
     /// Unlinks what is at the dest, unless it is a directory or the source itself,
-    /// or links are followed: then, as with `cp`, it stays.
+    /// or links are followed, or its content is to stay: then, as with `cp`, it stays.
     pub(super) fn make_way(&self, item: &Item<'_>, doing: Doing) -> Result<Way, Error> {
         let there = match item.stat_dest(Symlinks::NoFollow) {
             Ok(there) => there,
@@ -197,7 +197,7 @@ impl Copying<'_> {
                 Err(self.same_file(item))
             };
         }
-        if item.symlinks == Symlinks::Follow {
+        if item.symlinks == Symlinks::Follow || self.options().attributes_only {
             return Ok(Way::Blocked);
         }
         // A link onto its own target, or the reverse, would lose the only copy.
