@@ -19,6 +19,7 @@
 //! - a directory over something else with a backup, which newer versions allow;
 //! - `--parents` with a source that is absolute (the twins' own names would be part of the dest) or
 //!   that may not exist (GNU leaves the directories that it has made by then with the modes for making);
+//! - `--parents` with times and several sources: GNU changes what the earlier ones got;
 //! - `--parents` as another user than root: GNU takes away the permission that the next source needs.
 
 use std::{
@@ -305,7 +306,10 @@ fn is_newer_than_gnu(
     let is_plain = |(source, chosen): &(OsString, Option<&Path>)| {
         chosen.is_some_and(|path| path.as_os_str() == source)
     };
-    let is_odd = case.user == User::Nobody || !sources.iter().all(is_plain);
+    let keeps_times = given(&["-p", "-a", "--preserve=timestamps", "--preserve=all"]);
+    let is_odd = case.user == User::Nobody
+        || !sources.iter().all(is_plain)
+        || keeps_times && sources.len() > 1;
     if given(&["--parents"]) && is_odd {
         return true;
     }
