@@ -252,3 +252,12 @@ fn follows_nothing_that_is_not_the_users_to_follow() {
                 .file("d/f", b"content");
         });
 }
+
+#[test]
+fn says_what_is_in_the_way_of_a_looping_link_first() {
+    cp_r(["-L", "d", "dest"], |tree| {
+        tree.file("d/f", b"")
+            .symlink("d/loop", "../d")
+            .file("dest/d/loop", b"in the way");
+    });
+}

@@ -133,6 +133,11 @@ impl Copying<'_> {
         while let Some(node) = above {
             let identity = node.dir.slot(Side::Source).identity();
             if identity.is_some_and(|identity| identity.same_file(source)) {
+                // What is in the way is said first.
+                let there = self.at(place, Side::Dest, stat_entry);
+                if there.is_ok_and(|there| sys::file_type(&there) != FileType::Directory) {
+                    return Err(self.no_dest(place, source, Errno::NOTDIR));
+                }
                 let path = self.place_path(place, Side::Source);
                 return Err(Error::refused(Refusal::CyclicSymlink, path));
             }
