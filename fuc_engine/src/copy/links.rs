@@ -25,16 +25,17 @@ use rustix::io::Errno;
 
 use super::item::Item;
 use super::node::CopyNode;
+use super::settle::Ground;
 use super::special::Way;
 use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing};
 use crate::node::Side;
-use crate::sys::{self, Identity, Stat, Symlinks};
-use crate::walk::{self, Held, Task, Walker};
+use crate::sys::{self, CWD, Identity, Stat, Symlinks};
+use crate::walk::{self, Task, Walker};
 
 /// A name of a source, and so of its dest.
 ///
-/// It keeps the memory of its node. Only one that waits keeps the node from being finished too.
+/// It keeps the memory of its node, but does not keep the node from being finished.
 #[derive(Clone)]
 pub(super) struct Name {
     /// `None`: an operand.
@@ -53,9 +54,42 @@ impl Name {
     }
 }
 
+/// A name that waits for another one to be copied, with what was found out about it.
+///
+/// It keeps its node from being finished.
+pub(super) struct Waiter {
+    name: Name,
+    symlinks: Symlinks,
+    ground: Ground<'static>,
+    backup: Option<Box<CStr>>,
+}
+
+impl Waiter {
+    fn of(item: &Item<'_>) -> Self {
+        if let Some(node) = item.node {
+            node.retain();
+        }
+        Self {
+            name: Name::of(item),
+            symlinks: item.symlinks,
+            ground: item.ground.without_backup(),
+            backup: item.ground.backup().map(Into::into),
+        }
+    }
+
+    /// What waited, found again at `item`.
+    fn resume<'a>(&'a self, item: Item<'a>) -> Item<'a> {
+        Item {
+            symlinks: self.symlinks,
+            ground: self.ground.with_backup(self.backup.as_deref()),
+            ..item
+        }
+    }
+}
+
 /// What is known of an inode with several names.
 enum Copy {
-    UnderWay(Vec<Name>),
+    UnderWay(Vec<Waiter>),
     At(Name, Identity),
 }
 
@@ -94,10 +128,7 @@ impl Links {
             }
             Entry::Occupied(mut known) => match known.get_mut() {
                 Copy::UnderWay(waiting) => {
-                    if let Some(node) = item.node {
-                        node.retain();
-                    }
-                    waiting.push(Name::of(item));
+                    waiting.push(Waiter::of(item));
                     Claim::Waits
                 }
                 Copy::At(name, identity) => Claim::At(name.clone(), *identity),
@@ -106,7 +137,7 @@ impl Links {
     }
 
     /// Records what came of the first copy; returns who waited for it.
-    fn settle(&self, key: (u64, u64), copy: Option<Copy>) -> Vec<Name> {
+    fn settle(&self, key: (u64, u64), copy: Option<Copy>) -> Vec<Waiter> {
         let mut map = self.map();
         let before = match copy {
             Some(copy) => map.insert(key, copy),
@@ -184,45 +215,55 @@ impl Copying<'_> {
             .flatten();
         let copy = made.map(|stat| Copy::At(Name::of(item), sys::identity(&stat)));
         let is_there = copy.is_some();
-        for name in self.links.settle(key, copy) {
+        for waiter in self.links.settle(key, copy) {
             if is_there {
-                self.copy_name(name, worker);
+                self.copy_waiter(waiter, worker);
             } else {
-                worker.push(Task::Own(CopyTask::Name(name)));
+                worker.push(Task::Own(CopyTask::Waiter(waiter)));
             }
         }
     }
 
     /// Copies or links a name that has waited.
-    pub(super) fn copy_name(&self, name: Name, worker: &mut Walker<'_, '_, Self>) {
+    pub(super) fn copy_waiter(&self, waiter: Waiter, worker: &mut Walker<'_, '_, Self>) {
+        let name = &waiter.name;
         match &name.node {
-            None => {
-                let item = self.item(name.operand);
-                if let Err(error) = self.copy_whatever(&item, worker) {
-                    self.report_item(&item, error);
-                }
-            }
+            None => self.copy_resumed(&waiter.resume(self.item(name.operand)), worker),
             Some(node) => match walk::hold(self, node) {
-                Ok(held) => self.copy_held(node, &held, &name.name, worker),
-                Err(errno) => {
-                    let error = self.place_error(&node.place, Side::Dest, Doing::Stat, errno);
-                    self.report.failed(error);
+                Ok(held) => {
+                    let item = waiter.resume(Item::entry(node, &held, &name.name));
+                    self.copy_resumed(&item, worker);
                 }
+                Err(errno) => self.lose(node, &waiter, errno),
             },
         }
-        walk::leave(self, name.node, worker);
+        walk::leave(self, waiter.name.node, worker);
     }
 
-    fn copy_held(
-        &self,
-        node: &CopyNode,
-        held: &Held<'_>,
-        name: &CStr,
-        worker: &mut Walker<'_, '_, Self>,
-    ) {
-        let item = Item::entry(node, held, name);
-        if let Err(error) = self.copy_whatever(&item, worker) {
-            self.report_item(&item, error);
+    fn copy_resumed(&self, item: &Item<'_>, worker: &mut Walker<'_, '_, Self>) {
+        if let Err(error) = self.copy_whatever(item, worker) {
+            self.report_item(item, error);
+            self.restore_backup(item);
+        }
+    }
+
+    /// The directories of what waited cannot be opened any more.
+    fn lose(&self, node: &CopyNode, waiter: &Waiter, errno: Errno) {
+        self.report
+            .failed(self.place_error(&node.place, Side::Dest, Doing::Stat, errno));
+        let item = waiter.resume(Item {
+            // Only its paths are needed.
+            source_dir: CWD,
+            dest_dir: CWD,
+            source_name: &waiter.name.name,
+            dest_name: &waiter.name.name,
+            symlinks: waiter.symlinks,
+            ground: Ground::Unknown,
+            node: Some(node),
+            operand: waiter.name.operand,
+        });
+        if item.ground.backup().is_some() {
+            self.restore_backup_in(node, &item);
         }
     }
 

@@ -53,6 +53,22 @@ impl<'a> Ground<'a> {
             Self::Unknown | Self::Taken => None,
         }
     }
+
+    /// The same, for as long as anybody likes, when the backup's name is kept elsewhere.
+    pub(super) fn without_backup(self) -> Ground<'static> {
+        match self {
+            Self::Unknown => Ground::Unknown,
+            Self::Taken => Ground::Taken,
+            Self::Free { .. } => Ground::Free { backup: None },
+        }
+    }
+
+    pub(super) fn with_backup(self, backup: Option<&'a CStr>) -> Self {
+        match self {
+            Self::Free { .. } => Self::Free { backup },
+            Self::Unknown | Self::Taken => self,
+        }
+    }
 }
 
 /// Whether a copy was made.

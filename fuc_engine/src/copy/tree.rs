@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::file::{CopyScratch, LargeFile};
 use super::item::Item;
-use super::links::{Links, Name};
+use super::links::{Links, Waiter};
 use super::node::{CopyDir, CopyNode};
 use super::operand::{Operand, Operands, Used};
 use super::parents::MadeParent;
@@ -34,7 +34,7 @@ pub(super) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
     /// Copy what waited in vain for another name of its inode to be copied.
-    Name(Name),
+    Waiter(Waiter),
 }
 
 /// One run of a [`CopyOp`](super::CopyOp).
@@ -341,7 +341,7 @@ impl Operation for Copying<'_> {
         match task {
             CopyTask::Operands(operands) => self.begin_all(operands, worker),
             CopyTask::Large(file) => self.copy_large(*file, worker),
-            CopyTask::Name(name) => self.copy_name(name, worker),
+            CopyTask::Waiter(waiter) => self.copy_waiter(waiter, worker),
         }
     }
 

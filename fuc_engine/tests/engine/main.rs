@@ -21,3 +21,4 @@ mod races;
 mod removing;
 mod rules;
 mod sources;
+mod waiting;
