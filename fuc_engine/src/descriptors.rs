@@ -44,6 +44,13 @@ pub(crate) trait Roots {
     }
 }
 
+/// See [`Descriptors::visit`].
+pub(crate) enum Visited<'n> {
+    Open(Pinned<'n>),
+    /// The caller's own.
+    Reopened(OwnedFd),
+}
+
 pub(crate) struct Descriptors<D: Dir> {
     open: AtomicUsize,
     /// Above this many, a directory is listed in `evictable`.
@@ -196,7 +203,25 @@ impl<D: Dir> Descriptors<D> {
         self.pin_or_open(node, side, || self.walk_down(node, side, roots))
     }
 
-    /// The same for the parent of `child`, which as a rule is still open itself.
+    /// A descriptor of a directory that may be finished: nobody would close it, had it been installed.
+    pub(crate) fn visit<'n>(
+        &self,
+        node: &'n Arc<Node<D>>,
+        side: Side,
+        roots: &dyn Roots,
+    ) -> Result<Visited<'n>, Errno> {
+        let slot = node.dir.slot(side);
+        if let Some(pin) = slot.try_pin() {
+            return Ok(Visited::Open(pin));
+        }
+        let fd = self.walk_down(node, side, roots)?;
+        if slot.identity() != Some(sys::stat_directory(fd.as_fd())?.identity) {
+            return Err(Errno::STALE);
+        }
+        Ok(Visited::Reopened(fd))
+    }
+
+    /// The same as [`pin`](Self::pin) for the parent of `child`, which as a rule is still open itself.
     pub(crate) fn pin_parent<'n>(
         &self,
         parent: &'n Arc<Node<D>>,

@@ -22,6 +22,7 @@ use super::attributes::Age;
 use super::backup::BackupNumbers;
 use super::data::{DataCopy, DataError, Dest, Moved, Source, Ways};
 use super::item::Item;
+use super::links::LinkedTo;
 use super::node::CopyNode;
 use super::settle::Ground;
 use super::tree::{CopyTask, Copying};
@@ -45,6 +46,7 @@ pub(super) struct CopyScratch {
     /// The device asked last, and whether its sizes are to be believed.
     truthful: Option<(u64, bool)>,
     buffer: Vec<u8>,
+    pub(super) linked_to: Option<LinkedTo>,
     pub(super) backup_numbers: BackupNumbers,
 }
 

@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::CStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
@@ -28,6 +28,7 @@ use super::node::CopyNode;
 use super::settle::Ground;
 use super::special::Way;
 use super::tree::{CopyTask, Copying};
+use crate::descriptors::Visited;
 use crate::error::{Error, Operation as Doing};
 use crate::node::Side;
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
@@ -85,6 +86,13 @@ impl Waiter {
             ..item
         }
     }
+}
+
+/// The finished directory that a worker has made a link to last: the next
+/// link is likely to lead there as well.
+pub(super) struct LinkedTo {
+    node: CopyNode,
+    dir: OwnedFd,
 }
 
 /// What is known of an inode with several names.
@@ -186,7 +194,7 @@ impl Copying<'_> {
                 Claim::First => break,
                 Claim::Waits => return Ok(()),
                 Claim::At(first, identity) => {
-                    match self.link_to_first(item, &first, identity)? {
+                    match self.link_to_first(item, (&first, identity), worker)? {
                         Link::Made => {
                             self.copied(item, 0, worker);
                             return Ok(());
@@ -271,10 +279,10 @@ impl Copying<'_> {
     fn link_to_first(
         &self,
         item: &Item<'_>,
-        first: &Name,
-        identity: Identity,
+        (first, identity): (&Name, Identity),
+        worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Link, Error> {
-        let mut linked = self.try_link(item, first);
+        let mut linked = self.try_link(item, first, worker);
         if linked == Err(Errno::EXIST) {
             let there = item.stat_dest(Symlinks::NoFollow);
             if there.is_ok_and(|there| sys::identity(&there) == identity) {
@@ -282,10 +290,10 @@ impl Copying<'_> {
             }
             match self.make_way(item, Doing::CreateHardLink)? {
                 Way::AlreadyThere => return Ok(Link::Made),
-                Way::Free => linked = self.try_link(item, first),
+                Way::Free => linked = self.try_link(item, first, worker),
                 Way::Blocked => {
                     self.unlink_dest(item)?;
-                    linked = self.try_link(item, first);
+                    linked = self.try_link(item, first, worker);
                 }
             }
         }
@@ -308,15 +316,40 @@ impl Copying<'_> {
         Ok(Link::NotPossible)
     }
 
-    fn try_link(&self, item: &Item<'_>, first: &Name) -> Result<(), Errno> {
-        let link = |first| sys::create_hard_link(first, item.dest_dir, item.dest_name);
-        match &first.node {
-            // Its directory may be finished and closed: it is found again from the operand.
-            Some(node) => {
-                let dir = self.descriptors.pin(node, Side::Dest, self)?;
-                link((dir.as_fd(), &first.name, Symlinks::NoFollow))
+    fn try_link(
+        &self,
+        item: &Item<'_>,
+        first: &Name,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Errno> {
+        let link = |dir| {
+            let first = (dir, &*first.name, Symlinks::NoFollow);
+            sys::create_hard_link(first, item.dest_dir, item.dest_name)
+        };
+        let Some(node) = &first.node else {
+            return link(self.target());
+        };
+        let last = &worker.scratch.own.linked_to;
+        if let Some(last) = last.as_ref().filter(|last| Arc::ptr_eq(&last.node, node)) {
+            return link(last.dir.as_fd());
+        }
+        // It may be finished and closed: it is found again from the operand.
+        match self.descriptors.visit(node, Side::Dest, self)? {
+            Visited::Open(dir) => link(dir.as_fd()),
+            Visited::Reopened(dir) => {
+                let linked = link(dir.as_fd());
+                self.keep_linked_to(node, dir, worker);
+                linked
             }
-            None => link((self.target(), &first.name, Symlinks::NoFollow)),
+        }
+    }
+
+    /// Keeps a directory in place of the one before, if a descriptor can be lent for that.
+    fn keep_linked_to(&self, node: &CopyNode, dir: OwnedFd, worker: &mut Walker<'_, '_, Self>) {
+        let last = &mut worker.scratch.own.linked_to;
+        if last.is_some() || self.descriptors.lend(1) {
+            let node = Arc::clone(node);
+            *last = Some(LinkedTo { node, dir });
         }
     }
 

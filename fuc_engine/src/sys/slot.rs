@@ -168,7 +168,8 @@ impl DirSlot {
 
     /// Closes the descriptor of a directory that is finished; whether it was open.
     ///
-    /// Nobody but an eviction under way may hold a pin; that is waited for.
+    /// Who comes by may hold a pin, for the time of a few calls: an eviction, a link
+    /// that is made to a file in it. That is waited for.
     pub(crate) fn close(&self) -> bool {
         loop {
             let state = self.state.load(Ordering::Acquire);

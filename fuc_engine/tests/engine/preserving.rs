@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fuc_engine::{Dest, Preserve};
+use fuc_engine::{CopyOp, Dest, Done, Error, Observer, Preserve};
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb};
 
@@ -69,6 +70,57 @@ fn links_stay_links_on_four_threads() {
 #[test]
 fn links_stay_links_on_eight_threads() {
     keeps_links(8);
+}
+
+/// How many directories at a dest are open at once, at most.
+struct OpenAtDest<'a>(&'a Path, AtomicUsize);
+
+impl Observer for OpenAtDest<'_> {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_finished(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, _: Done<'_>) {
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+        let open = targets.filter(|target| target.starts_with(self.0)).count();
+        self.1.fetch_max(open, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn links_to_finished_directories_leave_none_of_them_open() {
+    const MANY: usize = 300;
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..MANY {
+        let apart = format!("apart/{number}/name");
+        drop(
+            tree.clone()
+                .file(&apart, "")
+                .hardlink(&apart, format!("together/{number}")),
+        );
+    }
+    // One of them is the one that is copied before the other.
+    for order in [["apart", "together"], ["together", "apart"]] {
+        let dest = scratch.path().join(format!("first-{}", order[0]));
+        fs::create_dir(&dest).unwrap();
+        let options = copy_options(|options| {
+            options.preserve = Preserve::all();
+            options.threads = threads(1);
+        });
+        let most = OpenAtDest(&dest, AtomicUsize::new(0));
+        let sources = order.map(|name| scratch.path().join(name));
+        let summary = CopyOp::new(options).run(sources, &Dest::Into(dest.clone()), &most);
+        assert!(summary.is_complete());
+        assert_eq!(fs::metadata(dest.join("together/7")).unwrap().nlink(), 2);
+        let most = most.1.into_inner();
+        assert!(most < 20, "{most} open at once");
+    }
 }
 
 #[test]
