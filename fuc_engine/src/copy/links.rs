@@ -5,8 +5,9 @@
 //!   unknown -------> under way, waiters --------> at a place
 //!      ^                  |                          |  ^
 //!      |      failed      |                          |  | link, compare
-//!      +------------------+    not there any more    |  +---
+//!      +------------------+                          |  +---
 //!      +---------------------------------------------+
+//!             not there any more, or no name is to come
 //! ```
 //!
 //! Nobody blocks: who meets an inode whose first copy is under way leaves its
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
 
+use super::Dereference;
 use super::item::Item;
 use super::node::CopyNode;
 use super::settle::Ground;
@@ -96,14 +98,27 @@ pub(super) struct LinkedTo {
 }
 
 /// What is known of an inode with several names.
-enum Copy {
+struct Copy {
+    stage: Stage,
+    /// How many names of the source are still to come; `None`: nobody knows.
+    to_come: Option<u64>,
+}
+
+enum Stage {
     UnderWay(Vec<Waiter>),
     At(Name, Identity),
 }
 
 impl Copy {
+    fn under_way(to_come: Option<u64>) -> Self {
+        Self {
+            stage: Stage::UnderWay(Vec::new()),
+            to_come,
+        }
+    }
+
     fn is_at(&self, there: Identity) -> bool {
-        matches!(self, Self::At(_, identity) if *identity == there)
+        matches!(&self.stage, Stage::At(_, identity) if *identity == there)
     }
 }
 
@@ -128,32 +143,48 @@ impl Links {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn claim(&self, key: (u64, u64), item: &Item<'_>) -> Claim {
-        match self.map().entry(key) {
+    /// `others` is how many names the source has beside this one, if each is met once.
+    ///
+    /// The last of them is the last to be told where the copy is: it is forgotten then.
+    fn claim(&self, key: (u64, u64), item: &Item<'_>, others: Option<u64>) -> Claim {
+        let mut map = self.map();
+        let mut known = match map.entry(key) {
             Entry::Vacant(vacant) => {
-                vacant.insert(Copy::UnderWay(Vec::new()));
-                Claim::First
+                vacant.insert(Copy::under_way(others));
+                return Claim::First;
             }
-            Entry::Occupied(mut known) => match known.get_mut() {
-                Copy::UnderWay(waiting) => {
-                    waiting.push(Waiter::of(item));
-                    Claim::Waits
-                }
-                Copy::At(name, identity) => Claim::At(name.clone(), *identity),
-            },
+            Entry::Occupied(known) => known,
+        };
+        let Copy { stage, to_come } = known.get_mut();
+        let at = match stage {
+            Stage::UnderWay(waiting) => {
+                waiting.push(Waiter::of(item));
+                return Claim::Waits;
+            }
+            Stage::At(name, identity) => Claim::At(name.clone(), *identity),
+        };
+        *to_come = to_come.map(|names| names.saturating_sub(1));
+        if *to_come == Some(0) {
+            known.remove();
         }
+        at
     }
 
     /// Records what came of the first copy; returns who waited for it.
-    fn settle(&self, key: (u64, u64), copy: Option<Copy>) -> Vec<Waiter> {
+    fn settle(&self, key: (u64, u64), made: Option<(Name, Identity)>) -> Vec<Waiter> {
         let mut map = self.map();
-        let before = match copy {
-            Some(copy) => map.insert(key, copy),
-            None => map.remove(&key),
+        let Entry::Occupied(mut known) = map.entry(key) else {
+            return Vec::new();
+        };
+        let before = match made {
+            Some((name, identity)) => {
+                std::mem::replace(&mut known.get_mut().stage, Stage::At(name, identity))
+            }
+            None => known.remove().stage,
         };
         match before {
-            Some(Copy::UnderWay(waiting)) => waiting,
-            Some(Copy::At(..)) | None => Vec::new(),
+            Stage::UnderWay(waiting) => waiting,
+            Stage::At(..) => Vec::new(),
         }
     }
 
@@ -161,7 +192,8 @@ impl Links {
     fn replace(&self, key: (u64, u64), gone: Identity) -> bool {
         match self.map().get_mut(&key) {
             Some(copy) if copy.is_at(gone) => {
-                *copy = Copy::UnderWay(Vec::new());
+                // Some have been told of the one that is gone.
+                *copy = Copy::under_way(None);
                 true
             }
             _ => false,
@@ -177,6 +209,15 @@ impl Copying<'_> {
         self.options().preserve.links && (source.st_nlink > 1 || item.symlinks == Symlinks::Follow)
     }
 
+    /// How many other names of this source will be met at most; `None`: operands may lie in
+    /// each other, and links are names that nobody has counted.
+    fn others(&self, source: &Stat) -> Option<u64> {
+        let once = self.operands.len() == 1 && self.options().dereference == Dereference::Never;
+        // Its type is not the same everywhere.
+        #[allow(clippy::unnecessary_cast)]
+        once.then(|| (source.st_nlink as u64).saturating_sub(1))
+    }
+
     /// Makes a dest by `copy`, or as a link if its source was met before.
     pub(super) fn copy_or_link<'s, 'e>(
         &self,
@@ -190,7 +231,7 @@ impl Copying<'_> {
         }
         let key = (source.st_dev, source.st_ino);
         loop {
-            match self.links.claim(key, item) {
+            match self.links.claim(key, item, self.others(source)) {
                 Claim::First => break,
                 Claim::Waits => return Ok(()),
                 Claim::At(first, identity) => {
@@ -221,9 +262,9 @@ impl Copying<'_> {
         let made = is_there
             .then(|| item.stat_dest(Symlinks::NoFollow).ok())
             .flatten();
-        let copy = made.map(|stat| Copy::At(Name::of(item), sys::identity(&stat)));
-        let is_there = copy.is_some();
-        for waiter in self.links.settle(key, copy) {
+        let made = made.map(|stat| (Name::of(item), sys::identity(&stat)));
+        let is_there = made.is_some();
+        for waiter in self.links.settle(key, made) {
             if is_there {
                 self.copy_waiter(waiter, worker);
             } else {
@@ -361,5 +402,63 @@ impl Copying<'_> {
         };
         self.dest_error(item, Doing::CreateHardLink, errno)
             .with_other(there)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: (u64, u64) = (1, 2);
+
+    fn item() -> Item<'static> {
+        Item {
+            source_dir: CWD,
+            dest_dir: CWD,
+            source_name: c"source",
+            dest_name: c"dest",
+            symlinks: Symlinks::NoFollow,
+            ground: Ground::Unknown,
+            node: None,
+            operand: 0,
+        }
+    }
+
+    fn copied(others: Option<u64>) -> Links {
+        let links = Links::default();
+        assert!(matches!(links.claim(KEY, &item(), others), Claim::First));
+        let identity = Identity::new(0, 7, None);
+        links.settle(KEY, Some((Name::of(&item()), identity)));
+        links
+    }
+
+    #[test]
+    fn a_copy_is_forgotten_with_the_last_name() {
+        let links = copied(Some(2));
+        assert!(matches!(links.claim(KEY, &item(), Some(2)), Claim::At(..)));
+        assert_eq!(links.map().len(), 1);
+        assert!(matches!(links.claim(KEY, &item(), Some(2)), Claim::At(..)));
+        assert_eq!(links.map().len(), 0);
+    }
+
+    #[test]
+    fn who_waited_counts_when_it_is_told() {
+        let links = Links::default();
+        assert!(matches!(links.claim(KEY, &item(), Some(1)), Claim::First));
+        assert!(matches!(links.claim(KEY, &item(), Some(1)), Claim::Waits));
+        let identity = Identity::new(0, 7, None);
+        let waiters = links.settle(KEY, Some((Name::of(&item()), identity)));
+        assert_eq!((waiters.len(), links.map().len()), (1, 1));
+        assert!(matches!(links.claim(KEY, &item(), Some(1)), Claim::At(..)));
+        assert_eq!(links.map().len(), 0);
+    }
+
+    #[test]
+    fn a_copy_is_kept_where_nobody_can_count() {
+        let links = copied(None);
+        for _ in 0..9 {
+            assert!(matches!(links.claim(KEY, &item(), None), Claim::At(..)));
+        }
+        assert_eq!(links.map().len(), 1);
     }
 }
