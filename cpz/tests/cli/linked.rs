@@ -1,5 +1,7 @@
 //! Two names of one inode among the sources.
 
+use std::time::Duration;
+
 use testkit::{run::Parity, tree::Tree};
 
 use crate::support::{CPZ, strict_cp};
@@ -158,4 +160,44 @@ fn replaces_a_dest_that_leads_to_a_file_of_several_names() {
                 .check(build);
         }
     }
+}
+
+/// Two names of one inode, and something newer at the dest of the first.
+fn updated(tree: Tree) {
+    let at = |seconds| Duration::new(seconds, 0);
+    tree.file("s/one", b"content")
+        .mtime(at(5_000))
+        .hardlink("s/one", "s/two")
+        .file("into/one", b"newer")
+        .mtime(at(6_000));
+}
+
+#[test]
+fn become_links_to_what_is_newer() {
+    with(&["-auv"])
+        .args(["s/one", "s/two", "into"])
+        .check(updated);
+    with(&["-auv"])
+        .args(["s/one", "s/two", "into"])
+        .check(|tree| {
+            updated(tree.clone());
+            tree.file("into/two", b"older")
+                .mtime(Duration::new(4_000, 0));
+        });
+    with(&["-auv", "--no-preserve=links"])
+        .args(["s/one", "s/two", "into"])
+        .check(updated);
+}
+
+#[test]
+fn become_links_to_a_link_to_what_is_newer() {
+    with(&["-auv"])
+        .args(["s/three", "s/four", "into"])
+        .check(|tree| {
+            updated(tree.clone());
+            tree.file("s/three", b"x")
+                .mtime(Duration::new(5_000, 0))
+                .hardlink("s/three", "s/four")
+                .symlink("into/three", "one");
+        });
 }

@@ -170,6 +170,17 @@ impl Links {
         at
     }
 
+    /// Whether the caller makes the first copy, or has found one.
+    fn is_first(&self, key: (u64, u64), others: Option<u64>) -> bool {
+        match self.map().entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Copy::under_way(others));
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
     /// Records what came of the first copy; returns who waited for it.
     fn settle(&self, key: (u64, u64), made: Option<(Name, Identity)>) -> Vec<Waiter> {
         let mut map = self.map();
@@ -250,6 +261,19 @@ impl Copying<'_> {
         let copied = copy(worker);
         self.serve(key, item, copied.is_ok(), worker);
         copied
+    }
+
+    /// What is at the dest is as new as its source: other names of the source become links to it.
+    pub(super) fn stands_for_copy(
+        &self,
+        item: &Item<'_>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let key = (source.st_dev, source.st_ino);
+        if self.has_other_names(item, source) && self.links.is_first(key, self.others(source)) {
+            self.serve(key, item, true, worker);
+        }
     }
 
     fn serve(

@@ -130,7 +130,7 @@ impl Copying<'_> {
             Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
         };
         if let Some(there) = &there {
-            if !self.is_to_be_replaced(item, source, there)? {
+            if !self.is_to_be_replaced(item, (source, there), worker)? {
                 return Ok(Settled::Left);
             }
             if sys::file_type(there) == FileType::Directory {
@@ -173,8 +173,8 @@ impl Copying<'_> {
     fn is_to_be_replaced(
         &self,
         item: &Item<'_>,
-        source: &Stat,
-        there: &Stat,
+        (source, there): (&Stat, &Stat),
+        worker: &mut Walker<'_, '_, Self>,
     ) -> Result<bool, Error> {
         match self.rules.replace {
             Replace::None => return Ok(false),
@@ -191,6 +191,7 @@ impl Copying<'_> {
             Timestamps::Fresh
         };
         if self.rules.replace == Replace::Older && !update::is_older(there, source, timestamps) {
+            self.stands_for_copy(item, source, worker);
             return Ok(false);
         }
         if self.rules.ask && self.agrees_to_overwrite(item, there) == Answer::No {
