@@ -7,8 +7,11 @@
 //!
 //! So at no moment has anybody rights that they don't have in the end: the
 //! mode, with set-id bits, comes last. None of the later calls changes a time.
-//! Source and dest are reached through descriptors of the very inodes, never
-//! by name, so nothing can be swapped meanwhile.
+//! Files and directories with entries are reached through the descriptors that
+//! their content went through. Others are opened by name once more, a single name in
+//! an open directory: each call goes to the one inode that was found then, which
+//! is of the source's type or is left alone. A directory made on the way to a dest
+//! is compared with the one that was made.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -167,19 +170,16 @@ impl Copying<'_> {
         })
     }
 
-    /// Finishes a directory that was made on the way to a dest.
+    /// Finishes `dest`, a directory that was made on the way to a dest.
     pub(super) fn finish_made_parent(
         &self,
-        (source, dest): (&CStr, &CStr),
+        source: &CStr,
+        dest: &OwnedFd,
         path: &Path,
     ) -> Result<(), Error> {
-        if !self.options().preserve.needs_a_finish() {
-            return Ok(());
-        }
         let failed = |errno| Error::failed(Doing::Stat, path.into(), errno);
         let source = sys::open_named(CWD, source, Symlinks::Follow).map_err(failed)?;
-        let dest = sys::open_path_directory(self.target(), dest).map_err(failed)?;
-        self.finish_named(&source, (&dest, Age::New), || path.into())
+        self.finish_named(&source, (dest, Age::New), || path.into())
     }
 
     fn finish_named(

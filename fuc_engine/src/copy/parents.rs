@@ -4,7 +4,7 @@
 //! then their owner may do anything in them.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
@@ -15,12 +15,14 @@ use rustix::io::Errno;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::observer::Done;
-use crate::sys::{self, CWD, Symlinks};
+use crate::sys::{self, CWD, Identity, Symlinks};
 
 /// A directory that was made for what lies below it.
 pub(super) struct MadeParent {
     /// Relative to the target.
     dest: Box<CStr>,
+    /// Who must be found there in the end.
+    identity: Identity,
     path: PathBuf,
     /// The mode that it is to have in the end, if it has another.
     mode_pending: Option<u32>,
@@ -38,10 +40,7 @@ pub(super) fn name_with_parents(source: &CStr) -> Box<CStr> {
     ) else {
         return c".".into();
     };
-    // A part of a C string holds no NUL.
-    CString::new(&bytes[start..=last])
-        .unwrap_or_default()
-        .into_boxed_c_str()
+    to_c(&bytes[start..=last]).into_boxed_c_str()
 }
 
 /// Where the directories end that `name` leads through.
@@ -58,74 +57,118 @@ impl Copying<'_> {
         let lead = source.iter().take_while(|&&byte| byte == b'/').count();
         let target = operand.dest_path.as_os_str().as_bytes();
         let target = &target[..target.len() - name.len()];
+        let mut above = None;
+        let mut start = 0;
         for end in ends(name) {
-            let dest = &name[..end];
-            let path = [target, dest].concat();
-            let path = Path::new(OsStr::from_bytes(&path));
-            let source = Path::new(OsStr::from_bytes(&source[..lead + end]));
-            let dest = CString::new(dest).unwrap_or_default();
-            match sys::stat(self.target(), &dest, Symlinks::Follow) {
-                Ok(there) if sys::file_type(&there) == FileType::Directory => {}
-                Ok(_) => return Err(Error::refused(Refusal::ParentNotDirectory, path.into())),
-                Err(_) => self.make_parent(source, dest.into_boxed_c_str(), path)?,
-            }
+            let path = [target, &name[..end]].concat();
+            let way = Way {
+                source: Path::new(OsStr::from_bytes(&source[..lead + end])),
+                dest: &to_c(&name[..end]),
+                name: &to_c(without_slashes(&name[start..end])),
+                path: Path::new(OsStr::from_bytes(&path)),
+            };
+            above = Some(self.enter_parent(above.as_ref(), &way)?);
+            start = end;
         }
         Ok(())
     }
 
-    fn make_parent(&self, source: &Path, dest: Box<CStr>, path: &Path) -> Result<(), Error> {
-        let no_source = |errno| Error::failed(Doing::StatSourceParent, source.into(), errno);
-        let failed = |doing| move |errno| Error::failed(doing, path.into(), errno);
-        let c_source = CString::new(source.as_os_str().as_bytes()).unwrap_or_default();
-        let stat = sys::stat(CWD, &c_source, Symlinks::Follow).map_err(no_source)?;
+    /// Opens the next directory on the way, which is made if it is not there.
+    fn enter_parent(&self, above: Option<&OwnedFd>, way: &Way<'_>) -> Result<OwnedFd, Error> {
+        let above = above.map_or(self.target(), AsFd::as_fd);
+        match sys::open_linked_directory(above, way.name) {
+            Ok(there) => Ok(there),
+            Err(Errno::NOTDIR) => {
+                let path = way.path.into();
+                Err(Error::refused(Refusal::ParentNotDirectory, path))
+            }
+            Err(_) => self.make_parent(above, way),
+        }
+    }
+
+    fn make_parent(&self, above: BorrowedFd<'_>, way: &Way<'_>) -> Result<OwnedFd, Error> {
+        let no_source = |errno| Error::failed(Doing::StatSourceParent, way.source.into(), errno);
+        let failed = |doing| move |errno| Error::failed(doing, way.path.into(), errno);
+        let source = to_c(way.source.as_os_str().as_bytes());
+        let stat = sys::stat(CWD, &source, Symlinks::Follow).map_err(no_source)?;
         if sys::file_type(&stat) != FileType::Directory {
             return Err(no_source(Errno::NOTDIR));
         }
         let mode = self.directory_mode(stat.st_mode);
-        sys::create_directory(self.target(), &dest, mode | 0o700)
-            .map_err(failed(Doing::MakeParent))?;
+        sys::create_directory(above, way.name, mode | 0o700).map_err(failed(Doing::MakeParent))?;
         if self.report.wants_finished() {
-            let dest = path;
+            let (source, dest) = (way.source, way.path);
             self.report.finished(Done::MadeParent { source, dest });
         }
-        let fd = sys::open_path_directory(self.target(), &dest).map_err(failed(Doing::Stat))?;
+        let fd = sys::open_path_directory(above, way.name).map_err(failed(Doing::Stat))?;
         let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Doing::Stat))?;
         let mode_pending =
             Self::open_up(&fd, granted.mode & 0o7777, mode).map_err(failed(Doing::SetMode))?;
         let mut made = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
         made.push(MadeParent {
-            dest,
-            path: path.into(),
+            dest: way.dest.into(),
+            identity: granted.identity,
+            path: way.path.into(),
             mode_pending,
-            source: c_source.into_boxed_c_str(),
+            source: source.into_boxed_c_str(),
         });
-        Ok(())
+        Ok(fd)
     }
 
     /// When all is done: what these directories are to have in the end, the innermost first.
     pub(super) fn finish_parents(&self) {
         let mut made = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
         for parent in made.drain(..).rev() {
-            let finished = self
-                .finish_parent(&parent)
-                .map_err(|errno| Error::failed(Doing::SetMode, parent.path.clone(), errno));
-            let finished = finished.and_then(|()| {
-                let sides = (&*parent.source, &*parent.dest);
-                self.finish_made_parent(sides, &parent.path)
-            });
-            if let Err(error) = finished {
+            if let Err(error) = self.finish_parent(&parent) {
                 self.report.failed(error);
             }
         }
     }
 
-    fn finish_parent(&self, parent: &MadeParent) -> Result<(), Errno> {
-        let Some(mode) = parent.mode_pending else {
+    fn finish_parent(&self, parent: &MadeParent) -> Result<(), Error> {
+        let failed = |doing| move |errno| Error::failed(doing, parent.path.clone(), errno);
+        let needs_a_finish = self.options().preserve.needs_a_finish();
+        if parent.mode_pending.is_none() && !needs_a_finish {
             return Ok(());
-        };
-        let dir = sys::open_path_directory(self.target(), &parent.dest)?;
-        sys::set_directory_mode(dir.as_fd(), mode)
+        }
+        let dir = self.reopen_parent(parent).map_err(failed(Doing::Stat))?;
+        if let Some(mode) = parent.mode_pending {
+            sys::set_directory_mode(dir.as_fd(), mode).map_err(failed(Doing::SetMode))?;
+        }
+        if needs_a_finish {
+            self.finish_made_parent(&parent.source, &dir, &parent.path)?;
+        }
+        Ok(())
     }
+
+    /// Whatever the way leads to by now, only the directory that was made is touched.
+    fn reopen_parent(&self, parent: &MadeParent) -> Result<OwnedFd, Errno> {
+        let dir = sys::open_path_directory(self.target(), &parent.dest)?;
+        if sys::stat_directory(dir.as_fd())?.identity != parent.identity {
+            return Err(Errno::STALE);
+        }
+        Ok(dir)
+    }
+}
+
+/// A directory on the way to a dest.
+struct Way<'a> {
+    source: &'a Path,
+    /// Relative to the target.
+    dest: &'a CStr,
+    /// Relative to the directory before it.
+    name: &'a CStr,
+    path: &'a Path,
+}
+
+fn without_slashes(name: &[u8]) -> &[u8] {
+    let start = name.iter().position(|&byte| byte != b'/');
+    &name[start.unwrap_or(name.len())..]
+}
+
+/// A part of a C string, which holds no NUL.
+fn to_c(part: &[u8]) -> CString {
+    CString::new(part).unwrap_or_default()
 }
 
 #[cfg(test)]

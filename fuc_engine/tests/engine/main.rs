@@ -4,6 +4,7 @@
 //! what they pin down; [`kit`] and [`child`] are the tools.
 
 mod asking;
+mod attributes;
 mod calls;
 mod child;
 mod content;

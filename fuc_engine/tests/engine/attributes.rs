@@ -1,0 +1,67 @@
+//! Attributes while a copy runs. Sources that are FIFOs hold it up: what is there meanwhile can be looked at.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fuc_engine::{CopyOptions, Dest, Modes};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{Told, copy_options, copy_with};
+
+fn keeping(modes: Modes, parents: bool) -> CopyOptions {
+    copy_options(|options| {
+        options.recursive = false;
+        options.parents = parents;
+        options.preserve.modes = modes;
+    })
+}
+
+fn mode_of(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// Copies `fifo` into `into`, and calls `meanwhile` when `dest` is there and has no content yet.
+fn held_up(options: CopyOptions, [fifo, into, dest]: [&Path; 3], meanwhile: impl FnOnce()) -> Told {
+    thread::scope(|scope| {
+        let copying = scope.spawn(|| copy_with(options, [fifo], &Dest::Into(into.to_owned())));
+        // Waits for the reader.
+        let writer: File = OpenOptions::new().write(true).open(fifo).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while !dest.exists() {
+            assert!(Instant::now() < end, "nothing was made");
+            thread::yield_now();
+        }
+        meanwhile();
+        drop(writer);
+        copying.join().unwrap()
+    })
+}
+
+#[test]
+fn a_made_parent_swapped_for_a_link_leads_nowhere() {
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    drop(
+        Tree::at(at("s"))
+            .fifo("a/b/fifo")
+            .select("a/b")
+            .mode(0o777)
+            .select("a")
+            .mode(0o777),
+    );
+    drop(Tree::at(at("victim")).dir("b").mode(0o700));
+    fs::create_dir(at("d")).unwrap();
+    let made = at("d").join(at("s").strip_prefix("/").unwrap());
+    let (fifo, into, dest) = (at("s/a/b/fifo"), at("d"), made.join("a/b/fifo"));
+    let paths = [fifo.as_path(), &into, &dest];
+    let told = held_up(keeping(Modes::OfSource, true), paths, || {
+        fs::rename(made.join("a"), at("moved")).unwrap();
+        symlink(at("victim"), made.join("a")).unwrap();
+    });
+    assert_eq!(mode_of(&at("victim/b")), 0o700);
+    // Both of those that were swapped.
+    assert_eq!(told.failures.len(), 2, "{told:?}");
+}
