@@ -1,7 +1,7 @@
 //! Gives a copy the attributes of its source, once its content is complete.
 //!
 //! ```text
-//!   created     source mode & 0777; the owner's bits alone while the owner is pending
+//!   created     source mode & 0777; the owner's bits alone while owner or mode are pending
 //!   finished    times, owner, extended attributes, ACL or mode
 //! ```
 //!
@@ -56,10 +56,9 @@ impl Copying<'_> {
     /// The permission bits with which something is created that is a copy of a source with `mode`.
     pub(super) fn creation_mode(&self, mode: u32) -> u32 {
         let preserve = &self.options().preserve;
-        if preserve.ownership {
+        if preserve.ownership || preserve.modes != Modes::LessUmask {
+            // A default ACL of its directory would give others what its mask, these bits, lets through.
             mode & 0o700
-        } else if preserve.modes == Modes::OfNewFiles {
-            mode & self.last_mode(mode, Age::New).unwrap_or(mode) & 0o777
         } else {
             mode & 0o777
         }

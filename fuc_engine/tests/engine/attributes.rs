@@ -65,3 +65,31 @@ fn a_made_parent_swapped_for_a_link_leads_nowhere() {
     // Both of those that were swapped.
     assert_eq!(told.failures.len(), 2, "{told:?}");
 }
+
+#[track_caller]
+fn is_its_makers_alone_until_complete(modes: Modes, in_the_end: u32) {
+    let scratch = Scratch::in_memory();
+    if !testkit::probe::supports_acls(scratch.path()) {
+        testkit::skip!("no ACLs here");
+    }
+    let at = |name: &str| scratch.path().join(name);
+    drop(Tree::at(at("s")).fifo("fifo").mode(0o640));
+    drop(Tree::at(at("d")).select("").acl("d:u:1000:rwx"));
+    let (fifo, into, dest) = (at("s/fifo"), at("d"), at("d/fifo"));
+    let told = held_up(keeping(modes, false), [&fifo, &into, &dest], || {
+        // The group's bits are the mask of the ACL.
+        assert_eq!(mode_of(&dest) & 0o077, 0);
+    });
+    assert_eq!(told.failures, []);
+    assert_eq!(mode_of(&dest) & !0o022, in_the_end);
+}
+
+#[test]
+fn what_gets_another_mode_is_its_makers_alone_until_then() {
+    is_its_makers_alone_until_complete(Modes::OfSource, 0o640);
+}
+
+#[test]
+fn what_gets_a_new_files_mode_is_its_makers_alone_until_then() {
+    is_its_makers_alone_until_complete(Modes::OfNewFiles, 0o644);
+}
