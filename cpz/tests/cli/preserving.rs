@@ -424,6 +424,15 @@ fn keeps_attributes_of_parents() {
     for_parents(&["--preserve=ownership"], build);
 }
 
+#[test]
+fn leaves_parents_the_set_id_bit_that_they_inherit() {
+    let build = |tree: Tree| {
+        some_of_everything(tree.clone());
+        tree.dir("into").mode(0o2755);
+    };
+    for_parents(&["--preserve=ownership"], build);
+}
+
 /// Of one source: cp sets the times after each, so that they are lost to the next.
 #[track_caller]
 fn for_parents(flags: &[&str], build: impl Fn(Tree)) {

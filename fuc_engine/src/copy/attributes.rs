@@ -88,6 +88,16 @@ impl Copying<'_> {
         }
     }
 
+    /// The same for a directory that has the mode `made` until then.
+    pub(super) fn last_directory_mode(&self, source: u32, made: u32, age: Age) -> Option<u32> {
+        // What a directory inherits from the one it is in, a plain mode leaves alone.
+        let inherited = match self.options().preserve.modes {
+            Modes::LessUmask => made & 0o2000,
+            Modes::OfSource | Modes::OfNewFiles => 0,
+        };
+        self.last_mode(source, age).map(|mode| mode | inherited)
+    }
+
     fn umask(&self) -> u32 {
         *self.umask.get_or_init(sys::umask)
     }
@@ -202,6 +212,7 @@ impl Copying<'_> {
             mode: match sys::file_type(&stat) {
                 // It has none.
                 FileType::Symlink => None,
+                FileType::Directory => self.last_directory_mode(stat.st_mode, made.st_mode, age),
                 _ => self.last_mode(stat.st_mode, age),
             },
         };

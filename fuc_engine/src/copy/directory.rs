@@ -10,7 +10,6 @@ use rustix::io::Errno;
 
 use super::attributes::Age;
 use super::node::{CopyDir, CopyNode, Mark};
-use super::preserve::Modes;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{Dir, Node, Place, Side};
@@ -322,13 +321,8 @@ impl Copying<'_> {
         }
         if self.options().preserve.needs_a_finish() {
             let age = if is_new { Age::New } else { Age::Found };
-            // What a directory inherits from the one it is in, a plain mode leaves alone.
-            let inherited = match self.options().preserve.modes {
-                Modes::LessUmask => stat.mode & 0o2000,
-                Modes::OfSource | Modes::OfNewFiles => 0,
-            };
-            let last = self.last_mode(source.mode, age);
-            mode_pending = last.map(|mode| mode | inherited).or(mode_pending);
+            let last = self.last_directory_mode(source.mode, stat.mode, age);
+            mode_pending = last.or(mode_pending);
         }
         Ok((
             fd,
