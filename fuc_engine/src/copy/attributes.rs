@@ -31,6 +31,9 @@ use crate::error::{Error, Operation as Doing};
 use crate::node::{Place, Side};
 use crate::sys::{self, ACCESS_ACL, CWD, DEFAULT_ACL, Inode, Stat, Symlinks};
 
+/// What an SELinux context is called.
+const CONTEXT: &CStr = c"security.selinux";
+
 /// Why a copy lacks an attribute.
 type Lacks = (Doing, Errno);
 
@@ -283,6 +286,10 @@ impl Copying<'_> {
                 }
                 (Ok(()) | Err(_), _) => {}
             }
+        } else if preserve.context {
+            let context = std::iter::once(CONTEXT);
+            let copied = copy_xattrs(&transfer.source, &transfer.dest, context);
+            outcome = copied.map_err(|errno| failed((Doing::KeepXattrs, errno)));
         }
         // Whatever became of the others, set-id bits and ACLs are more than attributes.
         if let Some(mode) = mode {
@@ -319,9 +326,8 @@ impl Copying<'_> {
             listed => listed.map_err(lacks)?,
         };
         let listed = names.insert(listed);
-        let wanted = names_in(listed).filter(|&name| {
-            !is_left_to_others(name) && (name != c"security.selinux" || self.keeps_context())
-        });
+        let wanted = names_in(listed)
+            .filter(|&name| !is_left_to_others(name) && (name != CONTEXT || self.keeps_context()));
         copy_xattrs(&transfer.source, &transfer.dest, wanted).map_err(lacks)
     }
 

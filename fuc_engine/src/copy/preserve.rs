@@ -18,7 +18,7 @@ pub struct Preserve {
     pub links: bool,
     /// Extended attributes of all namespaces, as far as they may be read. ACLs belong to the mode.
     pub xattrs: Xattrs,
-    /// The SELinux context is one of the extended attributes to be copied.
+    /// The SELinux context, an extended attribute. Without the others, what cannot be copied is a failure.
     pub context: bool,
 }
 
@@ -70,5 +70,6 @@ impl Preserve {
             || self.timestamps
             || self.modes != Modes::LessUmask
             || self.xattrs != Xattrs::Leave
+            || self.context
     }
 }

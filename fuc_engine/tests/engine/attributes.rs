@@ -93,3 +93,29 @@ fn what_gets_another_mode_is_its_makers_alone_until_then() {
 fn what_gets_a_new_files_mode_is_its_makers_alone_until_then() {
     is_its_makers_alone_until_complete(Modes::OfNewFiles, 0o644);
 }
+
+#[test]
+fn a_context_is_copied_without_the_other_attributes() {
+    if !testkit::probe::is_root() {
+        testkit::skip!("only root can set contexts");
+    }
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    drop(
+        Tree::at(at("s"))
+            .file("f", "x")
+            .xattr("security.selinux", "a:b:c")
+            .xattr("user.other", "x"),
+    );
+    fs::create_dir(at("d")).unwrap();
+    let options = copy_options(|options| options.preserve.context = true);
+    let told = copy_with(options, [at("s/f")], &Dest::Into(at("d")));
+    assert_eq!(told.failures, []);
+    let value = |name: &str| {
+        let mut buffer = [0; 16];
+        let length = rustix::fs::getxattr(at("d/f"), name, &mut buffer)?;
+        Ok::<_, fuc_engine::Errno>(buffer[..length].to_vec())
+    };
+    assert_eq!(value("security.selinux"), Ok(b"a:b:c".to_vec()));
+    assert_eq!(value("user.other"), Err(fuc_engine::Errno::NODATA));
+}
