@@ -147,12 +147,9 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             }
             Id::KeepTheUsual => options.kept.keep_the_usual(),
             Id::Preserve => {
-                let charset = context.console.charset();
                 options.kept.keep_these(flag.value.as_deref(), charset)?;
             }
-            Id::NoPreserve => options
-                .kept
-                .drop_these(value(), context.console.charset())?,
+            Id::NoPreserve => options.kept.drop_these(value(), charset)?,
             Id::Context => options.kept.set_context(flag.value.as_ref()),
             Id::Force => options.force = true,
             Id::Interactive => rules.clobber = Clobber::Ask,
@@ -173,11 +170,10 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             Id::Reflink => {
                 options.reflink = match flag.value.as_deref() {
                     None => Reflink::Always,
-                    Some(when) => choose("--reflink", when, &REFLINK, context.console.charset())?,
+                    Some(when) => choose("--reflink", when, &REFLINK, charset)?,
                 }
             }
             Id::Sparse => {
-                let charset = context.console.charset();
                 options.sparse = choose("--sparse", value(), &SPARSE, charset)?;
             }
             Id::Recursive => options.recursive = true,
@@ -193,7 +189,7 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
                 options.target_directory = directory;
             }
             Id::Threads => {
-                options.threads = Some(threads::parse(value(), context.console.charset())?);
+                options.threads = Some(threads::parse(value(), charset)?);
             }
         }
     }

@@ -49,6 +49,12 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     trimmed.split_at(base)
 }
 
+/// The directory that a path's last component is in, as a path of its own.
+pub(crate) fn directory_of(path: &CStr) -> CString {
+    let (directory, _) = split(path.to_bytes());
+    CString::new([directory, b"."].concat()).expect("BUG: a NUL within a C string")
+}
+
 pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }
@@ -128,6 +134,13 @@ mod tests {
         assert_eq!(split(b"c"), (&b""[..], &b"c"[..]));
         assert_eq!(split(b"//"), (&b""[..], &b""[..]));
         assert_eq!(split(b"/c"), (&b"/"[..], &b"c"[..]));
+    }
+
+    #[test]
+    fn the_directory_of_a_path_is_a_path() {
+        assert_eq!(&*directory_of(c"a/b//c//"), c"a/b//.");
+        assert_eq!(&*directory_of(c"c"), c".");
+        assert_eq!(&*directory_of(c"/c"), c"/.");
     }
 
     #[test]

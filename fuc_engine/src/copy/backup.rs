@@ -37,8 +37,8 @@ pub(super) struct BackupNumbers {
 impl BackupNumbers {
     /// That of `name`, which may be a path; 0 if there is none, or nobody can tell.
     fn highest(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> u64 {
-        let (parent, base) = operand::split(name.to_bytes());
-        let parent = CString::new([parent, b"."].concat()).unwrap_or_default();
+        let (_, base) = operand::split(name.to_bytes());
+        let parent = operand::directory_of(name);
         let identity = sys::stat(dir, &parent, Symlinks::Follow)
             .ok()
             .map(|stat| (stat.st_dev, stat.st_ino));

@@ -3,7 +3,7 @@
 //! ```text
 //!   empty, by the look of the last one:  stat, create_node           2 calls
 //!   with data:        open, fstat, create, copy_range, close, close  6 calls
-//!   the dest exists:  the careful path: `overwrite`
+//!   the dest exists:  the careful path: `open_existing`
 //! ```
 //!
 //! The files of a directory are alike, so the last one decides which way is

@@ -1,10 +1,8 @@
 //! One thing to be copied that is no directory: where it is, and where it goes.
 
 use std::ffi::CStr;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -73,17 +71,16 @@ impl<'a> Item<'a> {
 
     /// Whether source and dest, both operands, are the same name in the same directory.
     pub(super) fn is_one_entry(&self) -> bool {
-        let (source_dir, source) = operand::split(self.source_name.to_bytes());
-        let (dest_dir, dest) = operand::split(self.dest_name.to_bytes());
-        let stat = |dir, path: &[u8]| {
-            let path = [path, b"."].concat();
-            let path = operand::to_c(Path::new(OsStr::from_bytes(&path))).ok()?;
-            sys::stat(dir, &path, Symlinks::Follow).ok()
+        let (_, source) = operand::split(self.source_name.to_bytes());
+        let (_, dest) = operand::split(self.dest_name.to_bytes());
+        let directory = |dir, path| {
+            let directory = operand::directory_of(path);
+            sys::stat(dir, &directory, Symlinks::Follow).ok()
         };
         source == dest
             && match (
-                stat(self.source_dir, source_dir),
-                stat(self.dest_dir, dest_dir),
+                directory(self.source_dir, self.source_name),
+                directory(self.dest_dir, self.dest_name),
             ) {
                 (Some(source), Some(dest)) => is_same(&source, &dest),
                 _ => false,

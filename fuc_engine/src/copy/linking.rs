@@ -9,7 +9,6 @@
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::FileType;
@@ -126,10 +125,8 @@ impl Copying<'_> {
         let there = match item.node {
             Some(_) => sys::stat(item.dest_dir, c".", Symlinks::Follow),
             None => {
-                let (directory, _) = operand::split(item.dest_name.to_bytes());
-                let directory = [directory, b"."].concat();
-                operand::to_c(Path::new(std::ffi::OsStr::from_bytes(&directory)))
-                    .and_then(|directory| sys::stat(item.dest_dir, &directory, Symlinks::Follow))
+                let directory = operand::directory_of(item.dest_name);
+                sys::stat(item.dest_dir, &directory, Symlinks::Follow)
             }
         };
         let here = sys::stat(CWD, c".", Symlinks::Follow);

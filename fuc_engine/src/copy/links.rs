@@ -421,7 +421,7 @@ impl Copying<'_> {
     fn first_error(&self, item: &Item<'_>, first: &Name, errno: Errno) -> Error {
         let operand = self.operand_path(first.operand, Side::Dest);
         let there = match &first.node {
-            Some(node) => crate::node::join(&node.place.path(operand), &first.name),
+            Some(node) => node.place.path_of(operand, &first.name),
             None => operand.to_path_buf(),
         };
         self.dest_error(item, Doing::CreateHardLink, errno)

@@ -160,7 +160,7 @@ impl Copying<'_> {
         let has_content = match sys::file_type(source) {
             FileType::RegularFile => true,
             FileType::Symlink | FileType::Directory => false,
-            _ => self.options().copy_contents || !self.options().recursive,
+            _ => self.reads_special_content(),
         };
         let is_copied = has_content && self.options().as_links.is_none();
         if is_copied && !self.rules.moves_dest() {

@@ -77,11 +77,10 @@ impl Copying<'_> {
         if let Some(kind) = self.options().as_links {
             return self.link(item, kind, worker);
         }
-        let reads_special = self.options().copy_contents || !self.options().recursive;
         match sys::file_type(stat) {
             FileType::Symlink => self.copy_symlink(item, worker),
             FileType::RegularFile => self.copy_content(item, worker),
-            _ if reads_special => self.copy_special_content(item, worker),
+            _ if self.reads_special_content() => self.copy_special_content(item, worker),
             _ => self.copy_node(item, stat, worker),
         }
     }

@@ -157,6 +157,11 @@ impl<'a> Copying<'a> {
         self.options
     }
 
+    /// Whether FIFOs and devices are read, and not made anew.
+    pub(super) fn reads_special_content(&self) -> bool {
+        self.options.copy_contents || !self.options.recursive
+    }
+
     pub(super) fn symlinks_of_operands(&self) -> Symlinks {
         match self.options.dereference {
             Dereference::Never => Symlinks::NoFollow,
