@@ -14,7 +14,7 @@
 //! ```
 
 use std::{
-    env,
+    env, fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
     process::Command,
@@ -119,6 +119,26 @@ pub fn ulimit() -> (Option<u64>, Option<u64>) {
     (limit.current, limit.maximum)
 }
 
+/// Whether the kernel surely has the calls that came with Linux `major.minor`: it is as new as that,
+/// and no seccomp filter stands before it, which might not let them through.
+#[must_use]
+pub fn has_calls_of(major: u32, minor: u32) -> bool {
+    let unfiltered = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        let mut lines = status.lines();
+        !lines.any(|line| line.starts_with("Seccomp:") && !line.ends_with('0'))
+    });
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    unfiltered && version(&release) >= (major, minor)
+}
+
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|number| number.parse().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next())
+}
+
 /// Whether files in `dir` can have attributes such as `user.note`.
 #[must_use]
 pub fn supports_xattrs(dir: &Path) -> bool {
@@ -147,6 +167,14 @@ mod tests {
         assert!(!has_program("no-such-program"));
         assert!(!has_program("."));
         assert!(!is_gnu("sh"));
+    }
+
+    #[test]
+    fn releases_are_told_apart() {
+        assert_eq!(version("6.13.0-rc1-custom\n"), (6, 13));
+        assert_eq!(version("6.6-x"), (6, 6));
+        assert!(version("5.15.0") < (6, 6) && (6, 6) < version("10.0.1"));
+        assert_eq!(version(""), (0, 0));
     }
 
     #[test]
