@@ -93,6 +93,9 @@ pub(crate) trait Operation: Sync + Sized + Roots {
     /// As [`Job::most_workers`].
     fn most_workers(&self) -> usize;
 
+    /// As [`Job::good_workers`].
+    fn good_workers(&self) -> usize;
+
     /// Whether entries are visited in the order of the listing, each
     /// sub-directory with all that is in it in its turn. Then there must be
     /// one worker.
@@ -240,6 +243,10 @@ impl<O: Operation> Job for O {
 
     fn most_workers(&self) -> usize {
         Operation::most_workers(self)
+    }
+
+    fn good_workers(&self) -> usize {
+        Operation::good_workers(self)
     }
 }
 

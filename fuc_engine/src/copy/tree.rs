@@ -358,6 +358,10 @@ impl Operation for Copying<'_> {
         }
     }
 
+    fn good_workers(&self) -> usize {
+        2
+    }
+
     fn is_in_order(&self) -> bool {
         self.rules.ask
     }

@@ -39,6 +39,10 @@ pub(crate) trait Job: Sync {
 
     /// Threads at most, the caller's included. Asked once, when there is a backlog.
     fn most_workers(&self) -> usize;
+
+    /// Threads that are known to be better than fewer, where there is a backlog:
+    /// the number to begin with, if there can be so many.
+    fn good_workers(&self) -> usize;
 }
 
 /// What is sent to an idle worker; `None`: there will be no more.
@@ -267,8 +271,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         if was_stepped || governor.is_none() && !has_backlog {
             return;
         }
-        let most = || shared.job.most_workers().max(1);
-        let governor = governor.get_or_insert_with(|| Governor::new(most()));
+        let job = shared.job;
+        let governor = governor
+            .get_or_insert_with(|| Governor::new(job.most_workers().max(1), job.good_workers()));
         let told = Told {
             work: shared.work.load(Ordering::Relaxed),
             busy: Duration::from_nanos(shared.busy_nanos.load(Ordering::Relaxed)),
@@ -371,6 +376,10 @@ mod tests {
 
         fn most_workers(&self) -> usize {
             4
+        }
+
+        fn good_workers(&self) -> usize {
+            2
         }
     }
 

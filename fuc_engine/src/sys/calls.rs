@@ -363,6 +363,19 @@ pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Err
     retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
 }
 
+/// From linux/magic.h.
+const XFS: u64 = 0x5846_5342;
+
+pub(crate) fn is_xfs(file: BorrowedFd<'_>) -> bool {
+    filesystem(file) == Some(XFS)
+}
+
+fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
+    rustix::fs::fstatfs(file)
+        .ok()
+        .map(|stat| stat.f_type as u64)
+}
+
 /// Whether this filesystem tells the true size of a file: those that make up
 /// their files as they are read, or fetch them from elsewhere, do not.
 pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
@@ -372,7 +385,7 @@ pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
         0xef53,      // ext2, ext3, ext4
         0xf2f5_2010, // f2fs
         0x0102_1994, // tmpfs
-        0x5846_5342, // xfs
+        XFS,
     ];
-    rustix::fs::fstatfs(file).is_ok_and(|stat| TRUTHFUL.contains(&(stat.f_type as u64)))
+    filesystem(file).is_some_and(|kind| TRUTHFUL.contains(&kind))
 }
