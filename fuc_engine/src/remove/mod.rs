@@ -4,6 +4,7 @@
 //! then one `unlinkat` by whoever finishes the last entry under it.
 
 mod asking;
+mod news;
 mod operand;
 mod options;
 mod tree;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::FileType;
@@ -16,7 +16,7 @@ use super::{Ask, RemoveOptions};
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Dir, Node, Place, Side};
-use crate::observer::{Answer, Done, Observer, Summary};
+use crate::observer::{Answer, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
@@ -110,75 +110,6 @@ impl<'a> Removal<'a> {
         ))
     }
 
-    pub(super) fn path(&self, place: &Place<RemoveDir>) -> PathBuf {
-        place.path(self.operand_path(place.operand))
-    }
-
-    /// A name that is no directory is gone: in `node`, or else an operand.
-    #[inline]
-    pub(super) fn removed(
-        &self,
-        node: Option<&RemoveNode>,
-        operand: u32,
-        name: &CStr,
-        worker: &mut Walker<'_, '_, Self>,
-    ) {
-        worker.scratch.tally.entries += 1;
-        worker.count(1);
-        if let Some(node) = node {
-            node.mark_shrunk();
-        }
-        if self.report.wants_finished() {
-            self.tell_removed(node, operand, name);
-        }
-    }
-
-    #[cold]
-    fn tell_removed(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) {
-        self.report
-            .finished(Done::Removed(&self.path_of(node, operand, name)));
-    }
-
-    pub(super) fn path_of(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) -> PathBuf {
-        match node {
-            Some(node) => {
-                let place = &node.place;
-                place.path_of(self.operand_path(place.operand), name)
-            }
-            None => self.operand_path(operand).to_path_buf(),
-        }
-    }
-
-    /// A name stays behind, unless it is missing and that is as well.
-    pub(super) fn fail(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr, errno: Errno) {
-        if !self.is_as_well(errno) {
-            self.leave_behind(node);
-            self.tell_failed(node, operand, name, errno);
-        }
-    }
-
-    /// Reports a failure that does not keep what the name lies in, if it is one.
-    pub(super) fn tell_failed(
-        &self,
-        node: Option<&RemoveNode>,
-        operand: u32,
-        name: &CStr,
-        errno: Errno,
-    ) {
-        if self.is_as_well(errno) {
-            return;
-        }
-        let path = self.path_of(node, operand, name);
-        self.report
-            .failed(Error::failed(Doing::Remove, path, errno));
-    }
-
-    pub(super) fn leave_behind(&self, node: Option<&RemoveNode>) {
-        if let Some(node) = node {
-            node.keep();
-        }
-    }
-
     /// What the listing has as no directory could not be unlinked.
     #[cold]
     fn not_unlinked(
@@ -205,15 +136,6 @@ impl<'a> Removal<'a> {
             _ => errno,
         };
         self.fail(Some(node), node.place.operand, name, reason);
-    }
-
-    /// Missing, and that is no failure.
-    fn is_as_well(&self, errno: Errno) -> bool {
-        self.options.ignore_missing && matches!(errno, Errno::NOENT | Errno::NOTDIR)
-    }
-
-    pub(super) fn fail_place(&self, place: &Place<RemoveDir>, errno: Errno) {
-        self.fail(place.parent.as_ref(), place.operand, &place.name, errno);
     }
 
     /// Runs `call` on the directory that `place` is in, and its name there.
@@ -262,22 +184,6 @@ impl<'a> Removal<'a> {
             Ok(FileType::Directory) => self.removed_directory(place, worker),
             Ok(_) => self.removed(place.parent.as_ref(), place.operand, &place.name, worker),
             Err(errno) => self.fail_place(place, errno),
-        }
-    }
-
-    pub(super) fn removed_directory(
-        &self,
-        place: &Place<RemoveDir>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) {
-        worker.scratch.tally.entries += 1;
-        worker.count(1);
-        if let Some(parent) = &place.parent {
-            parent.mark_shrunk();
-        }
-        if self.report.wants_finished() {
-            self.report
-                .finished(Done::RemovedDirectory(&self.path(place)));
         }
     }
 
