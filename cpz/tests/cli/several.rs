@@ -1,11 +1,12 @@
 //! Several sources with one dest.
 
 use testkit::{
+    run::Run,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{cp_r, strict_cp, succeeds};
+use crate::support::{CPZ, cp_r, strict_cp, succeeds};
 
 #[test]
 fn merges_two_directories_of_one_name() {
@@ -16,6 +17,22 @@ fn merges_two_directories_of_one_name() {
             .file("2/d/sub/b", b"2")
             .dir("into");
     });
+}
+
+#[test]
+fn copies_directories_in_their_order_on_one_thread() {
+    let said = |program: &str, args: &[&str]| {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("a/f", b"")
+            .file("b/f", b"")
+            .file("c/f", b"")
+            .dir("d");
+        let operands = ["-rv", "a", "b", "c", "d"];
+        let run = Run::new(program).args(args).args(operands);
+        run.current_dir(&scratch).output().stdout_text()
+    };
+    assert_eq!(said(CPZ, &["--threads=1"]), said("cp", &[]), "ours, GNU's");
 }
 
 #[test]

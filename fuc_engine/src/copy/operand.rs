@@ -95,8 +95,27 @@ impl Copying<'_> {
     /// A source that the target lies in would meet the copies of its
     /// neighbours there: it waits for those before it, and those after it wait.
     pub(super) fn begin_all(&self, operands: Operands, worker: &mut Walker<'_, '_, Self>) {
-        let (portion, rest) = operand::portion(operands.range.clone());
         let queued_before = worker.backlog();
+        let rest = self.begin_portion(&operands, worker);
+        let queued = worker.backlog().saturating_sub(queued_before);
+        // The last one queued would be the first to run.
+        worker.turn_round(queued);
+        if let Some(range) = rest {
+            let rest = Operands {
+                range,
+                is_alone: false,
+            };
+            worker.push_below(queued, Task::Own(CopyTask::Operands(rest)));
+        }
+    }
+
+    /// Returns what is to be done next.
+    fn begin_portion(
+        &self,
+        operands: &Operands,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<Range<u32>> {
+        let (portion, rest) = operand::portion(operands.range.clone());
         for index in portion {
             if self.options().parents
                 && let Err(error) = self.make_parents(index)
@@ -115,23 +134,18 @@ impl Copying<'_> {
             };
             let is_above_target = self.is_above_target(&stat);
             if is_above_target && !(operands.is_alone && index == operands.range.start) {
-                return self.defer(index..operands.range.end);
+                self.defer(index..operands.range.end);
+                return None;
             }
             if let Err(error) = self.begin(&item, &stat, worker) {
                 self.report_item(&item, error);
             }
             if is_above_target {
-                return self.defer(index + 1..operands.range.end);
+                self.defer(index + 1..operands.range.end);
+                return None;
             }
         }
-        if let Some(range) = rest {
-            let queued = worker.backlog().saturating_sub(queued_before);
-            let rest = Operands {
-                range,
-                is_alone: false,
-            };
-            worker.push_below(queued, Task::Own(CopyTask::Operands(rest)));
-        }
+        rest
     }
 
     fn defer(&self, operands: Range<u32>) {

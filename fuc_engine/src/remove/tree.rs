@@ -337,9 +337,12 @@ impl Operation for Removal<'_> {
         if let Some(rest) = rest {
             worker.push(Task::Own(rest));
         }
+        let queued_before = worker.backlog();
         for operand in portion {
             self.begin(operand, worker);
         }
+        // The last one queued would be the first to run.
+        worker.turn_round(worker.backlog().saturating_sub(queued_before));
     }
 
     fn most_workers(&self) -> usize {

@@ -149,6 +149,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             .insert(self.stack.len().saturating_sub(above), task);
     }
 
+    /// Turns round the order of the `above` tasks queued last.
+    pub(crate) fn turn_round(&mut self, above: usize) {
+        if above > 1 {
+            let below = self.stack.len().saturating_sub(above);
+            self.stack.make_contiguous()[below..].reverse();
+        }
+    }
+
     /// Tasks queued on this worker.
     pub(crate) fn backlog(&self) -> usize {
         self.stack.len()

@@ -1,6 +1,7 @@
 //! Enough entries to keep several threads busy.
 
-use testkit::tree::{Tree, chain, comb, wide, wide_dirs};
+use testkit::run::Run;
+use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
 
 use crate::support::{RMZ, in_scripts};
 
@@ -95,4 +96,19 @@ fn removes_a_deep_chain() {
 #[test]
 fn removes_a_deep_comb() {
     with_threads(8, &["-v", "d"], |tree| comb(tree.path(), 60, 3));
+}
+
+#[test]
+fn removes_directories_in_their_order_on_one_thread() {
+    let said = |program: &str, args: &[&str]| {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("a/f", "")
+            .file("b/f", "")
+            .file("c/f", "");
+        let operands = ["-rv", "a", "b", "c"];
+        let run = Run::new(program).args(args).args(operands);
+        run.current_dir(&scratch).output().stdout_text()
+    };
+    assert_eq!(said(RMZ, &["--threads=1"]), said("rm", &[]), "ours, GNU's");
 }
