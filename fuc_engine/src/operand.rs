@@ -30,7 +30,7 @@ pub(crate) fn with_one_slash(path: Box<CStr>) -> Box<CStr> {
         .rposition(|&byte| byte != b'/')
         .map_or(0, |last| last + 1);
     CString::new(&bytes[..=end])
-        .unwrap_or_default()
+        .expect("BUG: a NUL within a C string")
         .into_boxed_c_str()
 }
 

@@ -115,8 +115,8 @@ impl Copying<'_> {
             let dest = self.item_path(item, Side::Dest);
             return Err(Error::refused(Refusal::RelativeSymlink, dest));
         }
-        // Names and operands came from the kernel or were checked: no NUL is in them.
-        Ok(CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
+        let path = CString::new(path.as_os_str().as_bytes());
+        Ok(path.expect("BUG: a NUL in what was made of C strings"))
     }
 
     /// Whether the dest is in the working directory. Where that cannot be told, yes:
@@ -160,7 +160,8 @@ fn replace(item: &Item<'_>, create: impl Fn(&CStr) -> Result<(), Errno>) -> Resu
     for _ in 0..TRIES {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".cpz-{}-{number}", std::process::id());
-        let name = CString::new([directory, name.as_bytes()].concat()).unwrap_or_default();
+        let name = CString::new([directory, name.as_bytes()].concat())
+            .expect("BUG: a NUL within a C string or a number");
         match create(&name) {
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),

@@ -68,9 +68,8 @@ fn name_in_target(source: &CStr) -> Box<CStr> {
     if name.is_empty() || operand::is_dot_or_dot_dot(name) {
         return c".".into();
     }
-    // A part of a C string holds no NUL.
     std::ffi::CString::new(name)
-        .unwrap_or_default()
+        .expect("BUG: a NUL within a C string")
         .into_boxed_c_str()
 }
 

@@ -168,7 +168,7 @@ fn without_slashes(name: &[u8]) -> &[u8] {
 
 /// A part of a C string, which holds no NUL.
 fn to_c(part: &[u8]) -> CString {
-    CString::new(part).unwrap_or_default()
+    CString::new(part).expect("BUG: a NUL within a C string")
 }
 
 #[cfg(test)]
