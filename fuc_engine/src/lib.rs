@@ -77,8 +77,8 @@ pub use copy::{
 };
 pub use error::{Cause, Error, Operation, Refusal};
 pub use observer::{
-    Answer, Done, Doomed, HoleDetection, Kind, Means, Observer, Overwriting, Protection, Question,
-    Summary, Tried,
+    Answer, Counts, Done, Doomed, HoleDetection, Kind, Means, Observer, Overwriting, Protection,
+    Question, Summary, Tried,
 };
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
 /// The kernel's error numbers, as [`Error::errno`] gives them.

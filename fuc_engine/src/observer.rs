@@ -1,6 +1,7 @@
 //! What a caller may want to hear while an operation runs, and what it is told at the end.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 
@@ -34,6 +35,12 @@ pub trait Observer: Sync {
     /// One entry is done.
     fn finished(&self, done: Done<'_>) {
         let _ = done;
+    }
+
+    /// Where the run is to count what is done while it goes on, beside its [`Summary`].
+    /// Asked once, before the work begins.
+    fn counts(&self) -> Option<&Counts> {
+        None
     }
 
     /// Whether to do something that the options ask about. As every method, it
@@ -234,6 +241,37 @@ impl Observer for std::sync::Mutex<Vec<Error>> {
     }
 }
 
+/// How far a run has come, for any thread to look at; see [`Observer::counts`].
+///
+/// Workers add to it after a few entries or megabytes. It never decreases.
+#[derive(Debug, Default)]
+pub struct Counts {
+    entries: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counts {
+    /// As [`Summary::entries`], so far.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        // Relaxed, as all of them: the number tells nothing but itself.
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// As [`Summary::bytes`], so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, entries: u64, bytes: u64) {
+        self.entries.fetch_add(entries, Ordering::Relaxed);
+        if bytes > 0 {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "a run that failed says so only here and to its observer"]
@@ -241,7 +279,7 @@ impl Observer for std::sync::Mutex<Vec<Error>> {
 pub struct Summary {
     /// Names removed, or names created at the dest (those that replaced something counted too).
     pub entries: u64,
-    /// Bytes of content copied; 0 for a removal.
+    /// Bytes of content copied, some perhaps in copies that failed then; 0 for a removal.
     pub bytes: u64,
     /// Entries that failed; each was given to the observer. Warnings do not count.
     pub failures: u64,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
-use crate::observer::{Answer, Done, Observer, Question, Summary};
+use crate::observer::{Answer, Counts, Done, Observer, Question, Summary};
 
 /// What one worker has done and not yet told.
 #[derive(Debug, Default)]
@@ -16,8 +16,9 @@ pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_finished: bool,
     wants_means: bool,
-    entries: AtomicU64,
-    bytes: AtomicU64,
+    done: Counts,
+    /// Counts that somebody looks at meanwhile.
+    shown: Option<&'a Counts>,
     failures: AtomicU64,
     declined: AtomicU64,
 }
@@ -29,8 +30,8 @@ impl<'a> Report<'a> {
             observer,
             wants_finished,
             wants_means: wants_finished && observer.wants_means(),
-            entries: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            done: Counts::default(),
+            shown: observer.counts(),
             failures: AtomicU64::new(0),
             declined: AtomicU64::new(0),
         }
@@ -72,20 +73,26 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn add(&self, tally: &mut Tally) {
-        if tally.entries > 0 {
-            self.entries
-                .fetch_add(std::mem::take(&mut tally.entries), Ordering::Relaxed);
+        let Tally { entries, bytes } = std::mem::take(tally);
+        if entries > 0 || bytes > 0 {
+            self.done.add(entries, bytes);
+            if let Some(shown) = self.shown {
+                shown.add(entries, bytes);
+            }
         }
-        if tally.bytes > 0 {
-            self.bytes
-                .fetch_add(std::mem::take(&mut tally.bytes), Ordering::Relaxed);
+    }
+
+    /// The same in the middle of a task, for whoever looks on.
+    pub(crate) fn show(&self, tally: &mut Tally) {
+        if self.shown.is_some() {
+            self.add(tally);
         }
     }
 
     pub(crate) fn summary(&self) -> Summary {
         Summary {
-            entries: self.entries.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+            entries: self.done.entries(),
+            bytes: self.done.bytes(),
             failures: self.failures.load(Ordering::Relaxed),
             declined: self.declined.load(Ordering::Relaxed),
         }

@@ -340,6 +340,7 @@ fn process<O: Operation>(
     for (index, entry) in buffer.entries().enumerate() {
         op.visit(node, held, entry, worker);
         if index % BREATH == BREATH - 1 {
+            op.report().show(&mut worker.scratch.tally);
             worker.breathe();
         }
     }

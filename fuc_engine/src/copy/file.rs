@@ -302,6 +302,7 @@ impl Copying<'_> {
         Ok(())
     }
 
+    /// The bytes that are returned were moved since the last count.
     fn move_data(
         &self,
         source: &Opened,
@@ -315,12 +316,19 @@ impl Copying<'_> {
             is_file: dest.is_file,
         };
         let ways = Ways::new(self.options());
+        let mut counted = 0;
         let moved = DataCopy::new(from, to, ways, &mut buffer).run(&mut |moved| {
+            counted += moved;
+            worker.scratch.tally.bytes += moved;
+            self.report.show(&mut worker.scratch.tally);
             worker.count(moved / BYTES_PER_WORK);
             worker.breathe();
         });
         worker.scratch.own.buffer = buffer;
-        moved
+        moved.map(|moved| Moved {
+            bytes: moved.bytes.saturating_sub(counted),
+            ..moved
+        })
     }
 
     fn data_error(&self, item: &Item<'_>, dest: &OpenDest, error: DataError) -> Error {

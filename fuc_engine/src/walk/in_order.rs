@@ -99,6 +99,8 @@ fn visit_files<O: Operation>(
     let mut entries = listing.entries();
     while let Some(entry) = entries.next() {
         op.visit(node, held, entry, worker);
+        // Somebody takes time to answer, and may look on meanwhile.
+        op.report().show(&mut worker.scratch.tally);
         if worker.scratch.queued > 0 {
             return Some(listing.rest(&entries));
         }

@@ -1,10 +1,15 @@
 //! What an observer hears: each path once, in the promised order.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-use fuc_engine::{CopyOp, CopyOptions, Dest, Done, Error, Observer, RemoveOp, RemoveOptions};
+use fuc_engine::{
+    CopyOp, CopyOptions, Counts, Dest, Done, Error, Observer, RemoveOp, RemoveOptions,
+};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
@@ -256,4 +261,76 @@ fn a_panic_of_an_observer_reaches_the_caller() {
         assert_eq!(caught, Ok(true), "the run hangs, or ends as if nothing was");
         testkit::tree::remove_for_sure(tree.path()).unwrap();
     }
+}
+
+/// Looks at the counts whenever something is done.
+#[derive(Default)]
+struct Onlooker {
+    counts: Counts,
+    seen: Mutex<Vec<u64>>,
+}
+
+impl Observer for Onlooker {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_finished(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, _: Done<'_>) {
+        self.seen.lock().unwrap().push(self.counts.entries());
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.counts)
+    }
+}
+
+#[test]
+fn counts_grow_within_a_wide_directory() {
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    let wide = (0..100).fold(Tree::at(at("s")), |tree, name| {
+        tree.file(name.to_string(), "x")
+    });
+    drop(wide);
+    let onlooker = Onlooker::default();
+    let copy = CopyOp::new(copy_options(|options| options.threads = threads(1)));
+    let summary = copy.run([at("s")], &Dest::Exactly(at("d")), &onlooker);
+    assert_eq!((summary.entries, summary.bytes), (101, 100));
+    assert_eq!(
+        (onlooker.counts.entries(), onlooker.counts.bytes()),
+        (101, 100)
+    );
+    let seen = onlooker.seen.into_inner().unwrap();
+    assert!(seen.contains(&65), "{seen:?}");
+}
+
+#[test]
+fn counts_grow_within_a_large_file() {
+    const MIB: usize = 1 << 20;
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    drop(Tree::at(scratch.path()).fifo("fifo"));
+    let onlooker = Onlooker::default();
+    let options = copy_options(|options| options.recursive = false);
+    let summary = std::thread::scope(|scope| {
+        let copying = scope.spawn(|| {
+            let dest = Dest::Exactly(at("copy"));
+            CopyOp::new(options).run([at("fifo")], &dest, &onlooker)
+        });
+        let mut writer = File::options().write(true).open(at("fifo")).unwrap();
+        writer.write_all(&vec![1; 9 * MIB]).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while onlooker.counts.bytes() < 8 * MIB as u64 {
+            assert!(Instant::now() < end, "nothing is counted");
+            std::thread::yield_now();
+        }
+        drop(writer);
+        copying.join().unwrap()
+    });
+    assert_eq!((summary.entries, summary.bytes), (1, 9 * MIB as u64));
+    assert_eq!(onlooker.counts.bytes(), summary.bytes);
 }
