@@ -27,8 +27,11 @@ pub(crate) fn execute(
     if options.strips_slashes && matches!(dest, Dest::Into(_)) {
         operands.iter_mut().for_each(strip_slashes);
     }
-    let reporter = Reporter::new(console, Tool::Copy, options.verbosity);
-    let summary = CopyOp::new(engine_options(&options)).run(operands, &dest, &reporter);
+    let copy = CopyOp::new(engine_options(&options));
+    let summary = Reporter::new(console, Tool::Copy, options.verbosity)
+        .run(options.progress, |reporter| {
+            copy.run(operands, &dest, reporter)
+        });
     let outcome = if summary.declined > 0 {
         Outcome::Incomplete
     } else {

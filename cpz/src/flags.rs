@@ -35,6 +35,7 @@ pub(crate) enum Id {
     StripTrailingSlashes,
     Suffix,
     TargetDirectory,
+    Progress,
     Threads,
     Update,
     Verbose,
@@ -179,6 +180,12 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::gnu(Id::Context, "", "context", "the same as -Z; with CTX, that context").optional("CTX"),
         Flag::help(),
         Flag::version(),
+        Flag::extension(
+            Id::Progress,
+            "progress",
+            "show how far it has come: auto (at a terminal; the\ndefault of WHEN), always or never",
+        )
+        .optional("WHEN"),
         Flag::extension(
             Id::Threads,
             "threads",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use fuc_cli::command::Context;
 use fuc_cli::flags::{Given, Misuse, choose};
+use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
 use fuc_engine::{Dereference, LinkKind, Reflink, Sparse};
@@ -47,6 +48,7 @@ pub(crate) struct Options {
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
     pub(crate) verbosity: Verbosity,
+    pub(crate) progress: Progress,
     /// `None`: nothing was asked for on the command line.
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -123,6 +125,7 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         target_directory: None,
         last_operand: LastOperand::MayBeDirectory,
         verbosity: Verbosity::Quiet,
+        progress: Progress::Never,
         threads: None,
     };
     let charset = context.console.charset();
@@ -187,6 +190,9 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
                     return Err(Misuse::plain("multiple target directories specified"));
                 }
                 options.target_directory = directory;
+            }
+            Id::Progress => {
+                options.progress = Progress::parse(flag.value.as_deref(), charset)?;
             }
             Id::Threads => {
                 options.threads = Some(threads::parse(value(), charset)?);

@@ -14,12 +14,13 @@ use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fuc_engine::process::is_affirmative;
-use fuc_engine::{Answer, Errno};
+use fuc_engine::{Answer, Counts, Errno};
 
 use crate::flags::Misuse;
 use crate::locale::Charset;
+use crate::progress::Bar;
 use crate::quote;
-use crate::streams::{Line, Stderr, Stdout, read_line};
+use crate::streams::{Line, Stderr, Stdout, read_line, stdin_is_terminal};
 use crate::wording::{Diagnostic, errno_text};
 
 /// Lines are written out when so much has gathered.
@@ -101,12 +102,20 @@ impl Console {
         let mut output = self.output();
         output.flush();
         output.write_stderr(&[&self.program, &b": "[..], question, b"? "].concat());
-        if output.input_has_ended {
-            return Answer::No;
+        let line = if output.input_has_ended {
+            Line::End
+        } else {
+            read_line()
+        };
+        if let Some(bar) = &mut output.bar {
+            // Only a whole line that is typed takes the cursor below the question.
+            if !matches!(line, Line::Read(_)) || !stdin_is_terminal() {
+                bar.follow_question();
+            }
         }
-        match read_line() {
-            Line::Read(line) if is_affirmative(&line) => return Answer::Yes,
-            Line::Read(_) => {}
+        match line {
+            Line::Read(line) | Line::Unended(line) if is_affirmative(&line) => return Answer::Yes,
+            Line::Read(_) | Line::Unended(_) => {}
             Line::End => output.input_has_ended = true,
             Line::Unreadable(reason) => {
                 output.input_has_ended = true;
@@ -114,6 +123,23 @@ impl Console {
             }
         }
         Answer::No
+    }
+
+    /// Shows a line of progress from now on, or shows it no longer.
+    pub(crate) fn show(&self, bar: Option<Bar>) {
+        let mut output = self.output();
+        output.clear_bar();
+        output.bar = bar;
+    }
+
+    /// Draws the line of progress; `false` if there is none.
+    pub(crate) fn draw(&self, counts: &Counts) -> bool {
+        let mut output = self.output();
+        let Some(bar) = &mut output.bar else {
+            return false;
+        };
+        bar.draw(counts);
+        true
     }
 
     /// Writes out what stdout still holds, and complains if anything printed was lost.
@@ -178,6 +204,8 @@ struct Output {
     input_has_ended: bool,
     /// No answer could be read, for this reason if one is told.
     input_failure: Option<Option<Errno>>,
+    /// The line of progress, below all others.
+    bar: Option<Bar>,
 }
 
 impl Output {
@@ -199,6 +227,7 @@ impl Output {
         if self.pending.is_empty() {
             return;
         }
+        self.clear_bar();
         let written = stdout.write_all(&self.pending);
         self.pending.clear();
         if let Err(error) = written {
@@ -206,7 +235,14 @@ impl Output {
         }
     }
 
+    fn clear_bar(&mut self) {
+        if let Some(bar) = &mut self.bar {
+            bar.clear();
+        }
+    }
+
     fn write_stderr(&mut self, text: &[u8]) {
+        self.clear_bar();
         self.lost_stderr |= Stderr.write_all(text).is_err();
     }
 }

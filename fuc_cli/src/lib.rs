@@ -8,6 +8,7 @@
 //! | [`wording`] | what a failure is called, in GNU's words |
 //! | [`console`] | whole lines on stdout and stderr; lost output is an error |
 //! | [`reporter`] | the engine's news, as lines |
+//! | [`progress`] | a line that tells how far the run has come |
 //! | [`threads`] | how many threads a person asked for |
 //! | [`command`] | a command from its first line to its exit status |
 //!
@@ -20,6 +21,7 @@ pub mod console;
 pub mod flags;
 pub mod invocation;
 pub mod locale;
+pub mod progress;
 pub mod quote;
 pub mod reporter;
 mod streams;

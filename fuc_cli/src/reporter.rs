@@ -3,9 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fuc_engine::{Answer, Done, Error, Observer, Question};
+use fuc_engine::{Answer, Counts, Done, Error, Observer, Question};
 
 use crate::console::Console;
+use crate::progress::{Display, Progress};
 use crate::wording::{self, Tool};
 
 /// Whether what is done is told.
@@ -25,6 +26,8 @@ pub struct Reporter<'a> {
     console: &'a Console,
     tool: Tool,
     verbosity: Verbosity,
+    /// Where the run counts, if its progress is shown.
+    counts: Option<Counts>,
 }
 
 impl<'a> Reporter<'a> {
@@ -35,7 +38,23 @@ impl<'a> Reporter<'a> {
             console,
             tool,
             verbosity,
+            counts: None,
         }
+    }
+
+    /// Calls `run` with itself, and shows how far that has come, if `progress` says so.
+    pub fn run<R>(mut self, progress: Progress, run: impl FnOnce(&Self) -> R) -> R {
+        self.counts = progress.is_wanted().then(Counts::default);
+        let Some(counts) = &self.counts else {
+            return run(&self);
+        };
+        let display = Display {
+            console: self.console,
+            tool: self.tool,
+            progress,
+            counts,
+        };
+        display.during(|| run(&self))
     }
 
     fn quoted(&self, path: &Path) -> Vec<u8> {
@@ -108,6 +127,10 @@ impl Observer for Reporter<'_> {
             // Not news that GNU's tools have a line for.
             _ => {}
         }
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        self.counts.as_ref()
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {

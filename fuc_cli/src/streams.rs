@@ -32,6 +32,18 @@ impl Stdout {
 
 pub(crate) struct Stderr;
 
+impl Stderr {
+    pub(crate) fn is_terminal(&self) -> bool {
+        !stderr_was_closed() && stdio::stderr().is_terminal()
+    }
+
+    /// How many characters a line of the terminal has room for; `None`: it is none, or does not tell.
+    pub(crate) fn columns(&self) -> Option<u16> {
+        let size = rustix::termios::tcgetwinsize(stdio::stderr()).ok()?;
+        Some(size.ws_col).filter(|&columns| columns > 0)
+    }
+}
+
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if stderr_was_closed() {
@@ -45,10 +57,17 @@ impl Write for Stderr {
     }
 }
 
+/// Whether answers are typed, and so seen with the end of their lines, if they have one.
+pub(crate) fn stdin_is_terminal() -> bool {
+    !stdin_was_closed() && stdio::stdin().is_terminal()
+}
+
 /// What reading a line of stdin came to.
 pub(crate) enum Line {
     /// As far as its first NUL.
     Read(CString),
+    /// The same of what stands before the end of stdin, with no end of line.
+    Unended(CString),
     /// There is nothing (more).
     End,
     /// stdin cannot be read; the reason if it was closed.
@@ -63,16 +82,16 @@ pub(crate) fn read_line() -> Line {
     }
     let mut line = Vec::new();
     let mut byte = [0];
-    loop {
+    let kind: fn(CString) -> Line = loop {
         match retry_on_intr(|| rustix::io::read(stdio::stdin(), &mut byte)) {
             Ok(0) if line.is_empty() => return Line::End,
-            Ok(0) => break,
-            Ok(_) if byte == *b"\n" => break,
+            Ok(0) => break Line::Unended,
+            Ok(_) if byte == *b"\n" => break Line::Read,
             Ok(_) => line.extend(byte),
             Err(_) => return Line::Unreadable(None),
         }
-    }
+    };
     let end = line.iter().position(|&byte| byte == 0);
     line.truncate(end.unwrap_or(line.len()));
-    Line::Read(CString::new(line).expect("BUG: a NUL before the first NUL"))
+    kind(CString::new(line).expect("BUG: a NUL before the first NUL"))
 }

@@ -16,6 +16,7 @@ pub(crate) enum Id {
     PromptAlways,
     PromptOnce,
     Recursive,
+    Progress,
     Threads,
     Verbose,
 }
@@ -75,6 +76,12 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::gnu(Id::Verbose, "v", "verbose", "name each thing removed"),
         Flag::help(),
         Flag::version(),
+        Flag::extension(
+            Id::Progress,
+            "progress",
+            "show how far it has come: auto (at a terminal; the\ndefault of WHEN), always or never",
+        )
+        .optional("WHEN"),
         Flag::extension(
             Id::Threads,
             "threads",

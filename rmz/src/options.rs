@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use fuc_cli::command::Context;
 use fuc_cli::flags::{Given, Misuse, choose};
 use fuc_cli::invocation::Personality;
+use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
 
@@ -43,6 +44,7 @@ pub(crate) struct Options {
     /// Refuse every operand that is a mount point (`--preserve-root=all`). Nothing takes that back.
     pub(crate) preserve_mount_points: bool,
     pub(crate) verbosity: Verbosity,
+    pub(crate) progress: Progress,
     /// `None`: nothing was asked for on the command line.
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -96,6 +98,7 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
         preserve_root: true,
         preserve_mount_points: false,
         verbosity: Verbosity::Quiet,
+        progress: Progress::Never,
         threads: None,
     };
     for flag in given {
@@ -126,6 +129,9 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
                 }
             },
             Id::PresumeInputTty => options.presumes_terminal = true,
+            Id::Progress => {
+                options.progress = Progress::parse(value, context.console.charset())?;
+            }
             Id::Threads => {
                 let value = value.expect("BUG: a required value is missing");
                 options.threads = Some(threads::parse(value, context.console.charset())?);

@@ -34,8 +34,9 @@ pub(crate) fn execute(
     {
         return Ok(Outcome::Complete);
     }
-    let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
-    let summary = RemoveOp::new(engine_options(&options)).run(operands, &reporter);
+    let removal = RemoveOp::new(engine_options(&options));
+    let summary = Reporter::new(console, Tool::Remove, options.verbosity)
+        .run(options.progress, |reporter| removal.run(operands, reporter));
     Ok(summary.into())
 }
 

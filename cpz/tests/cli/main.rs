@@ -20,6 +20,7 @@ mod parents;
 mod permissions;
 mod personality;
 mod preserving;
+mod progress;
 mod room;
 mod same_file;
 mod same_file_by_rule;

@@ -10,6 +10,7 @@ mod names;
 mod operands;
 mod permissions;
 mod personality;
+mod progress;
 mod root;
 mod streams;
 mod support;
