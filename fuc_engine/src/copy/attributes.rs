@@ -25,7 +25,7 @@ use super::node::{CopyDir, CopyNode};
 use super::preserve::{Modes, Xattrs};
 use super::tree::Copying;
 use super::xattrs::{
-    copy_xattrs, is_left_to_others, names_in, read_acl, set_default_acl, set_permissions,
+    copy_xattrs, is_left_to_others, names_in, read_acl, set_acl, set_default_acl, set_permissions,
 };
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Place, Side};
@@ -352,17 +352,11 @@ impl Copying<'_> {
             Some(names) if names_in(names).all(|name| name != acl) => Ok(None),
             _ => read_acl(&transfer.source, acl),
         };
-        let access = of_source(ACCESS_ACL).map_err(lacks)?;
-        let has_acls = match &access {
-            Some(acl) => match transfer.dest.set_xattr(ACCESS_ACL, acl) {
-                Err(errno) => {
-                    let _ = transfer.dest.set_mode(mode);
-                    return Err(lacks(errno));
-                }
-                Ok(()) => true,
-            },
-            None => set_permissions(&transfer.dest, mode).map_err(lacks)?,
-        };
+        let given = of_source(ACCESS_ACL).and_then(|access| match &access {
+            Some(acl) => set_acl(&transfer.dest, mode, acl).map(|()| true),
+            None => set_permissions(&transfer.dest, mode),
+        });
+        let has_acls = given.map_err(lacks)?;
         // The kernel drops set-id bits when a found file is written to, but not for root.
         if has_acls && (mode & 0o7000 != 0 || transfer.age == Age::Found) {
             transfer.dest.set_mode(mode).map_err(lacks)?;

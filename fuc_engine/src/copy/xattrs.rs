@@ -73,6 +73,15 @@ pub(super) fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, Errno
     }
 }
 
+/// Sets an ACL that comes with `mode`, or else what of the mode gives nobody more.
+pub(super) fn set_acl(dest: &Inode<'_>, mode: u32, acl: &[u8]) -> Result<(), Errno> {
+    let set = dest.set_xattr(ACCESS_ACL, acl);
+    if set.is_err() {
+        let _ = dest.set_mode(sys::mode_without_acl(mode, acl));
+    }
+    set
+}
+
 pub(super) fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, Errno> {
     match source.xattr(acl) {
         Ok(acl) => Ok(Some(acl)),

@@ -144,6 +144,17 @@ pub(crate) fn plain_acl(mode: u32) -> [u8; 28] {
     acl
 }
 
+/// What `mode` is without `acl`. Where there is an ACL, the bits of the group in the mode are
+/// the most that anybody in the ACL gets; alone, they would be what the group gets.
+pub(crate) fn mode_without_acl(mode: u32, acl: &[u8]) -> u32 {
+    const GROUP: u16 = 0x04;
+    let entries = acl.get(4..).unwrap_or_default().chunks_exact(8);
+    let group = entries
+        .map(|entry| [0, 2].map(|at| u16::from_le_bytes([entry[at], entry[at + 1]])))
+        .find_map(|[tag, bits]| (tag == GROUP).then_some(u32::from(bits)));
+    mode & (0o7707 | (group.unwrap_or(0) & 7) << 3)
+}
+
 /// Opens a directory to list it, without its being listed changing its time of access,
 /// where the kernel grants that: to its owner and to root.
 pub(crate) fn open_directory_untouched(
@@ -176,6 +187,17 @@ pub(crate) fn umask() -> u32 {
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn without_its_acl_a_mode_gives_the_group_what_the_acl_gave_it() {
+        let mut acl = plain_acl(0o4740).to_vec();
+        // The mask: its tag, `rwx`.
+        acl.extend([0x10, 0, 7, 0, 255, 255, 255, 255]);
+        assert_eq!(mode_without_acl(0o4770, &acl), 0o4740);
+        // The mask: `-w-`.
+        assert_eq!(mode_without_acl(0o4720, &acl), 0o4700);
+        assert_eq!(mode_without_acl(0o4775, b"what is this?"), 0o4705);
+    }
 
     #[test]
     fn a_plain_acl_is_the_mode() {
