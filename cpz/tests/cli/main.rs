@@ -15,6 +15,7 @@ mod many;
 mod misuse;
 mod modes;
 mod names;
+mod out_of_reach;
 mod overwriting;
 mod parents;
 mod permissions;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use testkit::{
-    probe::{Fs, LoopMount, NOBODY, is_root},
+    probe::{Fs, LoopMount, NOBODY, has_calls_of, has_program, is_root},
     run::Parity,
     skip,
     snapshot::Attributes,
@@ -18,6 +18,14 @@ const EARLIER: Duration = Duration::new(900_000_000, 987_654_321);
 
 /// Some of everything that has attributes.
 fn some_of_everything(tree: Tree) {
+    let specials = owned(tree.clone().fifo("s/fifo"), 3000).mode(0o620);
+    let specials = specials.mtime(PAST).atime(EARLIER);
+    drop(owned(specials.socket("s/socket"), 3000).mode(0o705));
+    some_of_all_that_opens(tree);
+}
+
+/// The same without what is not opened to be copied; but links have no mode.
+fn some_of_all_that_opens(tree: Tree) {
     let tree = tree
         .file("s/plain", b"content")
         .file("s/empty", b"")
@@ -28,8 +36,6 @@ fn some_of_everything(tree: Tree) {
     let tree = tree.file("s/sticky", b"content").mode(0o1644);
     let tree = owned(tree.file("s/d/foreign", b"content"), 3000).mode(0o640);
     let tree = owned(tree.symlink("s/link", "plain"), 3000);
-    let tree = owned(tree.fifo("s/fifo"), 3000).mode(0o620);
-    let tree = owned(tree.socket("s/socket"), 3000).mode(0o705);
     let tree = tree
         .file("s/attributed", b"content")
         .xattr("user.one", b"1")
@@ -43,15 +49,7 @@ fn some_of_everything(tree: Tree) {
         .dir("s/d/closed")
         .mode(0o500);
     let tree = owned(tree.dir("s/d/set-id"), 3000).mode(0o2775);
-    for path in [
-        "s/plain",
-        "s/empty",
-        "s/fifo",
-        "s/link",
-        "s/d/default",
-        "s/d",
-        "s",
-    ] {
+    for path in ["s/plain", "s/empty", "s/link", "s/d/default", "s/d", "s"] {
         tree.clone().select(path).mtime(PAST).atime(EARLIER);
     }
 }
@@ -498,4 +496,63 @@ fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied
     ] {
         Parity::new(CPZ, "cp").args(["-r"]).args(flags).check(build);
     }
+}
+
+/// cpz has no /proc, cp has one: without it, cp 9.1 cannot do it all.
+#[track_caller]
+fn without_proc(flags: &[&str], build: impl Fn(Tree)) {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    const NOWHERE: &str = r#"exec unshare -m sh -c '
+        mount -t tmpfs none /proc || exit 9
+        exec "$@"' sh "$@""#;
+    in_scripts(NOWHERE, r#"exec "$@""#)
+        .args(flags)
+        .args(["s", "into"])
+        .check(build);
+}
+
+/// Without it and without /proc, nobody knows the ACLs of what is not opened.
+fn has_xattrat() -> bool {
+    has_calls_of(6, 13)
+}
+
+#[test]
+fn keeps_all_without_proc() {
+    let build = |tree: Tree| {
+        if has_xattrat() {
+            some_of_everything(tree.clone());
+            tree.clone()
+                .symlink("s/attributed-link", "plain")
+                .xattr("trusted.l", b"l")
+                .fifo("s/fifo-with-acl")
+                .acl("u:1234:rwx,g:77:r");
+        } else {
+            some_of_all_that_opens(tree.clone());
+        }
+        tree.dir("s/d/attributed")
+            .xattr("user.one", b"1")
+            .acl("u:1234:rwx,g:77:r")
+            .dir("into");
+    };
+    without_proc(&["-a"], build);
+    without_proc(&["-p"], build);
+    without_proc(&["--preserve=mode"], build);
+    without_proc(&["-a"], |tree| {
+        build(tree.clone());
+        tree.select("into").acl("d:u:55:rwx,d:g:56:rwx");
+    });
+}
+
+#[test]
+fn keeps_no_mode_and_knows_the_umask_without_proc() {
+    without_proc(&["--no-preserve=mode"], |tree| {
+        if has_xattrat() {
+            some_of_everything(tree.clone());
+        } else {
+            some_of_all_that_opens(tree.clone());
+        }
+        tree.dir("into");
+    });
 }

@@ -8,28 +8,26 @@
 //! So at no moment has anybody rights that they don't have in the end: the
 //! mode, with set-id bits, comes last. None of the later calls changes a time.
 //! Files and directories with entries are reached through the descriptors that
-//! their content went through. Others are opened by name once more, a single name in
-//! an open directory: each call goes to the one inode that was found then, which
-//! is of the source's type or is left alone. A directory made on the way to a dest
-//! is compared with the one that was made.
+//! their content went through; for others see [`unopened`](super::unopened).
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::item::Item;
-use super::node::{CopyDir, CopyNode};
+use super::node::CopyNode;
 use super::preserve::{Modes, Xattrs};
 use super::tree::Copying;
 use super::xattrs::{
-    copy_xattrs, is_left_to_others, names_in, read_acl, set_acl, set_default_acl, set_permissions,
+    copy_xattrs, is_left_to_others, names_in, read_acl, set_acl, set_default_acl,
+    set_mode_beside_unknown_acl, set_permissions,
 };
 use crate::error::{Error, Operation as Doing};
-use crate::node::{Place, Side};
-use crate::sys::{self, ACCESS_ACL, CWD, DEFAULT_ACL, Inode, Stat, Symlinks};
+use crate::node::Side;
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH, Stat};
 
 /// What an SELinux context is called.
 const CONTEXT: &CStr = c"security.selinux";
@@ -45,14 +43,14 @@ pub(super) enum Age {
 }
 
 /// One inode's attributes on their way to another.
-struct Transfer<'a> {
-    source: Inode<'a>,
+pub(super) struct Transfer<'a> {
+    pub(super) source: Inode<'a>,
     /// As it was when it was opened.
-    stat: &'a Stat,
-    dest: Inode<'a>,
-    age: Age,
+    pub(super) stat: &'a Stat,
+    pub(super) dest: Inode<'a>,
+    pub(super) age: Age,
     /// The mode that the dest is to have; `None`: the one it has.
-    mode: Option<u32>,
+    pub(super) mode: Option<u32>,
 }
 
 impl Copying<'_> {
@@ -137,91 +135,6 @@ impl Copying<'_> {
         self.transfer(&transfer, || self.item_path(item, Side::Dest))
     }
 
-    /// Finishes the copy of a symbolic link, a FIFO, a socket or a device.
-    pub(super) fn finish_special(&self, item: &Item<'_>) -> Result<(), Error> {
-        if !self.options().preserve.needs_a_finish() {
-            return Ok(());
-        }
-        let source = sys::open_named(item.source_dir, item.source_name, item.symlinks)
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
-        let dest = sys::open_named(item.dest_dir, item.dest_name, Symlinks::NoFollow)
-            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
-        self.finish_named(&source, (&dest, Age::New), || {
-            self.item_path(item, Side::Dest)
-        })
-    }
-
-    /// Finishes a symbolic link that was made instead of a copy: of all attributes it gets the times.
-    pub(super) fn finish_link(&self, item: &Item<'_>) -> Result<(), Error> {
-        if !self.options().preserve.timestamps {
-            return Ok(());
-        }
-        let stat = item
-            .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
-        sys::open_named(item.dest_dir, item.dest_name, Symlinks::NoFollow)
-            .and_then(|link| Inode::Named(link.as_fd()).set_times(&stat))
-            .map_err(|errno| self.dest_error(item, Doing::KeepTimes, errno))
-    }
-
-    /// Finishes the copy of a directory that may not be read.
-    pub(super) fn finish_unfilled(&self, place: &Place<CopyDir>, age: Age) -> Result<(), Error> {
-        if !self.options().preserve.needs_a_finish() {
-            return Ok(());
-        }
-        let open = |side, symlinks| {
-            self.at(place, side, |dir, name| {
-                sys::open_named(dir, name, symlinks)
-            })
-            .map_err(|errno| self.place_error(place, side, Doing::Stat, errno))
-        };
-        let source = open(Side::Source, self.symlinks_at(place))?;
-        let dest = open(Side::Dest, Symlinks::NoFollow)?;
-        self.finish_named(&source, (&dest, age), || {
-            place.path(self.operand_path(place.operand, Side::Dest))
-        })
-    }
-
-    /// Finishes `dest`, a directory that was made on the way to a dest.
-    pub(super) fn finish_made_parent(
-        &self,
-        source: &CStr,
-        dest: &OwnedFd,
-        path: &Path,
-    ) -> Result<(), Error> {
-        let failed = |errno| Error::failed(Doing::Stat, path.into(), errno);
-        let source = sys::open_named(CWD, source, Symlinks::Follow).map_err(failed)?;
-        self.finish_named(&source, (dest, Age::New), || path.into())
-    }
-
-    fn finish_named(
-        &self,
-        source: &OwnedFd,
-        (dest, age): (&OwnedFd, Age),
-        dest_path: impl Fn() -> PathBuf,
-    ) -> Result<(), Error> {
-        let stat_of =
-            |fd| sys::stat_open(fd).map_err(|errno| Error::failed(Doing::Stat, dest_path(), errno));
-        let (stat, made) = (stat_of(source)?, stat_of(dest)?);
-        if sys::file_type(&made) != sys::file_type(&stat) {
-            // Somebody has put something else there.
-            return Err(Error::failed(Doing::Stat, dest_path(), Errno::STALE));
-        }
-        let transfer = Transfer {
-            source: Inode::Named(source.as_fd()),
-            stat: &stat,
-            dest: Inode::Named(dest.as_fd()),
-            age,
-            mode: match sys::file_type(&stat) {
-                // It has none.
-                FileType::Symlink => None,
-                FileType::Directory => self.last_directory_mode(stat.st_mode, made.st_mode, age),
-                _ => self.last_mode(stat.st_mode, age),
-            },
-        };
-        self.transfer(&transfer, dest_path)
-    }
-
     /// Finishes a directory, which has all its entries. Its attributes are asked for
     /// again, since to keep them meanwhile would take memory for each level of depth.
     pub(super) fn finish_directory(&self, node: &CopyNode) {
@@ -242,7 +155,7 @@ impl Copying<'_> {
                 let transfer = Transfer {
                     source: Inode::Opened(source.as_fd()),
                     stat: &stat,
-                    dest: Inode::Named(dest.as_fd()),
+                    dest: Inode::directory(dest.as_fd()),
                     // Of one that was found, the set-id bits stay as well, as with cp.
                     age: Age::New,
                     mode: node.mark.mode(),
@@ -257,13 +170,19 @@ impl Copying<'_> {
     }
 
     /// In cp's order. Without times or owner the rest is not done, as in cp; the first failure is told.
-    fn transfer(
+    pub(super) fn transfer(
         &self,
         transfer: &Transfer<'_>,
         dest_path: impl Fn() -> PathBuf,
     ) -> Result<(), Error> {
         let preserve = &self.options().preserve;
-        let failed = |(doing, errno)| Error::failed(doing, dest_path(), errno);
+        let failed = |(doing, errno)| {
+            let errno = match errno {
+                OUT_OF_REACH => Errno::OPNOTSUPP,
+                errno => errno,
+            };
+            Error::failed(doing, dest_path(), errno)
+        };
         if preserve.timestamps {
             let set = transfer.dest.set_times(transfer.stat);
             set.map_err(|errno| failed((Doing::KeepTimes, errno)))?;
@@ -356,6 +275,9 @@ impl Copying<'_> {
             Some(acl) => set_acl(&transfer.dest, mode, acl).map(|()| true),
             None => set_permissions(&transfer.dest, mode),
         });
+        if given == Err(OUT_OF_REACH) {
+            set_mode_beside_unknown_acl(&transfer.dest, mode);
+        }
         let has_acls = given.map_err(lacks)?;
         // The kernel drops set-id bits when a found file is written to, but not for root.
         if has_acls && (mode & 0o7000 != 0 || transfer.age == Age::Found) {

@@ -14,7 +14,7 @@ use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::Done;
-use crate::sys::{self, CWD, DirStat, Identity, Stat, Symlinks};
+use crate::sys::{self, CWD, DirStat, Identity, Inode, Stat, Symlinks};
 use crate::walk::Walker;
 
 /// A dest directory as it was made or found.
@@ -390,7 +390,7 @@ impl Copying<'_> {
         let last = granted & (source | 0o7077);
         let filling = granted | 0o700;
         if filling != granted {
-            sys::set_directory_mode(dest.as_fd(), filling)?;
+            Inode::directory(dest.as_fd()).set_mode(filling)?;
         }
         Ok((last != filling).then_some(last))
     }
@@ -399,7 +399,7 @@ impl Copying<'_> {
         let set = self
             .descriptors
             .pin(node, Side::Dest, self)
-            .and_then(|dest| sys::set_directory_mode(dest.as_fd(), mode));
+            .and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode));
         if let Err(errno) = set {
             self.report
                 .failed(self.place_error(&node.place, Side::Dest, Doing::SetMode, errno));

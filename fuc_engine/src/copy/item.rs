@@ -15,7 +15,7 @@ use crate::error::{Cause, Error, Operation as Doing, Refusal};
 use crate::node::{Dir, Side};
 use crate::observer::Done;
 use crate::operand;
-use crate::sys::{self, Blocking, Symlinks};
+use crate::sys::{self, At, Blocking, Symlinks};
 use crate::walk::Held;
 
 /// What is there may be an entry of a node or an operand.
@@ -62,6 +62,23 @@ impl<'a> Item<'a> {
         match self.node {
             Some(_) => Blocking::Never,
             None => Blocking::MayBlock,
+        }
+    }
+
+    pub(super) fn source_at(&self) -> At<'a> {
+        At {
+            dir: self.source_dir,
+            name: self.source_name,
+            symlinks: self.symlinks,
+        }
+    }
+
+    /// The dest itself, even if that is a symbolic link.
+    pub(super) fn dest_at(&self) -> At<'a> {
+        At {
+            dir: self.dest_dir,
+            name: self.dest_name,
+            symlinks: Symlinks::NoFollow,
         }
     }
 

@@ -25,6 +25,7 @@ mod settle;
 mod sparse;
 mod special;
 mod tree;
+mod unopened;
 mod update;
 mod xattrs;
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::observer::Done;
-use crate::sys::{self, CWD, Identity, Symlinks};
+use crate::sys::{self, CWD, Identity, Inode, Symlinks};
 
 /// A directory that was made for what lies below it.
 pub(super) struct MadeParent {
@@ -133,10 +133,11 @@ impl Copying<'_> {
         }
         let dir = self.reopen_parent(parent).map_err(failed(Doing::Stat))?;
         if let Some(mode) = parent.mode_pending {
-            sys::set_directory_mode(dir.as_fd(), mode).map_err(failed(Doing::SetMode))?;
+            let set = Inode::directory(dir.as_fd()).set_mode(mode);
+            set.map_err(failed(Doing::SetMode))?;
         }
         if needs_a_finish {
-            self.finish_made_parent(&parent.source, &dir, &parent.path)?;
+            self.finish_made_parent(&parent.source, dir, &parent.path)?;
         }
         Ok(())
     }

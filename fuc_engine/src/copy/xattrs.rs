@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use rustix::io::Errno;
 
-use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH};
 
 /// Copies the attributes of these names, all that can be; the first failure is told.
 pub(super) fn copy_xattrs<'n>(
@@ -66,28 +66,32 @@ impl Writable {
 pub(super) fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, Errno> {
     match dest.set_xattr(ACCESS_ACL, &sys::plain_acl(mode)) {
         Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => {
-            dest.set_mode(mode).map(|()| false)
-        }
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => dest.set_mode(mode).map(|()| false),
         Err(errno) => Err(errno),
     }
 }
 
-/// Sets an ACL that comes with `mode`, or else what of the mode gives nobody more.
+/// Sets an ACL that comes with `mode`, or else what of the mode gives nobody more;
+/// nothing if ACLs are [`OUT_OF_REACH`].
 pub(super) fn set_acl(dest: &Inode<'_>, mode: u32, acl: &[u8]) -> Result<(), Errno> {
     let set = dest.set_xattr(ACCESS_ACL, acl);
-    if set.is_err() {
+    if !matches!(set, Ok(()) | Err(OUT_OF_REACH)) {
         let _ = dest.set_mode(sys::mode_without_acl(mode, acl));
     }
     set
 }
 
+/// Sets as much of `mode` as is safe where the ACL of the source cannot be read, or that of
+/// the dest, which its directory may have given it, cannot be replaced: the group's bits may
+/// be the most that anybody gets by the one, and would be that by the other.
+pub(super) fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
+    let _ = dest.set_mode(mode & !0o070);
+}
+
 pub(super) fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, Errno> {
     match source.xattr(acl) {
         Ok(acl) => Ok(Some(acl)),
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOENT | Errno::NOTDIR) => {
-            Ok(None)
-        }
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
         Err(errno) => Err(errno),
     }
 }

@@ -1,65 +1,61 @@
 //! Times, owners, extended attributes and ACLs of one inode, whatever it is.
 
-use std::ffi::{CStr, CString};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ffi::CStr;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::process::umask as umask_of_process;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::calls::{CWD, Stat, Symlinks, set_mode};
+use super::calls::{Stat, Symlinks, set_mode};
+use super::named::{At, Deed, Named, SetTimes, Xattr};
+use super::times::{FileTime, times};
 
 /// What the access ACL is called.
 pub(crate) const ACCESS_ACL: &CStr = c"system.posix_acl_access";
 /// What a directory gives to what is made in it.
 pub(crate) const DEFAULT_ACL: &CStr = c"system.posix_acl_default";
 
-/// An inode that is held by a descriptor. Those that only name it can do less, so that
-/// the kernel has to be shown the inode through /proc.
+/// An inode that is held by a descriptor. Those that only name it can do less: the rest takes other ways.
 #[derive(Clone, Copy)]
 pub(crate) enum Inode<'a> {
     Opened(BorrowedFd<'a>),
-    Named(BorrowedFd<'a>),
+    Named(Named<'a>),
 }
 
 /// Opens a name that may be anything, for its attributes alone.
-pub(crate) fn open_named(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    symlinks: Symlinks,
-) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC | symlinks.open_flag();
-    retry_on_intr(|| fs::openat(dir, name, flags, Mode::empty()))
+pub(crate) fn open_named(at: &At<'_>) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | at.symlinks.open_flag();
+    retry_on_intr(|| fs::openat(at.dir, at.name, flags, Mode::empty()))
 }
 
-impl Inode<'_> {
-    /// Leads to the inode itself, even if that is a symbolic link.
-    fn path(fd: BorrowedFd<'_>) -> CString {
-        CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default()
+impl<'a> Inode<'a> {
+    /// A directory of which `fd` may be a mere path descriptor.
+    pub(crate) fn directory(fd: BorrowedFd<'a>) -> Self {
+        Self::Named(Named { fd, at: None })
     }
 
     pub(crate) fn stat(&self) -> Result<Stat, Errno> {
-        let (Self::Opened(fd) | Self::Named(fd)) = self;
+        let (Self::Opened(fd) | Self::Named(Named { fd, .. })) = self;
         super::stat_open(fd)
     }
 
     pub(crate) fn set_times(&self, of: &Stat) -> Result<(), Errno> {
+        let [last_access, last_modification, _] = times(of).map(timespec);
         let times = Timestamps {
-            last_access: Timespec {
-                tv_sec: of.st_atime as _,
-                tv_nsec: of.st_atime_nsec as _,
-            },
-            last_modification: Timespec {
-                tv_sec: of.st_mtime as _,
-                tv_nsec: of.st_mtime_nsec as _,
-            },
+            last_access,
+            last_modification,
         };
         match self {
             Self::Opened(fd) => fs::futimens(fd, &times),
-            Self::Named(fd) => match fs::utimensat(fd, c"", &times, AtFlags::EMPTY_PATH) {
-                // Before Linux 5.8.
-                Err(Errno::INVAL) => fs::utimensat(CWD, Self::path(*fd), &times, AtFlags::empty()),
-                result => result,
-            },
+            Self::Named(named) => {
+                match fs::utimensat(named.fd, c"", &times, AtFlags::EMPTY_PATH) {
+                    // Before Linux 5.8.
+                    Err(Errno::INVAL) => named.reach(SetTimes(&times)),
+                    result => result,
+                }
+            }
         }
     }
 
@@ -67,47 +63,46 @@ impl Inode<'_> {
         let (user, group) = (user.map(Uid::from_raw), Some(Gid::from_raw(group)));
         match self {
             Self::Opened(fd) => fs::fchown(fd, user, group),
-            Self::Named(fd) => fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH),
+            Self::Named(Named { fd, .. }) => fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH),
         }
     }
 
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
         match self {
             Self::Opened(fd) => set_mode(fd, mode),
-            Self::Named(fd) => {
-                let bits = Mode::from_raw_mode(mode & 0o7777);
-                fs::chmodat(CWD, Self::path(*fd), bits, AtFlags::empty())
-            }
+            Self::Named(named) => named.set_mode(mode),
         }
     }
 
     /// The names of all extended attributes that may be listed, each followed by a NUL.
     pub(crate) fn xattr_names(&self) -> Result<Vec<u8>, Errno> {
-        filled(|buffer| match self {
-            Self::Opened(fd) => fs::flistxattr(fd, buffer),
-            Self::Named(fd) => fs::listxattr(Self::path(*fd), buffer),
-        })
+        filled(|buffer| self.call(Xattr::List(buffer)))
     }
 
     pub(crate) fn xattr(&self, name: &CStr) -> Result<Vec<u8>, Errno> {
-        filled(|buffer| match self {
-            Self::Opened(fd) => fs::fgetxattr(fd, name, buffer),
-            Self::Named(fd) => fs::getxattr(Self::path(*fd), name, buffer),
-        })
+        filled(|buffer| self.call(Xattr::Get(name, buffer)))
     }
 
     pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<(), Errno> {
-        match self {
-            Self::Opened(fd) => fs::fsetxattr(fd, name, value, XattrFlags::empty()),
-            Self::Named(fd) => fs::setxattr(Self::path(*fd), name, value, XattrFlags::empty()),
-        }
+        self.call(Xattr::Set(name, value)).map(drop)
     }
 
     pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<(), Errno> {
+        self.call(Xattr::Remove(name)).map(drop)
+    }
+
+    fn call(&self, mut call: Xattr<'_>) -> Result<usize, Errno> {
         match self {
-            Self::Opened(fd) => fs::fremovexattr(fd, name),
-            Self::Named(fd) => fs::removexattr(Self::path(*fd), name),
+            Self::Opened(fd) => call.on_open(*fd),
+            Self::Named(named) => named.reach(call),
         }
+    }
+}
+
+fn timespec(time: FileTime) -> Timespec {
+    Timespec {
+        tv_sec: time.seconds as _,
+        tv_nsec: time.nanoseconds.into(),
     }
 }
 
@@ -170,23 +165,50 @@ pub(crate) fn open_directory_untouched(
     }
 }
 
-/// The bits that this process withholds from what it creates. It is read, never set, since
-/// setting it changes what other threads create meanwhile.
+/// The bits that this process withholds from what it creates, which stay as they are.
 pub(crate) fn umask() -> u32 {
-    /// Where the kernel does not tell: too little is better than too much.
-    const UNKNOWN: u32 = 0o077;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut lines = status.lines();
-    lines
-        .find_map(|line| line.strip_prefix("Umask:"))
-        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(UNKNOWN)
+    umask_told_in("/proc/self/status")
+        .or_else(umask_of_a_thread)
+        // Too little is better than too much.
+        .unwrap_or(0o077)
+}
+
+fn umask_told_in(status: &str) -> Option<u32> {
+    let status = std::fs::read_to_string(status).ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
+}
+
+/// It can only be read by setting it, which changes what other threads create meanwhile; so
+/// that is done by a thread that has one of its own.
+fn umask_of_a_thread() -> Option<u32> {
+    let ask = || {
+        // SAFETY: no table of descriptors is unshared, but umask, working directory and root,
+        // of which this thread, which ends here, needs none.
+        unsafe { unshare_unsafe(UnshareFlags::FS) }.ok()?;
+        Some(umask_of_process(Mode::empty()).as_raw_mode())
+    };
+    let asking = std::thread::Builder::new().spawn(ask).ok()?;
+    asking.join().ok().flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn the_umask_is_known_without_proc() {
+        let told = umask_told_in("/proc/self/status");
+        assert_eq!(umask_told_in("/nowhere/status"), None);
+        if let (Some(told), Some(asked)) = (told, umask_of_a_thread()) {
+            assert_eq!(asked, told);
+            // It has stayed.
+            assert_eq!(umask_told_in("/proc/self/status"), Some(told));
+        }
+    }
 
     #[test]
     fn without_its_acl_a_mode_gives_the_group_what_the_acl_gave_it() {

@@ -1,7 +1,7 @@
 //! The file system calls, one function each, repeated when a signal interrupts them.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Access, AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
@@ -26,7 +26,7 @@ impl Symlinks {
         }
     }
 
-    fn at_flag(self) -> AtFlags {
+    pub(super) fn at_flag(self) -> AtFlags {
         match self {
             Self::Follow => AtFlags::empty(),
             Self::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
@@ -199,19 +199,6 @@ pub(crate) fn create_hard_link(
 
 pub(crate) fn set_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)))
-}
-
-/// Sets the mode of a directory of which `dir` may be a mere path descriptor.
-pub(crate) fn set_directory_mode(dir: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
-    let through_proc = format!("/proc/self/fd/{}", dir.as_raw_fd());
-    let bits = Mode::from_raw_mode(mode & 0o7777);
-    match retry_on_intr(|| rustix::fs::chmodat(CWD, &*through_proc, bits, AtFlags::empty())) {
-        // No /proc: then it has to be readable.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
-            set_mode(open_directory(dir, c".", Symlinks::NoFollow)?, mode)
-        }
-        result => result,
-    }
 }
 
 pub(crate) fn effective_user() -> u32 {

@@ -11,6 +11,7 @@ mod attributes;
 mod calls;
 mod listing;
 mod locale;
+mod named;
 mod rename;
 mod signal;
 mod slot;
@@ -20,6 +21,7 @@ pub(crate) use attributes::*;
 pub(crate) use calls::*;
 pub(crate) use listing::{Entry, Listing};
 pub use locale::is_affirmative;
+pub(crate) use named::{At, Named, OUT_OF_REACH};
 pub(crate) use rename::{rename, rename_to_new};
 pub use signal::{
     restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed, stdout_was_closed,

@@ -1,0 +1,91 @@
+//! What a copy says and keeps where neither /proc nor the kernel leads to the ACLs of what is not opened.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use testkit::{
+    probe::{has_calls_of, has_program, is_root},
+    run::{Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint};
+
+/// A kernel before Linux 6.13, or a filter that answers so.
+const ENOSYS: &str = "38";
+/// What other filters answer to what they do not know.
+const EPERM: &str = "1";
+
+/// The number of `prctl`, by which a filter is set.
+const PRCTL: Option<&str> = if cfg!(target_arch = "x86_64") {
+    Some("157")
+} else if cfg!(target_arch = "aarch64") {
+    Some("167")
+} else {
+    None
+};
+
+/// With an empty /proc, lets setxattrat and its like, 463 to 466, fail with `$1`.
+const CONFINED: &str = r#"exec unshare -m sh -c '
+    mount -t tmpfs none /proc || exit 9
+    exec "$@"' sh perl -e '
+        my ($errno, $prctl) = (shift, shift);
+        my $filter = pack("(SCCL)*",
+            0x20, 0, 0, 0,
+            0x35, 0, 2, 463,
+            0x25, 1, 0, 466,
+            0x06, 0, 0, 0x50000 + $errno,
+            0x06, 0, 0, 0x7fff0000);
+        my $program = pack("S x![P] P", 5, $filter);
+        syscall($prctl + 0, 22, 2, $program) == 0 or exit 8;
+        exec @ARGV or exit 7;
+    ' "$@""#;
+
+#[track_caller]
+fn keeps_the_safe_part_of_modes(errno: &str) {
+    let Some(prctl) = PRCTL else {
+        skip!("prctl has another number here");
+    };
+    if !is_root() || !has_program("unshare") || !has_program("perl") || !has_calls_of(6, 6) {
+        skip!("confining takes root, unshare and perl, and setting modes Linux 6.6");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .fifo("s/fifo")
+        .mode(0o664)
+        .fifo("s/with-acl")
+        .mode(0o604)
+        .acl("u:1234:rwx,g:77:r")
+        .dir("into")
+        .acl("d:u:55:rwx,d:g:56:rwx");
+    let outcome = Run::new("sh")
+        .args(["-c", CONFINED, "sh", errno, prctl, CPZ])
+        .args(["-rp", "s", "into"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let mut said: Vec<_> = complaint(&outcome).lines().map(str::to_owned).collect();
+    said.sort();
+    assert_eq!(
+        said,
+        ["fifo", "with-acl"].map(|name| format!(
+            "cpz: preserving permissions for 'into/s/{name}': Operation not supported"
+        ))
+    );
+    let into = scratch.path().join("into/s");
+    let mode = |path: &Path| path.symlink_metadata().unwrap().mode() & 0o7777;
+    // The group's bits would be those of users whom an ACL names.
+    assert_eq!(mode(&into.join("fifo")), 0o604);
+    assert_eq!(mode(&into.join("with-acl")), 0o604);
+}
+
+#[test]
+fn keeps_the_safe_part_of_modes_where_the_kernel_is_too_old() {
+    keeps_the_safe_part_of_modes(ENOSYS);
+}
+
+#[test]
+fn keeps_the_safe_part_of_modes_where_a_sandbox_refuses() {
+    keeps_the_safe_part_of_modes(EPERM);
+}
