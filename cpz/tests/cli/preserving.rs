@@ -556,3 +556,18 @@ fn keeps_no_mode_and_knows_the_umask_without_proc() {
         tree.dir("into");
     });
 }
+
+#[test]
+fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+        .args(["-a", "l1", "l2"])
+        .check(|tree| {
+            tree.symlink("l1", "x")
+                .hardlink("l1", "l2")
+                .select(".")
+                .mode(0o777);
+        });
+}

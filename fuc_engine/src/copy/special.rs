@@ -109,8 +109,9 @@ impl Copying<'_> {
         let target = sys::read_link(item.source_dir, item.source_name)
             .map_err(|errno| self.reading_error(item, Doing::ReadLink, errno))?;
         let create = || sys::create_symlink(&target, item.dest_dir, item.dest_name);
-        self.create_or_replace(item, Doing::CreateSymlink, create)?;
-        self.finish_special(item)?;
+        if self.create_or_replace(item, Doing::CreateSymlink, create)? == Created::Yes {
+            self.finish_special(item)?;
+        }
         self.copied(item, 0, worker);
         Ok(())
     }
@@ -148,8 +149,9 @@ impl Copying<'_> {
             FileType::Fifo => Doing::CreateFifo,
             _ => Doing::CreateSpecial,
         };
-        self.create_or_replace(item, doing, create)?;
-        self.finish_special(item)?;
+        if self.create_or_replace(item, doing, create)? == Created::Yes {
+            self.finish_special(item)?;
+        }
         self.copied(item, 0, worker);
         Ok(())
     }
@@ -160,16 +162,18 @@ impl Copying<'_> {
         item: &Item<'_>,
         doing: Doing,
         create: impl Fn() -> Result<(), Errno>,
-    ) -> Result<(), Error> {
+    ) -> Result<Created, Error> {
         let created = match create() {
             Err(Errno::EXIST) => match self.make_way(item, doing)? {
                 Way::Free => create(),
-                Way::AlreadyThere => Ok(()),
+                Way::AlreadyThere => return Ok(Created::NeedNotBe),
                 Way::Blocked => Err(Errno::EXIST),
             },
             outcome => outcome,
         };
-        created.map_err(|errno| self.creation_error(item, doing, errno))
+        created
+            .map(|()| Created::Yes)
+            .map_err(|errno| self.creation_error(item, doing, errno))
     }
 
     /// Unlinks what is at the dest, unless it is a directory or the source itself,
@@ -220,6 +224,13 @@ impl Copying<'_> {
         }
         Ok(())
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Created {
+    Yes,
+    /// What is there is the source, under another name: it has all that it is to have.
+    NeedNotBe,
 }
 
 /// What is left to do about something that was in the way.
