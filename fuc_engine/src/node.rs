@@ -34,7 +34,7 @@ pub(crate) enum Side {
 pub(crate) trait Dir: Send + Sync {
     /// Whether there is a dest beside the source.
     const HAS_DEST: bool;
-    /// At most two bytes that go with it, kept apart where they take no room.
+    /// At most three bytes that go with it, kept apart where they take no room.
     type Mark: Copy + Send + Sync;
 
     fn slot(&self, side: Side) -> &DirSlot;
@@ -217,7 +217,7 @@ mod tests {
     impl Dir for Nothing {
         const HAS_DEST: bool = false;
         // As large as any.
-        type Mark = [u8; 2];
+        type Mark = [u8; 3];
 
         fn slot(&self, _: Side) -> &DirSlot {
             &self.0
@@ -233,7 +233,7 @@ mod tests {
                 operand: 0,
             },
         };
-        Node::new(place, [0; 2], Nothing(DirSlot::empty()))
+        Node::new(place, [0; 3], Nothing(DirSlot::empty()))
     }
 
     fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {

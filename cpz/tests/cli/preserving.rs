@@ -557,6 +557,23 @@ fn keeps_no_mode_and_knows_the_umask_without_proc() {
     });
 }
 
+/// A link is read to be copied, which is an access.
+#[test]
+fn keeps_times_of_access_of_links() {
+    for flags in ["-a", "-dp", "-P --preserve=timestamps"] {
+        with(&[])
+            .args(flags.split(' '))
+            .args(["link", "linked", "too", "into"])
+            .attributes(Attributes::ALL)
+            .check(|tree| {
+                let tree = tree.dir("into").symlink("link", "nowhere");
+                let tree = tree.mtime(PAST).atime(EARLIER);
+                let tree = tree.symlink("linked", "nowhere").hardlink("linked", "too");
+                drop(tree.mtime(PAST).atime(EARLIER));
+            });
+    }
+}
+
 #[test]
 fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
     if !is_root() {
@@ -570,4 +587,24 @@ fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
                 .select(".")
                 .mode(0o777);
         });
+}
+
+/// Only who owns a directory may list it without a trace.
+#[test]
+fn keeps_times_of_access_of_directories_of_others() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for flags in ["-a", "-p", "--preserve=timestamps"] {
+        in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+            .args([flags, "s", "into"])
+            .attributes(Attributes::ALL)
+            .check(|tree| {
+                let tree = tree.file("s/d/f", b"x").file("s/e/f", b"y");
+                for dir in ["s/d", "s/e", "s"] {
+                    tree.clone().select(dir).mtime(PAST).atime(EARLIER);
+                }
+                tree.dir("into").mode(0o777);
+            });
+    }
 }

@@ -42,6 +42,14 @@ pub(super) enum Age {
     Found,
 }
 
+/// Which times are set, if any are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Times {
+    Both,
+    /// That of access was set before.
+    OfModification,
+}
+
 /// One inode's attributes on their way to another.
 pub(super) struct Transfer<'a> {
     pub(super) source: Inode<'a>,
@@ -49,6 +57,7 @@ pub(super) struct Transfer<'a> {
     pub(super) stat: &'a Stat,
     pub(super) dest: Inode<'a>,
     pub(super) age: Age,
+    pub(super) times: Times,
     /// The mode that the dest is to have; `None`: the one it has.
     pub(super) mode: Option<u32>,
 }
@@ -130,13 +139,15 @@ impl Copying<'_> {
             stat: source.1,
             dest: Inode::Opened(dest.0),
             age: dest.1,
+            times: Times::Both,
             mode: self.last_mode(source.1.st_mode, dest.1),
         };
         self.transfer(&transfer, || self.item_path(item, Side::Dest))
     }
 
     /// Finishes a directory, which has all its entries. Its attributes are asked for
-    /// again, since to keep them meanwhile would take memory for each level of depth.
+    /// again, since to keep them meanwhile would take memory for each level of depth; a time of
+    /// access that listing has changed since, the dest has kept.
     pub(super) fn finish_directory(&self, node: &CopyNode) {
         let path = |side| node.place.path(self.operand_path(node.place.operand, side));
         let opened = self
@@ -158,6 +169,10 @@ impl Copying<'_> {
                     dest: Inode::directory(dest.as_fd()),
                     // Of one that was found, the set-id bits stay as well, as with cp.
                     age: Age::New,
+                    times: match node.mark.has_access_time() {
+                        true => Times::OfModification,
+                        false => Times::Both,
+                    },
                     mode: node.mark.mode(),
                 };
                 self.transfer(&transfer, || path(Side::Dest))
@@ -184,7 +199,10 @@ impl Copying<'_> {
             Error::failed(doing, dest_path(), errno)
         };
         if preserve.timestamps {
-            let set = transfer.dest.set_times(transfer.stat);
+            let set = match transfer.times {
+                Times::Both => transfer.dest.set_times(transfer.stat),
+                Times::OfModification => transfer.dest.set_modified(transfer.stat),
+            };
             set.map_err(|errno| failed((Doing::KeepTimes, errno)))?;
         }
         let mut mode = transfer.mode;

@@ -52,7 +52,8 @@ impl BackupNumbers {
     }
 
     fn list(&mut self, dir: BorrowedFd<'_>, parent: &CStr) -> Result<(), Errno> {
-        let dir = sys::open_directory(dir, parent, Symlinks::Follow)?;
+        // The time of access may have been copied already.
+        let (dir, _) = sys::open_directory_untouched(dir, parent, Symlinks::Follow)?;
         let mut listing = Listing::with_capacity(32 << 10);
         while listing.fill(dir.as_fd())? {
             for entry in listing.entries() {

@@ -14,7 +14,7 @@ use super::tree::Copying;
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::Done;
-use crate::sys::{self, CWD, DirStat, Identity, Inode, Stat, Symlinks};
+use crate::sys::{self, CWD, DirStat, Identity, Inode, Stat, Symlinks, Trace};
 use crate::walk::Walker;
 
 /// A dest directory as it was made or found.
@@ -31,6 +31,8 @@ struct OpenedDirs {
     /// Whether a link was followed to the source.
     way: Symlinks,
     mode_pending: Option<u32>,
+    /// Whether the dest has the source's time of access already.
+    has_access_time: bool,
 }
 
 impl Copying<'_> {
@@ -74,11 +76,11 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<OpenedDirs, Error> {
         let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
-        let (source, way) = self
+        let (source, trace, way) = self
             .open_source_directory(place)
             .map_err(|errno| self.no_source(place, errno, worker))?;
-        let stat =
-            sys::stat_directory(source.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
+        let (stat, accessed) = sys::stat_directory_and_access(source.as_fd())
+            .map_err(|errno| failed(Doing::Stat, errno))?;
         let is_behind_link = |parent: &CopyNode| parent.mark.is_behind_link();
         if way == Symlinks::Follow || place.parent.as_ref().is_some_and(is_behind_link) {
             self.check_cycle(place, stat.identity)?;
@@ -92,12 +94,19 @@ impl Copying<'_> {
         if made.is_new {
             self.tell_made(place);
         }
+        // Listing will change it. Kept by the dest, it takes no memory until then; if the dest
+        // will not have it, that is told when the other attributes are set.
+        let has_access_time = trace == Trace::Access
+            && Inode::directory(dest.as_fd())
+                .set_accessed(accessed)
+                .is_ok();
         Ok(OpenedDirs {
             source,
             dest,
             identities: (stat.identity, made.stat.identity),
             way,
             mode_pending: made.mode_pending,
+            has_access_time,
         })
     }
 
@@ -108,14 +117,17 @@ impl Copying<'_> {
         }
     }
 
-    /// Says as well whether a link had to be followed.
-    fn open_source_directory(&self, place: &Place<CopyDir>) -> Result<(OwnedFd, Symlinks), Errno> {
+    /// Says as well what listing it will leave behind, and whether a link had to be followed.
+    fn open_source_directory(
+        &self,
+        place: &Place<CopyDir>,
+    ) -> Result<(OwnedFd, Trace, Symlinks), Errno> {
         let open = |symlinks| {
             let opened = self.at(place, Side::Source, |dir, name| {
                 self.descriptors
                     .making_room(|| self.open_to_list(dir, name, symlinks))
             });
-            opened.map(|fd| (fd, symlinks))
+            opened.map(|(fd, trace)| (fd, trace, symlinks))
         };
         match open(Symlinks::NoFollow) {
             Err(Errno::LOOP | Errno::NOTDIR) if self.symlinks_at(place) == Symlinks::Follow => {
@@ -150,11 +162,12 @@ impl Copying<'_> {
         dir: BorrowedFd<'_>,
         name: &CStr,
         symlinks: Symlinks,
-    ) -> Result<OwnedFd, Errno> {
+    ) -> Result<(OwnedFd, Trace), Errno> {
         if self.options().preserve.timestamps {
             sys::open_directory_untouched(dir, name, symlinks)
         } else {
-            sys::open_directory(dir, name, symlinks)
+            // One that nobody asks about.
+            Ok((sys::open_directory(dir, name, symlinks)?, Trace::None))
         }
     }
 
@@ -171,6 +184,9 @@ impl Copying<'_> {
         let mut mark = Mark::below(place.parent.as_ref()).by_way_of(opened.way);
         if self.options().preserve.needs_a_finish() {
             mark = mark.of_one_to_be_finished();
+        }
+        if opened.has_access_time {
+            mark = mark.of_one_with_access_time();
         }
         let mark = mark.with_mode(opened.mode_pending);
         let (source, dest) = opened.identities;

@@ -36,17 +36,29 @@ impl Dir for CopyDir {
 
 pub(super) type CopyNode = Arc<Node<CopyDir>>;
 
-/// In 16 bits, since there is one per level of depth: the mode that the dest is
+/// In three bytes, which is what a node has room for: the mode that the dest is
 /// to get when it is finished, if it differs from the one it has, whether
-/// somebody will need an ancestor's directory again, and whether a link led here.
+/// somebody will need an ancestor's directory again, whether a link led here, and
+/// whether the dest has its time of access.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Mark(u16);
+pub(super) struct Mark([u8; 3]);
 
 impl Mark {
-    const HAS_MODE: u16 = 1 << 12;
-    const RETURNS_TO_SOURCE: u16 = 1 << 13;
-    const RETURNS_TO_DEST: u16 = 1 << 14;
-    const BEHIND_LINK: u16 = 1 << 15;
+    const HAS_MODE: u32 = 1 << 12;
+    const RETURNS_TO_SOURCE: u32 = 1 << 13;
+    const RETURNS_TO_DEST: u32 = 1 << 14;
+    const BEHIND_LINK: u32 = 1 << 15;
+    const HAS_ACCESS_TIME: u32 = 1 << 16;
+
+    fn of(bits: u32) -> Self {
+        let [low, middle, high, _] = bits.to_le_bytes();
+        Self([low, middle, high])
+    }
+
+    fn bits(self) -> u32 {
+        let [low, middle, high] = self.0;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
 
     /// For a child of `parent`. An ancestor whose directory nobody will need
     /// again is not reopened on the way up if it was evicted.
@@ -54,43 +66,52 @@ impl Mark {
         let Some(parent) = parent else {
             return Self::default();
         };
-        const INHERITED: u16 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
-        let mut mark = parent.mark.0 & INHERITED;
+        const INHERITED: u32 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
+        let mut mark = parent.mark.bits() & INHERITED;
         if parent.is_shared() {
             mark |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
         }
         if parent.mark.mode().is_some() {
             mark |= Self::RETURNS_TO_DEST;
         }
-        Self(mark)
+        Self::of(mark)
     }
 
     /// For a directory whose attributes will be those of its source, as those of all above it.
     pub(super) fn of_one_to_be_finished(self) -> Self {
-        Self(self.0 | Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST)
+        Self::of(self.bits() | Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST)
     }
 
     pub(super) fn with_mode(self, mode: Option<u32>) -> Self {
         mode.map_or(self, |mode| {
-            Self(self.0 | Self::HAS_MODE | (mode & 0o7777) as u16)
+            Self::of(self.bits() | Self::HAS_MODE | mode & 0o7777)
         })
+    }
+
+    /// For a directory whose time of access is not to be set in the end.
+    pub(super) fn of_one_with_access_time(self) -> Self {
+        Self::of(self.bits() | Self::HAS_ACCESS_TIME)
+    }
+
+    pub(super) fn has_access_time(self) -> bool {
+        self.bits() & Self::HAS_ACCESS_TIME != 0
     }
 
     /// For a source reached by way of `symlinks`.
     pub(super) fn by_way_of(self, symlinks: Symlinks) -> Self {
         match symlinks {
-            Symlinks::Follow => Self(self.0 | Self::BEHIND_LINK),
+            Symlinks::Follow => Self::of(self.bits() | Self::BEHIND_LINK),
             Symlinks::NoFollow => self,
         }
     }
 
     /// Whether a symbolic link was followed to here, or on the way.
     pub(super) fn is_behind_link(self) -> bool {
-        self.0 & Self::BEHIND_LINK != 0
+        self.bits() & Self::BEHIND_LINK != 0
     }
 
     pub(super) fn mode(self) -> Option<u32> {
-        (self.0 & Self::HAS_MODE != 0).then_some(u32::from(self.0 & 0o7777))
+        (self.bits() & Self::HAS_MODE != 0).then_some(self.bits() & 0o7777)
     }
 
     pub(super) fn returns_to(self, side: Side) -> bool {
@@ -98,7 +119,7 @@ impl Mark {
             Side::Source => Self::RETURNS_TO_SOURCE,
             Side::Dest => Self::RETURNS_TO_DEST,
         };
-        self.0 & flag != 0
+        self.bits() & flag != 0
     }
 }
 
@@ -114,9 +135,12 @@ mod tests {
 
     #[test]
     fn a_mark_keeps_mode_and_ways_apart() {
-        let mark = Mark(Mark::RETURNS_TO_DEST).with_mode(Some(0o7777));
+        let mark = Mark::of(Mark::RETURNS_TO_DEST).with_mode(Some(0o7777));
         assert_eq!(mark.mode(), Some(0o7777));
         assert!(mark.returns_to(Side::Dest) && !mark.returns_to(Side::Source));
-        assert_eq!(Mark(Mark::RETURNS_TO_DEST).mode(), None);
+        assert_eq!(Mark::of(Mark::RETURNS_TO_DEST).mode(), None);
+        let mark = mark.of_one_with_access_time();
+        assert!(mark.has_access_time() && !mark.is_behind_link());
+        assert_eq!(mark.mode(), Some(0o7777));
     }
 }

@@ -1,11 +1,14 @@
 //! Symbolic links, FIFOs, sockets and devices: made anew, never read or written through.
 
+use std::ffi::CStr;
+
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::existing::is_same;
 use super::item::Item;
 use super::tree::Copying;
+use super::unopened::Unopened;
 use super::{Modes, Preserve};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
@@ -106,14 +109,26 @@ impl Copying<'_> {
         item: &Item<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
-        let target = sys::read_link(item.source_dir, item.source_name)
-            .map_err(|errno| self.reading_error(item, Doing::ReadLink, errno))?;
-        let create = || sys::create_symlink(&target, item.dest_dir, item.dest_name);
-        if self.create_or_replace(item, Doing::CreateSymlink, create)? == Created::Yes {
-            self.finish_special(item)?;
+        let failed = |errno| self.reading_error(item, Doing::ReadLink, errno);
+        if !self.options().preserve.needs_a_finish() {
+            let target = sys::read_link(item.source_dir, item.source_name).map_err(failed)?;
+            self.create_symlink(item, &target)?;
+        } else {
+            // Looked at before it is read, which changes its time of access.
+            let source = Unopened::find(item.source_at()).map_err(failed)?;
+            let target = source.read_link().map_err(failed)?;
+            if self.create_symlink(item, &target)? == Created::Yes {
+                self.finish_found(item, &source)?;
+            }
         }
         self.copied(item, 0, worker);
         Ok(())
+    }
+
+    fn create_symlink(&self, item: &Item<'_>, target: &CStr) -> Result<Created, Error> {
+        self.create_or_replace(item, Doing::CreateSymlink, || {
+            sys::create_symlink(target, item.dest_dir, item.dest_name)
+        })
     }
 
     pub(super) fn copy_node(

@@ -4,14 +4,14 @@
 //! Each side is found once more by its name, and from then on held: all calls go to the one
 //! inode that was found. It is of the source's type or is left alone.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{Age, Transfer};
+use super::attributes::{Age, Times, Transfer};
 use super::item::Item;
 use super::node::CopyDir;
 use super::tree::Copying;
@@ -36,6 +36,15 @@ impl<'a> Unopened<'a> {
         Ok(Self { fd, stat, at })
     }
 
+    /// Where a symbolic link leads to.
+    pub(super) fn read_link(&self) -> Result<CString, Errno> {
+        match sys::file_type(&self.stat) {
+            FileType::Symlink => sys::read_link(self.fd.as_fd(), c""),
+            // As the kernel says of others, when they are named.
+            _ => Err(Errno::INVAL),
+        }
+    }
+
     fn inode(&self) -> Inode<'_> {
         let (fd, at) = (self.fd.as_fd(), self.at);
         Inode::Named(Named { fd, at })
@@ -43,16 +52,21 @@ impl<'a> Unopened<'a> {
 }
 
 impl Copying<'_> {
-    /// Finishes the copy of a symbolic link, a FIFO, a socket or a device.
+    /// Finishes the copy of a FIFO, a socket or a device.
     pub(super) fn finish_special(&self, item: &Item<'_>) -> Result<(), Error> {
         if !self.options().preserve.needs_a_finish() {
             return Ok(());
         }
         let source = Unopened::find(item.source_at())
             .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+        self.finish_found(item, &source)
+    }
+
+    /// Finishes the copy of what was found before it was copied.
+    pub(super) fn finish_found(&self, item: &Item<'_>, source: &Unopened<'_>) -> Result<(), Error> {
         let dest = Unopened::find(item.dest_at())
             .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
-        self.finish_unopened(&source, (&dest, Age::New), || {
+        self.finish_unopened(source, (&dest, Age::New), || {
             self.item_path(item, Side::Dest)
         })
     }
@@ -147,6 +161,7 @@ impl Copying<'_> {
             stat,
             dest: dest.inode(),
             age,
+            times: Times::Both,
             mode: match sys::file_type(stat) {
                 // It has none.
                 FileType::Symlink => None,

@@ -10,7 +10,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::calls::{Stat, Symlinks, set_mode};
 use super::named::{At, Deed, Named, SetTimes, Xattr};
-use super::times::{FileTime, times};
+use super::times::{FileTime, modified, times};
 
 /// What the access ACL is called.
 pub(crate) const ACCESS_ACL: &CStr = c"system.posix_acl_access";
@@ -42,7 +42,20 @@ impl<'a> Inode<'a> {
     }
 
     pub(crate) fn set_times(&self, of: &Stat) -> Result<(), Errno> {
-        let [last_access, last_modification, _] = times(of).map(timespec);
+        let [accessed, modified, _] = times(of).map(timespec);
+        self.set(accessed, modified)
+    }
+
+    /// The same, but for the time of access.
+    pub(crate) fn set_modified(&self, of: &Stat) -> Result<(), Errno> {
+        self.set(UNCHANGED, timespec(modified(of)))
+    }
+
+    pub(crate) fn set_accessed(&self, at: FileTime) -> Result<(), Errno> {
+        self.set(timespec(at), UNCHANGED)
+    }
+
+    fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), Errno> {
         let times = Timestamps {
             last_access,
             last_modification,
@@ -99,6 +112,11 @@ impl<'a> Inode<'a> {
     }
 }
 
+const UNCHANGED: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: fs::UTIME_OMIT,
+};
+
 fn timespec(time: FileTime) -> Timespec {
     Timespec {
         tv_sec: time.seconds as _,
@@ -150,18 +168,25 @@ pub(crate) fn mode_without_acl(mode: u32, acl: &[u8]) -> u32 {
     mode & (0o7707 | (group.unwrap_or(0) & 7) << 3)
 }
 
-/// Opens a directory to list it, without its being listed changing its time of access,
-/// where the kernel grants that: to its owner and to root.
+/// What listing a directory leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trace {
+    None,
+    /// Another time of access.
+    Access,
+}
+
+/// Opens a directory to list it, without a trace where the kernel grants that: to its owner and to root.
 pub(crate) fn open_directory_untouched(
     dir: BorrowedFd<'_>,
     name: &CStr,
     symlinks: Symlinks,
-) -> Result<OwnedFd, Errno> {
+) -> Result<(OwnedFd, Trace), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | symlinks.open_flag();
     let open = |flags| retry_on_intr(|| fs::openat(dir, name, flags, Mode::empty()));
     match open(flags | OFlags::NOATIME) {
-        Err(Errno::PERM) => open(flags),
-        result => result,
+        Err(Errno::PERM) => Ok((open(flags)?, Trace::Access)),
+        result => Ok((result?, Trace::None)),
     }
 }
 

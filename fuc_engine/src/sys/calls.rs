@@ -8,6 +8,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::listing::Listing;
 use super::slot::Identity;
+use super::times::{FileTime, times};
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
@@ -70,24 +71,39 @@ pub(crate) fn duplicate(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 
 /// Type, mode and identity of an open directory.
 pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
+    stat_directory_for(dir, StatxFlags::empty()).map(|(stat, _)| stat)
+}
+
+/// The same, and when it was read.
+pub(crate) fn stat_directory_and_access(dir: BorrowedFd<'_>) -> Result<(DirStat, FileTime), Errno> {
+    stat_directory_for(dir, StatxFlags::ATIME)
+}
+
+fn stat_directory_for(dir: BorrowedFd<'_>, also: StatxFlags) -> Result<(DirStat, FileTime), Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME;
-    match rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted) {
+    match rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted | also) {
         Ok(stat) => {
             let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
             let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
                 .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
-            Ok(DirStat {
+            let found = DirStat {
                 identity: Identity::new(kernel_device(device), stat.stx_ino, birth),
                 mode: u32::from(stat.stx_mode),
-            })
+            };
+            let accessed = FileTime {
+                seconds: stat.stx_atime.tv_sec,
+                nanoseconds: stat.stx_atime.tv_nsec,
+            };
+            Ok((found, accessed))
         }
         // Before Linux 4.11, or in a sandbox that does not know it.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = rustix::fs::fstat(dir)?;
-            Ok(DirStat {
+            let found = DirStat {
                 identity: identity(&stat),
                 mode: stat.st_mode,
-            })
+            };
+            Ok((found, times(&stat)[0]))
         }
         Err(errno) => Err(errno),
     }
