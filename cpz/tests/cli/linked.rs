@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::{run::Parity, tree::Tree};
 
-use crate::support::{CPZ, strict_cp};
+use crate::support::{CPZ, in_scripts, strict_cp};
 
 fn with(flags: &[&str]) -> Parity {
     Parity::new(CPZ, "cp").args(["-r"]).args(flags)
@@ -57,6 +57,24 @@ fn come_apart_when_not_asked_for() {
     with(&["-a", "--no-preserve=links"])
         .args(["s", "t", "into"])
         .check(linked);
+}
+
+#[test]
+fn are_linked_to_what_a_link_at_the_dest_leads_to() {
+    let behind_a_link = |tree: Tree| {
+        linked(tree.clone());
+        tree.symlink("into/one", "old").file("into/old", b"old");
+    };
+    let names = ["s/one", "s/two", "t/four", "into"];
+    strict_cp(["--preserve=links"].into_iter().chain(names), behind_a_link);
+    with(&["-L", "--preserve=links"])
+        .args(names)
+        .check(behind_a_link);
+    with(&["--preserve=links"]).args(names).check(behind_a_link);
+    with(&["-a"]).args(names).check(behind_a_link);
+    with(&["-aH"])
+        .args(["s/one", "s/deep", "t/four", "into"])
+        .check(behind_a_link);
 }
 
 #[test]
@@ -186,6 +204,15 @@ fn become_links_to_what_is_newer() {
         });
     with(&["-auv", "--no-preserve=links"])
         .args(["s/one", "s/two", "into"])
+        .check(updated);
+}
+
+/// cp makes it a link to the copy of the other name, and so loses what is newer.
+#[test]
+fn leave_alone_what_is_newer_than_their_copy() {
+    let gnu = r#"cp -p into/one into/kept && "$@" && mv -f into/kept into/one"#;
+    in_scripts(r#"exec "$@""#, gnu)
+        .args(["-u", "--preserve=links", "s/two", "s/one", "into"])
         .check(updated);
 }
 

@@ -29,7 +29,7 @@ use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
 use crate::observer::Means;
-use crate::sys::{self, Blocking, CWD, Stat, Symlinks};
+use crate::sys::{self, Blocking, CWD, Identity, Stat, Symlinks};
 use crate::walk::{self, Task, Walker};
 
 /// Files from this size on are tasks of their own, so that several workers can
@@ -232,12 +232,13 @@ impl Copying<'_> {
         })
     }
 
+    /// Returns what was written to, if its source may be met again.
     fn copy_into_dest(
         &self,
         item: &Item<'_>,
         source: Opened,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Identity>, Error> {
         let mode = self.creation_mode(source.stat.st_mode);
         let created = self
             .descriptors
@@ -262,9 +263,19 @@ impl Copying<'_> {
                     backup: item.ground.backup().map(Into::into),
                 };
                 worker.push(Task::Own(CopyTask::Large(Box::new(file))));
-                Ok(())
+                Ok(None)
             }
-            _ => self.fill(item, &source, dest, worker),
+            _ => {
+                let written = if self.has_other_names(item, &source.stat) {
+                    let stat = sys::stat_open(&dest.fd);
+                    let stat = stat.map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+                    Some(sys::identity(&stat))
+                } else {
+                    None
+                };
+                self.fill(item, &source, dest, worker)?;
+                Ok(written)
+            }
         }
     }
 

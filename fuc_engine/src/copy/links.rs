@@ -1,26 +1,9 @@
 //! Two names of one inode among the sources become two names of one copy.
 //!
-//! ```text
-//!            claim                      copied
-//!   unknown -------> under way, waiters --------> at a place
-//!      ^                  |                          |  ^
-//!      |      failed      |                          |  | link, compare
-//!      +------------------+                          |  +---
-//!      +---------------------------------------------+
-//!             not there any more, or no name is to come
-//! ```
-//!
-//! Nobody blocks: who meets an inode whose first copy is under way leaves its
-//! node and name with it, and whoever finishes that copy makes the links; if
-//! it fails, all who waited are tasks again, and one of them copies. Only
-//! inodes with more than one name are ever looked up, or all where symbolic
-//! links are followed, which are names as well.
+//! Who copies, who links and who waits is decided by what is [known] of them.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -36,59 +19,10 @@ use crate::node::Side;
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
 use crate::walk::{self, Task, Walker};
 
-/// A name of a source, and so of its dest.
-///
-/// It keeps the memory of its node, but does not keep the node from being finished.
-#[derive(Clone)]
-pub(super) struct Name {
-    /// `None`: an operand.
-    node: Option<CopyNode>,
-    name: Box<CStr>,
-    operand: u32,
-}
+use known::{Claim, First, Name};
+pub(super) use known::{Links, Waiter};
 
-impl Name {
-    fn of(item: &Item<'_>) -> Self {
-        Self {
-            node: item.node.map(Arc::clone),
-            name: item.dest_name.into(),
-            operand: item.operand,
-        }
-    }
-}
-
-/// A name that waits for another one to be copied, with what was found out about it.
-///
-/// It keeps its node from being finished.
-pub(super) struct Waiter {
-    name: Name,
-    symlinks: Symlinks,
-    ground: Ground<'static>,
-    backup: Option<Box<CStr>>,
-}
-
-impl Waiter {
-    fn of(item: &Item<'_>) -> Self {
-        if let Some(node) = item.node {
-            node.retain();
-        }
-        Self {
-            name: Name::of(item),
-            symlinks: item.symlinks,
-            ground: item.ground.without_backup(),
-            backup: item.ground.backup().map(Into::into),
-        }
-    }
-
-    /// What waited, found again at `item`.
-    fn resume<'a>(&'a self, item: Item<'a>) -> Item<'a> {
-        Item {
-            symlinks: self.symlinks,
-            ground: self.ground.with_backup(self.backup.as_deref()),
-            ..item
-        }
-    }
-}
+mod known;
 
 /// The finished directory that a worker has made a link to last: the next
 /// link is likely to lead there as well.
@@ -97,119 +31,10 @@ pub(super) struct LinkedTo {
     dir: OwnedFd,
 }
 
-/// What is known of an inode with several names.
-struct Copy {
-    stage: Stage,
-    /// How many names of the source are still to come; `None`: nobody knows.
-    to_come: Option<u64>,
-}
-
-enum Stage {
-    UnderWay(Vec<Waiter>),
-    At(Name, Identity),
-}
-
-impl Copy {
-    fn under_way(to_come: Option<u64>) -> Self {
-        Self {
-            stage: Stage::UnderWay(Vec::new()),
-            to_come,
-        }
-    }
-
-    fn is_at(&self, there: Identity) -> bool {
-        matches!(&self.stage, Stage::At(_, identity) if *identity == there)
-    }
-}
-
-/// The inodes with several names that a run has met.
-#[derive(Default)]
-pub(super) struct Links(Mutex<HashMap<(u64, u64), Copy>>);
-
-enum Claim {
-    First,
-    Waits,
-    At(Name, Identity),
-}
-
 enum Link {
     Made,
     /// The first copy is not there any more, or has as many names as it can.
     NotPossible,
-}
-
-impl Links {
-    fn map(&self) -> std::sync::MutexGuard<'_, HashMap<(u64, u64), Copy>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// `others` is how many names the source has beside this one, if each is met once.
-    ///
-    /// The last of them is the last to be told where the copy is: it is forgotten then.
-    fn claim(&self, key: (u64, u64), item: &Item<'_>, others: Option<u64>) -> Claim {
-        let mut map = self.map();
-        let mut known = match map.entry(key) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(Copy::under_way(others));
-                return Claim::First;
-            }
-            Entry::Occupied(known) => known,
-        };
-        let Copy { stage, to_come } = known.get_mut();
-        let at = match stage {
-            Stage::UnderWay(waiting) => {
-                waiting.push(Waiter::of(item));
-                return Claim::Waits;
-            }
-            Stage::At(name, identity) => Claim::At(name.clone(), *identity),
-        };
-        *to_come = to_come.map(|names| names.saturating_sub(1));
-        if *to_come == Some(0) {
-            known.remove();
-        }
-        at
-    }
-
-    /// Whether the caller makes the first copy, or has found one.
-    fn is_first(&self, key: (u64, u64), others: Option<u64>) -> bool {
-        match self.map().entry(key) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(Copy::under_way(others));
-                true
-            }
-            Entry::Occupied(_) => false,
-        }
-    }
-
-    /// Records what came of the first copy; returns who waited for it.
-    fn settle(&self, key: (u64, u64), made: Option<(Name, Identity)>) -> Vec<Waiter> {
-        let mut map = self.map();
-        let Entry::Occupied(mut known) = map.entry(key) else {
-            return Vec::new();
-        };
-        let before = match made {
-            Some((name, identity)) => {
-                std::mem::replace(&mut known.get_mut().stage, Stage::At(name, identity))
-            }
-            None => known.remove().stage,
-        };
-        match before {
-            Stage::UnderWay(waiting) => waiting,
-            Stage::At(..) => Vec::new(),
-        }
-    }
-
-    /// The copy that was at that place is not there any more. Whether the caller is to make another.
-    fn replace(&self, key: (u64, u64), gone: Identity) -> bool {
-        match self.map().get_mut(&key) {
-            Some(copy) if copy.is_at(gone) => {
-                // Some have been told of the one that is gone.
-                *copy = Copy::under_way(None);
-                true
-            }
-            _ => false,
-        }
-    }
 }
 
 impl Copying<'_> {
@@ -229,29 +54,30 @@ impl Copying<'_> {
         once.then(|| (source.st_nlink as u64).saturating_sub(1))
     }
 
-    /// Makes a dest by `copy`, or as a link if its source was met before.
+    /// Makes a dest by `copy`, or as a link if its source was met before. `copy` returns what it
+    /// wrote to, if that was open.
     pub(super) fn copy_or_link<'s, 'e>(
         &self,
         item: &Item<'_>,
         source: &Stat,
         worker: &mut Walker<'s, 'e, Self>,
-        copy: impl FnOnce(&mut Walker<'s, 'e, Self>) -> Result<(), Error>,
+        copy: impl FnOnce(&mut Walker<'s, 'e, Self>) -> Result<Option<Identity>, Error>,
     ) -> Result<(), Error> {
         if !self.has_other_names(item, source) {
-            return copy(worker);
+            return copy(worker).map(drop);
         }
         let key = (source.st_dev, source.st_ino);
         loop {
             match self.links.claim(key, item, self.others(source)) {
                 Claim::First => break,
                 Claim::Waits => return Ok(()),
-                Claim::At(first, identity) => {
-                    match self.link_to_first(item, (&first, identity), worker)? {
+                Claim::At(first) => {
+                    match self.link_to_first(item, &first, worker)? {
                         Link::Made => {
                             self.copied(item, 0, worker);
                             return Ok(());
                         }
-                        Link::NotPossible if self.links.replace(key, identity) => break,
+                        Link::NotPossible if self.links.replace(key, first.itself) => break,
                         // Somebody else is making another.
                         Link::NotPossible => {}
                     }
@@ -259,36 +85,49 @@ impl Copying<'_> {
             }
         }
         let copied = copy(worker);
-        self.serve(key, item, copied.is_ok(), worker);
-        copied
+        let first = copied.as_ref().ok();
+        let first = first.and_then(|&written| self.find_copy(item, written));
+        self.serve(key, first, worker);
+        copied.map(drop)
     }
 
     /// What is at the dest is as new as its source: other names of the source become links to it.
     pub(super) fn stands_for_copy(
         &self,
         item: &Item<'_>,
-        source: &Stat,
+        (source, there): (&Stat, &Stat),
         worker: &mut Walker<'_, '_, Self>,
     ) {
         let key = (source.st_dev, source.st_ino);
         if self.has_other_names(item, source) && self.links.is_first(key, self.others(source)) {
-            self.serve(key, item, true, worker);
+            let first = self.find_copy(item, Some(sys::identity(there)));
+            self.serve(key, first, worker);
         }
     }
 
-    fn serve(
-        &self,
-        key: (u64, u64),
-        item: &Item<'_>,
-        is_there: bool,
-        worker: &mut Walker<'_, '_, Self>,
-    ) {
-        let made = is_there
-            .then(|| item.stat_dest(Symlinks::NoFollow).ok())
-            .flatten();
-        let made = made.map(|stat| (Name::of(item), sys::identity(&stat)));
-        let is_there = made.is_some();
-        for waiter in self.links.settle(key, made) {
+    /// The copy, if its name still leads to what was `written`; without that, what has the name.
+    fn find_copy(&self, item: &Item<'_>, written: Option<Identity>) -> Option<First> {
+        let at = |symlinks| item.stat_dest(symlinks).map(|stat| sys::identity(&stat));
+        let itself = at(Symlinks::NoFollow).ok()?;
+        let behind_link = match written {
+            None => None,
+            Some(written) if written == itself => None,
+            Some(written) if at(Symlinks::Follow) == Ok(written) => Some(written),
+            // Somebody has put something else there.
+            Some(_) => return None,
+        };
+        let name = Name::of(item);
+        Some(First {
+            name,
+            itself,
+            behind_link,
+        })
+    }
+
+    /// Tells those who have waited for the first copy, if there is one, what came of it.
+    fn serve(&self, key: (u64, u64), first: Option<First>, worker: &mut Walker<'_, '_, Self>) {
+        let is_there = first.is_some();
+        for waiter in self.links.settle(key, first) {
             if is_there {
                 self.copy_waiter(waiter, worker);
             } else {
@@ -344,9 +183,10 @@ impl Copying<'_> {
     fn link_to_first(
         &self,
         item: &Item<'_>,
-        (first, identity): (&Name, Identity),
+        first: &First,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Link, Error> {
+        let (_, identity) = first.way(item.symlinks);
         let mut linked = self.try_link(item, first, worker);
         if linked == Err(Errno::EXIST) {
             let there = item.stat_dest(Symlinks::NoFollow);
@@ -367,7 +207,7 @@ impl Copying<'_> {
             Err(Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
                 return Ok(Link::NotPossible);
             }
-            Err(errno) => return Err(self.first_error(item, first, errno)),
+            Err(errno) => return Err(self.first_error(item, &first.name, errno)),
         }
         let made = item
             .stat_dest(Symlinks::NoFollow)
@@ -384,14 +224,15 @@ impl Copying<'_> {
     fn try_link(
         &self,
         item: &Item<'_>,
-        first: &Name,
+        first: &First,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Errno> {
+        let (symlinks, _) = first.way(item.symlinks);
         let link = |dir| {
-            let first = (dir, &*first.name, Symlinks::NoFollow);
+            let first = (dir, &*first.name.name, symlinks);
             sys::create_hard_link(first, item.dest_dir, item.dest_name)
         };
-        let Some(node) = &first.node else {
+        let Some(node) = &first.name.node else {
             return link(self.target());
         };
         let last = &worker.scratch.own.linked_to;
@@ -426,63 +267,5 @@ impl Copying<'_> {
         };
         self.dest_error(item, Doing::CreateHardLink, errno)
             .with_other(there)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: (u64, u64) = (1, 2);
-
-    fn item() -> Item<'static> {
-        Item {
-            source_dir: CWD,
-            dest_dir: CWD,
-            source_name: c"source",
-            dest_name: c"dest",
-            symlinks: Symlinks::NoFollow,
-            ground: Ground::Unknown,
-            node: None,
-            operand: 0,
-        }
-    }
-
-    fn copied(others: Option<u64>) -> Links {
-        let links = Links::default();
-        assert!(matches!(links.claim(KEY, &item(), others), Claim::First));
-        let identity = Identity::new(0, 7, None);
-        links.settle(KEY, Some((Name::of(&item()), identity)));
-        links
-    }
-
-    #[test]
-    fn a_copy_is_forgotten_with_the_last_name() {
-        let links = copied(Some(2));
-        assert!(matches!(links.claim(KEY, &item(), Some(2)), Claim::At(..)));
-        assert_eq!(links.map().len(), 1);
-        assert!(matches!(links.claim(KEY, &item(), Some(2)), Claim::At(..)));
-        assert_eq!(links.map().len(), 0);
-    }
-
-    #[test]
-    fn who_waited_counts_when_it_is_told() {
-        let links = Links::default();
-        assert!(matches!(links.claim(KEY, &item(), Some(1)), Claim::First));
-        assert!(matches!(links.claim(KEY, &item(), Some(1)), Claim::Waits));
-        let identity = Identity::new(0, 7, None);
-        let waiters = links.settle(KEY, Some((Name::of(&item()), identity)));
-        assert_eq!((waiters.len(), links.map().len()), (1, 1));
-        assert!(matches!(links.claim(KEY, &item(), Some(1)), Claim::At(..)));
-        assert_eq!(links.map().len(), 0);
-    }
-
-    #[test]
-    fn a_copy_is_kept_where_nobody_can_count() {
-        let links = copied(None);
-        for _ in 0..9 {
-            assert!(matches!(links.claim(KEY, &item(), None), Claim::At(..)));
-        }
-        assert_eq!(links.map().len(), 1);
     }
 }

@@ -191,7 +191,7 @@ impl Copying<'_> {
             Timestamps::Fresh
         };
         if self.rules.replace == Replace::Older && !update::is_older(there, source, timestamps) {
-            self.stands_for_copy(item, source, worker);
+            self.stands_for_copy(item, (source, there), worker);
             return Ok(false);
         }
         if self.rules.ask && self.agrees_to_overwrite(item, there) == Answer::No {

@@ -100,7 +100,7 @@ impl Copying<'_> {
             .stat_source()
             .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
         self.copy_or_link(item, &stat, worker, |worker| {
-            self.make_symlink(item, worker)
+            self.make_symlink(item, worker).map(|()| None)
         })
     }
 
@@ -138,7 +138,7 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         self.copy_or_link(item, stat, worker, |worker| {
-            self.make_node(item, stat, worker)
+            self.make_node(item, stat, worker).map(|()| None)
         })
     }
 

@@ -6,11 +6,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{Cause, Errno, Operation};
+use fuc_engine::{Cause, CopyOp, Dereference, Dest, Done, Errno, Error, Observer, Operation};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, comb, remove_for_sure, wide};
@@ -381,4 +382,60 @@ fn two_copies_at_once_to_one_dest_end() {
         testkit::snapshot::assert_same_tree(&root, &dest, Attributes::MODE);
         clean(&[&dest]);
     });
+}
+
+/// Puts a link to what is outside in the place of each copy, as soon as it is complete.
+struct Swapper<'a> {
+    target: &'a Path,
+    failures: Mutex<Vec<Error>>,
+}
+
+impl Observer for Swapper<'_> {
+    fn failed(&self, error: Error) {
+        self.failures.lock().unwrap().push(error);
+    }
+
+    fn wants_finished(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, done: Done<'_>) {
+        if let Done::Copied { dest, .. } = done
+            && dest.ends_with("one")
+        {
+            fs::remove_file(dest).unwrap();
+            symlink(self.target, dest).unwrap();
+        }
+    }
+}
+
+#[test]
+fn other_names_are_never_links_to_what_took_the_place_of_the_first_copy() {
+    for dereference in [Dereference::Never, Dereference::Always] {
+        let scratch = Scratch::in_memory();
+        let outside = outside(&scratch);
+        let before = Snapshot::of(outside.path(), all_but_atime());
+        drop(
+            Tree::at(scratch.path().join("s"))
+                .file("one", "inside")
+                .hardlink("one", "two"),
+        );
+        let at = |name: &str| scratch.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        let options = copy_options(|options| {
+            options.dereference = dereference;
+            options.preserve.links = true;
+        });
+        let target = outside.path().join("marked0");
+        let swapper = Swapper {
+            target: &target,
+            failures: Mutex::default(),
+        };
+        let summary =
+            CopyOp::new(options).run([at("s/one"), at("s/two")], &Dest::Into(at("d")), &swapper);
+        assert_eq!(summary.failures, 0);
+        assert_eq!(fs::read_to_string(at("d/two")).unwrap(), "inside");
+        assert!(fs::symlink_metadata(at("d/two")).unwrap().is_file());
+        assert_unchanged(&before, outside.path(), all_but_atime());
+    }
 }
