@@ -203,3 +203,34 @@ fn gives_symbolic_links_the_times_of_their_sources_if_asked_to() {
             .check(build);
     }
 }
+
+#[test]
+fn takes_the_place_of_one_of_several_names_where_links_are_kept() {
+    let build = |tree: Tree| {
+        tree.file("s/f", "new")
+            .file("s/alone", "new")
+            .file("d/f", "old")
+            .hardlink("d/f", "d/other")
+            .file("d/alone", "old")
+            .symlink("d/to-f", "f");
+    };
+    for flags in [
+        &["-dl"][..],
+        &["-al"],
+        &["-dlf"],
+        &["-l", "--preserve=links"],
+        &["-dl", "--attributes-only"],
+        &["-dlb"],
+        &["-dln"],
+        &["-alu"],
+        &["-l"],
+    ] {
+        for operands in [["s/f", "d/f"], ["s/f", "d/to-f"], ["s/.", "d"]] {
+            Parity::new(CPZ, "cp")
+                .args(["-r", "-v"])
+                .args(flags)
+                .args(operands)
+                .check(build);
+        }
+    }
+}

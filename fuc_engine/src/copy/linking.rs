@@ -5,6 +5,7 @@
 //! | nothing | the link is made |
 //! | a hard link to the source, when one is wanted | it stays, and that is fine |
 //! | anything else, the source a symbolic link or special and not followed | it is unlinked first |
+//! | one of several names, and links are kept | the new link takes its name |
 //! | anything else | it stays, and that is a failure; with force, or if somebody agreed to that, the new link takes its name |
 
 use std::ffi::{CStr, CString};
@@ -48,6 +49,9 @@ impl Copying<'_> {
             Err(Errno::EXIST) => match self.make_way_for_link(item, kind)? {
                 Way::AlreadyThere => return Ok(()),
                 Way::Free => create(item.dest_name),
+                Way::Blocked if self.is_one_of_several(item) => {
+                    replace(item, create).inspect(|()| self.tell_removed_dest(item))
+                }
                 Way::Blocked if self.options().force || self.rules.ask => replace(item, create),
                 Way::Blocked => Err(Errno::EXIST),
             },
@@ -91,6 +95,17 @@ impl Copying<'_> {
             return Err(self.same_file(item));
         }
         Ok(Way::Blocked)
+    }
+
+    /// Whether links are kept and the dest is one: a copy would not go into all of its names
+    /// either. As with cp, a link then takes its place.
+    fn is_one_of_several(&self, item: &Item<'_>) -> bool {
+        let options = self.options();
+        let is_linked = || {
+            item.stat_dest(Symlinks::NoFollow)
+                .is_ok_and(|there| there.st_nlink > 1)
+        };
+        options.preserve.links && !options.attributes_only && is_linked()
     }
 
     /// The source's path, if a link that says so leads there.

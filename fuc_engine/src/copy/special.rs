@@ -233,11 +233,15 @@ impl Copying<'_> {
     pub(super) fn unlink_dest(&self, item: &Item<'_>) -> Result<(), Error> {
         sys::unlink(item.dest_dir, item.dest_name)
             .map_err(|errno| self.dest_error(item, Doing::Remove, errno))?;
+        self.tell_removed_dest(item);
+        Ok(())
+    }
+
+    pub(super) fn tell_removed_dest(&self, item: &Item<'_>) {
         if self.report.wants_finished() {
             self.report
                 .finished(Done::RemovedDest(&self.item_path(item, Side::Dest)));
         }
-        Ok(())
     }
 }
 
