@@ -205,6 +205,135 @@ fn numbers_the_backups_of_a_whole_tree() {
 }
 
 #[test]
+fn counts_on_after_any_number() {
+    for number in [
+        "18446744073709551614",
+        "18446744073709551615",
+        "18446744073709551616",
+    ] {
+        cp_r(["--backup=numbered", "-v", "a", "b"], |tree| {
+            two_files(tree.clone());
+            tree.file(format!("b.~{number}~"), "");
+        });
+    }
+}
+
+#[test]
+fn fails_where_there_is_no_further_number() {
+    let dir = Scratch::new();
+    let last = format!("b.~{}~", u128::MAX);
+    Tree::at(dir.path())
+        .file("a", "new")
+        .file("b", "old")
+        .file(&last, "backup");
+    let outcome = run(&dir, &["--backup=numbered", "a", "b"]);
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: cannot backup 'b': Value too large for defined data type\n"
+    );
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(
+        (text(&dir, "b"), text(&dir, &last)),
+        ("old".into(), "backup".into())
+    );
+}
+
+/// A name of so many bytes.
+fn long(len_bytes: usize) -> String {
+    "x".repeat(len_bytes)
+}
+
+/// Copies over a name of so many bytes, beside one with more at its end if there is any.
+fn over_long_name(args: &[&str], len_bytes: usize, neighbour: Option<(usize, &str)>) {
+    let dest = long(len_bytes);
+    cp_r(args.iter().copied().chain(["-v", "a", &dest]), |tree| {
+        let tree = tree.file("a", "new").file(&dest, "old");
+        if let Some((len_bytes, tail)) = neighbour {
+            tree.file(long(len_bytes) + tail, "a backup");
+        }
+    });
+}
+
+#[test]
+fn shortens_what_is_too_long_for_a_number() {
+    over_long_name(&["--backup=numbered"], 250, None);
+    over_long_name(&["--backup=numbered"], 251, None);
+    over_long_name(&["--backup=numbered"], 254, None);
+    over_long_name(&["--backup=numbered"], 255, None);
+    over_long_name(&["--backup=numbered"], 250, Some((250, ".~1~")));
+    over_long_name(&["--backup=numbered"], 250, Some((250, ".~9~")));
+    over_long_name(&["--backup=numbered"], 251, Some((251, ".~1~")));
+    over_long_name(&["--backup=numbered"], 240, Some((240, ".~9999999999~")));
+    over_long_name(&["--backup=numbered"], 240, Some((240, ".~99999999999~")));
+}
+
+#[test]
+fn shortens_a_simple_name_only_if_there_might_be_numbers() {
+    over_long_name(&["-b"], 253, None);
+    over_long_name(&["-b"], 254, None);
+    over_long_name(&["-b"], 255, None);
+    over_long_name(&["-b", "-S.suffix"], 247, None);
+    over_long_name(&["-b", "-S.suffix"], 248, None);
+    over_long_name(&["-b", "-S.suffix"], 255, None);
+    over_long_name(&["--backup=simple"], 254, None);
+    over_long_name(&["--backup=simple"], 255, None);
+    over_long_name(&["--backup=simple", "-S.suffix"], 249, None);
+}
+
+#[test]
+fn takes_a_shortened_name_in_use_as_it_would_a_whole_one() {
+    over_long_name(&["-b"], 255, Some((253, "~")));
+    over_long_name(&["--backup=numbered"], 255, Some((253, "~")));
+    over_long_name(&["--backup=numbered"], 251, Some((251, "~")));
+}
+
+#[test]
+fn does_not_lose_a_source_that_has_the_shortened_name() {
+    // GNU 9.1 renames the dest over it.
+    let dir = Scratch::new();
+    let (source, dest) = (long(253) + "~", long(255));
+    Tree::at(dir.path()).file(&source, "new").file(&dest, "old");
+    let outcome = run(&dir, &["-b", &source, &dest]);
+    let words = format!("cpz: backing up '{dest}' might destroy source;  '{source}' not copied\n");
+    assert_eq!(
+        (outcome.status, complaint(&outcome)),
+        (Status::Exit(1), words)
+    );
+    assert_eq!(
+        (text(&dir, &source), text(&dir, &dest)),
+        ("new".into(), "old".into())
+    );
+}
+
+#[test]
+fn does_not_take_a_file_for_its_own_backup() {
+    let dir = Scratch::new();
+    let dest = long(253) + "~";
+    Tree::at(dir.path())
+        .file("a", "new")
+        .file(&dest, "old")
+        .hardlink(&dest, "other");
+    let outcome = run(&dir, &["-b", "a", &dest]);
+    let words = format!("cpz: cannot backup '{dest}': File exists\n");
+    assert_eq!(
+        (outcome.status, complaint(&outcome)),
+        (Status::Exit(1), words)
+    );
+    assert_eq!(text(&dir, &dest), "old");
+}
+
+#[test]
+fn never_copies_a_file_over_a_numbered_backup() {
+    // GNU 9.1 overwrites a shortened name that is in use.
+    let dir = Scratch::new();
+    let (dest, backup) = (long(255), long(253) + "~");
+    Tree::at(dir.path()).file(&dest, "new").file(&backup, "old");
+    let outcome = run(&dir, &["-f", "--backup=numbered", &dest, &dest]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(text(&dir, &backup), "old");
+}
+
+#[test]
 fn excludes_no_clobber() {
     // Newer words than those of 9.1.
     let refused = |args: &[&str]| {

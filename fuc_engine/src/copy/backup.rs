@@ -1,9 +1,8 @@
 //! Backups: what is at a dest gets another name, and gets its own back if the copy fails.
 //!
-//! A backup has the dest's name with something appended, so it stays in its directory.
+//! A backup has the dest's name with something appended (see [`names`]), so it stays in its directory.
 
-use std::collections::HashMap;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -21,109 +20,13 @@ use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::{Place, Side};
 use crate::observer::Done;
 use crate::operand;
-use crate::sys::{self, CWD, Listing, Stat, Symlinks};
+use crate::sys::{self, CWD, Stat, Symlinks};
 use crate::walk::Walker;
 
-/// The highest number of each name's backups in the directory asked about last.
-///
-/// A directory is listed once, not once for each file. Others may add backups
-/// meanwhile: a name that is taken is never renamed to.
-#[derive(Default)]
-pub(super) struct BackupNumbers {
-    directory: Option<(u64, u64)>,
-    highest: HashMap<Box<[u8]>, u64>,
-}
+pub(super) use names::BackupNumbers;
+use names::Names;
 
-impl BackupNumbers {
-    /// That of `name`, which may be a path; 0 if there is none, or nobody can tell.
-    fn highest(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> u64 {
-        let (_, base) = operand::split(name.to_bytes());
-        let parent = operand::directory_of(name);
-        let identity = sys::stat(dir, &parent, Symlinks::Follow)
-            .ok()
-            .map(|stat| (stat.st_dev, stat.st_ino));
-        if identity.is_none() || identity != self.directory {
-            self.directory = identity;
-            self.highest.clear();
-            // Where it cannot be listed, numbers are tried from 1 on.
-            let _ = self.list(dir, &parent);
-        }
-        self.highest.get(base).copied().unwrap_or(0)
-    }
-
-    fn list(&mut self, dir: BorrowedFd<'_>, parent: &CStr) -> Result<(), Errno> {
-        // The time of access may have been copied already.
-        let (dir, _) = sys::open_directory_untouched(dir, parent, Symlinks::Follow)?;
-        let mut listing = Listing::with_capacity(32 << 10);
-        while listing.fill(dir.as_fd())? {
-            for entry in listing.entries() {
-                if let Some((base, number)) = parse_numbered(entry.name.to_bytes()) {
-                    self.note(base, number);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn note(&mut self, base: &[u8], number: u64) {
-        match self.highest.get_mut(base) {
-            Some(highest) => *highest = number.max(*highest),
-            None => drop(self.highest.insert(base.into(), number)),
-        }
-    }
-}
-
-/// The name and the number in `name.~number~`.
-fn parse_numbered(backup: &[u8]) -> Option<(&[u8], u64)> {
-    let numbered = backup.strip_suffix(b"~")?;
-    let tilde = numbered.iter().rposition(|&byte| byte == b'~')?;
-    let (base, number) = (&numbered[..tilde], &numbered[tilde + 1..]);
-    let base = base.strip_suffix(b".").filter(|base| !base.is_empty())?;
-    let is_number = number.first()? != &b'0' && number.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(number).ok()?.parse().ok()?;
-    is_number.then_some((base, number))
-}
-
-/// The names to try, one after the other.
-struct Names<'a> {
-    dest: &'a [u8],
-    suffix: &'a OsStr,
-    /// `None`: a simple backup.
-    number: Option<u64>,
-}
-
-impl<'a> Names<'a> {
-    fn new(
-        backup: &'a Backup,
-        dir: BorrowedFd<'_>,
-        dest: &'a CStr,
-        numbers: &mut BackupNumbers,
-    ) -> Self {
-        let number = match backup.naming {
-            BackupNaming::Simple => None,
-            BackupNaming::Numbered => Some(numbers.highest(dir, dest)),
-            BackupNaming::NumberedIfAny => Some(numbers.highest(dir, dest)).filter(|&n| n > 0),
-        };
-        Self {
-            dest: dest.to_bytes(),
-            suffix: &backup.suffix,
-            number,
-        }
-    }
-
-    fn next(&mut self) -> Box<CStr> {
-        let tail = match &mut self.number {
-            None => self.suffix.as_bytes().to_vec(),
-            Some(number) => {
-                *number = number.saturating_add(1);
-                format!(".~{number}~").into_bytes()
-            }
-        };
-        // A name and a suffix that were arguments hold no NUL.
-        let name = CString::new([self.dest, &tail].concat()).unwrap_or_default();
-        name.into_boxed_c_str()
-    }
-}
+mod names;
 
 impl Copying<'_> {
     /// Renames what is at the dest; `None` if it has gone by itself.
@@ -183,10 +86,12 @@ impl Copying<'_> {
     /// Where the dest's backup is.
     pub(super) fn backup_path(&self, item: &Item<'_>) -> Option<PathBuf> {
         let name = item.ground.backup()?;
-        let tail = &name.to_bytes()[item.dest_name.to_bytes().len()..];
-        let mut path = self.item_path(item, Side::Dest).into_os_string().into_vec();
-        path.extend_from_slice(tail);
-        Some(PathBuf::from(std::ffi::OsString::from_vec(path)))
+        let (_, name) = operand::split(name.to_bytes());
+        let dest = self.item_path(item, Side::Dest);
+        let (directory, _) = operand::split(dest.as_os_str().as_bytes());
+        Some(PathBuf::from(OsString::from_vec(
+            [directory, name].concat(),
+        )))
     }
 
     /// Makes a directory where something else was, if that is to become a backup;
@@ -241,10 +146,11 @@ impl Copying<'_> {
         if sys::file_type(&stat) != FileType::RegularFile {
             return None;
         }
-        let name = Names::new(backup, CWD, &path, &mut BackupNumbers::default()).next();
-        Some(Dest::Exactly(PathBuf::from(OsStr::from_bytes(
-            name.to_bytes(),
-        ))))
+        let mut names = Names::new(backup, CWD, &path, &mut BackupNumbers::default());
+        let backup = names.next().ok()?;
+        let is_free = || sys::stat(CWD, &backup.name, Symlinks::NoFollow).is_err();
+        let backup_path = OsStr::from_bytes(backup.name.to_bytes());
+        (backup.replaces || is_free()).then(|| Dest::Exactly(backup_path.into()))
     }
 }
 
@@ -257,16 +163,21 @@ fn move_aside(
 ) -> Result<Option<Box<CStr>>, Errno> {
     let mut names = Names::new(backup, dir, dest, numbers);
     loop {
-        let name = names.next();
-        let renamed = match names.number {
-            Some(_) => sys::rename_to_new(dir, dest, &name),
-            None => sys::rename(dir, dest, &name),
+        let backup = names.next()?;
+        if *backup.name == *dest {
+            // A name that has been shortened before.
+            return Err(Errno::EXIST);
+        }
+        let renamed = if backup.replaces {
+            sys::rename(dir, dest, &backup.name)
+        } else {
+            sys::rename_to_new(dir, dest, &backup.name)
         };
-        match (renamed, names.number) {
+        match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
                 let (_, base) = operand::split(dest.to_bytes());
                 numbers.note(base, number);
-                return Ok(Some(name));
+                return Ok(Some(backup.name));
             }
             (Ok(()), None) => {
                 // Between two names of one file, rename does nothing and says it is done.
@@ -274,7 +185,7 @@ fn move_aside(
                 if there.st_nlink > 1 && still.is_ok_and(|still| is_same(&still, there)) {
                     sys::unlink(dir, dest)?;
                 }
-                return Ok(Some(name));
+                return Ok(Some(backup.name));
             }
             (Err(Errno::EXIST), Some(_)) => {}
             (Err(Errno::NOENT), _) => return Ok(None),
@@ -285,32 +196,12 @@ fn move_aside(
 
 /// Whether the source is what would be lost by a simple backup of the dest.
 fn is_backup(item: &Item<'_>, source: &Stat, backup: &Backup) -> bool {
-    let (_, source_base) = operand::split(item.source_name.to_bytes());
-    let (_, dest_base) = operand::split(item.dest_name.to_bytes());
-    if source_base != [dest_base, backup.suffix.as_bytes()].concat() {
+    let Ok(backup) = Names::simple(backup, item.dest_dir, item.dest_name).next() else {
         return false;
-    }
-    let name = CString::new([item.dest_name.to_bytes(), backup.suffix.as_bytes()].concat());
-    let backup = sys::stat(item.dest_dir, &name.unwrap_or_default(), Symlinks::Follow);
-    backup.is_ok_and(|backup| is_same(source, &backup))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_stands_between_tildes() {
-        assert_eq!(parse_numbered(b"a.~12~"), Some((&b"a"[..], 12)));
-        assert_eq!(parse_numbered(b"a.~1~.~2~"), Some((&b"a.~1~"[..], 2)));
-    }
-
-    #[test]
-    fn other_names_are_no_numbered_backups() {
-        for name in [
-            "a~", "a.~~", "a.~01~", "a.~x~", "a.~+1~", "a~1~", ".~1~", "a.~1",
-        ] {
-            assert_eq!(parse_numbered(name.as_bytes()), None, "{name}");
-        }
-    }
+    };
+    let (_, source_base) = operand::split(item.source_name.to_bytes());
+    let (_, backup_base) = operand::split(backup.name.to_bytes());
+    source_base == backup_base
+        && sys::stat(item.dest_dir, &backup.name, Symlinks::Follow)
+            .is_ok_and(|backup| is_same(source, &backup))
 }

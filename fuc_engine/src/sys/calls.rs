@@ -392,3 +392,8 @@ pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
     ];
     filesystem(file).is_some_and(|kind| TRUTHFUL.contains(&kind))
 }
+
+/// How many bytes a name in this directory may have.
+pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
+    rustix::fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)
+}
