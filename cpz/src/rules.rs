@@ -96,6 +96,7 @@ impl RuleFlags {
         rules.ask = self.clobber == Clobber::Ask;
         rules.remove_first = self.remove_destination;
         rules.follow_links_to_directories = self.keep_directory_symlink;
+        rules.create_through_links = env::var_os("POSIXLY_CORRECT").is_some();
         if self.makes_backups {
             let naming = naming(self.control.as_deref(), charset)?;
             rules.backup = naming.map(|naming| Backup {

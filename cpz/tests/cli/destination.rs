@@ -1,8 +1,13 @@
 //! Where the copy goes.
 
-use testkit::tree::{Scratch, Tree};
+use std::path::Path;
 
-use crate::support::{cp_r, succeeds};
+use testkit::{
+    run::{Parity, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint, cp_r, succeeds};
 
 fn small(tree: Tree) {
     tree.file("a/b/f", b"content")
@@ -267,4 +272,83 @@ fn does_not_make_what_a_dangling_link_with_a_slash_leads_to() {
     };
     cp_r(["d", "dest/"], build);
     cp_r(["l", "dest/"], build);
+}
+
+/// Compares where `POSIXLY_CORRECT` is set.
+#[track_caller]
+fn posix(args: &[&str]) {
+    let parity = Parity::new(CPZ, "cp").args(["-r"]).args(args);
+    parity.env("POSIXLY_CORRECT", "1").check(|tree| {
+        small(tree.clone());
+        tree.file("x/f", b"newer")
+            .mode(0o640)
+            .symlink("dir/f", "../made")
+            .symlink("dir/x/f", "away")
+            .symlink("far", "no/where")
+            .symlink("slash", "nowhere/")
+            .symlink("loop", "loop")
+            .symlink("twice", "dangling")
+            .fifo("p");
+    });
+}
+
+#[test]
+fn writes_through_a_dangling_link_if_posix_is_to_be_obeyed() {
+    posix(&["f", "dangling"]);
+    posix(&["-v", "f", "dir"]);
+    posix(&["f", "twice"]);
+    posix(&["-p", "x/f", "dangling"]);
+    posix(&["--no-preserve=mode", "x/f", "dangling"]);
+    posix(&["--parents", "x/f", "dir"]);
+    posix(&["--attributes-only", "f", "dangling"]);
+    posix(&["-n", "f", "dangling"]);
+    posix(&["-u", "f", "dangling"]);
+    posix(&["f", "f", "dir"]);
+}
+
+#[test]
+fn replaces_a_dangling_link_itself_where_nothing_is_written() {
+    posix(&["-b", "f", "dangling"]);
+    posix(&["--remove-destination", "f", "dangling"]);
+    posix(&["a/l", "dangling"]);
+    posix(&["p", "dangling"]);
+    posix(&["a", "dangling"]);
+}
+
+#[test]
+fn tells_why_nothing_can_be_made_where_a_dangling_link_leads() {
+    posix(&["f", "far"]);
+    posix(&["f", "slash"]);
+    posix(&["f", "loop"]);
+}
+
+#[test]
+fn leaves_the_link_if_what_it_leads_to_cannot_be_cloned() {
+    let scratch = Scratch::new();
+    small(Tree::at(scratch.path()));
+    let outcome = Run::new(CPZ)
+        .args(["--reflink=always", "/proc/version", "dangling"])
+        .env("POSIXLY_CORRECT", "1")
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    let link = std::fs::read_link(scratch.path().join("dangling"));
+    assert_eq!(link.expect("a link"), Path::new("nowhere"));
+}
+
+#[test]
+fn makes_nothing_through_a_link_below_an_operand() {
+    let scratch = Scratch::new();
+    small(Tree::at(scratch.path()).symlink("dir/g", "../made"));
+    let outcome = Run::new(CPZ)
+        .args(["-T", "a", "dir"])
+        .env("POSIXLY_CORRECT", "1")
+        .current_dir(&scratch)
+        .output();
+    let words = "cpz: not writing through dangling symlink 'dir/g'\n";
+    assert_eq!(
+        (outcome.status, complaint(&outcome).as_str()),
+        (Status::Exit(1), words)
+    );
+    assert!(!scratch.path().join("made").exists());
 }

@@ -21,7 +21,7 @@ impl Copying<'_> {
     pub(super) fn open_existing(&self, item: &Item<'_>, source: &Stat) -> Result<OpenDest, Error> {
         let there = match item.stat_dest(Symlinks::Follow) {
             Ok(there) => there,
-            Err(Errno::NOENT) => return Err(self.dangling(item)),
+            Err(Errno::NOENT) => return self.open_dangling(item, source),
             Err(Errno::LOOP) if self.options().force => {
                 self.check_ground(item, Doing::CreateFile)?;
                 return self.replace_file(item, source.st_mode);
@@ -61,11 +61,34 @@ impl Copying<'_> {
     }
 
     /// The dest is a link to nothing, or has gone since it was found.
-    fn dangling(&self, item: &Item<'_>) -> Error {
-        match item.stat_dest(Symlinks::NoFollow) {
-            Ok(_) => self.refusal(item, Refusal::DanglingDest),
-            Err(errno) => self.create_error(item, errno),
+    fn open_dangling(&self, item: &Item<'_>, source: &Stat) -> Result<OpenDest, Error> {
+        if let Err(errno) = item.stat_dest(Symlinks::NoFollow) {
+            return Err(self.create_error(item, errno));
         }
+        // Below operands nothing is made through a link, and nothing where something was moved away.
+        let is_obeyed = item.node.is_none() && !self.rules.moves_dest();
+        if !is_obeyed || !self.rules.create_through_links {
+            return Err(self.refusal(item, Refusal::DanglingDest));
+        }
+        let mode = self.creation_mode(source.st_mode);
+        let opened = self
+            .descriptors
+            .making_room(|| sys::create_through_link(item.dest_dir, item.dest_name, mode));
+        let failed = |errno| self.creation_error(item, Doing::CreateFile, errno);
+        // Somebody may have made it meanwhile, so it is emptied as any other.
+        let dest = self.empty_existing(item, source, opened.map_err(failed)?)?;
+        Ok(OpenDest {
+            age: Age::New,
+            ..dest
+        })
+    }
+
+    /// Whether the dest's name is a link, so that what was created is not what it names.
+    pub(super) fn is_through_link(&self, item: &Item<'_>) -> bool {
+        self.rules.create_through_links
+            && item
+                .stat_dest(Symlinks::NoFollow)
+                .is_ok_and(|stat| sys::file_type(&stat) == FileType::Symlink)
     }
 
     /// Truncates the file that was really opened, not one that had its name before.

@@ -345,7 +345,7 @@ impl Copying<'_> {
     fn data_error(&self, item: &Item<'_>, dest: &OpenDest, error: DataError) -> Error {
         match error {
             DataError::Clone(errno) => {
-                if dest.age == Age::New {
+                if dest.age == Age::New && !self.is_through_link(item) {
                     // It is empty and serves nobody; what matters is why.
                     let _ = sys::unlink(item.dest_dir, item.dest_name);
                 }

@@ -19,6 +19,10 @@ pub struct DestRules {
     pub backup: Option<Backup>,
     /// A symbolic link to a directory is as good as a directory to copy one into.
     pub follow_links_to_directories: bool,
+    /// The dest of a source itself is created where a symbolic link leads that leads to nothing;
+    /// otherwise, and below sources always, such a link is
+    /// [refused](crate::Refusal::DanglingDest).
+    pub create_through_links: bool,
 }
 
 /// Which dests are replaced.

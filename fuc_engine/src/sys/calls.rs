@@ -294,6 +294,16 @@ pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result
     retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(mode & 0o777)))
 }
 
+/// The same where a link at the dest leads; what has come to be there meanwhile is not truncated.
+pub(crate) fn create_through_link(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    mode: u32,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY;
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(mode & 0o777)))
+}
+
 /// Opens what exists at the dest to write to it; nothing is truncated.
 pub(crate) fn open_existing(
     dir: BorrowedFd<'_>,

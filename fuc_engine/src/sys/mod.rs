@@ -3,8 +3,8 @@
 //! A `dir` and a `name` mean one component in an open directory. Only for an
 //! operand itself, or the directory that it is to be copied into, is `dir` the
 //! working directory and `name` a whole path. Links in a last component are
-//! followed only where the caller says [`Symlinks::Follow`], and by
-//! [`open_existing`], which writes through a link as `cp` does.
+//! followed only where the caller says [`Symlinks::Follow`], and by [`open_existing`]
+//! and [`create_through_link`], which write through a link as `cp` does.
 #![allow(unsafe_code)]
 
 mod attributes;
