@@ -21,7 +21,7 @@ pub(crate) fn execute(
     console: &Console,
 ) -> Result<Outcome, Misuse> {
     options.check()?;
-    options.kept.check_contexts(console)?;
+    options.kept.check_context()?;
     let dest = target::take_dest(&options, &mut operands, console)?;
     // As cp, which leaves them where the dest is one name.
     if options.strips_slashes && matches!(dest, Dest::Into(_)) {
@@ -62,6 +62,7 @@ fn engine_options(options: &Options) -> CopyOptions {
     engine.reflink = options.reflink;
     engine.sparse = options.sparse;
     engine.preserve = options.kept.engine();
+    engine.context = options.kept.given_context.clone();
     engine.attributes_only = options.attributes_only;
     engine.threads = options
         .threads

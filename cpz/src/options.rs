@@ -153,7 +153,9 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
                 options.kept.keep_these(flag.value.as_deref(), charset)?;
             }
             Id::NoPreserve => options.kept.drop_these(value(), charset)?,
-            Id::Context => options.kept.set_context(flag.value.as_ref()),
+            Id::Context => options
+                .kept
+                .set_context(flag.value.as_ref(), context.console),
             Id::Force => options.force = true,
             Id::Interactive => rules.clobber = Clobber::Ask,
             Id::KeepDirectorySymlink => rules.keep_directory_symlink = true,

@@ -1,6 +1,6 @@
 //! What `-p`, `-a`, `--preserve`, `--no-preserve` and `-Z` come to, later over earlier.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -48,11 +48,14 @@ enum Wish {
 pub(crate) struct Kept {
     engine: Preserve,
     xattrs: Wish,
-    context: Wish,
+    keeps_context: bool,
     /// Of what cannot be kept and was not named, nothing is said.
     is_archive: bool,
-    /// Values of `--context`.
-    contexts: usize,
+    /// That the context is kept was asked for by its own name, which `--no-preserve=all` does
+    /// not take back.
+    requires_context: bool,
+    /// The last value of `--context`, where there is SELinux.
+    pub(crate) given_context: Option<CString>,
 }
 
 impl Kept {
@@ -99,9 +102,18 @@ impl Kept {
         Ok(())
     }
 
-    /// `-Z`, `--context`
-    pub(crate) fn set_context(&mut self, context: Option<&OsString>) {
-        self.contexts += usize::from(context.is_some());
+    /// `-Z`, `--context`. Says at once, as cp does, what has no meaning without SELinux.
+    pub(crate) fn set_context(&mut self, context: Option<&OsString>, console: &Console) {
+        let Some(context) = context else {
+            return;
+        };
+        if has_selinux() {
+            let context = CString::new(context.as_bytes());
+            self.given_context = Some(context.expect("BUG: a NUL in an argument"));
+        } else {
+            let line = b"warning: ignoring --context; it requires an SELinux-enabled kernel";
+            console.complain(&line.to_vec().into());
+        }
     }
 
     fn keep(&mut self, attribute: Attribute) {
@@ -110,15 +122,17 @@ impl Kept {
             Attribute::Timestamps => self.engine.timestamps = true,
             Attribute::Ownership => self.engine.ownership = true,
             Attribute::Links => self.keep_links(),
-            Attribute::Context => self.context = Wish::Must,
+            Attribute::Context => {
+                self.keeps_context = true;
+                self.requires_context = true;
+            }
             Attribute::Xattr => self.xattrs = Wish::Must,
             Attribute::All => {
                 self.keep_the_usual();
                 self.keep_links();
-                for wish in [&mut self.context, &mut self.xattrs] {
-                    if *wish == Wish::No {
-                        *wish = Wish::IfPossible;
-                    }
+                self.keeps_context = true;
+                if self.xattrs == Wish::No {
+                    self.xattrs = Wish::IfPossible;
                 }
             }
         }
@@ -130,14 +144,16 @@ impl Kept {
             Attribute::Timestamps => self.engine.timestamps = false,
             Attribute::Ownership => self.engine.ownership = false,
             Attribute::Links => self.engine.links = false,
-            Attribute::Context => self.context = Wish::No,
+            Attribute::Context => {
+                self.keeps_context = false;
+                self.requires_context = false;
+            }
             Attribute::Xattr => self.xattrs = Wish::No,
             Attribute::All => {
-                for (_, attribute) in WORDS {
-                    if attribute != Attribute::All {
-                        self.drop(attribute);
-                    }
-                }
+                self.engine = Preserve::default();
+                self.engine.modes = Modes::OfNewFiles;
+                self.xattrs = Wish::No;
+                self.keeps_context = false;
             }
         }
     }
@@ -145,7 +161,7 @@ impl Kept {
     /// What the engine is to do.
     pub(crate) fn engine(&self) -> Preserve {
         let mut engine = self.engine;
-        engine.context = self.context != Wish::No;
+        engine.context = self.keeps_context;
         engine.xattrs = match self.xattrs {
             Wish::Must => Xattrs::Require,
             Wish::IfPossible if self.is_archive => Xattrs::Try,
@@ -155,24 +171,22 @@ impl Kept {
         engine
     }
 
-    /// Says, as cp does, what has no meaning without SELinux; with it, what is not possible here.
-    pub(crate) fn check_contexts(&self, console: &Console) -> Result<(), Misuse> {
-        let has_selinux = Path::new("/sys/fs/selinux/enforce").exists();
-        if has_selinux && self.contexts > 0 {
-            return Err(Misuse::plain(
-                "--context=CTX is not supported where SELinux is at work",
-            ));
+    /// # Errors
+    /// As of cp: a context that cannot be kept, because of the kernel or because of another one.
+    pub(crate) fn check_context(&self) -> Result<(), Misuse> {
+        if self.requires_context && self.given_context.is_some() {
+            return Err(Misuse::plain("cannot set target context and preserve it"));
         }
-        for _ in 0..self.contexts {
-            let line = b"warning: ignoring --context; it requires an SELinux-enabled kernel";
-            console.complain(&line.to_vec().into());
-        }
-        if !has_selinux && self.context == Wish::Must {
+        if self.requires_context && !has_selinux() {
             let line = "cannot preserve security context without an SELinux-enabled kernel";
             return Err(Misuse::plain(line));
         }
         Ok(())
     }
+}
+
+fn has_selinux() -> bool {
+    Path::new("/sys/fs/selinux/enforce").exists()
 }
 
 fn parse(what: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, Misuse> {

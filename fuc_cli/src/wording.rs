@@ -341,6 +341,7 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::KeepOwner => ("failed to preserve ownership for ", ""),
         Operation::KeepTimes => ("preserving times for ", ""),
         Operation::KeepXattrs => ("setting attributes for ", ""),
+        Operation::SetContext => ("failed to set the security context of ", ""),
         _ => ("cannot copy ", ""),
     }
 }

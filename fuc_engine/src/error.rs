@@ -68,6 +68,8 @@ pub enum Operation {
     KeepTimes,
     /// Giving a dest the extended attributes of its source.
     KeepXattrs,
+    /// Giving a dest the [context](crate::CopyOptions::context) that was asked for.
+    SetContext,
 }
 
 impl Operation {
@@ -101,6 +103,7 @@ impl Operation {
             Self::KeepOwner => "keep the owner of",
             Self::KeepTimes => "keep the times of",
             Self::KeepXattrs => "keep the extended attributes of",
+            Self::SetContext => "set the security context of",
         }
     }
 }

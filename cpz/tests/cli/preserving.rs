@@ -353,6 +353,13 @@ fn speaks_of_contexts_as_cp_does() {
     refuses_as_cp_does(&["--preserve=context", "--no-preserve=context", "f", "g"]);
     refuses_as_cp_does(&["--preserve=context"]);
     refuses_as_cp_does(&["-a", "--context=c", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=context", "--no-preserve=all", "f", "g"]);
+    refuses_as_cp_does(&["--no-preserve=context", "--preserve=context", "f", "g"]);
+    refuses_as_cp_does(&["--preserve=context", "--context=c", "f", "g"]);
+    refuses_as_cp_does(&["--context=c", "--context=", "--preserve=context", "f", "g"]);
+    refuses_as_cp_does(&["--context=c", "--bogus", "f", "g"]);
+    refuses_as_cp_does(&["--context=c", "--preserve=bogus", "f", "g"]);
+    refuses_as_cp_does(&["--bogus", "--context=c", "f", "g"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH, Stat};
 const CONTEXT: &CStr = c"security.selinux";
 
 /// Why a copy lacks an attribute.
-type Lacks = (Doing, Errno);
+pub(super) type Lacks = (Doing, Errno);
 
 /// Whether the dest was made by this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Copying<'_> {
         source: (BorrowedFd<'_>, &Stat),
         dest: (BorrowedFd<'_>, Age),
     ) -> Result<(), Error> {
-        if !self.options().preserve.needs_a_finish() {
+        if !self.options().needs_a_finish() {
             return Ok(());
         }
         let transfer = Transfer {
@@ -223,10 +223,14 @@ impl Copying<'_> {
                 }
                 (Ok(()) | Err(_), _) => {}
             }
-        } else if preserve.context {
+        } else if self.keeps_context() {
             let context = std::iter::once(CONTEXT);
             let copied = copy_xattrs(&transfer.source, &transfer.dest, context);
             outcome = copied.map_err(|errno| failed((Doing::KeepXattrs, errno)));
+        }
+        // Elsewhere it came before the content.
+        if sys::file_type(transfer.stat) != FileType::RegularFile {
+            outcome = outcome.and(self.give_context(&transfer.dest).map_err(failed));
         }
         // Whatever became of the others, set-id bits and ACLs are more than attributes.
         if let Some(mode) = mode {
@@ -269,7 +273,16 @@ impl Copying<'_> {
     }
 
     fn keeps_context(&self) -> bool {
-        self.options().preserve.context
+        self.options().preserve.context && self.options().context.is_none()
+    }
+
+    /// Gives a dest the context that all are to have.
+    pub(super) fn give_context(&self, dest: &Inode<'_>) -> Result<(), Lacks> {
+        let Some(context) = &self.options().context else {
+            return Ok(());
+        };
+        dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
+            .map_err(|errno| (Doing::SetContext, errno))
     }
 
     /// Sets mode and ACLs; `names` are the source's attributes, if they are known.

@@ -182,7 +182,7 @@ impl Copying<'_> {
             Err(error) => return Err((place, error)),
         };
         let mut mark = Mark::below(place.parent.as_ref()).by_way_of(opened.way);
-        if self.options().preserve.needs_a_finish() {
+        if self.options().needs_a_finish() {
             mark = mark.of_one_to_be_finished();
         }
         if opened.has_access_time {
@@ -335,7 +335,7 @@ impl Copying<'_> {
             mode_pending = Self::open_up(&fd, stat.mode & 0o7777, mode)
                 .map_err(|errno| failed(Doing::SetMode, errno))?;
         }
-        if self.options().preserve.needs_a_finish() {
+        if self.options().needs_a_finish() {
             let age = if is_new { Age::New } else { Age::Found };
             let last = self.last_directory_mode(source.mode, stat.mode, age);
             mode_pending = last.or(mode_pending);

@@ -29,7 +29,7 @@ use super::tree::{CopyTask, Copying};
 use crate::error::{Error, Operation as Doing, Refusal};
 use crate::node::Side;
 use crate::observer::Means;
-use crate::sys::{self, Blocking, CWD, Identity, Stat, Symlinks};
+use crate::sys::{self, Blocking, CWD, Identity, Inode, Stat, Symlinks};
 use crate::walk::{self, Task, Walker};
 
 /// Files from this size on are tasks of their own, so that several workers can
@@ -296,6 +296,12 @@ impl Copying<'_> {
         dest: OpenDest,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
+        // Before there is anything to read. Without it the content is copied all the same.
+        let labelled = if dest.is_file {
+            self.give_context(&Inode::Opened(dest.fd.as_fd()))
+        } else {
+            Ok(())
+        };
         let is_known_empty = source.is_truthful && source.stat.st_size == 0;
         let moved = if self.options().attributes_only
             || is_known_empty && self.options().reflink != Reflink::Always
@@ -308,6 +314,7 @@ impl Copying<'_> {
         let finished = (dest.fd.as_fd(), dest.age);
         self.finish_file(item, (source.fd.as_fd(), &source.stat), finished)?;
         sys::close_checked(dest.fd).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
+        labelled.map_err(|(doing, errno)| self.dest_error(item, doing, errno))?;
         self.count_copied(moved.bytes, worker);
         self.tell_copied_by(item, moved.means);
         Ok(())

@@ -1,5 +1,6 @@
 //! The public face of a copy.
 
+use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -95,6 +96,9 @@ pub struct CopyOptions {
     pub parents: bool,
     /// What of a source, beside its content, its copy has too. Nothing by default.
     pub preserve: Preserve,
+    /// The SELinux context of all that is copied, instead of that of its source. A file has it
+    /// before its content, a directory after. What cannot have it is a failure.
+    pub context: Option<CString>,
     /// Copy no content: a dest file that is there keeps its own, a new one is empty.
     pub attributes_only: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
@@ -118,9 +122,17 @@ impl Default for CopyOptions {
             rules: DestRules::default(),
             parents: false,
             preserve: Preserve::default(),
+            context: None,
             attributes_only: false,
             threads: None,
         }
+    }
+}
+
+impl CopyOptions {
+    /// Whether a copy is to be given anything once its content is there.
+    pub(super) fn needs_a_finish(&self) -> bool {
+        self.preserve.needs_a_finish() || self.context.is_some()
     }
 }
 

@@ -127,7 +127,7 @@ impl Copying<'_> {
 
     fn finish_parent(&self, parent: &MadeParent) -> Result<(), Error> {
         let failed = |doing| move |errno| Error::failed(doing, parent.path.clone(), errno);
-        let needs_a_finish = self.options().preserve.needs_a_finish();
+        let needs_a_finish = self.options().needs_a_finish();
         if parent.mode_pending.is_none() && !needs_a_finish {
             return Ok(());
         }

@@ -110,7 +110,7 @@ impl Copying<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
         let failed = |errno| self.reading_error(item, Doing::ReadLink, errno);
-        if !self.options().preserve.needs_a_finish() {
+        if !self.options().needs_a_finish() {
             let target = sys::read_link(item.source_dir, item.source_name).map_err(failed)?;
             self.create_symlink(item, &target)?;
         } else {

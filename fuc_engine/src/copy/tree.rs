@@ -77,8 +77,7 @@ impl<'a> Copying<'a> {
             dest,
             rules: options.rules.clone(),
             copies_plainly: false,
-            creates_empty_files: !options.preserve.needs_a_finish()
-                && options.reflink != Reflink::Always,
+            creates_empty_files: !options.needs_a_finish() && options.reflink != Reflink::Always,
             target: None,
             operands: Vec::new(),
             report: Report::new(observer),
@@ -332,7 +331,7 @@ impl Operation for Copying<'_> {
                 }
             }
         }
-        if self.options.preserve.needs_a_finish() {
+        if self.options.needs_a_finish() {
             self.finish_directory(node);
         } else if let Some(mode) = node.mark.mode() {
             self.set_last_mode(node, mode);

@@ -54,7 +54,7 @@ impl<'a> Unopened<'a> {
 impl Copying<'_> {
     /// Finishes the copy of a FIFO, a socket or a device.
     pub(super) fn finish_special(&self, item: &Item<'_>) -> Result<(), Error> {
-        if !self.options().preserve.needs_a_finish() {
+        if !self.options().needs_a_finish() {
             return Ok(());
         }
         let source = Unopened::find(item.source_at())
@@ -90,7 +90,7 @@ impl Copying<'_> {
 
     /// Finishes the copy of a directory that may not be read.
     pub(super) fn finish_unfilled(&self, place: &Place<CopyDir>, age: Age) -> Result<(), Error> {
-        if !self.options().preserve.needs_a_finish() {
+        if !self.options().needs_a_finish() {
             return Ok(());
         }
         let failed = |side| move |errno| self.place_error(place, side, Doing::Stat, errno);

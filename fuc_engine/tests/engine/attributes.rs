@@ -1,12 +1,13 @@
 //! Attributes while a copy runs. Sources that are FIFOs hold it up: what is there meanwhile can be looked at.
 
+use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{CopyOptions, Dest, Modes};
+use fuc_engine::{Cause, CopyOptions, Dest, Errno, Modes, Operation, Preserve};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{Told, copy_options, copy_with};
@@ -118,4 +119,114 @@ fn a_context_is_copied_without_the_other_attributes() {
     };
     assert_eq!(value("security.selinux"), Ok(b"a:b:c".to_vec()));
     assert_eq!(value("user.other"), Err(fuc_engine::Errno::NODATA));
+}
+
+/// The SELinux context of a name itself, as the kernel keeps it.
+fn context_of(path: &Path) -> Result<Vec<u8>, fuc_engine::Errno> {
+    let mut buffer = [0; 16];
+    let length = rustix::fs::lgetxattr(path, "security.selinux", &mut buffer)?;
+    Ok(buffer[..length].to_vec())
+}
+
+#[test]
+fn a_context_that_is_asked_for_is_that_of_all_copies() {
+    if !testkit::probe::is_root() {
+        testkit::skip!("only root can set contexts");
+    }
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    drop(
+        Tree::at(at("s"))
+            .file("full", "x")
+            .xattr("security.selinux", "a:b:c")
+            .xattr("user.other", "x")
+            .file("empty", "")
+            .file("found", "x")
+            .file("sub/large", vec![1; 5 << 20])
+            .fifo("sub/fifo")
+            .symlink("sub/link", "large"),
+    );
+    drop(Tree::at(at("d")).file("found", "y"));
+    for preserve in [Preserve::default(), Preserve::all()] {
+        let options = copy_options(|options| {
+            options.preserve = preserve;
+            options.context = Some(c"x:y:z".into());
+        });
+        let told = copy_with(options, [at("s")], &Dest::Exactly(at("d")));
+        assert_eq!(told.failures, []);
+        for name in [
+            "",
+            "full",
+            "empty",
+            "found",
+            "sub",
+            "sub/large",
+            "sub/fifo",
+            "sub/link",
+        ] {
+            assert_eq!(
+                context_of(&at("d").join(name)),
+                Ok(b"x:y:z\0".to_vec()),
+                "{name}"
+            );
+        }
+        std::fs::remove_dir_all(at("d")).unwrap();
+    }
+}
+
+#[test]
+fn a_file_has_its_context_before_its_content() {
+    if !testkit::probe::is_root() {
+        testkit::skip!("only root can set contexts");
+    }
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    drop(Tree::at(scratch.path()).fifo("fifo").dir("d"));
+    let options = copy_options(|options| {
+        options.recursive = false;
+        options.context = Some(c"x:y:z".into());
+    });
+    let (fifo, into, dest) = (at("fifo"), at("d"), at("d/fifo"));
+    let told = held_up(options, [fifo.as_path(), &into, &dest], || {
+        let end = Instant::now() + Duration::from_secs(20);
+        while context_of(&dest) != Ok(b"x:y:z\0".to_vec()) {
+            assert!(Instant::now() < end, "no context without content");
+            thread::yield_now();
+        }
+    });
+    assert_eq!(told.failures, []);
+}
+
+#[test]
+fn content_is_copied_without_the_context_that_is_asked_for() {
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    let tree = Tree::at(scratch.path());
+    drop(
+        tree.file("s/found", "new")
+            .file("s/other", "x")
+            .file("d/found", "old"),
+    );
+    let options = copy_options(|options| {
+        options.recursive = false;
+        // No attribute may be so long, whoever sets it.
+        options.context = Some(CString::new("x".repeat(100_000)).unwrap());
+    });
+    let told = copy_with(
+        options,
+        [at("s/found"), at("s/other")],
+        &Dest::Into(at("d")),
+    );
+    let failed = told
+        .failures
+        .iter()
+        .map(|failure| (failure.cause, failure.path.clone()));
+    let cause = Cause::Failed(Operation::SetContext, Errno::TOOBIG);
+    assert_eq!(
+        failed.collect::<Vec<_>>(),
+        [(cause, at("d/found")), (cause, at("d/other"))]
+    );
+    for (name, content) in [("d/found", "new"), ("d/other", "x")] {
+        assert_eq!(fs::read_to_string(at(name)).unwrap(), content);
+    }
 }
