@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -160,11 +161,18 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// One row per peer that is there; what goes wrong becomes a note.
-pub(crate) fn table(tracer: &Tracer<'_>) -> Result<(Vec<CallsRow>, Vec<String>)> {
+/// One row per peer that is there; what goes wrong becomes a note, and what would begin after `end`, too.
+pub(crate) fn table(
+    tracer: &Tracer<'_>,
+    end: Option<Instant>,
+) -> Result<(Vec<CallsRow>, Vec<String>)> {
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     for (work, set) in [(Work::Remove, peers::REMOVE), (Work::Copy, peers::COPY)] {
         for peer in set.iter().filter(|peer| tracer.programs.has(peer.program)) {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                notes.push(format!("calls of {}: no time left", peer.label));
+                continue;
+            }
             match tracer.row(work, peer) {
                 Ok(row) => rows.push(row),
                 Err(error) => {

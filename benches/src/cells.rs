@@ -153,7 +153,8 @@ impl Cell {
         } else {
             1.0
         };
-        (8.0 * peers * run * disk).max(10.0)
+        let work = if self.work == Work::Copy { 1.5 } else { 1.0 };
+        (8.0 * peers * run * disk * work).max(10.0)
     }
 }
 

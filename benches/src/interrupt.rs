@@ -15,7 +15,7 @@ pub(crate) fn listen() -> Result<()> {
 /// Once the user asked for the end.
 pub(crate) fn check() -> Result<()> {
     if ASKED.load(Ordering::Relaxed) {
-        bail!("interrupted: the trees are removed, nothing was written");
+        bail!("interrupted: the trees are removed");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What stands on top of the tables: on which machine, kernel and filesystem, and when.
+//! What stands on top of the tables: on which machine and kernel, and when.
 
-use std::{fs, path::Path, thread};
+use std::{fs, path::Path, process::Command, thread};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -8,50 +8,62 @@ use serde::{Deserialize, Serialize};
 use crate::command;
 
 /// The machine, as far as it matters to the figures.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
     pub(crate) memory_gib: u64,
-    pub(crate) kernel: String,
-    pub(crate) filesystem: String,
+}
+
+/// When, of which commit and under which kernel something was measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
     pub(crate) date: String,
     pub(crate) commit: String,
+    pub(crate) kernel: String,
+}
+
+/// Now, and what is checked out and runs here.
+pub(crate) fn stamp() -> Result<Stamp> {
+    let kernel = rustix::system::uname();
+    Ok(Stamp {
+        kernel: format!(
+            "{} {}",
+            kernel.sysname().to_string_lossy(),
+            kernel.release().to_string_lossy()
+        ),
+        date: command::output("date", &["-u", "+%Y-%m-%d"])?,
+        commit: commit().unwrap_or_else(|_| "unknown".to_owned()),
+    })
+}
+
+/// The commit; `-dirty` behind it if the sources were changed since, by more than what we write ourselves.
+fn commit() -> Result<String> {
+    let git = |args: &[&str]| {
+        let here = ["-c", "safe.directory=*", "-C", command::repository()];
+        command::run(Command::new("git").args(here).args(args))
+    };
+    let commit = git(&["rev-parse", "--short=7", "HEAD"])?;
+    let ours = [":!Benchmarks.md", ":!benches/results"];
+    let sources = ["status", "--porcelain", "--untracked-files=no", "--", "."];
+    let changed = !git(&[&sources[..], &ours].concat())?.is_empty();
+    Ok(commit + if changed { "-dirty" } else { "" })
 }
 
 impl Machine {
-    /// This machine; the filesystem is that of `dir`.
-    pub(crate) fn probe(dir: &Path) -> Result<Self> {
+    /// This machine.
+    pub(crate) fn probe() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let kib =
             field(&meminfo, "MemTotal").and_then(|v| v.trim_end_matches(" kB").parse::<u64>().ok());
-        let kernel = rustix::system::uname();
-        Ok(Self {
+        Self {
             cpu: field(&cpuinfo, "model name")
                 .unwrap_or("unknown")
                 .to_owned(),
             cores: cores(),
             memory_gib: kib.unwrap_or(0).div_ceil(1 << 20),
-            kernel: format!(
-                "{} {}",
-                kernel.sysname().to_string_lossy(),
-                kernel.release().to_string_lossy()
-            ),
-            filesystem: filesystem(dir)?,
-            date: command::output("date", &["-u", "+%Y-%m-%d"])?,
-            commit: command::output(
-                "git",
-                &[
-                    "-C",
-                    command::repository(),
-                    "describe",
-                    "--always",
-                    "--dirty",
-                ],
-            )
-            .unwrap_or_else(|_| "unknown".to_owned()),
-        })
+        }
     }
 }
 

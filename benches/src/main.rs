@@ -22,10 +22,12 @@ mod machine;
 mod markers;
 mod peers;
 mod place;
+mod plan;
 mod plot;
 mod progress;
 mod report;
 mod results;
+mod rounds;
 mod runs;
 mod session;
 mod timing;
@@ -53,6 +55,9 @@ struct Settings {
     /// A node_modules to copy and remove copies of
     #[arg(long, global = true, value_name = "DIR")]
     node_modules: Option<PathBuf>,
+    /// Runs each command no more often than that, to see that all works
+    #[arg(long, global = true, value_name = "N")]
+    rounds: Option<usize>,
     /// The document that gets the tables [default: Benchmarks.md]
     #[arg(long, global = true, value_name = "FILE")]
     document: Option<PathBuf>,
@@ -62,11 +67,18 @@ struct Settings {
 enum Verb {
     /// The most telling cells, in less than 5 minutes; writes Benchmarks.md
     Quick,
-    /// All cells; says beforehand how long that takes; writes Benchmarks.md
-    Full,
-    /// Some cells by name; prints the tables
+    /// All cells; says beforehand how long that takes; writes Benchmarks.md after each
+    Full {
+        /// Only these: names of cells as in `list`, parts of names, or remove, copy, real, update, filesystems
+        #[arg(long, value_name = "NAME", num_args = 1..)]
+        only: Vec<String>,
+        /// Only those that Benchmarks.md has no figures of
+        #[arg(long)]
+        missing: bool,
+    },
+    /// Some cells; prints the tables
     Cell {
-        /// See `list`
+        /// As for `full --only`
         #[arg(required = true)]
         names: Vec<String>,
     },
@@ -120,7 +132,7 @@ fn run(cli: &Cli) -> Result<()> {
             Ok(())
         }
         Verb::Quick => runs::quick(&cli.settings),
-        Verb::Full => runs::full(&cli.settings),
+        Verb::Full { only, missing } => runs::full(&cli.settings, only, *missing),
         Verb::Cell { names } => runs::some(&cli.settings, names),
         Verb::Guard(options) => guard::run(&cli.settings, options),
     }

@@ -40,26 +40,42 @@ pub(crate) fn document(results: &Results, plot: impl Fn(Group) -> Option<String>
 fn heading(results: &Results) -> String {
     let machine = &results.machine;
     let mut text = format!(
-        "**Machine:** {} cores of {}, {} GiB. **Kernel:** {}. **Filesystem:** {}. **Date:** {}. **Commit:** {}. \
-         **Taken by:** `{}`, {}.\n",
-        machine.cores,
-        machine.cpu,
-        machine.memory_gib,
-        machine.kernel,
-        machine.filesystem,
-        machine.date,
-        machine.commit,
-        results.mode,
-        progress::show(std::time::Duration::from_secs_f64(results.seconds)),
+        "**Machine:** {} cores of {}, {} GiB. ",
+        machine.cores, machine.cpu, machine.memory_gib
     );
+    let cells = &results.cells;
+    if !cells.is_empty() {
+        let seconds = cells.iter().map(|cell| cell.seconds).sum();
+        let _ = write!(
+            text,
+            "**Kernel:** {}. **Date:** {}. **Commit:** {}. **Taken by:** `{}`, {} cells in {}.",
+            distinct(cells.iter().map(|cell| &cell.stamp.kernel)),
+            distinct(cells.iter().map(|cell| &cell.stamp.date)),
+            distinct(cells.iter().map(|cell| &cell.stamp.commit)),
+            results.mode,
+            cells.len(),
+            progress::show(std::time::Duration::from_secs_f64(seconds)),
+        );
+    }
     let versions: Vec<_> = results
         .versions
         .iter()
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
-    let _ = write!(text, "\n**Versions:** {}.\n", versions.join("; "));
+    let _ = write!(text, "\n\n**Versions:** {}.\n", versions.join("; "));
     notes(&mut text, &results.notes);
     text
+}
+
+/// Each once, in the order in which they come.
+fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for value in values {
+        if !all.contains(&value.as_str()) {
+            all.push(value);
+        }
+    }
+    all.join(", ")
 }
 
 fn notes(text: &mut String, notes: &[String]) {
@@ -123,14 +139,17 @@ pub(crate) fn cell_table(cell: &CellResult) -> String {
     if !cell.rows.is_empty() {
         let _ = write!(
             text,
-            "{} files, {} directories, {:.1} MB on {}; {} rounds. Floor: {}.\n\n\
-             | peer | time | range | x floor | x GNU | CPU | peak memory | command |\n|---|---|---|---|---|---|---|---|\n",
+            "{} files, {} directories, {:.1} MB on {}; {} at {}. Floor: {}, {} runs.\n\n\
+             | peer | time | range | runs | x floor | x GNU | CPU | peak memory | command |\n\
+             |---|---|---|---|---|---|---|---|---|\n",
             cell.files,
             cell.dirs,
             cell.bytes as f64 / 1e6,
             cell.filesystem,
+            cell.stamp.date,
+            cell.stamp.commit,
+            cell.floor_seconds().map_or_else(dash, time),
             cell.floor.len(),
-            cell.floor_seconds().map_or_else(|| "–".to_owned(), time),
         );
     }
     for row in cell.ranking() {
@@ -153,11 +172,12 @@ fn line(cell: &CellResult, row: &Row) -> String {
         .find(|row| row.reference)
         .and_then(Row::seconds);
     format!(
-        "| {} | {} | {}–{} | {} | {} | {} | {} | `{}` |\n",
+        "| {} | {} | {}–{} | {} | {} | {} | {} | {} | `{}` |\n",
         name.replace('|', "\\|"),
         row.seconds().map_or_else(dash, time),
         time(low),
         time(high),
+        row.runs.len(),
         against_floor(cell, row).map_or_else(dash, figure),
         reference.map_or_else(dash, |gnu| figure(row.median_seconds() / gnu)),
         row.cpu_seconds().map_or_else(dash, time),
@@ -179,6 +199,9 @@ fn against_floor(cell: &CellResult, row: &Row) -> Option<f64> {
 
 /// Where ours is not the fastest: by more than the machine's noise, which is a few per cent at best.
 fn losses(results: &Results) -> String {
+    if results.cells.is_empty() {
+        return String::new();
+    }
     let mut text = String::from("\n### Where rmz or cpz is not the fastest\n\n");
     let mut lines = Vec::new();
     for cell in &results.cells {
@@ -309,8 +332,8 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "| **rmz** | 200 ms | 200 ms–200 ms | 2.00 | 0.50 | 400 ms | 2.0 MiB | `rmz tree` |",
-                "| rm -r | 400 ms | 400 ms–400 ms | 4.00 | 1.00 | 800 ms | 2.0 MiB | `rm -r tree` |",
+                "| **rmz** | 200 ms | 200 ms–200 ms | 1 | 2.00 | 0.50 | 400 ms | 2.0 MiB | `rmz tree` |",
+                "| rm -r | 400 ms | 400 ms–400 ms | 1 | 4.00 | 1.00 | 800 ms | 2.0 MiB | `rm -r tree` |",
             ]
         );
         assert!(table.contains("- perl is left out: no   perl\n"), "{table}");

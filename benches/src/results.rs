@@ -2,10 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{calls::CallsRow, contention::ContentionRow, machine::Machine};
+use crate::{
+    calls::CallsRow,
+    cells::{self, Cell},
+    contention::ContentionRow,
+    machine::{Machine, Stamp},
+};
 
-/// One run of the benchmarks.
-#[derive(Debug, Serialize, Deserialize)]
+/// What was measured on one machine, in one run or in several.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Results {
     /// `quick`, `full`, or the names of cells.
     pub(crate) mode: String,
@@ -17,14 +22,40 @@ pub(crate) struct Results {
     pub(crate) cells: Vec<CellResult>,
     pub(crate) calls: Vec<CallsRow>,
     pub(crate) contention: Vec<ContentionRow>,
-    /// How long all of it took.
-    pub(crate) seconds: f64,
 }
 
 impl Results {
     /// The cell of that name, where it was run.
     pub(crate) fn cell(&self, name: &str) -> Option<&CellResult> {
         self.cells.iter().find(|cell| cell.name == name)
+    }
+
+    /// What a new run begins with: these, unless they are of another machine. `say` is told so.
+    pub(crate) fn taken_over(self, machine: Machine, mode: &str, say: impl Fn(&str)) -> Self {
+        let same = self.machine == machine;
+        if !same && !self.cells.is_empty() {
+            say("the figures so far are another machine's, and are dropped");
+        }
+        Self {
+            mode: mode.to_owned(),
+            machine,
+            ..if same { self } else { Self::default() }
+        }
+    }
+
+    /// Adds a cell, or replaces it; figures are not replaced by none. The order is that of all cells; of those that
+    /// are no more nothing remains.
+    pub(crate) fn put(&mut self, cell: CellResult) {
+        let mut old = std::mem::take(&mut self.cells);
+        match old.iter_mut().find(|old| old.name == cell.name) {
+            Some(old) if cell.rows.is_empty() && !old.rows.is_empty() => {}
+            Some(old) => *old = cell,
+            None => old.push(cell),
+        }
+        for Cell { name, .. } in cells::all() {
+            let place = old.iter().position(|cell| cell.name == name);
+            self.cells.extend(place.map(|place| old.swap_remove(place)));
+        }
     }
 }
 
@@ -34,6 +65,9 @@ pub(crate) struct CellResult {
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) title: String,
+    pub(crate) stamp: Stamp,
+    /// How long all of it took.
+    pub(crate) seconds: f64,
     pub(crate) filesystem: String,
     pub(crate) files: u64,
     pub(crate) dirs: u64,
@@ -45,6 +79,24 @@ pub(crate) struct CellResult {
 }
 
 impl CellResult {
+    /// Of a cell that has not begun.
+    pub(crate) fn of(cell: &Cell) -> Self {
+        Self {
+            name: cell.name.clone(),
+            group: cell.group.name().to_owned(),
+            title: cell.title.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Of a cell that was not measured.
+    pub(crate) fn skipped(cell: &Cell, reason: &str) -> Self {
+        Self {
+            notes: vec![format!("skipped: {reason}")],
+            ..Self::of(cell)
+        }
+    }
+
     /// The median of the floor, in seconds.
     pub(crate) fn floor_seconds(&self) -> Option<f64> {
         median(self.floor.iter().map(|run| run.seconds))
@@ -162,6 +214,45 @@ pub(crate) mod tests {
         assert_eq!(median([].into_iter()), None);
         assert_eq!(median([3.0, 1.0, 9.0].into_iter()), Some(3.0));
         assert_eq!(median([3.0, 1.0, 9.0, 5.0].into_iter()), Some(4.0));
+    }
+
+    fn cell(name: &str, rows: Vec<Row>) -> CellResult {
+        CellResult {
+            name: name.to_owned(),
+            rows,
+            ..CellResult::default()
+        }
+    }
+
+    #[test]
+    fn new_figures_replace_old_ones_but_none_replace_none() {
+        let mut results = Results::default();
+        results.put(cell("update-first", vec![row("rmz", &[1.0])]));
+        results.put(cell("no-more", vec![row("rmz", &[1.0])]));
+        results.put(cell("copy-10", vec![row("rmz", &[1.0])]));
+        results.put(cell("copy-10", vec![row("rmz", &[2.0])]));
+        results.put(cell("update-first", Vec::new()));
+        let figures = |cell: &CellResult| {
+            let row = cell.row("rmz").and_then(Row::seconds);
+            (cell.name.clone(), row)
+        };
+        let all: Vec<_> = results.cells.iter().map(figures).collect();
+        let expected = [("copy-10", Some(2.0)), ("update-first", Some(1.0))];
+        assert_eq!(all, expected.map(|(name, row)| (name.to_owned(), row)));
+    }
+
+    #[test]
+    fn figures_of_another_machine_are_dropped() {
+        let mut results = Results::default();
+        results.put(cell("copy-10", vec![row("rmz", &[1.0])]));
+        let results = results.taken_over(Machine::default(), "full", |_| panic!());
+        assert_eq!(results.cells.len(), 1);
+        let other = Machine {
+            cores: 64,
+            ..Machine::default()
+        };
+        let results = results.taken_over(other.clone(), "full", |_| ());
+        assert!(results.cells.is_empty() && results.machine == other);
     }
 
     #[test]

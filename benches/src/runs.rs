@@ -1,72 +1,33 @@
-//! The kinds of runs: which cells, for how long, and where the figures go.
+//! The kinds of runs, and where the figures go.
+//!
+//! What a run measures replaces what an earlier one found, cell by cell, and is written after each cell: so a long run
+//! may be stopped, or split.
 
 use std::{
     fs,
-    path::Path,
-    time::{Duration, Instant},
+    path::{Path, PathBuf},
+    time::Instant,
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::{
     Settings,
     calls::{self, Tracer},
-    cells::{self, Cell, GROUPS, Group},
+    cells::{self, GROUPS, Group},
     command, contention, interrupt,
     machine::{self, Machine},
     markers,
     peers::Programs,
     place::{self, Scratch},
+    plan::{CALLS, CONTENTION, Plan},
     plot,
     progress::{self, Progress},
     report,
-    results::Results,
+    results::{CellResult, Results},
     session::Session,
     trees::Trees,
 };
-
-/// What a quick run's cells get together; with the rest it stays below five minutes.
-const QUICK: Duration = Duration::from_secs(240);
-/// For the system calls and the contention.
-const EXTRAS: Duration = Duration::from_secs(25);
-/// Two more names that `cell` knows.
-const CALLS: &str = "calls";
-const CONTENTION: &str = "contention";
-
-/// What is to be run.
-struct Plan {
-    mode: String,
-    cells: Vec<(Cell, Duration)>,
-    calls: bool,
-    contention: bool,
-    /// The cells together may not take longer: who takes more leaves less to the others.
-    limit: Option<Duration>,
-}
-
-impl Plan {
-    fn total(&self) -> Duration {
-        let extras = u32::from(self.calls || self.contention) * EXTRAS;
-        self.cells.iter().map(|(_, time)| *time).sum::<Duration>() + extras
-    }
-
-    /// What a cell gets of the time that is left `elapsed` after the start: the share that was planned.
-    fn budget(&self, cell: usize, elapsed: Duration) -> Duration {
-        let left = &self.cells[cell..];
-        let planned: Duration = left.iter().map(|(_, time)| *time).sum();
-        let time = self
-            .limit
-            .map_or(planned, |limit| limit.saturating_sub(elapsed));
-        time.mul_f64(left[0].1.as_secs_f64() / planned.as_secs_f64())
-    }
-
-    fn space_bytes(&self) -> u64 {
-        self.cells
-            .iter()
-            .map(|(cell, _)| cell.space_bytes())
-            .max()
-            .unwrap_or(0)
-    }
-}
 
 /// Names the cells, on stdout.
 pub(crate) fn list() {
@@ -84,71 +45,29 @@ pub(crate) fn list() {
     );
 }
 
-/// The quick cells, each with a share of the time as its size demands.
+/// The most telling cells.
 pub(crate) fn quick(settings: &Settings) -> Result<()> {
-    let cells: Vec<_> = cells::all().into_iter().filter(|cell| cell.quick).collect();
-    let weights: Vec<_> = cells
-        .iter()
-        .map(|cell| cell.full_seconds().min(60.0))
-        .collect();
-    let all: f64 = weights.iter().sum();
-    let shares = weights.iter().map(|weight| QUICK.mul_f64(weight / all));
-    let cells = cells.into_iter().zip(shares).collect();
-    written(
-        settings,
-        &Plan {
-            mode: "quick".to_owned(),
-            cells,
-            calls: true,
-            contention: true,
-            limit: Some(QUICK),
-        },
-    )
+    let book = Book::of(settings, "quick")?;
+    let earlier = book.read();
+    book.run(settings, Plan::quick(), earlier)
 }
 
-/// All cells.
-pub(crate) fn full(settings: &Settings) -> Result<()> {
-    let time = |cell: &Cell| Duration::from_secs_f64(cell.full_seconds());
-    let cells = cells::all()
-        .into_iter()
-        .map(|cell| (cell.clone(), time(&cell)))
-        .collect();
-    written(
-        settings,
-        &Plan {
-            mode: "full".to_owned(),
-            cells,
-            calls: true,
-            contention: true,
-            limit: None,
-        },
-    )
+/// All cells, or some, or those that are still to be measured.
+pub(crate) fn full(settings: &Settings, only: &[String], missing: bool) -> Result<()> {
+    let book = Book::of(settings, "full")?;
+    let earlier = book.read();
+    let mut plan = Plan::full(only)?;
+    if missing {
+        plan.without(&earlier);
+    }
+    book.run(settings, plan, earlier)
 }
 
 /// Cells by name; the tables go to stdout, the rest to target/benches.
 pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
-    let known = cells::all();
-    let mut plan = Plan {
-        mode: names.join(" "),
-        cells: Vec::new(),
-        calls: false,
-        contention: false,
-        limit: None,
-    };
-    for name in names {
-        match name.as_str() {
-            CALLS => plan.calls = true,
-            CONTENTION => plan.contention = true,
-            _ => {
-                let Some(cell) = known.iter().find(|cell| cell.name == *name) else {
-                    bail!("there is no cell {name}: `benches list` names them");
-                };
-                plan.cells
-                    .push((cell.clone(), Duration::from_secs_f64(cell.full_seconds())));
-            }
-        }
-    }
-    let results = run(settings, &plan)?;
+    let plan = Plan::cells(names)?;
+    let nothing = Results::default().taken_over(Machine::probe(), &plan.mode, |_| ());
+    let results = run(settings, plan, nothing, |_| Ok(()))?;
     let dir = Path::new(command::repository()).join("target/benches");
     let text = publish(&results, &dir, "cell", |name| {
         dir.join(name).to_string_lossy().into_owned()
@@ -157,33 +76,79 @@ pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Runs, and writes JSON, plots and the document.
-fn written(settings: &Settings, plan: &Plan) -> Result<()> {
-    let document = settings.document();
-    let old = fs::read_to_string(&document)
-        .with_context(|| format!("cannot read {}", document.display()))?;
-    // Not after five minutes, or hours.
-    markers::replace(&old, &plan.mode, "").with_context(|| document.display().to_string())?;
-    let results = run(settings, plan)?;
-    let dir = document
-        .parent()
-        .unwrap_or(Path::new("."))
-        .join("benches/results");
-    let text = publish(&results, &dir, &plan.mode, |name| {
-        format!("benches/results/{name}")
-    })?;
-    // Somebody may have edited it meanwhile.
-    let old = fs::read_to_string(&document)
-        .with_context(|| format!("cannot read {}", document.display()))?;
-    let new = markers::replace(&old, &plan.mode, &text)
-        .with_context(|| document.display().to_string())?;
-    fs::write(&document, new).with_context(|| format!("cannot write {}", document.display()))?;
-    eprintln!(
-        "{} and {} are up to date",
-        document.display(),
-        dir.display()
-    );
-    Ok(())
+/// A document with a section of tables, and the directory of the figures and plots that these are made of.
+struct Book {
+    document: PathBuf,
+    dir: PathBuf,
+    section: &'static str,
+}
+
+impl Book {
+    fn of(settings: &Settings, section: &'static str) -> Result<Self> {
+        let document = settings.document();
+        let dir = document
+            .parent()
+            .unwrap_or(Path::new("."))
+            .join("benches/results");
+        let book = Self {
+            document,
+            dir,
+            section,
+        };
+        // Not after five minutes, or an hour.
+        book.with("").map(|_| book)
+    }
+
+    /// What earlier runs measured on this machine.
+    fn read(&self) -> Results {
+        let say = |line: &str| eprintln!("{}: {line}", self.document.display());
+        self.parse().taken_over(Machine::probe(), self.section, say)
+    }
+
+    /// What is there; nothing if that is not to be read.
+    fn parse(&self) -> Results {
+        let json = self.dir.join(format!("{}.json", self.section));
+        let Ok(text) = fs::read_to_string(&json) else {
+            return Results::default();
+        };
+        serde_json::from_str(&text).unwrap_or_else(|error| {
+            eprintln!("{} is not taken over: {error}", json.display());
+            Results::default()
+        })
+    }
+
+    fn run(&self, settings: &Settings, plan: Plan, earlier: Results) -> Result<()> {
+        run(settings, plan, earlier, |results| self.write(results)).with_context(|| {
+            format!(
+                "{} has the cells that were complete",
+                self.document.display()
+            )
+        })?;
+        eprintln!(
+            "{} and {} are up to date",
+            self.document.display(),
+            self.dir.display()
+        );
+        Ok(())
+    }
+
+    /// JSON, plots and the document.
+    fn write(&self, results: &Results) -> Result<()> {
+        let text = publish(results, &self.dir, self.section, |name| {
+            format!("benches/results/{name}")
+        })?;
+        // Somebody may have edited it meanwhile.
+        fs::write(&self.document, self.with(&text)?)
+            .with_context(|| format!("cannot write {}", self.document.display()))
+    }
+
+    /// The document with that text in our section.
+    fn with(&self, text: &str) -> Result<String> {
+        let document = self.document.display();
+        let old = fs::read_to_string(&self.document)
+            .with_context(|| format!("cannot read {document}"))?;
+        markers::replace(&old, self.section, text).with_context(|| document.to_string())
+    }
 }
 
 /// Writes JSON and plots into `dir`; returns the Markdown, in which `link` makes a path of a plot's name.
@@ -218,7 +183,16 @@ fn publish(
     Ok(report::document(results, plot))
 }
 
-fn run(settings: &Settings, plan: &Plan) -> Result<Results> {
+/// Runs what is planned; `save` gets all figures, the earlier ones too, whenever there are new ones.
+fn run(
+    settings: &Settings,
+    mut plan: Plan,
+    earlier: Results,
+    save: impl Fn(&Results) -> Result<()>,
+) -> Result<Results> {
+    if let Some(rounds) = settings.rounds {
+        plan.at_most(rounds);
+    }
     interrupt::listen()?;
     let root = Path::new(command::repository());
     command::build(
@@ -237,12 +211,17 @@ fn run(settings: &Settings, plan: &Plan) -> Result<Results> {
         machine::filesystem(scratch.path())?,
         place::free_bytes(scratch.path())? as f64 / 1e9,
     );
-    let results = measure(settings, plan, &scratch);
+    let results = measure(settings, &plan, (&scratch, earlier), save);
     scratch.remove()?;
     results
 }
 
-fn measure(settings: &Settings, plan: &Plan, scratch: &Scratch) -> Result<Results> {
+fn measure(
+    settings: &Settings,
+    plan: &Plan,
+    (scratch, earlier): (&Scratch, Results),
+    save: impl Fn(&Results) -> Result<()>,
+) -> Result<Results> {
     let start = Instant::now();
     let programs = Programs::link(scratch.path().join("bin"), &settings.peers())?;
     for program in ["hyperfine", "ftzz", "rmz", "cpz"] {
@@ -253,15 +232,11 @@ fn measure(settings: &Settings, plan: &Plan, scratch: &Scratch) -> Result<Result
     for note in &notes {
         progress.note(note);
     }
+    let stamp = machine::stamp()?;
     let mut results = Results {
-        mode: plan.mode.clone(),
-        machine: Machine::probe(scratch.path())?,
         versions,
         notes,
-        cells: Vec::new(),
-        calls: Vec::new(),
-        contention: Vec::new(),
-        seconds: 0.0,
+        ..earlier
     };
     let trees = Trees {
         scratch,
@@ -274,33 +249,50 @@ fn measure(settings: &Settings, plan: &Plan, scratch: &Scratch) -> Result<Result
     };
     for (i, (cell, planned)) in plan.cells.iter().enumerate() {
         progress.begin(&cell.name);
-        let measured = session.measure(cell, plan.budget(i, start.elapsed()))?;
+        let mut measured = match plan.limits(i, start.elapsed()) {
+            Some(limits) => session.measure(cell, &limits)?,
+            None => CellResult::skipped(cell, "no time left"),
+        };
         for note in &measured.notes {
             progress.note(&format!("{}: {note}", cell.name));
         }
-        results.cells.push(measured);
+        measured.stamp.clone_from(&stamp);
+        results.put(measured);
+        save(&results)?;
         progress.advance(*planned);
     }
-    extras(plan, &session, &mut results)?;
+    extras(plan, (&session, start), &mut results)?;
+    save(&results)?;
     progress.finish();
-    results.seconds = start.elapsed().as_secs_f64();
     Ok(results)
 }
 
-fn extras(plan: &Plan, session: &Session<'_>, results: &mut Results) -> Result<()> {
+fn extras(
+    plan: &Plan,
+    (session, start): (&Session<'_>, Instant),
+    results: &mut Results,
+) -> Result<()> {
     let scratch = session.trees.scratch;
+    let end = plan.end(start);
     if plan.contention {
         session.progress.begin(CONTENTION);
-        results.contention = contention::measure(&scratch.subdir(CONTENTION)?)?;
+        if end.is_some_and(|end| Instant::now() >= end) {
+            let note = format!("{CONTENTION}: no time left");
+            results.notes.push(note);
+        } else {
+            results.contention = contention::measure(&scratch.subdir(CONTENTION)?)?;
+        }
     }
     if plan.calls {
         session.progress.begin(CALLS);
-        let counted =
-            Tracer::new(session.trees.programs, scratch).and_then(|tracer| calls::table(&tracer));
+        let counted = Tracer::new(session.trees.programs, scratch)
+            .and_then(|tracer| calls::table(&tracer, end));
         interrupt::check()?;
         match counted {
             Ok((rows, notes)) => {
-                results.calls = rows;
+                if !rows.is_empty() {
+                    results.calls = rows;
+                }
                 results.notes.extend(notes);
             }
             Err(error) => results
@@ -309,32 +301,4 @@ fn extras(plan: &Plan, session: &Session<'_>, results: &mut Results) -> Result<(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_takes_more_leaves_less_to_the_others() {
-        let seconds = Duration::from_secs;
-        let cells: Vec<_> = cells::all()
-            .into_iter()
-            .zip([10, 30, 60].map(seconds))
-            .collect();
-        let plan = |limit| Plan {
-            mode: String::new(),
-            cells: cells.clone(),
-            calls: false,
-            contention: false,
-            limit,
-        };
-        assert_eq!(plan(None).budget(1, seconds(70)), seconds(30));
-        assert_eq!(plan(Some(seconds(100))).budget(1, seconds(10)), seconds(30));
-        assert_eq!(plan(Some(seconds(100))).budget(1, seconds(70)), seconds(10));
-        assert_eq!(
-            plan(Some(seconds(100))).budget(2, seconds(170)),
-            Duration::ZERO
-        );
-    }
 }

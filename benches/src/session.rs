@@ -1,4 +1,4 @@
-//! Runs cells: makes the tree and goes through all peers in turn, round after round, until the cell's time is up.
+//! Runs cells: makes the tree and goes through the peers in turn, round after round, until the cell's time is up.
 //! In the first round it looks at what each of them did.
 
 use std::{
@@ -17,14 +17,11 @@ use crate::{
     place::{self, Mount},
     progress::Progress,
     results::{CellResult, Row, Run},
+    rounds::{self, Limits, Overtime},
     timing::Stopwatch,
     trees::{self, Count, Trees},
 };
 
-/// However little time there is.
-const FEWEST_ROUNDS: usize = 2;
-/// More tell nothing new.
-const MOST_ROUNDS: usize = 41;
 /// What the kernel frees later, it frees in this time, and not in the next run's.
 const SETTLE: Duration = Duration::from_millis(50);
 
@@ -43,26 +40,23 @@ struct Bench<'a> {
 }
 
 impl Session<'_> {
-    /// Measures one cell for about `budget`. What can't be done here is a result too: one without rows.
+    /// Measures one cell. What can't be done here is a result too: one without rows.
     ///
     /// # Errors
     /// Only after an interrupt.
-    pub(crate) fn measure(&self, cell: &Cell, budget: Duration) -> Result<CellResult> {
-        let mut result = CellResult {
-            name: cell.name.clone(),
-            group: cell.group.name().to_owned(),
-            title: cell.title.clone(),
-            ..CellResult::default()
-        };
-        if let Err(error) = self.fill(cell, budget, &mut result) {
+    pub(crate) fn measure(&self, cell: &Cell, limits: &Limits) -> Result<CellResult> {
+        let mut result = CellResult::of(cell);
+        let start = Instant::now();
+        if let Err(error) = self.fill(cell, limits, &mut result) {
             interrupt::check()?;
             result.rows.clear();
             result.notes.push(format!("skipped: {error:#}"));
         }
+        result.seconds = start.elapsed().as_secs_f64();
         Ok(result)
     }
 
-    fn fill(&self, cell: &Cell, budget: Duration, result: &mut CellResult) -> Result<()> {
+    fn fill(&self, cell: &Cell, limits: &Limits, result: &mut CellResult) -> Result<()> {
         let start = Instant::now();
         let scratch = self.trees.scratch;
         place::need_space(scratch.path(), cell.space_bytes())?;
@@ -85,7 +79,7 @@ impl Session<'_> {
             export,
         };
         let done = Bench::prepare(self, cell, stopwatch)
-            .and_then(|bench| bench.run(result, budget.saturating_sub(start.elapsed())));
+            .and_then(|bench| bench.run(result, (limits, start)));
         if mount.is_none() {
             self.trees.clear(&dir)?;
         }
@@ -108,31 +102,60 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn run(&self, result: &mut CellResult, budget: Duration) -> Result<()> {
-        let start = Instant::now();
+    fn run(&self, result: &mut CellResult, (limits, start): (&Limits, Instant)) -> Result<()> {
         let Count { files, dirs, bytes } = self.original;
         (result.files, result.dirs, result.bytes) = (files, dirs, bytes);
-        self.first_round(result)?;
-        let mut longest = start.elapsed();
-        for round in 1..MOST_ROUNDS {
-            if round >= FEWEST_ROUNDS && start.elapsed() + longest > budget {
+        self.warm_up()?;
+        let left = || limits.budget.saturating_sub(start.elapsed());
+        let mut costs = self.first_round(result, (limits, start))?;
+        for round in 1.. {
+            let mut turns = rounds::next(result, &costs, (round, left()), limits);
+            if turns.is_empty() {
                 break;
             }
-            let begun = Instant::now();
-            self.round(round, result)?;
-            // The first round took longer, since it looks at what was done.
-            longest = begun.elapsed();
+            let first = round % turns.len();
+            turns.rotate_left(first);
+            for turn in turns {
+                let begun = Instant::now();
+                self.turn(turn, (round, result))?;
+                costs[turn] = begun.elapsed();
+            }
         }
         Ok(())
     }
 
-    /// Runs each peer that is installed, and keeps those that did the whole work.
-    fn first_round(&self, result: &mut CellResult) -> Result<()> {
+    /// Makes a copy that nobody measures. A virtual machine's memory costs twice as much when it is touched for the
+    /// first time: the first copy of 1 GB took 1.5 s, all others a third of that, and the first one is ours.
+    fn warm_up(&self) -> Result<()> {
+        match self.cell.work {
+            Work::Copy => self.session.trees.copy(&self.tree(), &self.copy()),
+            // The tree that is removed is a new one each time, and the copy is there.
+            Work::Remove | Work::Compare => Ok(()),
+        }
+    }
+
+    /// Runs each peer that is installed, and keeps those that did the whole work. Returns what each turn took.
+    fn first_round(
+        &self,
+        result: &mut CellResult,
+        (limits, start): (&Limits, Instant),
+    ) -> Result<Vec<Duration>> {
         // Who is not installed is named once, on top of all tables.
         let installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
+        let mut costs = Vec::new();
         for peer in self.cell.peers().into_iter().filter(installed) {
+            let late = limits.overtime == Overtime::CutShort && start.elapsed() >= limits.budget;
+            if late && peer.role == Role::Other {
+                let note = format!("{} is left out: no time left", peer.label);
+                result.notes.push(note);
+                continue;
+            }
+            let begun = Instant::now();
             match self.try_out(&peer) {
-                Ok(run) => result.rows.push(row(&peer, run)),
+                Ok(run) => {
+                    result.rows.push(row(&peer, run));
+                    costs.push(begun.elapsed());
+                }
                 Err(error) => {
                     interrupt::check()?;
                     let note = format!("{} is left out: {error:#}", peer.label);
@@ -140,33 +163,24 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        self.reset()?;
-        self.settle()?;
-        result.floor.push(self.floor()?);
-        Ok(())
+        let begun = Instant::now();
+        self.turn(result.rows.len(), (0, result))?;
+        costs.push(begun.elapsed());
+        Ok(costs)
     }
 
-    /// Runs every peer once, each round beginning with another one.
-    fn round(&self, round: usize, result: &mut CellResult) -> Result<()> {
-        let floor = result.rows.len();
-        for turn in 0..=floor {
-            let turn = (turn + round) % (floor + 1);
-            let peer = result
-                .rows
-                .get(turn)
-                .map_or("floor", |row| row.peer.as_str());
-            self.session
-                .progress
-                .say(&format!("{}: round {}, {peer}", self.cell.name, round + 1));
-            self.reset()?;
-            self.settle()?;
-            match result.rows.get_mut(turn) {
-                Some(row) => {
-                    let run = self.stopwatch.time(&row.command)?;
-                    row.runs.push(run);
-                }
-                None => result.floor.push(self.floor()?),
-            }
+    /// Runs one peer, or the floor, whose turn comes behind the last peer's.
+    fn turn(&self, turn: usize, (round, result): (usize, &mut CellResult)) -> Result<()> {
+        let row = result.rows.get_mut(turn);
+        let peer = row.as_ref().map_or("floor", |row| row.peer.as_str());
+        self.session
+            .progress
+            .say(&format!("{}: round {}, {peer}", self.cell.name, round + 1));
+        self.reset()?;
+        self.settle()?;
+        match row {
+            Some(row) => row.runs.push(self.stopwatch.time(&row.command)?),
+            None => result.floor.push(self.floor()?),
         }
         Ok(())
     }

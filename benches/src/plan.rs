@@ -1,0 +1,293 @@
+//! Which cells a run measures, for how long, and how often.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    cells::{self, Cell, GROUPS},
+    results::Results,
+    rounds::{Limits, Overtime},
+};
+
+/// What a quick run's cells get together; with the rest it stays below five minutes.
+const QUICK: Duration = Duration::from_secs(235);
+/// What a full run's cells get together, where the fewest rounds don't take longer.
+const FULL: Duration = Duration::from_secs(55 * 60);
+/// For the system calls and the contention, about.
+const EXTRAS: Duration = Duration::from_secs(45);
+/// More runs tell nothing new.
+const MOST_ROUNDS: usize = 41;
+/// So few that a run far off does not move the median.
+const FEWEST_ROUNDS: usize = 3;
+
+/// Two more names beside those of the cells.
+pub(crate) const CALLS: &str = "calls";
+pub(crate) const CONTENTION: &str = "contention";
+
+/// What is to be run.
+pub(crate) struct Plan {
+    pub(crate) mode: String,
+    pub(crate) cells: Vec<(Cell, Duration)>,
+    pub(crate) calls: bool,
+    pub(crate) contention: bool,
+    fewest: usize,
+    most: usize,
+    /// The cells together may not take longer: who takes more leaves less to the others.
+    limit: Option<Duration>,
+}
+
+impl Plan {
+    /// The quick cells, each with a share of the time as its size demands.
+    pub(crate) fn quick() -> Self {
+        let cells: Vec<_> = cells::all().into_iter().filter(|cell| cell.quick).collect();
+        let weights = cells.iter().map(Cell::full_seconds);
+        let all: f64 = weights.clone().sum();
+        let shares: Vec<_> = weights.map(|weight| QUICK.mul_f64(weight / all)).collect();
+        Self {
+            mode: "quick".to_owned(),
+            cells: cells.into_iter().zip(shares).collect(),
+            calls: true,
+            contention: true,
+            fewest: 1,
+            most: MOST_ROUNDS,
+            limit: Some(QUICK),
+        }
+    }
+
+    /// All cells, or those that `only` selects.
+    ///
+    /// # Errors
+    /// If a word of `only` names nothing.
+    pub(crate) fn full(only: &[String]) -> Result<Self> {
+        let all = cells::all();
+        let wanted: f64 = all.iter().map(Cell::full_seconds).sum();
+        let scale = (FULL.as_secs_f64() / wanted).min(1.0);
+        let selected = Selected::by(only)?;
+        let cells = all
+            .into_iter()
+            .filter(|cell| only.is_empty() || selected.cells.contains(&cell.name))
+            .map(|cell| {
+                let seconds = cell.full_seconds() * scale;
+                (cell, Duration::from_secs_f64(seconds))
+            });
+        Ok(Self {
+            mode: "full".to_owned(),
+            cells: cells.collect(),
+            calls: only.is_empty() || selected.calls,
+            contention: only.is_empty() || selected.contention,
+            fewest: FEWEST_ROUNDS,
+            most: MOST_ROUNDS,
+            limit: None,
+        })
+    }
+
+    /// What `names` select, in no more time than a full run takes for it.
+    ///
+    /// # Errors
+    /// If one of them names nothing.
+    pub(crate) fn cells(names: &[String]) -> Result<Self> {
+        Ok(Self {
+            mode: names.join(" "),
+            ..Self::full(names)?
+        })
+    }
+
+    /// Runs nothing more often than that.
+    pub(crate) fn at_most(&mut self, rounds: usize) {
+        self.most = rounds.max(1);
+        self.fewest = self.fewest.min(self.most);
+        // The times are for eight rounds.
+        let part = (self.most as f64 / 8.0).min(1.0);
+        for (_, time) in &mut self.cells {
+            *time = time.mul_f64(part);
+        }
+    }
+
+    /// Leaves out what an earlier run has measured.
+    pub(crate) fn without(&mut self, earlier: &Results) {
+        let measured = |name: &str| earlier.cell(name).is_some_and(|cell| !cell.rows.is_empty());
+        self.cells.retain(|(cell, _)| !measured(&cell.name));
+        self.calls &= earlier.calls.is_empty();
+        self.contention &= earlier.contention.is_empty();
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        let extras = u32::from(self.calls || self.contention) * EXTRAS;
+        self.cells.iter().map(|(_, time)| *time).sum::<Duration>() + extras
+    }
+
+    /// When all is to be over of a run that began at `start`.
+    pub(crate) fn end(&self, start: Instant) -> Option<Instant> {
+        Some(start + self.limit? + EXTRAS)
+    }
+
+    /// What a cell gets, and how often its commands run, `elapsed` after the start; `None` if there is no time left.
+    pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
+        Some(Limits {
+            budget: self.budget(cell, elapsed)?,
+            fewest: self.fewest,
+            most: self.most,
+            overtime: match self.limit {
+                Some(_) => Overtime::CutShort,
+                None => Overtime::Allowed,
+            },
+        })
+    }
+
+    /// Its share, as planned, of the time that is left.
+    fn budget(&self, cell: usize, elapsed: Duration) -> Option<Duration> {
+        let left = &self.cells[cell..];
+        let Some(limit) = self.limit else {
+            return Some(left[0].1);
+        };
+        let planned: Duration = left.iter().map(|(_, time)| *time).sum();
+        let time = limit.checked_sub(elapsed)?;
+        Some(time.mul_f64(left[0].1.as_secs_f64() / planned.as_secs_f64()))
+    }
+
+    pub(crate) fn space_bytes(&self) -> u64 {
+        self.cells
+            .iter()
+            .map(|(cell, _)| cell.space_bytes())
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// What words select.
+#[derive(Default)]
+struct Selected {
+    cells: Vec<String>,
+    calls: bool,
+    contention: bool,
+}
+
+impl Selected {
+    /// A word is the name of a cell, or of a group, or else a part of the names of cells.
+    fn by(words: &[String]) -> Result<Self> {
+        let all = cells::all();
+        let mut selected = Self::default();
+        for word in words {
+            match word.as_str() {
+                CALLS => selected.calls = true,
+                CONTENTION => selected.contention = true,
+                _ => selected.cells.extend(named(&all, word)?),
+            }
+        }
+        Ok(selected)
+    }
+}
+
+fn named(all: &[Cell], word: &str) -> Result<Vec<String>> {
+    let names = |wanted: &dyn Fn(&Cell) -> bool| -> Vec<String> {
+        let cells = all.iter().filter(|cell| wanted(cell));
+        cells.map(|cell| cell.name.clone()).collect()
+    };
+    let found = if all.iter().any(|cell| cell.name == word) {
+        vec![word.to_owned()]
+    } else if GROUPS.iter().any(|group| group.name() == word) {
+        names(&|cell| cell.group.name() == word)
+    } else {
+        names(&|cell| cell.name.contains(word))
+    };
+    ensure!(
+        !found.is_empty(),
+        "there is no cell {word}: `benches list` names them"
+    );
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{CellResult, tests::row};
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.cells
+            .iter()
+            .map(|(cell, _)| cell.name.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn who_takes_more_leaves_less_to_the_others() {
+        let seconds = Duration::from_secs;
+        let cells: Vec<_> = cells::all()
+            .into_iter()
+            .zip([10, 30, 60].map(seconds))
+            .collect();
+        let plan = |limit| Plan {
+            cells: cells.clone(),
+            limit,
+            ..Plan::quick()
+        };
+        let limited = plan(Some(seconds(100)));
+        assert_eq!(plan(None).budget(1, seconds(70)), Some(seconds(30)));
+        assert_eq!(limited.budget(1, seconds(10)), Some(seconds(30)));
+        assert_eq!(limited.budget(1, seconds(70)), Some(seconds(10)));
+        assert_eq!(limited.budget(2, seconds(101)), None);
+    }
+
+    #[test]
+    fn a_quick_run_takes_less_than_five_minutes_and_a_full_one_an_hour() {
+        assert!(Plan::quick().total() < Duration::from_secs(290));
+        assert!(Plan::full(&[]).unwrap().total() <= Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn cells_are_selected_by_name_by_group_and_by_part_of_a_name() {
+        let select = |word| Plan::full(&words(&[word])).unwrap();
+        assert_eq!(names(&select("copy-10")), ["copy-10"]);
+        assert_eq!(
+            names(&select("update")),
+            ["update-first", "update-unchanged"]
+        );
+        assert!(
+            names(&select("remove"))
+                .iter()
+                .all(|name| name.starts_with("remove-"))
+        );
+        assert_eq!(
+            names(&select("go-cold")),
+            ["copy-go-cold", "remove-go-cold"]
+        );
+        let calls = select("calls");
+        assert!(calls.calls && !calls.contention && calls.cells.is_empty());
+        assert!(Plan::full(&words(&["nonsense"])).is_err());
+    }
+
+    #[test]
+    fn what_is_measured_is_not_measured_again() {
+        let measured = |name: &str, rows| CellResult {
+            name: name.to_owned(),
+            rows,
+            ..CellResult::default()
+        };
+        let earlier = Results {
+            cells: vec![
+                measured("update-first", vec![row("cpz", &[1.0])]),
+                measured("update-unchanged", Vec::new()),
+            ],
+            ..Results::default()
+        };
+        let mut plan = Plan::full(&words(&["update", "calls"])).unwrap();
+        plan.without(&earlier);
+        assert_eq!(names(&plan), ["update-unchanged"]);
+        assert!(plan.calls);
+    }
+
+    #[test]
+    fn fewer_rounds_take_less_time() {
+        let mut plan = Plan::cells(&words(&["copy-1m"])).unwrap();
+        let before = plan.total();
+        plan.at_most(1);
+        assert!(plan.total() < before.mul_f64(0.2));
+        let limits = plan.limits(0, Duration::ZERO).unwrap();
+        assert_eq!((limits.fewest, limits.most), (1, 1));
+    }
+}
