@@ -127,8 +127,8 @@ impl Cell {
             Tree::Made { files, bytes, .. } => (files, bytes),
             Tree::Real(Real::Linux) => (84_000, 1_500_000_000),
             Tree::Real(Real::Go) => (11_000, 120_000_000),
-            Tree::Real(Real::NodeModules) => (50_000, 1_000_000_000),
-            Tree::Real(Real::Registry) => (20_000, 500_000_000),
+            Tree::Real(Real::NodeModules) => (66_000, 770_000_000),
+            Tree::Real(Real::Registry) => (20_000, 400_000_000),
         }
     }
 

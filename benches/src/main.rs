@@ -52,7 +52,7 @@ struct Settings {
     /// Where benches/setup.sh has put the peers [default: target/peers]
     #[arg(long, global = true, value_name = "DIR")]
     peers: Option<PathBuf>,
-    /// A node_modules to copy and remove copies of
+    /// A node_modules to copy and remove copies of [default: target/peers/npm/node_modules]
     #[arg(long, global = true, value_name = "DIR")]
     node_modules: Option<PathBuf>,
     /// Runs each command no more often than that, to see that all works
@@ -101,6 +101,12 @@ impl Settings {
         self.peers
             .clone()
             .unwrap_or_else(|| Path::new(command::repository()).join("target/peers"))
+    }
+
+    fn node_modules(&self) -> PathBuf {
+        self.node_modules
+            .clone()
+            .unwrap_or_else(|| self.peers().join("npm/node_modules"))
     }
 
     fn document(&self) -> PathBuf {

@@ -68,22 +68,22 @@ const CPZ_PUBLISHED: Peer = Peer::new(
     "cpz-published",
     "cpz-published tree copy",
 );
-const XCP: Peer = Peer::new(Other, "xcp", "xcp", "xcp -r tree copy");
+const XCP: Peer = Peer::new(
+    Other,
+    "xcp",
+    "xcp",
+    "xcp -r --no-timestamps --no-progress tree copy",
+);
 const CPX: Peer = Peer::new(Other, "cpx", "cpx", "cpx -r -P tree/. copy");
 const RSYNC_COPY: Peer = Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
+
+// In the order in which they begin: who stands last is left out where the time does not suffice for one run of each.
 
 /// For a removal of a whole tree.
 pub(crate) const REMOVE: &[Peer] = &[
     RMZ,
     RM,
-    Peer::new(Other, "find -delete", "find", "find tree -delete"),
-    Peer::new(
-        Other,
-        "rsync --delete",
-        "rsync",
-        "rsync -r --delete empty/ tree/",
-    ),
-    Peer::new(Other, "rm_stdlib", "rm_stdlib", "rm_stdlib tree"),
+    RMZ_PUBLISHED,
     Peer::new(Other, "rm_rayon", "rm_rayon", "rm_rayon tree"),
     Peer::new(
         Other,
@@ -91,7 +91,14 @@ pub(crate) const REMOVE: &[Peer] = &[
         "rm_remove_dir_all",
         "rm_remove_dir_all tree",
     ),
-    RMZ_PUBLISHED,
+    Peer::new(Other, "rm_stdlib", "rm_stdlib", "rm_stdlib tree"),
+    Peer::new(Other, "find -delete", "find", "find tree -delete"),
+    Peer::new(
+        Other,
+        "rsync --delete",
+        "rsync",
+        "rsync -r --delete empty/ tree/",
+    ),
 ];
 
 /// What else can remove a directory that has no directories.
@@ -106,20 +113,20 @@ pub(crate) const REMOVE_FLAT: &[Peer] = &[Peer::new(
 pub(crate) const COPY: &[Peer] = &[
     CPZ,
     CP,
+    CPZ_PUBLISHED,
+    Peer::new(Other, "cp_rayon", "cp_rayon", "cp_rayon tree copy"),
     Peer::new(Other, "fcp", "fcp", "fcp tree copy"),
     XCP,
-    CPX,
-    RSYNC_COPY,
+    Peer::new(Other, "wcp", "wcp", "wcp tree copy"),
+    Peer::new(Other, "cp_stdlib", "cp_stdlib", "cp_stdlib tree copy"),
     Peer::new(
         Other,
         "tar | tar",
         "tar",
-        "sh -c 'mkdir copy && tar -C tree -cf - . | tar -C copy -xf -'",
+        "sh -c 'mkdir copy && tar -C tree -cf - . | tar -C copy -xmf -'",
     ),
-    Peer::new(Other, "cp_stdlib", "cp_stdlib", "cp_stdlib tree copy"),
-    Peer::new(Other, "cp_rayon", "cp_rayon", "cp_rayon tree copy"),
-    CPZ_PUBLISHED,
-    Peer::new(Other, "wcp", "wcp", "wcp tree copy"),
+    CPX,
+    RSYNC_COPY,
 ];
 
 /// For real trees.
@@ -142,10 +149,12 @@ pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ_PUBLISHED,
 ];
 
-/// For bringing a copy up to date. `cpz -u` keeps no times, the others do: what is newer is up to date as well.
+/// For bringing a copy up to date, with modes, owners and times.
+///
+/// `rsync -a` keeps the same of such a tree, but does more for it: any difference in size or time makes it copy,
+/// while `-u` asks only whether the source is newer, and each file gets its name only when it is complete.
 pub(crate) const UPDATE: &[Peer] = &[
-    Peer::new(Ours, "cpz -u", "cpz", "cpz -uT tree copy"),
-    Peer::new(Other, "cpz -up", "cpz", "cpz -upT tree copy"),
+    Peer::new(Ours, "cpz -up", "cpz", "cpz -upT tree copy"),
     Peer::new(Reference, "cp -upr", "cp", "cp -uprT tree copy"),
     Peer::new(Other, "rsync -a", "rsync", "rsync -a tree/ copy/"),
 ];
@@ -214,15 +223,17 @@ impl Programs {
     pub(crate) fn versions(&self) -> (Vec<(String, String)>, Vec<String>) {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (program, package) in NAMED {
-            let path = command::find(program, std::slice::from_ref(&self.bin));
-            match path.map(|path| command::output(&command::lossy(path), &["--version"])) {
-                None => missing.push(format!("{program}: not installed, left out")),
-                Some(Err(_)) => found.push(((*program).to_owned(), "unknown version".to_owned())),
-                Some(Ok(text)) => found.push((
-                    (*program).to_owned(),
-                    format!("{package}{}", version(&text)),
-                )),
-            }
+            let Some(path) = command::find(program, std::slice::from_ref(&self.bin)) else {
+                missing.push(format!("{program}: not installed, left out"));
+                continue;
+            };
+            let said = command::output(&command::lossy(&path), &["--version"]);
+            let version = said
+                .ok()
+                .and_then(|text| version(&text))
+                .or_else(|| installed(&path))
+                .unwrap_or_else(|| "unknown version".to_owned());
+            found.push(((*program).to_owned(), format!("{package}{version}")));
         }
         (found, missing)
     }
@@ -249,13 +260,33 @@ const NAMED: &[(&str, &str)] = &[
 ];
 
 /// The first word that looks like a version.
-fn version(text: &str) -> String {
+fn version(text: &str) -> Option<String> {
     let words = text.split(|c: char| c.is_whitespace() || "(),".contains(c));
     let numbered = words.map(|word| word.strip_prefix('v').unwrap_or(word));
-    let found = numbered
+    numbered
         .into_iter()
-        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
-    found.unwrap_or("unknown version").to_owned()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        .map(str::to_owned)
+}
+
+/// The version that cargo installed, of a program that does not tell.
+fn installed(program: &Path) -> Option<String> {
+    let program = program.canonicalize().ok()?;
+    let list = program.parent()?.parent()?.join(".crates.toml");
+    listed(
+        &fs::read_to_string(list).ok()?,
+        program.file_name()?.to_str()?,
+    )
+}
+
+/// The version in cargo's line `"PACKAGE VERSION (SOURCE)" = ["PROGRAM", ...]`.
+fn listed(crates: &str, program: &str) -> Option<String> {
+    let quoted = format!("\"{program}\"");
+    let line = crates
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .find(|(_, programs)| programs.contains(&quoted));
+    Some(line?.0.split_whitespace().nth(1)?.to_owned())
 }
 
 #[cfg(test)]
@@ -264,16 +295,27 @@ mod tests {
 
     #[test]
     fn versions_are_found_in_what_the_programs_print() {
-        assert_eq!(version("rm (GNU coreutils) 9.1\nCopyright 2022"), "9.1");
-        assert_eq!(
-            version("\nThis is perl 5, version 36, subversion 0 (v5.36.0) built"),
-            "5.36.0"
-        );
-        assert_eq!(
-            version("rsync  version 3.2.7  protocol version 31"),
-            "3.2.7"
-        );
-        assert_eq!(version("no numbers"), "unknown version");
+        let cases = [
+            ("rm (GNU coreutils) 9.1\nCopyright 2022", "9.1"),
+            (
+                "\nThis is perl 5, version 36, subversion 0 (v5.36.0) built",
+                "5.36.0",
+            ),
+            ("rsync  version 3.2.7  protocol version 31", "3.2.7"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(version(text).as_deref(), Some(expected));
+        }
+        assert_eq!(version("no numbers"), None);
+    }
+
+    #[test]
+    fn cargo_knows_the_version_of_a_program_that_does_not() {
+        let crates = "[v1]\n\"fcp 0.2.2 (registry+https://example.org/)\" = [\"fcp\"]\n\
+                      \"two 1.0.0 (registry+https://example.org/)\" = [\"one\", \"two\"]\n";
+        assert_eq!(listed(crates, "fcp").as_deref(), Some("0.2.2"));
+        assert_eq!(listed(crates, "one").as_deref(), Some("1.0.0"));
+        assert_eq!(listed(crates, "cp"), None);
     }
 
     #[test]

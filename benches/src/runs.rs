@@ -241,7 +241,7 @@ fn measure(
     let trees = Trees {
         scratch,
         programs: &programs,
-        node_modules: settings.node_modules.as_deref(),
+        node_modules: settings.node_modules(),
     };
     let session = Session {
         trees,

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct Trees<'a> {
     pub(crate) scratch: &'a Scratch,
     pub(crate) programs: &'a Programs,
-    pub(crate) node_modules: Option<&'a Path>,
+    pub(crate) node_modules: PathBuf,
 }
 
 /// How many entries a tree has, and how much is in them.
@@ -41,7 +41,10 @@ impl Trees<'_> {
                 shape,
             } => {
                 let mut ftzz = Command::new(self.program("ftzz"));
-                ftzz.args(["-q", "-n", &files.to_string(), "-b", &bytes.to_string()])
+                // Exactly so many: of ten files it might else make six.
+                let size = ["-n", &files.to_string(), "-b", &bytes.to_string()];
+                ftzz.args(["-q", "--exact"])
+                    .args(size)
                     .args(*shape)
                     .arg(dest);
                 command::run(&mut ftzz)?;
@@ -89,15 +92,15 @@ impl Trees<'_> {
                 let home =
                     home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
                 let registry = home
-                    .map(|home| home.join("registry"))
+                    .map(|home| home.join("registry/src"))
                     .filter(|dir| dir.is_dir());
-                registry.context("no cargo registry")
+                registry.context("no cargo registry: no registry/src in CARGO_HOME")
             }
-            Real::NodeModules => match self.node_modules {
-                Some(dir) if dir.is_dir() => Ok(dir.to_owned()),
-                Some(dir) => bail!("{} is no directory", dir.display()),
-                None => bail!("no node_modules: name one with --node-modules"),
-            },
+            Real::NodeModules if self.node_modules.is_dir() => Ok(self.node_modules.clone()),
+            Real::NodeModules => bail!(
+                "there is no {}: benches/setup.sh makes one where there is npm, or name one with --node-modules",
+                self.node_modules.display()
+            ),
         }
     }
 
