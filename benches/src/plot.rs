@@ -1,4 +1,6 @@
 //! The plots: a panel per cell, a bar per peer, the shortest on top. Ours has a colour of its own.
+//!
+//! They stand on white whatever the page's colour is, since nobody knows that.
 
 use std::path::Path;
 
@@ -17,110 +19,197 @@ use crate::{
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const COLUMNS: usize = 2;
-const PANEL_WIDTH: u32 = 520;
-const LINE: i32 = 18;
-const TOP: i32 = 34;
+const PANEL_WIDTH: i32 = 540;
+/// Of a bar, with the gap to the next.
+const LINE: i32 = 20;
+/// Title and floor above the bars, and the gap below them.
+const TOP: i32 = 44;
+const BOTTOM: i32 = 14;
+const LEGEND: i32 = 36;
 /// Where the bars begin: the labels are to the left.
-const LEFT: i32 = 150;
+const LEFT: i32 = 165;
 /// What the figures behind the longest bar need.
-const RIGHT: i32 = 130;
+const RIGHT: i32 = 140;
+/// A bar that is so many times as long as the shortest is cut, or else that would be all to see.
+const LONGEST: f64 = 12.0;
 
 const OURS: RGBColor = RGBColor(0x1b, 0x7f, 0x5c);
 const GNU: RGBColor = RGBColor(0xb2, 0x53, 0x2e);
 const OTHER: RGBColor = RGBColor(0x9a, 0xa5, 0xb1);
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 
+/// What a piece of text looks like; the sizes are those of the backend, which makes four fifths of them pixels.
+#[derive(Clone, Copy)]
+enum Style {
+    Title,
+    Label,
+    Ours,
+    Small,
+}
+
 /// Draws the cells that have figures; `false` if there are none.
 pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
     let cells: Vec<_> = cells
         .iter()
+        .copied()
         .filter(|cell| cell.fastest().is_some())
         .collect();
     if cells.is_empty() {
         return Ok(false);
     }
-    let most = cells
-        .iter()
-        .map(|cell| cell.ranking().len())
-        .max()
-        .unwrap_or(0);
-    let height = TOP as u32 + (most as u32 + 1) * LINE as u32;
-    let rows = cells.len().div_ceil(COLUMNS);
-    let root = SVGBackend::new(file, (PANEL_WIDTH * COLUMNS as u32, height * rows as u32))
-        .into_drawing_area();
-    let failed = |error| anyhow!("cannot draw {}: {error}", file.display());
+    let failed = |error: String| anyhow!("cannot draw {}: {error}", file.display());
+    let heights: Vec<_> = cells.chunks(COLUMNS).map(height).collect();
+    let height = LEGEND + heights.iter().sum::<i32>();
+    let size = ((PANEL_WIDTH * COLUMNS as i32) as u32, height as u32);
+    let root = SVGBackend::new(file, size).into_drawing_area();
     root.fill(&WHITE)
         .map_err(|error| failed(error.to_string()))?;
-    for (area, cell) in root.split_evenly((rows, COLUMNS)).iter().zip(cells) {
-        panel(area, cell).map_err(failed)?;
+    legend(&root).map_err(failed)?;
+    let mut top = LEGEND;
+    for (row, height) in cells.chunks(COLUMNS).zip(heights) {
+        for (column, cell) in row.iter().enumerate() {
+            let left = column as i32 * PANEL_WIDTH;
+            let area = root
+                .clone()
+                .shrink((left, top), (PANEL_WIDTH as u32, height as u32));
+            panel(&area, cell).map_err(failed)?;
+        }
+        top += height;
     }
     root.present().map_err(|error| failed(error.to_string()))?;
     Ok(true)
 }
 
-fn panel(area: &Area<'_>, cell: &CellResult) -> Result<(), String> {
-    let rows = cell.ranking();
-    let longest = rows
-        .iter()
-        .map(|row| row.median_seconds())
-        .fold(0.0, f64::max);
-    let scale = f64::from(PANEL_WIDTH as i32 - LEFT - RIGHT) / longest;
-    text(area, &cell.title, (LEFT, 14), 15, HPos::Left)?;
-    for (i, row) in rows.iter().enumerate() {
-        bar(area, cell, row, (TOP + LINE * i as i32, scale))?;
-    }
-    let Some(floor) = cell.floor_seconds() else {
-        return Ok(());
-    };
-    let x = LEFT + (floor * scale) as i32;
-    let ends = vec![(x, TOP - 4), (x, TOP + LINE * rows.len() as i32)];
-    area.draw(&PathElement::new(ends, INK.mix(0.7).stroke_width(1)))
-        .map_err(|error| error.to_string())?;
-    text(area, "floor", (x, TOP - 9), 10, HPos::Center)
+/// Of panels beside each other.
+fn height(cells: &[&CellResult]) -> i32 {
+    let most = cells.iter().map(|cell| cell.ranking().len()).max();
+    TOP + LINE * most.unwrap_or(0) as i32 + BOTTOM
 }
 
-fn bar(
-    area: &Area<'_>,
-    cell: &CellResult,
-    row: &Row,
-    (y, scale): (i32, f64),
-) -> Result<(), String> {
-    let colour = if row.ours {
-        OURS
+fn legend(area: &Area<'_>) -> Result<(), String> {
+    let middle = LEGEND / 2;
+    let mut left = 24;
+    for (colour, words) in [(OURS, "this repository"), (GNU, "GNU"), (OTHER, "others")] {
+        rectangle(area, (left, middle - 6), (left + 18, middle + 6), colour)?;
+        text(area, words, (left + 24, middle), (Style::Label, HPos::Left))?;
+        left += 60 + width(words);
+    }
+    line(area, (left, middle - 9), (left, middle + 9))?;
+    let words = "floor: the necessary system calls alone; (1.00x): the time of the fastest";
+    text(area, words, (left + 8, middle), (Style::Label, HPos::Left))
+}
+
+/// Of a label, about.
+fn width(words: &str) -> i32 {
+    words.len() as i32 * 7
+}
+
+/// How long the bars of a panel are.
+struct Scale {
+    fastest: f64,
+    pixels_per_second: f64,
+    /// Where the floor is.
+    floor: Option<i32>,
+}
+
+impl Scale {
+    fn of(cell: &CellResult) -> Self {
+        let times: Vec<_> = cell
+            .ranking()
+            .iter()
+            .map(|row| row.median_seconds())
+            .collect();
+        let (fastest, longest) = (times[0], times[times.len() - 1]);
+        let floor = cell.floor_seconds();
+        let shown = longest.min(fastest * LONGEST).max(floor.unwrap_or(0.0));
+        let pixels_per_second = f64::from(PANEL_WIDTH - LEFT - RIGHT) / shown;
+        Self {
+            fastest,
+            pixels_per_second,
+            floor: floor.map(|seconds| LEFT + (seconds * pixels_per_second) as i32),
+        }
+    }
+
+    /// Where a bar ends, and whether it is cut.
+    fn end(&self, seconds: f64) -> (i32, bool) {
+        let end = LEFT + ((seconds * self.pixels_per_second) as i32).max(1);
+        (end.min(PANEL_WIDTH - RIGHT), end > PANEL_WIDTH - RIGHT + 1)
+    }
+}
+
+fn panel(area: &Area<'_>, cell: &CellResult) -> Result<(), String> {
+    let rows = cell.ranking();
+    let scale = Scale::of(cell);
+    text(area, &cell.title, (LEFT, 14), (Style::Title, HPos::Left))?;
+    for (i, row) in rows.iter().enumerate() {
+        bar(area, row, (TOP + LINE * i as i32, &scale))?;
+    }
+    let Some(x) = scale.floor else {
+        return Ok(());
+    };
+    line(area, (x, TOP - 4), (x, TOP + LINE * rows.len() as i32))?;
+    text(area, "floor", (x, TOP - 10), (Style::Small, HPos::Center))
+}
+
+fn bar(area: &Area<'_>, row: &Row, (y, scale): (i32, &Scale)) -> Result<(), String> {
+    let (colour, style) = if row.ours {
+        (OURS, Style::Ours)
     } else if row.reference {
-        GNU
+        (GNU, Style::Label)
     } else {
-        OTHER
+        (OTHER, Style::Label)
     };
     let seconds = row.median_seconds();
-    let end = LEFT + ((seconds * scale) as i32).max(1);
-    let rectangle = Rectangle::new([(LEFT, y + 2), (end, y + LINE - 3)], colour.filled());
-    area.draw(&rectangle).map_err(|error| error.to_string())?;
+    let (end, cut) = scale.end(seconds);
+    rectangle(area, (LEFT, y + 2), (end, y + LINE - 3), colour)?;
+    if cut {
+        let gap = [(-18, 1), (-12, 1), (-18, 0), (-24, 0)];
+        let gap = gap.map(|(x, top)| (end + x, if top == 1 { y } else { y + LINE }));
+        area.draw(&Polygon::new(gap.to_vec(), WHITE.filled()))
+            .map_err(|error| error.to_string())?;
+    }
     let middle = y + LINE / 2;
-    text(area, &row.peer, (LEFT - 6, middle), 12, HPos::Right)?;
-    let ratio = cell
-        .fastest()
-        .map_or(1.0, |best| seconds / best.median_seconds());
-    text(
-        area,
-        &format!("{} ({ratio:.2}x)", time(seconds)),
-        (end + 5, middle),
-        12,
-        HPos::Left,
-    )
+    text(area, &row.peer, (LEFT - 7, middle), (style, HPos::Right))?;
+    let words = format!("{} ({:.2}x)", time(seconds), seconds / scale.fastest);
+    // The floor's line is not to run through the figures.
+    let left = end + 6;
+    let left = match scale.floor {
+        Some(floor) if (left - 3..left + width(&words)).contains(&floor) => floor + 6,
+        _ => left,
+    };
+    text(area, &words, (left, middle), (style, HPos::Left))
+}
+
+fn line(area: &Area<'_>, from: (i32, i32), to: (i32, i32)) -> Result<(), String> {
+    let style = INK.mix(0.7).stroke_width(1);
+    area.draw(&PathElement::new(vec![from, to], style))
+        .map_err(|error| error.to_string())
+}
+
+fn rectangle(
+    area: &Area<'_>,
+    from: (i32, i32),
+    to: (i32, i32),
+    colour: RGBColor,
+) -> Result<(), String> {
+    area.draw(&Rectangle::new([from, to], colour.filled()))
+        .map_err(|error| error.to_string())
 }
 
 fn text(
     area: &Area<'_>,
     words: &str,
     place: (i32, i32),
-    size: i32,
-    side: HPos,
+    (style, side): (Style, HPos),
 ) -> Result<(), String> {
-    let style = ("sans-serif", size)
-        .into_font()
-        .color(&INK)
-        .pos(Pos::new(side, VPos::Center));
+    let (size, weight) = match style {
+        Style::Title => (18, FontStyle::Bold),
+        Style::Label => (15, FontStyle::Normal),
+        Style::Ours => (15, FontStyle::Bold),
+        Style::Small => (13, FontStyle::Normal),
+    };
+    let font = ("sans-serif", size).into_font().style(weight);
+    let style = font.color(&INK).pos(Pos::new(side, VPos::Center));
     area.draw(&Text::new(words.to_owned(), place, style))
         .map_err(|error| error.to_string())
 }
@@ -145,5 +234,19 @@ mod tests {
             "{svg}"
         );
         assert!(!draw(&[&CellResult::default()], &file).unwrap());
+    }
+
+    #[test]
+    fn a_bar_far_longer_than_the_shortest_is_cut() {
+        let cell = CellResult {
+            rows: vec![row("rmz", &[0.1]), row("rm -r", &[0.6]), row("far", &[9.0])],
+            ..CellResult::default()
+        };
+        let scale = Scale::of(&cell);
+        let longest = PANEL_WIDTH - RIGHT;
+        assert_eq!(scale.end(9.0), (longest, true));
+        let (end, cut) = scale.end(0.6);
+        let half = LEFT + (longest - LEFT) / 2;
+        assert!(!cut && (end - half).abs() <= 1, "{end}");
     }
 }
