@@ -290,6 +290,19 @@ fn a_copy_of_a_growing_file_with_holes_has_no_zeros_for_data() {
     );
 }
 
+/// Of the page that the kernel reads while the file is cut, it gives what was cut
+/// off as zeros, to any program (seen with `pread` alone, on tmpfs and ext4).
+fn assert_is_beginning(copy: &[u8], whole: &[u8]) {
+    const LARGEST_PAGE: usize = 64 << 10;
+    let same = copy.iter().zip(whole).take_while(|(a, b)| a == b).count();
+    let rest = &copy[same..];
+    assert!(
+        rest.len() < LARGEST_PAGE && rest.iter().all(|&byte| byte == 0),
+        "{} bytes, from {same} on it is something else",
+        copy.len(),
+    );
+}
+
 #[test]
 fn a_copy_of_a_shrinking_file_is_a_beginning_of_it() {
     let whole = pattern(8 << 20);
@@ -300,7 +313,7 @@ fn a_copy_of_a_shrinking_file_is_a_beginning_of_it() {
             file.set_len(size / 2).unwrap();
         },
         |path| fs::write(path, &whole).unwrap(),
-        |copy| assert!(whole.starts_with(copy), "{} bytes", copy.len()),
+        |copy| assert_is_beginning(copy, &whole),
     );
 }
 
@@ -321,7 +334,7 @@ fn a_copy_of_a_shrinking_file_with_holes_is_a_beginning_of_it() {
         |path| {
             Tree::at(path.parent().unwrap()).sparse(path, SIZE, &data);
         },
-        |copy| assert!(whole.starts_with(copy), "{} bytes", copy.len()),
+        |copy| assert_is_beginning(copy, &whole),
     );
 }
 
