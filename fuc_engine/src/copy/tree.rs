@@ -357,8 +357,19 @@ impl Operation for Copying<'_> {
         }
     }
 
+    /// On btrfs each name goes into the one tree of the subvolume, and threads of its own
+    /// do a part of it later: on machines of two cores one took 0.75 to 1.09 of the
+    /// time of two.
     fn good_workers(&self) -> usize {
-        2
+        let filesystem = match &self.target {
+            Some(target) => sys::filesystem(target.as_fd()),
+            // If it is no directory: as elsewhere.
+            None => self
+                .open_operand(0, Side::Dest)
+                .ok()
+                .and_then(|fd| sys::filesystem(fd.as_fd())),
+        };
+        if filesystem == Some(sys::BTRFS) { 1 } else { 2 }
     }
 
     fn is_in_order(&self) -> bool {

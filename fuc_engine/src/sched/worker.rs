@@ -41,7 +41,7 @@ pub(crate) trait Job: Sync {
     fn most_workers(&self) -> usize;
 
     /// Threads that are known to be better than fewer, where there is a backlog:
-    /// the number to begin with, if there can be so many.
+    /// the number to begin with, if there can be so many. Asked at most once.
     fn good_workers(&self) -> usize;
 }
 
@@ -280,8 +280,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         }
         let job = shared.job;
-        let governor = governor
-            .get_or_insert_with(|| Governor::new(job.most_workers().max(1), job.good_workers()));
+        let governor = governor.get_or_insert_with(|| match job.most_workers() {
+            0 | 1 => Governor::new(1, 1),
+            most => Governor::new(most, job.good_workers()),
+        });
         let told = Told {
             work: shared.work.load(Ordering::Relaxed),
             busy: Duration::from_nanos(shared.busy_nanos.load(Ordering::Relaxed)),

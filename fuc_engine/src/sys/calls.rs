@@ -376,14 +376,12 @@ pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Err
     retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
 }
 
-/// From linux/magic.h.
-const XFS: u64 = 0x5846_5342;
+// From linux/magic.h.
+pub(crate) const BTRFS: u64 = 0x9123_683e;
+pub(crate) const XFS: u64 = 0x5846_5342;
 
-pub(crate) fn is_xfs(file: BorrowedFd<'_>) -> bool {
-    filesystem(file) == Some(XFS)
-}
-
-fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
+/// The type of the filesystem that `file` is on, by its magic number.
+pub(crate) fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
     rustix::fs::fstatfs(file)
         .ok()
         .map(|stat| stat.f_type as u64)
@@ -394,7 +392,7 @@ fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
 pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
     // From linux/magic.h, in its order of the names below.
     const TRUTHFUL: [u64; 5] = [
-        0x9123_683e, // btrfs
+        BTRFS,
         0xef53,      // ext2, ext3, ext4
         0xf2f5_2010, // f2fs
         0x0102_1994, // tmpfs
