@@ -143,6 +143,11 @@ impl Governor {
             self.due = now + LATER;
             return false;
         }
+        let worth_a_try = self.worth_a_try(told);
+        if lasted < worth_a_try {
+            self.due = self.began + worth_a_try;
+            return false;
+        }
         let throughput = self.workers as f64 * told.work as f64 / told.busy.as_secs_f64().max(1e-9);
         self.began = now.max(self.began);
         match self.phase {
@@ -160,6 +165,18 @@ impl Governor {
         let all = (lasted * self.workers as u32).as_secs_f64();
         let accounted = told.busy.as_secs_f64() / all.max(1e-9);
         accounted >= ACCOUNTED && told.busy >= told.longest * PARTS
+    }
+
+    /// How long to leave alone what seems good, so that a try, which lasts as long
+    /// as some of the longest waits do, is still a small part of the time.
+    fn worth_a_try(&self, told: Told) -> Duration {
+        let try_lasts = told.longest * PARTS;
+        let is_free = self.phase == Phase::Base && !self.is_climbing && !self.has_paid;
+        if is_free && try_lasts > SHORTEST {
+            (try_lasts * TRIES).min(PATIENCE[1])
+        } else {
+            Duration::ZERO
+        }
     }
 
     fn begin(&mut self) {
@@ -337,6 +354,23 @@ mod tests {
         assert_eq!(governor.workers(), 2);
         let due = governor.due().unwrap();
         assert!(due <= stalled + LONGEST * TRIES, "{due:?}");
+    }
+
+    #[test]
+    fn what_is_long_at_one_thing_is_left_alone_for_longer() {
+        let mut governor = Governor::new(2, 2);
+        let told = |busy| Told {
+            work: 1000,
+            busy,
+            longest: Duration::from_millis(4),
+        };
+        governor.step(FIRST, Told::default());
+        assert!(!governor.step(FIRST + TRUST, told(2 * TRUST)));
+        assert_eq!(governor.workers(), 2);
+        let due = governor.due().unwrap();
+        assert_eq!(due, FIRST + Duration::from_millis(576));
+        assert!(governor.step(due, told(2 * due)));
+        assert_eq!(governor.workers(), 1);
     }
 
     #[test]
