@@ -7,12 +7,14 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Counts of workers by state, and how many should be running.
 #[derive(Debug)]
 struct State {
-    /// Running workers, plus messages in the channel.
+    /// Running workers, plus messages in the channel that one is for.
     active: usize,
     /// How many should be active; at least 1.
     target: usize,
     /// Blocked on the channel, with no message for them in it.
     idle: usize,
+    /// Whether there is another message in it, for whoever rests first.
+    has_spare: bool,
     /// Waiting with tasks of their own until they may go on.
     parked: usize,
     /// Parked workers that have been let go on and have not noticed yet.
@@ -47,6 +49,7 @@ pub(super) enum Feed {
 /// What a worker without tasks does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rest {
+    /// For a message, which may be there.
     Wait,
     /// There is no task left anywhere.
     AllDone,
@@ -58,6 +61,7 @@ impl Gate {
             active: 1,
             target: 1,
             idle: 0,
+            has_spare: false,
             parked: 0,
             permits: 0,
             threads: 1,
@@ -149,6 +153,15 @@ impl Gate {
         Some(feed)
     }
 
+    /// Asks to send a message that nobody waits for yet.
+    pub(super) fn permit_spare(&self) -> bool {
+        let mut state = self.lock();
+        let all_run = state.active > 1 && state.idle == 0 && state.parked == 0;
+        let is_permitted = all_run && !state.has_spare;
+        state.has_spare |= is_permitted;
+        is_permitted
+    }
+
     /// The message permitted last is not sent, and no thread is started again.
     pub(super) fn thread_refused(&self) {
         let mut state = self.lock();
@@ -162,6 +175,10 @@ impl Gate {
     /// A worker has run out of tasks.
     pub(super) fn rest(&self) -> Rest {
         let mut state = self.lock();
+        if state.has_spare {
+            state.has_spare = false;
+            return Rest::Wait;
+        }
         state.active -= 1;
         state.idle += 1;
         self.settle(&mut state);
@@ -223,6 +240,21 @@ mod tests {
         assert_eq!(gate.rest(), Rest::Wait);
         assert_eq!(gate.permit_feed(), Some(Feed::Idle));
         assert_eq!(gate.rest(), Rest::Wait);
+        assert_eq!(gate.rest(), Rest::AllDone);
+    }
+
+    #[test]
+    fn a_spare_message_is_for_the_first_to_rest() {
+        let gate = Gate::new();
+        gate.set_target(2, 2);
+        assert!(!gate.permit_spare(), "nobody else runs");
+        gate.permit_feed();
+        assert!(gate.permit_spare());
+        assert!(!gate.permit_spare(), "there is one");
+        assert_eq!(gate.rest(), Rest::Wait);
+        assert!(!gate.is_hungry(), "who rested has work");
+        assert_eq!(gate.rest(), Rest::Wait);
+        assert!(gate.is_hungry());
         assert_eq!(gate.rest(), Rest::AllDone);
     }
 

@@ -14,8 +14,12 @@
 //!     wants         parked ----+ governor wants more      +--> running
 //! ```
 //!
+//! While a worker is long at one thing it can feed nobody: so where things have
+//! been long it lays a *spare* task out in the channel, which the first worker that
+//! runs out of tasks takes instead of going idle.
+//!
 //! **Why a run ends.** `active` counts the running workers and the messages in
-//! the channel. Only a running worker makes tasks, and a worker is parked
+//! the channel but for the spare one, which nobody goes idle before. Only a running worker makes tasks, and a worker is parked
 //! only while another one is active, so when `active` falls to zero there
 //! is no task anywhere, and whoever took it there tells the main thread.
 
@@ -23,4 +27,4 @@ mod gate;
 mod governor;
 mod worker;
 
-pub(crate) use worker::{Job, Worker, scope};
+pub(crate) use worker::{Job, LONG, Worker, scope};

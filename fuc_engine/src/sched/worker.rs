@@ -1,6 +1,7 @@
 //! A worker: its stack, and how tasks get from one to another.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Scope;
@@ -15,6 +16,9 @@ use super::governor::{FIRST, Governor, Told};
 const STACK_BYTES: usize = 256 << 10;
 /// How far into the stack a task to give away is looked for.
 const REACH: usize = 64;
+/// What takes so long is a thousand times as long as it costs to give a task away:
+/// others had better not wait until it is over.
+pub(crate) const LONG: Duration = Duration::from_millis(1);
 /// The governor rules over a single worker.
 const NEVER: u64 = u64::MAX;
 
@@ -199,19 +203,21 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         while let Some(task) = self.stack.pop_back() {
             self.shared.job.run(task, self);
             let has_more = !self.stack.is_empty();
-            self.tell(has_more);
-            if !self.stack.is_empty() {
-                self.adapt(1);
+            let time = self.tell(has_more);
+            if has_more {
+                self.adapt(1, time);
             }
         }
     }
 
     /// To be called by a long task between its parts: other workers may be
-    /// fed, or this one may have to wait.
-    pub(crate) fn breathe(&mut self) {
+    /// fed, or this one may have to wait. Returns how long the part took; zero
+    /// where there will be no other worker.
+    pub(crate) fn breathe(&mut self) -> Duration {
         // The rest of the task may be worth another worker.
-        self.tell(true);
-        self.adapt(0);
+        let time = self.tell(true);
+        self.adapt(0, time);
+        time
     }
 
     /// Counts work for the governor: one for each entry, more for large ones.
@@ -232,13 +238,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Tells the governor of the work since the last time, and steps it if it
-    /// is due. It does not begin before there is a backlog.
-    fn tell(&mut self, has_backlog: bool) {
+    /// is due. It does not begin before there is a backlog. Returns how long
+    /// the work took; zero where nobody wants to know.
+    fn tell(&mut self, has_backlog: bool) -> Duration {
         // All of this is Relaxed: statistics, of which a little may be lost.
         let shared = self.shared;
         let due = shared.due.load(Ordering::Relaxed);
         if due == NEVER {
-            return;
+            return Duration::ZERO;
         }
         let now = self.now();
         let time = now - self.since;
@@ -266,6 +273,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         if now >= due {
             self.step_governor(now, has_backlog);
         }
+        Duration::from_nanos(time)
     }
 
     #[cold]
@@ -302,10 +310,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Feeds the hungry, with all but `keep` tasks at most, and parks if there
-    /// are too many workers.
-    fn adapt(&mut self, keep: usize) {
-        if self.shared.gate.is_hungry() && self.stack.len() > keep {
-            self.feed(keep);
+    /// are too many workers. The last part of the work took `time`.
+    fn adapt(&mut self, keep: usize, time: Duration) {
+        if self.stack.len() > keep {
+            if self.shared.gate.is_hungry() {
+                self.feed(keep);
+            } else if time >= LONG {
+                self.lay_out();
+            }
         }
         if self.shared.gate.has_surplus() {
             self.shared.gate.park();
@@ -315,20 +327,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     #[cold]
     fn feed(&mut self, keep: usize) {
-        // The oldest task that may go, and what came after it, up to half of the stack.
-        let job = self.shared.job;
-        let most = (self.stack.len() + 1 - keep).div_ceil(2).min(job.handful());
-        let Some(first) = self
-            .stack
-            .iter()
-            .take(REACH)
-            .position(|t| job.may_travel(t))
-        else {
+        let most = (self.stack.len() + 1 - keep).div_ceil(2);
+        let most = most.min(self.shared.job.handful());
+        let Some(handful) = self.oldest(most) else {
             return;
         };
-        // That one goes in any case, though asked again it may say no.
-        let others = self.stack.iter().skip(first + 1).take(most - 1);
-        let count = 1 + others.take_while(|t| job.may_travel(t)).count();
         let Some(feed) = self.shared.gate.permit_feed() else {
             return;
         };
@@ -336,7 +339,32 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             self.shared.gate.thread_refused();
             return;
         }
-        let tasks = self.stack.drain(first..first + count).collect();
+        self.send(handful);
+    }
+
+    /// Leaves a task for whoever runs out of them while this worker is busy with another.
+    #[cold]
+    fn lay_out(&mut self) {
+        if let Some(one) = self.oldest(1)
+            && self.shared.gate.permit_spare()
+        {
+            self.send(one);
+        }
+    }
+
+    /// The oldest task that may go, and what came after it, `most` in all.
+    fn oldest(&self, most: usize) -> Option<Range<usize>> {
+        let job = self.shared.job;
+        let mut near = self.stack.iter().take(REACH);
+        let first = near.position(|task| job.may_travel(task))?;
+        // That one goes in any case, though asked again it may say no.
+        let others = self.stack.iter().skip(first + 1).take(most - 1);
+        let count = 1 + others.take_while(|task| job.may_travel(task)).count();
+        Some(first..first + count)
+    }
+
+    fn send(&mut self, handful: Range<usize>) {
+        let tasks = self.stack.drain(handful).collect();
         // The receiver lives as long as `Shared`.
         let _ = self.shared.tasks.0.send(Some(tasks));
     }

@@ -128,6 +128,19 @@ impl<'a> Entries<'a> {
     }
 }
 
+impl Entries<'_> {
+    /// The first half, of one entry that one; what is left replaces the content of `second`.
+    pub(crate) fn halve(self, second: &mut Listing) -> Self {
+        let count = Entries { rest: self.rest }.count();
+        let mut left = Entries { rest: self.rest };
+        left.by_ref().take(count.div_ceil(2)).for_each(drop);
+        let (first, left) = self.rest.split_at(self.rest.len() - left.rest.len());
+        second.bytes.clear();
+        second.bytes.extend_from_slice(left);
+        Entries { rest: first }
+    }
+}
+
 impl<'a> Iterator for Entries<'a> {
     type Item = Entry<'a>;
 
@@ -189,6 +202,33 @@ mod tests {
         assert_eq!(rest.entries().count(), 5);
         entries.by_ref().for_each(drop);
         assert!(listing.rest(&entries).is_empty());
+    }
+
+    #[test]
+    fn a_half_that_is_split_off_is_listed_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let open = std::fs::File::open(dir.path()).unwrap();
+        let mut listing = Listing::with_capacity(1024);
+        assert!(listing.fill(open.as_fd()).unwrap());
+        let mut entries = listing.entries();
+        let mut names = vec![entries.next().unwrap().name.to_owned()];
+        let mut half = Listing::with_capacity(1024);
+        names.extend(entries.halve(&mut half).map(|entry| entry.name.to_owned()));
+        assert_eq!((names.len(), half.entries().count()), (4, 2));
+        names.extend(half.entries().map(|entry| entry.name.to_owned()));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 6);
+        let mut last = half.entries();
+        last.next();
+        let mut none = Listing::with_capacity(1024);
+        assert_eq!(
+            (last.halve(&mut none).count(), none.entries().count()),
+            (1, 0)
+        );
     }
 
     #[test]

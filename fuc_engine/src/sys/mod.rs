@@ -19,7 +19,7 @@ mod times;
 
 pub(crate) use attributes::*;
 pub(crate) use calls::*;
-pub(crate) use listing::{Entry, Listing};
+pub(crate) use listing::{Entries, Entry, Listing};
 pub use locale::is_affirmative;
 pub(crate) use named::{At, Named, OUT_OF_REACH};
 pub(crate) use rename::{rename, rename_to_new};
