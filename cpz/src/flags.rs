@@ -189,7 +189,7 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Threads,
             "threads",
-            "use at most N threads (else CPZ_THREADS,\nelse as many as there are cores)",
+            "use at most N threads (else CPZ_THREADS,\nelse as many as pay)",
         )
         .required("N"),
     ],

@@ -11,7 +11,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -312,13 +311,9 @@ fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errn
     }
 }
 
-/// Workers at most: as asked, else one for each core the process may use, and
-/// no more than its limit on descriptors allows for.
-pub(crate) fn most_workers(asked: Option<NonZeroUsize>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    asked
-        .map_or_else(cores, NonZeroUsize::get)
-        .min(workers_within(free_descriptors()))
+/// Workers that the limit on descriptors allows for.
+pub(crate) fn most_workers() -> usize {
+    workers_within(free_descriptors())
 }
 
 /// A worker has up to four directories pinned and [`PER_WORKER`] others open,

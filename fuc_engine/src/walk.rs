@@ -16,16 +16,17 @@
 //! the other, and the rest of a listing waits as a task (`Rest`).
 
 use std::ffi::CStr;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::descriptors::{Descriptors, Roots};
+use crate::descriptors::{self, Descriptors, Roots};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, LONG, Worker};
+use crate::sched::{Job, LONG, Limits, Worker};
 use crate::sys::{self, Entries, Entry, Listing, Pinned};
 
 use in_order::Rest;
@@ -43,6 +44,12 @@ const BREATH: usize = 32;
 /// Directories given to a hungry worker at once, at most: small ones are done
 /// faster than a message is sent.
 const HANDFUL: usize = 64;
+/// Workers for each core that may wait for a disk or a server at once: with a cold
+/// cache eight on two cores copied 11 000 files from a virtual disk in 0.6 of the
+/// time that two took.
+const WAITING: usize = 4;
+/// ... and so many in all.
+const MOST_WAITING: usize = 32;
 /// A listing pauses, if a descriptor can be lent to it until it goes on, when it has queued this many sub-directories ...
 const MANY_CHILDREN: usize = 512;
 /// ... or any, when this many tasks wait on the worker.
@@ -90,8 +97,8 @@ pub(crate) trait Operation: Sync + Sized + Roots {
 
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
 
-    /// As [`Job::most_workers`].
-    fn most_workers(&self) -> usize;
+    /// As [`Job::limits`].
+    fn limits(&self) -> Limits;
 
     /// As [`Job::good_workers`].
     fn good_workers(&self) -> usize;
@@ -162,6 +169,21 @@ impl<S> Scratch<S> {
         if self.spare.len() <= SPARE_BUFFERS {
             self.spare.push(listing);
         }
+    }
+}
+
+/// Workers at most: as asked, else one for each core the process may use, and more
+/// where they wait; no more than the limit on descriptors allows for.
+pub(crate) fn worker_limits(asked: Option<NonZeroUsize>) -> Limits {
+    let within = descriptors::most_workers();
+    if let Some(asked) = asked {
+        return Limits::of(asked.get().min(within));
+    }
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let waiting = (cores * WAITING).min(MOST_WAITING).max(cores);
+    Limits {
+        computing: cores.min(within),
+        waiting: waiting.min(within),
     }
 }
 
@@ -250,8 +272,8 @@ impl<O: Operation> Job for O {
         }
     }
 
-    fn most_workers(&self) -> usize {
-        Operation::most_workers(self)
+    fn limits(&self) -> Limits {
+        Operation::limits(self)
     }
 
     fn good_workers(&self) -> usize {

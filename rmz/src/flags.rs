@@ -85,7 +85,7 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Threads,
             "threads",
-            "use at most N threads (else RMZ_THREADS,\nelse as many as there are cores)",
+            "use at most N threads (else RMZ_THREADS,\nelse as many as pay)",
         )
         .required("N"),
     ],

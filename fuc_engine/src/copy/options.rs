@@ -102,7 +102,8 @@ pub struct CopyOptions {
     /// Copy no content: a dest file that is there keeps its own, a new one is empty.
     pub attributes_only: bool,
     /// Threads at most, the caller's own included. `None`: as many as the
-    /// process has cores to run on. Fewer where they do not pay, where a
+    /// process has cores to run on, or four times as many (32 at most) where
+    /// they wait for a disk or a server. Fewer where they do not pay, where a
     /// thread is refused, or where the limit on open descriptors is low (one
     /// for each 12); a small tree never starts one.
     pub threads: Option<NonZeroUsize>,

@@ -19,13 +19,13 @@ use super::operand::{Operand, Operands, Used};
 use super::parents::MadeParent;
 use super::rules::DestRules;
 use super::{CopyOptions, Dereference, Dest, Reflink};
-use crate::descriptors::{self, Descriptors, Roots};
+use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Dir, Place, Side};
 use crate::observer::{Done, Means, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
-use crate::sched;
+use crate::sched::{self, Limits};
 use crate::sys::{self, CWD, Entry, Identity, Symlinks};
 use crate::walk::{self, Held, Operation, Task, Walker};
 
@@ -349,11 +349,11 @@ impl Operation for Copying<'_> {
         }
     }
 
-    fn most_workers(&self) -> usize {
+    fn limits(&self) -> Limits {
         if self.is_in_order() {
-            1
+            Limits::of(1)
         } else {
-            descriptors::most_workers(self.options.threads)
+            walk::worker_limits(self.options.threads)
         }
     }
 

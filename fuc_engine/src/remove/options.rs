@@ -44,7 +44,8 @@ pub struct RemoveOptions {
     /// which directories are listed; else several threads may ask at once.
     pub ask: Ask,
     /// Threads at most, the caller's own included. `None`: as many as the
-    /// process has cores to run on. Fewer where they do not pay, where a
+    /// process has cores to run on, or four times as many (32 at most) where
+    /// they wait for a disk or a server. Fewer where they do not pay, where a
     /// thread is refused, or where the limit on open descriptors is low (one
     /// for each 12); a small tree never starts one.
     pub threads: Option<NonZeroUsize>,

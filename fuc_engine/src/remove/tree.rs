@@ -13,13 +13,13 @@ use rustix::io::Errno;
 
 use super::asking::Consent;
 use super::{Ask, RemoveOptions};
-use crate::descriptors::{self, Descriptors, Roots};
+use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation as Doing};
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Answer, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
-use crate::sched;
+use crate::sched::{self, Limits};
 use crate::sys::{self, CWD, DirSlot, Entry, Identity, Symlinks};
 use crate::walk::{self, Held, Operation, Task, Walker};
 
@@ -345,11 +345,11 @@ impl Operation for Removal<'_> {
         worker.turn_round(worker.backlog().saturating_sub(queued_before));
     }
 
-    fn most_workers(&self) -> usize {
+    fn limits(&self) -> Limits {
         if self.is_in_order() {
-            1
+            Limits::of(1)
         } else {
-            descriptors::most_workers(self.options.threads)
+            walk::worker_limits(self.options.threads)
         }
     }
 

@@ -15,6 +15,13 @@
 //!   Base
 //! ```
 //!
+//! Where workers compute, more than there are cores are no use, and are not tried;
+//! where most of their time they wait, for a disk or a server, more requests are
+//! under way with more of them. So the processor time of the process tells
+//! how many there may be. Where they wait from the beginning, as in a tree that is in
+//! no cache, it begins with all of them: what a disk does in some milliseconds
+//! differs by more than can be judged.
+//!
 //! A try that is wrongly believed costs far more than one that has to be made
 //! again, and on a busy machine every measurement is a draw: so it takes two,
 //! and fewer workers have to be faster, not just as fast. Nor does it begin
@@ -48,6 +55,10 @@ const ACCOUNTED: f64 = 0.6;
 const MORE: f64 = 1.1;
 /// Fewer are kept if it rises by this one.
 const FEWER: f64 = 1.05;
+/// When it is looked whether the workers wait.
+const GLANCE: Duration = Duration::from_millis(10);
+/// They do if they use less of the processors that they could, and do not if they use more.
+const LOAD: [f64; 2] = [0.5, 0.9];
 /// How long what is known to be good is left alone at first.
 const TRUST: Duration = Duration::from_millis(192);
 /// How long something else is, and how long anything at most, unless the tries take long.
@@ -63,12 +74,35 @@ pub(super) struct Told {
     pub(super) busy: Duration,
     /// The longest time between two calls of one worker.
     pub(super) longest: Duration,
+    /// Processor time of the process.
+    pub(super) cpu: Duration,
+}
+
+/// Workers at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Where they compute.
+    pub(crate) computing: usize,
+    /// Where most of the time they wait; no less.
+    pub(crate) waiting: usize,
+}
+
+impl Limits {
+    /// As many as `most` in any case.
+    pub(crate) fn of(most: usize) -> Self {
+        Self {
+            computing: most,
+            waiting: most,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// Not begun.
     Start,
+    /// Finding out whether the workers wait.
+    Glance,
     /// Left alone, and measured, before a try.
     Base,
     /// Measuring another number against the throughput that `from` workers had.
@@ -79,7 +113,7 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Governor {
     workers: usize,
-    most: usize,
+    limits: Limits,
     /// What to begin with.
     good: usize,
     phase: Phase,
@@ -95,11 +129,12 @@ pub(super) struct Governor {
 }
 
 impl Governor {
-    /// Begins with one worker, and after [`FIRST`] has `good` ones; at most `most`.
-    pub(super) fn new(most: usize, good: usize) -> Self {
+    /// Begins with one worker, and after [`FIRST`] has `good` ones, if so many may be.
+    pub(super) fn new(limits: Limits, good: usize) -> Self {
+        let most = limits.computing;
         Self {
             workers: 1,
-            most,
+            limits,
             good: good.min(most),
             phase: Phase::Start,
             began: Duration::ZERO,
@@ -116,13 +151,14 @@ impl Governor {
     }
 
     pub(super) fn most(&self) -> usize {
-        self.most
+        self.limits.waiting
     }
 
     /// No more than `most` workers can be had after all.
     pub(super) fn limit(&mut self, most: usize) {
-        if most < self.most {
-            self.most = most;
+        if most < self.limits.waiting {
+            self.limits.waiting = most;
+            self.limits.computing = self.limits.computing.min(most);
             self.workers = self.workers.min(most);
             self.has_paid = false;
             self.measure_base(self.patience);
@@ -131,7 +167,7 @@ impl Governor {
 
     /// When it wants to be stepped again, as time since the start; `None`: never.
     pub(super) fn due(&self) -> Option<Duration> {
-        (self.most > 1).then_some(self.due)
+        (self.limits.waiting > 1).then_some(self.due)
     }
 
     /// Takes note of what was told since the last step that returned true;
@@ -149,13 +185,37 @@ impl Governor {
             return false;
         }
         let throughput = self.workers as f64 * told.work as f64 / told.busy.as_secs_f64().max(1e-9);
+        let most = self.most_while(lasted, told.cpu);
         self.began = now.max(self.began);
         match self.phase {
             Phase::Start => self.begin(),
-            Phase::Base => self.try_another(throughput, lasted),
-            Phase::Try { base, from } => self.judge(throughput / base, from, lasted),
+            Phase::Glance => {
+                if self.good > 1 {
+                    self.workers = most;
+                }
+                self.measure_base(self.patience);
+            }
+            Phase::Base if self.workers > most => {
+                self.workers = most;
+                self.measure_base(self.patience);
+            }
+            Phase::Base => self.try_another(throughput, lasted, most),
+            Phase::Try { base, from } => self.judge(throughput / base, (from, most), lasted),
         }
         true
+    }
+
+    /// Workers at most, to judge by the processor time that was used meanwhile.
+    fn most_while(&self, lasted: Duration, cpu: Duration) -> usize {
+        let usable = lasted * self.workers.min(self.limits.computing) as u32;
+        let load = cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
+        if load < LOAD[0] {
+            self.limits.waiting
+        } else if load < LOAD[1] {
+            self.limits.computing.max(self.workers)
+        } else {
+            self.limits.computing
+        }
     }
 
     fn is_enough(&self, lasted: Duration, told: Told) -> bool {
@@ -181,6 +241,11 @@ impl Governor {
 
     fn begin(&mut self) {
         self.workers = self.good;
+        if !self.is_climbing && self.limits.computing < self.limits.waiting {
+            self.phase = Phase::Glance;
+            self.due = self.began + GLANCE;
+            return;
+        }
         let time = if self.is_climbing {
             SHORTEST
         } else {
@@ -194,15 +259,15 @@ impl Governor {
         self.due = self.began + time;
     }
 
-    fn try_another(&mut self, base: f64, lasted: Duration) {
+    fn try_another(&mut self, base: f64, lasted: Duration, most: usize) {
         let from = self.workers;
         if from == 1 {
             self.upward = true;
-        } else if from == self.most {
+        } else if from == most {
             self.upward = false;
         }
         self.workers = if self.upward {
-            (from * 2).min(self.most)
+            (from * 2).min(most)
         } else {
             from.div_ceil(2)
         };
@@ -210,7 +275,7 @@ impl Governor {
         self.due = self.began + (lasted / TRIES).clamp(SHORTEST, LONGEST);
     }
 
-    fn judge(&mut self, ratio: f64, from: usize, lasted: Duration) {
+    fn judge(&mut self, ratio: f64, (from, most): (usize, usize), lasted: Duration) {
         let more = self.workers > from;
         let pays = ratio >= if more { MORE } else { FEWER };
         let is_sure = self.has_paid || self.is_climbing;
@@ -222,7 +287,7 @@ impl Governor {
         if pays || self.is_climbing {
             self.patience = PATIENCE[0];
         }
-        if pays && more && self.workers < self.most {
+        if pays && more && self.workers < most {
             return self.measure_base(SHORTEST);
         }
         self.is_climbing = false;
@@ -245,9 +310,18 @@ mod tests {
     /// Runs a governor for `time` on work that goes `speedup(n)` times as fast
     /// on n workers; returns the share of the time for each number.
     fn shares(
-        mut governor: Governor,
+        governor: Governor,
         time: Duration,
         mut speedup: impl FnMut(usize) -> f64,
+    ) -> Vec<f64> {
+        shares_with_load(governor, time, |n| (speedup(n), 1.0))
+    }
+
+    /// The same, where that also takes some processors.
+    fn shares_with_load(
+        mut governor: Governor,
+        time: Duration,
+        mut work: impl FnMut(usize) -> (f64, f64),
     ) -> Vec<f64> {
         let mut now = Duration::ZERO;
         let mut told = Told::default();
@@ -258,7 +332,9 @@ mod tests {
             let workers = governor.workers();
             shares[workers] += tick.as_secs_f64() / time.as_secs_f64();
             told.busy += tick * workers as u32;
-            told.work += (1000.0 * speedup(workers)) as u64;
+            let (speedup, processors) = work(workers);
+            told.work += (1000.0 * speedup) as u64;
+            told.cpu += tick.mul_f64(processors);
             told.longest = tick / 2;
             if governor.due().is_some_and(|due| now >= due) && governor.step(now, told) {
                 told = Told::default();
@@ -270,14 +346,14 @@ mod tests {
     #[test]
     fn stays_with_one_worker_where_two_are_slower() {
         let time = Duration::from_millis(300);
-        let shares = shares(Governor::new(2, 1), time, |n| 1.0 / n as f64);
+        let shares = shares(Governor::new(Limits::of(2), 1), time, |n| 1.0 / n as f64);
         assert!(shares[1] > 0.95, "{shares:?}");
     }
 
     #[test]
     fn goes_back_to_one_where_two_were_thought_better() {
         let time = Duration::from_secs(1);
-        let shares = shares(Governor::new(2, 2), time, |n| 1.0 / n as f64);
+        let shares = shares(Governor::new(Limits::of(2), 2), time, |n| 1.0 / n as f64);
         assert!(shares[1] > 0.75, "{shares:?}");
     }
 
@@ -285,7 +361,7 @@ mod tests {
     fn uses_all_workers_soon_where_they_pay() {
         for good in [1, 2] {
             let time = Duration::from_secs(2);
-            let shares = shares(Governor::new(16, good), time, |n| n as f64);
+            let shares = shares(Governor::new(Limits::of(16), good), time, |n| n as f64);
             assert!(shares[16] > 0.85, "{good}: {shares:?}");
         }
     }
@@ -293,22 +369,73 @@ mod tests {
     #[test]
     fn finds_the_number_above_which_nothing_is_gained() {
         let time = Duration::from_millis(500);
-        let shares = shares(Governor::new(16, 2), time, |n| n.min(4) as f64);
+        let shares = shares(Governor::new(Limits::of(16), 2), time, |n| n.min(4) as f64);
         assert!(shares[4] > 0.85, "{shares:?}");
     }
 
     #[test]
     fn follows_when_the_work_changes() {
         let mut calls = 0;
-        let shares = shares(Governor::new(2, 2), Duration::from_secs(1), |n| {
+        let shares = shares(
+            Governor::new(Limits::of(2), 2),
+            Duration::from_secs(1),
+            |n| {
+                calls += 1;
+                if calls < 5000 {
+                    n as f64
+                } else {
+                    1.0 / n as f64
+                }
+            },
+        );
+        assert!((0.2..0.7).contains(&shares[1]), "{shares:?}");
+    }
+
+    const TWO_CORES: Limits = Limits {
+        computing: 2,
+        waiting: 8,
+    };
+
+    #[test]
+    fn has_more_workers_than_cores_where_they_wait() {
+        let time = Duration::from_millis(500);
+        let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
+            (n as f64, 0.1 * n as f64)
+        });
+        assert!(shares[8] > 0.85, "{shares:?}");
+    }
+
+    #[test]
+    fn has_no_more_workers_than_cores_where_they_compute() {
+        let time = Duration::from_secs(2);
+        let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
+            // As if more of them could take from others.
+            (n as f64, n.min(2) as f64)
+        });
+        assert!(shares[2] > 0.9, "{shares:?}");
+        assert_eq!(shares[3..], [0.0; 6]);
+    }
+
+    #[test]
+    fn gives_up_what_there_is_over_the_cores_when_they_begin_to_compute() {
+        let mut calls = 0;
+        let time = Duration::from_secs(4);
+        let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
             calls += 1;
-            if calls < 5000 {
-                n as f64
+            if calls < 4000 {
+                (n as f64, 0.0)
             } else {
-                1.0 / n as f64
+                (n.min(2) as f64, n.min(2) as f64)
             }
         });
-        assert!((0.2..0.7).contains(&shares[1]), "{shares:?}");
+        assert!(shares[2] > 0.7, "{shares:?}");
+    }
+
+    #[test]
+    fn what_is_best_alone_is_not_climbed_from_however_long_it_waits() {
+        let time = Duration::from_millis(150);
+        let shares = shares_with_load(Governor::new(TWO_CORES, 1), time, |n| (n as f64, 0.0));
+        assert!(shares[1] > 0.99, "{shares:?}");
     }
 
     /// Numbers from 0 to 1, the same each time.
@@ -326,23 +453,28 @@ mod tests {
     fn is_not_led_astray_by_a_busy_machine() {
         // Each few milliseconds the second worker has a core, or has none.
         let (mut noise, mut calls, mut luck) = (noise(), 0, 0.0);
-        let shares = shares(Governor::new(2, 2), Duration::from_secs(2), |n| {
-            calls += 1;
-            if calls % 30 == 1 {
-                luck = noise();
-            }
-            1.0 + luck * 0.6 * (n - 1) as f64
-        });
+        let shares = shares(
+            Governor::new(Limits::of(2), 2),
+            Duration::from_secs(2),
+            |n| {
+                calls += 1;
+                if calls % 30 == 1 {
+                    luck = noise();
+                }
+                1.0 + luck * 0.6 * (n - 1) as f64
+            },
+        );
         assert!(shares[2] > 0.9, "{shares:?}");
     }
 
     #[test]
     fn one_stall_does_not_make_it_deaf() {
-        let mut governor = Governor::new(2, 2);
+        let mut governor = Governor::new(Limits::of(2), 2);
         let told = |busy| Told {
             work: 1000,
             busy,
             longest: Duration::from_micros(10),
+            ..Told::default()
         };
         governor.step(FIRST, Told::default());
         let tried = FIRST + TRUST;
@@ -358,11 +490,12 @@ mod tests {
 
     #[test]
     fn what_is_long_at_one_thing_is_left_alone_for_longer() {
-        let mut governor = Governor::new(2, 2);
+        let mut governor = Governor::new(Limits::of(2), 2);
         let told = |busy| Told {
             work: 1000,
             busy,
             longest: Duration::from_millis(4),
+            ..Told::default()
         };
         governor.step(FIRST, Told::default());
         assert!(!governor.step(FIRST + TRUST, told(2 * TRUST)));
@@ -375,12 +508,12 @@ mod tests {
 
     #[test]
     fn of_three_workers_two_are_tried() {
-        let mut governor = Governor::new(3, 3);
+        let mut governor = Governor::new(Limits::of(3), 3);
         governor.step(FIRST, Told::default());
         let told = Told {
             work: 1000,
             busy: 3 * TRUST,
-            longest: Duration::ZERO,
+            ..Told::default()
         };
         assert!(governor.step(FIRST + TRUST, told));
         assert_eq!(governor.workers(), 2);
@@ -388,7 +521,7 @@ mod tests {
 
     #[test]
     fn a_single_long_wait_decides_nothing() {
-        let mut governor = Governor::new(4, 2);
+        let mut governor = Governor::new(Limits::of(4), 2);
         assert!(governor.step(FIRST, Told::default()));
         assert_eq!(governor.workers(), 2);
         // Two milliseconds of two workers, most of it in one call.
@@ -397,6 +530,7 @@ mod tests {
             work: 100,
             busy: Duration::from_millis(4),
             longest: Duration::from_millis(2),
+            ..Told::default()
         };
         assert!(!governor.step(now, told));
         // One of them has not told since.
@@ -404,19 +538,20 @@ mod tests {
             work: 4000,
             busy: Duration::from_millis(6),
             longest: Duration::from_micros(10),
+            ..Told::default()
         };
         assert!(!governor.step(FIRST + Duration::from_millis(6), told));
     }
 
     #[test]
     fn a_step_from_before_the_last_one_is_no_step() {
-        let mut governor = Governor::new(4, 2);
+        let mut governor = Governor::new(Limits::of(4), 2);
         governor.step(FIRST, Told::default());
         assert!(!governor.step(FIRST / 2, Told::default()));
     }
 
     #[test]
     fn one_worker_needs_no_steps() {
-        assert_eq!(Governor::new(1, 2).due(), None);
+        assert_eq!(Governor::new(Limits::of(1), 2).due(), None);
     }
 }

@@ -27,4 +27,5 @@ mod gate;
 mod governor;
 mod worker;
 
+pub(crate) use governor::Limits;
 pub(crate) use worker::{Job, LONG, Worker, scope};

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::gate::{Feed, Gate, Rest};
-use super::governor::{FIRST, Governor, Told};
+use super::governor::{FIRST, Governor, Limits, Told};
+use crate::sys;
 
 /// A started thread needs room for the frames of one task, which does not recurse.
 const STACK_BYTES: usize = 256 << 10;
@@ -42,7 +43,7 @@ pub(crate) trait Job: Sync {
     fn handful(&self) -> usize;
 
     /// Threads at most, the caller's included. Asked once, when there is a backlog.
-    fn most_workers(&self) -> usize;
+    fn limits(&self) -> Limits;
 
     /// Threads that are known to be better than fewer, where there is a backlog:
     /// the number to begin with, if there can be so many. Asked at most once.
@@ -64,6 +65,8 @@ struct Shared<'j, J: Job> {
     longest_nanos: AtomicU64,
     /// When that was, in nanoseconds since `start`.
     measured_since: AtomicU64,
+    /// The processor time that the process had used by then, in nanoseconds.
+    cpu_before: AtomicU64,
     start: Instant,
     /// When the governor is due, in nanoseconds since `start`; `u64::MAX` if it rules nothing.
     due: AtomicU64,
@@ -120,6 +123,7 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
         busy_nanos: AtomicU64::new(0),
         longest_nanos: AtomicU64::new(0),
         measured_since: AtomicU64::new(0),
+        cpu_before: AtomicU64::new(0),
         start: Instant::now(),
         due: AtomicU64::new(FIRST.as_nanos() as u64),
         governor: Mutex::new(None),
@@ -288,17 +292,33 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         }
         let job = shared.job;
-        let governor = governor.get_or_insert_with(|| match job.most_workers() {
-            0 | 1 => Governor::new(1, 1),
-            most => Governor::new(most, job.good_workers()),
+        let governor = governor.get_or_insert_with(|| {
+            let limits = job.limits();
+            let good = if limits.waiting > 1 {
+                job.good_workers()
+            } else {
+                1
+            };
+            Governor::new(limits, good)
         });
+        if governor.due().is_none() {
+            shared.due.store(NEVER, Ordering::Relaxed);
+            return;
+        }
+        let cpu = sys::processor_time();
         let told = Told {
             work: shared.work.load(Ordering::Relaxed),
             busy: Duration::from_nanos(shared.busy_nanos.load(Ordering::Relaxed)),
             longest: Duration::from_nanos(shared.longest_nanos.load(Ordering::Relaxed)),
+            cpu: cpu.saturating_sub(Duration::from_nanos(
+                shared.cpu_before.load(Ordering::Relaxed),
+            )),
         };
         if governor.step(Duration::from_nanos(now), told) {
             shared.measured_since.store(now, Ordering::Relaxed);
+            shared
+                .cpu_before
+                .store(cpu.as_nanos() as u64, Ordering::Relaxed);
             shared.work.store(0, Ordering::Relaxed);
             shared.busy_nanos.store(0, Ordering::Relaxed);
             shared.longest_nanos.store(0, Ordering::Relaxed);
@@ -412,8 +432,8 @@ mod tests {
             8
         }
 
-        fn most_workers(&self) -> usize {
-            4
+        fn limits(&self) -> Limits {
+            Limits::of(4)
         }
 
         fn good_workers(&self) -> usize {

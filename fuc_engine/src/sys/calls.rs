@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
@@ -215,6 +216,15 @@ pub(crate) fn create_hard_link(
 
 pub(crate) fn set_mode(file: impl AsFd, mode: u32) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)))
+}
+
+/// What all threads of the process have used, in the kernel too.
+pub(crate) fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        time.tv_sec.try_into().unwrap_or(0),
+        time.tv_nsec.try_into().unwrap_or(0),
+    )
 }
 
 pub(crate) fn effective_user() -> u32 {
