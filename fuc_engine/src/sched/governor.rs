@@ -20,7 +20,8 @@
 //! under way with more of them. So the processor time of the process tells
 //! how many there may be. Where they wait from the beginning, as in a tree that is in
 //! no cache, it begins with all of them: what a disk does in some milliseconds
-//! differs by more than can be judged.
+//! differs by more than can be judged. If they begin to compute, they are as fast as
+//! fewer would be, so only a measurement makes them fewer.
 //!
 //! A try that is wrongly believed costs far more than one that has to be made
 //! again, and on a busy machine every measurement is a draw: so it takes two,
@@ -57,8 +58,9 @@ const MORE: f64 = 1.1;
 const FEWER: f64 = 1.05;
 /// When it is looked whether the workers wait.
 const GLANCE: Duration = Duration::from_millis(10);
-/// They do if they use less of the processors that they could, and do not if they use more.
-const LOAD: [f64; 2] = [0.5, 0.9];
+/// They do if they use less of the processors that they could use. (It is three
+/// quarters where two workers share one of two cores with somebody else.)
+const LOAD: f64 = 0.7;
 /// How long what is known to be good is left alone at first.
 const TRUST: Duration = Duration::from_millis(192);
 /// How long something else is, and how long anything at most, unless the tries take long.
@@ -195,10 +197,6 @@ impl Governor {
                 }
                 self.measure_base(self.patience);
             }
-            Phase::Base if self.workers > most => {
-                self.workers = most;
-                self.measure_base(self.patience);
-            }
             Phase::Base => self.try_another(throughput, lasted, most),
             Phase::Try { base, from } => self.judge(throughput / base, (from, most), lasted),
         }
@@ -209,10 +207,8 @@ impl Governor {
     fn most_while(&self, lasted: Duration, cpu: Duration) -> usize {
         let usable = lasted * self.workers.min(self.limits.computing) as u32;
         let load = cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
-        if load < LOAD[0] {
+        if load < LOAD {
             self.limits.waiting
-        } else if load < LOAD[1] {
-            self.limits.computing.max(self.workers)
         } else {
             self.limits.computing
         }
@@ -263,7 +259,7 @@ impl Governor {
         let from = self.workers;
         if from == 1 {
             self.upward = true;
-        } else if from == most {
+        } else if from >= most {
             self.upward = false;
         }
         self.workers = if self.upward {
@@ -414,21 +410,6 @@ mod tests {
         });
         assert!(shares[2] > 0.9, "{shares:?}");
         assert_eq!(shares[3..], [0.0; 6]);
-    }
-
-    #[test]
-    fn gives_up_what_there_is_over_the_cores_when_they_begin_to_compute() {
-        let mut calls = 0;
-        let time = Duration::from_secs(4);
-        let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
-            calls += 1;
-            if calls < 4000 {
-                (n as f64, 0.0)
-            } else {
-                (n.min(2) as f64, n.min(2) as f64)
-            }
-        });
-        assert!(shares[2] > 0.7, "{shares:?}");
     }
 
     #[test]
