@@ -7,7 +7,7 @@ use std::path::Path;
 use fuc_cli::console::Console;
 use fuc_cli::flags::{Misuse, choose};
 use fuc_cli::locale::Charset;
-use fuc_engine::{Modes, Preserve, Xattrs};
+use fuc_engine::{ModePolicy, Preserve, Xattrs};
 
 /// Something of a source that its copy may have too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) struct Kept {
 impl Kept {
     /// `-p`
     pub(crate) fn keep_the_usual(&mut self) {
-        self.engine.modes = Modes::OfSource;
+        self.engine.mode = ModePolicy::Preserve;
         self.engine.ownership = true;
         self.engine.timestamps = true;
     }
@@ -118,7 +118,7 @@ impl Kept {
 
     fn keep(&mut self, attribute: Attribute) {
         match attribute {
-            Attribute::Mode => self.engine.modes = Modes::OfSource,
+            Attribute::Mode => self.engine.mode = ModePolicy::Preserve,
             Attribute::Timestamps => self.engine.timestamps = true,
             Attribute::Ownership => self.engine.ownership = true,
             Attribute::Links => self.keep_links(),
@@ -140,7 +140,7 @@ impl Kept {
 
     fn drop(&mut self, attribute: Attribute) {
         match attribute {
-            Attribute::Mode => self.engine.modes = Modes::OfNewFiles,
+            Attribute::Mode => self.engine.mode = ModePolicy::Discard,
             Attribute::Timestamps => self.engine.timestamps = false,
             Attribute::Ownership => self.engine.ownership = false,
             Attribute::Links => self.engine.links = false,
@@ -151,7 +151,7 @@ impl Kept {
             Attribute::Xattr => self.xattrs = Wish::No,
             Attribute::All => {
                 self.engine = Preserve::default();
-                self.engine.modes = Modes::OfNewFiles;
+                self.engine.mode = ModePolicy::Discard;
                 self.xattrs = Wish::No;
                 self.keeps_context = false;
             }
@@ -218,8 +218,8 @@ mod tests {
         assert!(kept(&[(false, "links"), (true, "mode,links")]).links);
         assert!(!kept(&[(true, "all"), (false, "links")]).links);
         assert_eq!(
-            kept(&[(true, "all"), (false, "mode")]).modes,
-            Modes::OfNewFiles
+            kept(&[(true, "all"), (false, "mode")]).mode,
+            ModePolicy::Discard
         );
     }
 

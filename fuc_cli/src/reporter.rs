@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fuc_engine::{Answer, Counts, Done, Error, Observer, Question};
+use fuc_engine::{Answer, Counts, Error, Event, Observer, Question};
 
 use crate::console::Console;
 use crate::progress::{Display, Progress};
@@ -82,45 +82,45 @@ impl Observer for Reporter<'_> {
         self.console.complain(&diagnostic);
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         self.verbosity != Verbosity::Quiet
     }
 
-    fn wants_means(&self) -> bool {
+    fn wants_copy_method(&self) -> bool {
         self.verbosity == Verbosity::Debug
     }
 
-    fn finished(&self, done: Done<'_>) {
+    fn on_event(&self, done: Event<'_>) {
         match done {
-            Done::Removed(path) | Done::RemovedDest(path) => self.print_removed("removed ", path),
-            Done::RemovedDirectory(path) => self.print_removed("removed directory ", path),
-            Done::Copied {
+            Event::Removed(path) | Event::RemovedDest(path) => self.print_removed("removed ", path),
+            Event::RemovedDirectory(path) => self.print_removed("removed directory ", path),
+            Event::Copied {
                 source,
                 dest,
                 backup,
             }
-            | Done::Attempted {
+            | Event::Attempted {
                 source,
                 dest,
                 backup,
             } => self.print_copied(source, dest, backup),
-            Done::MadeParent { source, dest } => {
+            Event::MadeParent { source, dest } => {
                 // Here cp does not quote.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
                 self.console.print(&[source, b" -> ", dest, b"\n"]);
             }
-            Done::RestoredBackup { backup, dest } => {
+            Event::RestoredBackup { backup, dest } => {
                 let (backup, dest) = (self.quoted(backup), self.quoted(dest));
                 self.console
                     .print(&[&backup, b" -> ", &dest, b" (unbackup)\n"]);
             }
-            Done::CopiedContent {
+            Event::CopiedContent {
                 source,
                 dest,
-                means,
+                method,
             } => {
                 let (source, dest) = (self.quoted(source), self.quoted(dest));
-                let how = wording::means(means);
+                let how = wording::method(method);
                 self.console
                     .print(&[&source, b" -> ", &dest, b"\n", how.as_bytes(), b"\n"]);
             }

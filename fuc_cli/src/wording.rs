@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fuc_engine::{
-    Cause, Doomed, Errno, Error, HoleDetection, Kind, Means, Operation, Overwriting, Protection,
-    Question, Refusal, Tried,
+    Cause, CopyMethod, Errno, Error, HoleDetection, Kind, Mechanism, Operation, OverwriteTarget,
+    Protection, Question, Refusal, RemovalTarget,
 };
 
 use crate::locale::Charset;
@@ -79,7 +79,7 @@ pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
 /// `None` for what an engine newer than this asks: nobody would know what to say.
 #[must_use]
 pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
-    let about = |doomed: &Doomed<'_>, before: &str, what: &str| {
+    let about = |doomed: &RemovalTarget<'_>, before: &str, what: &str| {
         let protected = if doomed.is_write_protected {
             "write-protected "
         } else {
@@ -102,7 +102,7 @@ pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
     })
 }
 
-fn overwrite(dest: &Overwriting<'_>, charset: Charset) -> Vec<u8> {
+fn overwrite(dest: &OverwriteTarget<'_>, charset: Charset) -> Vec<u8> {
     let path = quote::always(dest.path.as_os_str().as_bytes(), charset);
     let (before, after) = match dest.protection {
         Protection::None => ("overwrite ", String::new()),
@@ -114,7 +114,7 @@ fn overwrite(dest: &Overwriting<'_>, charset: Charset) -> Vec<u8> {
                 letters(dest.mode)
             ),
         ),
-        Protection::InTheWay => (
+        Protection::Unwritable => (
             "unwritable ",
             format!(
                 " (mode {:04o}, {}); try anyway",
@@ -348,25 +348,25 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
 
 /// How content was copied, in the words of cp's `--debug`.
 #[must_use]
-pub fn means(means: Means) -> String {
-    let tried = |tried: Tried| match tried {
-        Tried::Done => "yes",
-        Tried::Avoided => "avoided",
-        Tried::Unsupported => "unsupported",
+pub fn method(method: CopyMethod) -> String {
+    let tried = |tried: Mechanism| match tried {
+        Mechanism::Used => "yes",
+        Mechanism::Avoided => "avoided",
+        Mechanism::Unsupported => "unsupported",
         _ => "unknown",
     };
     // cp has another word for a reflink that was not wanted.
-    let reflink = match means.reflink {
-        Tried::Avoided => "no",
+    let reflink = match method.reflink {
+        Mechanism::Avoided => "no",
         other => tried(other),
     };
-    let holes = match means.holes {
+    let holes = match method.holes {
         HoleDetection::Zeros => "zeros",
         HoleDetection::Seek => "SEEK_HOLE",
         HoleDetection::SeekAndZeros => "SEEK_HOLE + zeros",
         _ => "no",
     };
-    let offload = tried(means.offload);
+    let offload = tried(method.offload);
     format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {holes}")
 }
 

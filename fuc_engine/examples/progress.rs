@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use fuc_engine::{
-    CopyOp, CopyOptions, Dest, Done, Error, Observer, RemoveOp, RemoveOptions, Summary,
+    CopyOp, CopyOptions, Dest, Error, Event, Observer, RemoveOp, RemoveOptions, Summary,
 };
 
 #[derive(Default)]
@@ -34,14 +34,14 @@ impl Observer for Progress {
         eprintln!("{error}");
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, done: Done<'_>) {
+    fn on_event(&self, done: Event<'_>) {
         let count = match done {
-            Done::Copied { .. } => &self.copied,
-            Done::Removed(_) | Done::RemovedDirectory(_) => &self.removed,
+            Event::Copied { .. } => &self.copied,
+            Event::Removed(_) | Event::RemovedDirectory(_) => &self.removed,
             // More may be told of in the future.
             _ => return,
         };

@@ -72,13 +72,13 @@ mod sys;
 mod walk;
 
 pub use copy::{
-    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, Modes,
+    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
     Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
 };
 pub use error::{Cause, Error, Operation, Refusal};
 pub use observer::{
-    Answer, Counts, Done, Doomed, HoleDetection, Kind, Means, Observer, Overwriting, Protection,
-    Question, Summary, Tried,
+    Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
+    Protection, Question, RemovalTarget, Summary,
 };
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
 /// The kernel's error numbers, as [`Error::errno`] gives them.

@@ -13,28 +13,37 @@ use crate::error::Error;
 /// takes its time, its thread does nothing else. A panic reaches the caller of
 /// the run when the other threads have done what they had.
 pub trait Observer: Sync {
-    /// One entry failed. It is reported once, here; the rest of the work goes on.
-    ///
-    /// Two refusals are mere warnings and not counted among the failures:
-    /// [`FileNamedTwice`](crate::Refusal::FileNamedTwice) and
-    /// [`DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice).
+    /// One entry failed. Each failure is reported once, here, and counted in
+    /// [`Summary::failures`]; the rest of the work goes on.
     fn failed(&self, error: Error);
 
-    /// Whether [`finished`](Self::finished) is to be called. Asked once, before
+    /// Something worth mentioning that is not a failure and is not counted. The default
+    /// calls [`failed`](Self::failed).
+    ///
+    /// The warnings are: a source that was named twice
+    /// ([`FileNamedTwice`](crate::Refusal::FileNamedTwice),
+    /// [`DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice)), and an extended attribute
+    /// that could not be copied under [`Xattrs::Warn`](crate::Xattrs::Warn)
+    /// ([`Operation::KeepXattrs`](crate::Operation::KeepXattrs)).
+    fn warned(&self, warning: Error) {
+        self.failed(warning);
+    }
+
+    /// Whether [`on_event`](Self::on_event) is to be called. Asked once, before
     /// the work begins: paths are built for nobody who does not want them.
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         false
     }
 
-    /// Whether files whose content is copied are told as [`Done::CopiedContent`]. Asked
-    /// once, if [`finished`](Self::finished) is to be called.
-    fn wants_means(&self) -> bool {
+    /// Whether files whose content is copied are told as [`Event::CopiedContent`]. Asked
+    /// once, if [`on_event`](Self::on_event) is to be called.
+    fn wants_copy_method(&self) -> bool {
         false
     }
 
     /// One entry is done.
-    fn finished(&self, done: Done<'_>) {
-        let _ = done;
+    fn on_event(&self, event: Event<'_>) {
+        let _ = event;
     }
 
     /// Where the run is to count what is done while it goes on, beside its [`Summary`].
@@ -66,19 +75,19 @@ pub enum Answer {
 #[non_exhaustive]
 pub enum Question<'a> {
     /// Remove this name; a directory is empty.
-    Remove(Doomed<'a>),
+    Remove(RemovalTarget<'a>),
     /// Go into this directory, to remove what is in it.
-    Descend(Doomed<'a>),
+    Descend(RemovalTarget<'a>),
     /// Try to remove this directory, which cannot be read.
-    RemoveInaccessible(Doomed<'a>),
+    RemoveInaccessible(RemovalTarget<'a>),
     /// Copy over this dest. [`Answer::No`] counts as [`Summary::declined`].
-    Overwrite(Overwriting<'a>),
+    Overwrite(OverwriteTarget<'a>),
 }
 
 /// A dest about which a copy asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Overwriting<'a> {
+pub struct OverwriteTarget<'a> {
     /// Where it is.
     pub path: &'a Path,
     /// Its permission bits; those of its target, if it is a link that is written through.
@@ -95,13 +104,13 @@ pub enum Protection {
     /// It cannot, but it is removed then.
     Overridden,
     /// It cannot, so the copy will probably fail.
-    InTheWay,
+    Unwritable,
 }
 
 /// What a removal asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Doomed<'a> {
+pub struct RemovalTarget<'a> {
     /// Where it is.
     pub path: &'a Path,
     /// What it is.
@@ -134,10 +143,10 @@ pub enum Kind {
     Other,
 }
 
-/// Something that has been done; see [`Observer::finished`].
+/// Something that has been done; see [`Observer::on_event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Done<'a> {
+pub enum Event<'a> {
     /// A name that is no directory is gone.
     Removed(&'a Path),
     /// A directory is gone.
@@ -152,14 +161,14 @@ pub enum Done<'a> {
         backup: Option<&'a Path>,
     },
     /// A file's content is complete at its dest: instead of `Copied`, for who
-    /// [wants](Observer::wants_means) to know how that was done.
+    /// [wants](Observer::wants_copy_method) to know how that was done.
     CopiedContent {
         /// Where it came from.
         source: &'a Path,
         /// Where it now is.
         dest: &'a Path,
         /// How.
-        means: Means,
+        method: CopyMethod,
     },
     /// Copying what is no directory had begun and has failed; the failure is told next.
     Attempted {
@@ -191,11 +200,11 @@ pub enum Done<'a> {
 /// How a file's content was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Means {
+pub struct CopyMethod {
     /// Whether the kernel moved it by itself.
-    pub offload: Tried,
+    pub offload: Mechanism,
     /// Whether blocks are shared with the source.
-    pub reflink: Tried,
+    pub reflink: Mechanism,
     /// How holes were found.
     pub holes: HoleDetection,
 }
@@ -203,12 +212,12 @@ pub struct Means {
 /// What became of a way to copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Tried {
+pub enum Mechanism {
     /// There was no need for it.
     #[default]
     NotNeeded,
     /// It was used.
-    Done,
+    Used,
     /// The options forbid it.
     Avoided,
     /// It is not possible between these two files.

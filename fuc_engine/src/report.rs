@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
-use crate::observer::{Answer, Counts, Done, Observer, Question, Summary};
+use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
 /// What one worker has done and not yet told.
 #[derive(Debug, Default)]
@@ -14,8 +14,8 @@ pub(crate) struct Tally {
 
 pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
-    wants_finished: bool,
-    wants_means: bool,
+    wants_events: bool,
+    wants_copy_method: bool,
     done: Counts,
     /// Counts that somebody looks at meanwhile.
     shown: Option<&'a Counts>,
@@ -25,11 +25,11 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(crate) fn new(observer: &'a dyn Observer) -> Self {
-        let wants_finished = observer.wants_finished();
+        let wants_events = observer.wants_events();
         Self {
             observer,
-            wants_finished,
-            wants_means: wants_finished && observer.wants_means(),
+            wants_events,
+            wants_copy_method: wants_events && observer.wants_copy_method(),
             done: Counts::default(),
             shown: observer.counts(),
             failures: AtomicU64::new(0),
@@ -49,23 +49,23 @@ impl<'a> Report<'a> {
         self.declined.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// News that is no failure: it does not count.
-    pub(crate) fn warn(&self, error: Error) {
-        self.observer.failed(error);
+    /// Reports something that is not a failure and is not counted.
+    pub(crate) fn warn(&self, warning: Error) {
+        self.observer.warned(warning);
     }
 
     /// Whether anybody wants to hear of what is done: only then build a path.
-    pub(crate) fn wants_finished(&self) -> bool {
-        self.wants_finished
+    pub(crate) fn wants_events(&self) -> bool {
+        self.wants_events
     }
 
     /// Whether anybody wants to hear how content is copied.
-    pub(crate) fn wants_means(&self) -> bool {
-        self.wants_means
+    pub(crate) fn wants_copy_method(&self) -> bool {
+        self.wants_copy_method
     }
 
-    pub(crate) fn finished(&self, done: Done<'_>) {
-        self.observer.finished(done);
+    pub(crate) fn event(&self, event: Event<'_>) {
+        self.observer.on_event(event);
     }
 
     pub(crate) fn confirm(&self, question: Question<'_>) -> Answer {

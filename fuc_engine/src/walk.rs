@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Where questions are to come in order, so do the [entries](in_order): one after
-//! the other, and the rest of a listing waits as a task (`Rest`).
+//! the other, and the rest of a listing waits as a task (`Remainder`).
 
 use std::ffi::CStr;
 use std::num::NonZeroUsize;
@@ -26,10 +26,10 @@ use rustix::io::Errno;
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, LONG, Limits, Worker};
+use crate::sched::{Job, Limits, SLOW_OPERATION, Worker};
 use crate::sys::{self, Entries, Entry, Listing, Pinned};
 
-use in_order::Rest;
+use in_order::Remainder;
 
 mod in_order;
 
@@ -40,10 +40,10 @@ const SPARE_BUFFERS: usize = 1;
 /// Entries after which a worker looks up, to be measured and to feed others, unless
 /// they take long. Removing 100 000 files on tmpfs with two workers took 1.18 times
 /// the kernel's own time with 128, 1.10 with 32: the hungry wait for less long.
-const BREATH: usize = 32;
+const CHECKPOINT_ENTRIES: usize = 32;
 /// Directories given to a hungry worker at once, at most: small ones are done
 /// faster than a message is sent.
-const HANDFUL: usize = 64;
+const MAX_BATCH: usize = 64;
 /// Workers for each core that may wait for a disk or a server at once: with a cold
 /// cache eight on two cores copied 11 000 files from a virtual disk in 0.6 of the
 /// time that two took.
@@ -56,7 +56,7 @@ const MANY_CHILDREN: usize = 512;
 const LONG_STACK: usize = 1 << 14;
 
 /// What removing and copying put into the walk.
-pub(crate) trait Operation: Sync + Sized + Roots {
+pub(crate) trait Visitor: Sync + Sized + Roots {
     type Dir: Dir;
     /// Tasks that are not about listing a directory.
     type Task: Send;
@@ -80,7 +80,7 @@ pub(crate) trait Operation: Sync + Sized + Roots {
     fn visit(
         &self,
         node: &Arc<Node<Self::Dir>>,
-        held: &Held<'_>,
+        dirs: &OpenDirs<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     );
@@ -100,8 +100,8 @@ pub(crate) trait Operation: Sync + Sized + Roots {
     /// As [`Job::limits`].
     fn limits(&self) -> Limits;
 
-    /// As [`Job::good_workers`].
-    fn good_workers(&self) -> usize;
+    /// As [`Job::initial_workers`].
+    fn initial_workers(&self) -> usize;
 
     /// Whether entries are visited in the order of the listing, each
     /// sub-directory with all that is in it in its turn. Then there must be
@@ -110,13 +110,13 @@ pub(crate) trait Operation: Sync + Sized + Roots {
 }
 
 /// The directories of a node, kept open while its entries are processed.
-pub(crate) struct Held<'n> {
+pub(crate) struct OpenDirs<'n> {
     pub(crate) source: Pinned<'n>,
     /// `None` in a removal.
     pub(crate) dest: Option<Pinned<'n>>,
 }
 
-pub(crate) enum Task<O: Operation> {
+pub(crate) enum Task<O: Visitor> {
     /// Open a directory and list it.
     Enter {
         place: Place<O::Dir>,
@@ -133,9 +133,9 @@ pub(crate) enum Task<O: Operation> {
         listing: Listing,
     },
     /// List on in order.
-    Rest {
+    Remainder {
         node: Arc<Node<O::Dir>>,
-        rest: Rest,
+        remainder: Remainder,
     },
     Own(O::Task),
 }
@@ -155,8 +155,12 @@ pub(crate) struct Scratch<S> {
 impl<S> Scratch<S> {
     /// Entries to process before the next look up: until many have been quick, each
     /// may be one that others had better not wait for.
-    fn breath(&self) -> usize {
-        if self.quick < BREATH { 1 } else { BREATH }
+    fn checkpoint_interval(&self) -> usize {
+        if self.quick < CHECKPOINT_ENTRIES {
+            1
+        } else {
+            CHECKPOINT_ENTRIES
+        }
     }
 
     fn buffer(&mut self) -> Listing {
@@ -188,7 +192,7 @@ pub(crate) fn worker_limits(asked: Option<NonZeroUsize>) -> Limits {
 }
 
 /// Queues a directory found in `node`.
-pub(crate) fn queue<O: Operation>(
+pub(crate) fn queue<O: Visitor>(
     node: &Arc<Node<O::Dir>>,
     name: &CStr,
     worker: &mut Walker<'_, '_, O>,
@@ -201,7 +205,7 @@ pub(crate) fn queue<O: Operation>(
 }
 
 /// Gives up the use of `parent` that a [`Place`] in it had.
-pub(crate) fn leave<O: Operation>(
+pub(crate) fn leave<O: Visitor>(
     op: &O,
     parent: Option<Arc<Node<O::Dir>>>,
     worker: &mut Walker<'_, '_, O>,
@@ -216,7 +220,7 @@ enum Listed {
     Paused,
 }
 
-impl<O: Operation> Job for O {
+impl<O: Visitor> Job for O {
     type Task = Task<O>;
     type Scratch = Scratch<O::Scratch>;
 
@@ -246,42 +250,46 @@ impl<O: Operation> Job for O {
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => process_batch(self, node, listing, worker),
-            Task::Rest { node, rest } => in_order::list(self, node, Some(rest), worker),
+            Task::Remainder { node, remainder } => {
+                in_order::list(self, node, Some(remainder), worker);
+            }
             Task::Own(task) => self.run_own(task, worker),
         }
         self.report().add(&mut worker.scratch.tally);
     }
 
-    fn may_travel(&self, task: &Task<O>) -> bool {
+    fn can_migrate(&self, task: &Task<O>) -> bool {
         match task {
             // An evicted parent is cheap to reopen only on the way back up to it.
             Task::Enter { place, .. } => place
                 .parent
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
-            Task::Resume { .. } | Task::Batch { .. } | Task::Rest { .. } | Task::Own(_) => true,
+            Task::Resume { .. } | Task::Batch { .. } | Task::Remainder { .. } | Task::Own(_) => {
+                true
+            }
         }
     }
 
-    fn handful(&self) -> usize {
+    fn max_batch(&self) -> usize {
         // Of many, the last would find their parents evicted where descriptors are short.
         if self.descriptors().are_short() {
             1
         } else {
-            HANDFUL
+            MAX_BATCH
         }
     }
 
     fn limits(&self) -> Limits {
-        Operation::limits(self)
+        Visitor::limits(self)
     }
 
-    fn good_workers(&self) -> usize {
-        Operation::good_workers(self)
+    fn initial_workers(&self) -> usize {
+        Visitor::initial_workers(self)
     }
 }
 
-fn list<O: Operation>(
+fn list<O: Visitor>(
     op: &O,
     node: Arc<Node<O::Dir>>,
     position: Option<OwnedFd>,
@@ -298,29 +306,29 @@ fn list<O: Operation>(
     leave(op, Some(node), worker);
 }
 
-fn list_into<O: Operation>(
+fn list_into<O: Visitor>(
     op: &O,
     buffer: &mut Listing,
     node: &Arc<Node<O::Dir>>,
     position: Option<OwnedFd>,
     worker: &mut Walker<'_, '_, O>,
 ) -> Result<Listed, Errno> {
-    let held = hold(op, node)?;
+    let dirs = open_dirs(op, node)?;
     worker.scratch.queued = 0;
-    let dir = position.as_ref().map_or(held.source.as_fd(), AsFd::as_fd);
+    let dir = position.as_ref().map_or(dirs.source.as_fd(), AsFd::as_fd);
     while buffer.fill(dir)? {
         let is_wide = buffer.is_nearly_full();
-        if is_wide && worker.is_wanted() && worker.backlog() == 0 {
+        if is_wide && worker.has_idle_worker() && worker.backlog() == 0 {
             let empty = worker.scratch.buffer();
             share(std::mem::replace(buffer, empty), node, worker);
             continue;
         }
-        process(op, buffer, node, &held, worker);
+        process(op, buffer, node, &dirs, worker);
         let queued = worker.scratch.queued;
         if (queued >= MANY_CHILDREN || queued > 0 && worker.backlog() > LONG_STACK)
             && let Some(position) = lend(op, dir)
         {
-            worker.push_below(
+            worker.push_under(
                 queued,
                 Task::Resume {
                     node: Arc::clone(node),
@@ -334,7 +342,7 @@ fn list_into<O: Operation>(
 }
 
 /// A descriptor to go on from later, if there is one to spare.
-fn lend<O: Operation>(op: &O, dir: impl AsFd) -> Option<OwnedFd> {
+fn lend<O: Visitor>(op: &O, dir: impl AsFd) -> Option<OwnedFd> {
     let descriptors = op.descriptors();
     if !descriptors.lend(1) {
         return None;
@@ -347,46 +355,46 @@ fn lend<O: Operation>(op: &O, dir: impl AsFd) -> Option<OwnedFd> {
 }
 
 /// Lets a hungry worker have what is listed.
-fn share<O: Operation>(listing: Listing, node: &Arc<Node<O::Dir>>, worker: &mut Walker<'_, '_, O>) {
+fn share<O: Visitor>(listing: Listing, node: &Arc<Node<O::Dir>>, worker: &mut Walker<'_, '_, O>) {
     node.retain();
     worker.push(Task::Batch {
         node: Arc::clone(node),
         listing,
     });
-    worker.breathe();
+    worker.checkpoint();
 }
 
-fn process<O: Operation>(
+fn process<O: Visitor>(
     op: &O,
     buffer: &Listing,
     node: &Arc<Node<O::Dir>>,
-    held: &Held<'_>,
+    dirs: &OpenDirs<'_>,
     worker: &mut Walker<'_, '_, O>,
 ) {
     let mut entries = buffer.entries();
-    let mut left = worker.scratch.breath();
+    let mut left = worker.scratch.checkpoint_interval();
     while let Some(entry) = entries.next() {
-        op.visit(node, held, entry, worker);
+        op.visit(node, dirs, entry, worker);
         left -= 1;
         if left > 0 {
             continue;
         }
         op.report().show(&mut worker.scratch.tally);
-        let time = worker.breathe();
-        worker.scratch.quick += worker.scratch.breath();
-        if time >= LONG {
+        let time = worker.checkpoint();
+        worker.scratch.quick += worker.scratch.checkpoint_interval();
+        if time >= SLOW_OPERATION {
             worker.scratch.quick = 0;
-            if worker.is_wanted() && worker.backlog() == 0 {
+            if worker.has_idle_worker() && worker.backlog() == 0 {
                 entries = share_half(entries, node, worker);
             }
         }
-        left = worker.scratch.breath();
+        left = worker.scratch.checkpoint_interval();
     }
 }
 
 /// Lets a hungry worker have half of what is to be processed; returns the other half.
 #[cold]
-fn share_half<'a, O: Operation>(
+fn share_half<'a, O: Visitor>(
     entries: Entries<'a>,
     node: &Arc<Node<O::Dir>>,
     worker: &mut Walker<'_, '_, O>,
@@ -401,14 +409,14 @@ fn share_half<'a, O: Operation>(
     first
 }
 
-fn process_batch<O: Operation>(
+fn process_batch<O: Visitor>(
     op: &O,
     node: Arc<Node<O::Dir>>,
     listing: Listing,
     worker: &mut Walker<'_, '_, O>,
 ) {
-    match hold(op, &node) {
-        Ok(held) => process(op, &listing, &node, &held, worker),
+    match open_dirs(op, &node) {
+        Ok(dirs) => process(op, &listing, &node, &dirs, worker),
         Err(errno) => op.listing_failed(&node, errno),
     }
     worker.scratch.keep_buffer(listing);
@@ -416,10 +424,10 @@ fn process_batch<O: Operation>(
 }
 
 /// Keeps the directories of `node` open, for its entries to be processed.
-pub(crate) fn hold<'n, O: Operation>(
+pub(crate) fn open_dirs<'n, O: Visitor>(
     op: &O,
     node: &'n Arc<Node<O::Dir>>,
-) -> Result<Held<'n>, Errno> {
+) -> Result<OpenDirs<'n>, Errno> {
     let descriptors = op.descriptors();
     let source = descriptors.pin(node, Side::Source, op)?;
     let dest = if O::Dir::HAS_DEST {
@@ -427,5 +435,5 @@ pub(crate) fn hold<'n, O: Operation>(
     } else {
         None
     };
-    Ok(Held { source, dest })
+    Ok(OpenDirs { source, dest })
 }

@@ -19,13 +19,13 @@ use rustix::io::Errno;
 
 use super::item::Item;
 use super::node::CopyNode;
-use super::preserve::{Modes, Xattrs};
+use super::preserve::{ModePolicy, Xattrs};
 use super::tree::Copying;
 use super::xattrs::{
     copy_xattrs, is_left_to_others, names_in, read_acl, set_acl, set_default_acl,
     set_mode_beside_unknown_acl, set_permissions,
 };
-use crate::error::{Error, Operation as Doing};
+use crate::error::{Error, Operation};
 use crate::node::Side;
 use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH, Stat};
 
@@ -33,7 +33,7 @@ use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH, Stat};
 const CONTEXT: &CStr = c"security.selinux";
 
 /// Why a copy lacks an attribute.
-pub(super) type Lacks = (Doing, Errno);
+pub(super) type Lacks = (Operation, Errno);
 
 /// Whether the dest was made by this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Copying<'_> {
     /// The permission bits with which something is created that is a copy of a source with `mode`.
     pub(super) fn creation_mode(&self, mode: u32) -> u32 {
         let preserve = &self.options().preserve;
-        if preserve.ownership || preserve.modes != Modes::LessUmask {
+        if preserve.ownership || preserve.mode != ModePolicy::Default {
             // A default ACL of its directory would give others what its mask, these bits, lets through.
             mode & 0o700
         } else {
@@ -77,9 +77,9 @@ impl Copying<'_> {
     /// The mode to be set in the end on the copy of a source with `mode` (its type included).
     pub(super) fn last_mode(&self, mode: u32, age: Age) -> Option<u32> {
         let preserve = &self.options().preserve;
-        match (preserve.modes, age) {
-            (Modes::OfSource, _) => Some(mode & 0o7777),
-            (Modes::LessUmask, Age::New) if preserve.ownership => {
+        match (preserve.mode, age) {
+            (ModePolicy::Preserve, _) => Some(mode & 0o7777),
+            (ModePolicy::Default, Age::New) if preserve.ownership => {
                 // Of the special bits, `mkdir` takes the sticky one.
                 let special = match FileType::from_raw_mode(mode) {
                     FileType::Directory => 0o1000,
@@ -87,23 +87,23 @@ impl Copying<'_> {
                 };
                 Some(mode & (special | 0o777) & !self.umask())
             }
-            (Modes::OfNewFiles, Age::New) => {
+            (ModePolicy::Discard, Age::New) => {
                 let most = match FileType::from_raw_mode(mode) {
                     FileType::Directory | FileType::Socket => 0o777,
                     _ => 0o666,
                 };
                 Some(most & !self.umask())
             }
-            (Modes::LessUmask | Modes::OfNewFiles, _) => None,
+            (ModePolicy::Default | ModePolicy::Discard, _) => None,
         }
     }
 
     /// The same for a directory that has the mode `made` until then.
     pub(super) fn last_directory_mode(&self, source: u32, made: u32, age: Age) -> Option<u32> {
         // What a directory inherits from the one it is in, a plain mode leaves alone.
-        let inherited = match self.options().preserve.modes {
-            Modes::LessUmask => made & 0o2000,
-            Modes::OfSource | Modes::OfNewFiles => 0,
+        let inherited = match self.options().preserve.mode {
+            ModePolicy::Default => made & 0o2000,
+            ModePolicy::Preserve | ModePolicy::Discard => 0,
         };
         self.last_mode(source, age).map(|mode| mode | inherited)
     }
@@ -157,7 +157,7 @@ impl Copying<'_> {
         let (stat, source) = match opened {
             Ok(opened) => opened,
             Err(errno) => {
-                let error = Error::failed(Doing::Stat, path(Side::Source), errno);
+                let error = Error::failed(Operation::Stat, path(Side::Source), errno);
                 return self.report.failed(error);
             }
         };
@@ -177,7 +177,7 @@ impl Copying<'_> {
                 };
                 self.transfer(&transfer, || path(Side::Dest))
             }
-            Err(errno) => Err(Error::failed(Doing::KeepMode, path(Side::Dest), errno)),
+            Err(errno) => Err(Error::failed(Operation::KeepMode, path(Side::Dest), errno)),
         };
         if let Err(error) = finished {
             self.report.failed(error);
@@ -191,19 +191,19 @@ impl Copying<'_> {
         dest_path: impl Fn() -> PathBuf,
     ) -> Result<(), Error> {
         let preserve = &self.options().preserve;
-        let failed = |(doing, errno)| {
+        let failed = |(operation, errno)| {
             let errno = match errno {
                 OUT_OF_REACH => Errno::OPNOTSUPP,
                 errno => errno,
             };
-            Error::failed(doing, dest_path(), errno)
+            Error::failed(operation, dest_path(), errno)
         };
         if preserve.timestamps {
             let set = match transfer.times {
                 Times::Both => transfer.dest.set_times(transfer.stat),
                 Times::OfModification => transfer.dest.set_modified(transfer.stat),
             };
-            set.map_err(|errno| failed((Doing::KeepTimes, errno)))?;
+            set.map_err(|errno| failed((Operation::KeepTimes, errno)))?;
         }
         let mut mode = transfer.mode;
         if preserve.ownership && !self.give_owner(transfer).map_err(failed)? {
@@ -226,7 +226,7 @@ impl Copying<'_> {
         } else if self.keeps_context() {
             let context = std::iter::once(CONTEXT);
             let copied = copy_xattrs(&transfer.source, &transfer.dest, context);
-            outcome = copied.map_err(|errno| failed((Doing::KeepXattrs, errno)));
+            outcome = copied.map_err(|errno| failed((Operation::KeepXattrs, errno)));
         }
         // Elsewhere it came before the content.
         if sys::file_type(transfer.stat) != FileType::RegularFile {
@@ -250,7 +250,7 @@ impl Copying<'_> {
                 let _ = transfer.dest.set_owner(None, group);
                 Ok(false)
             }
-            Err(errno) => Err((Doing::KeepOwner, errno)),
+            Err(errno) => Err((Operation::KeepOwner, errno)),
         }
     }
 
@@ -260,7 +260,7 @@ impl Copying<'_> {
         transfer: &Transfer<'_>,
         names: &mut Option<Vec<u8>>,
     ) -> Result<(), Lacks> {
-        let lacks = |errno| (Doing::KeepXattrs, errno);
+        let lacks = |errno| (Operation::KeepXattrs, errno);
         let listed = match transfer.source.xattr_names() {
             // There are none on this filesystem.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Vec::new(),
@@ -282,7 +282,7 @@ impl Copying<'_> {
             return Ok(());
         };
         dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
-            .map_err(|errno| (Doing::SetContext, errno))
+            .map_err(|errno| (Operation::SetContext, errno))
     }
 
     /// Sets mode and ACLs; `names` are the source's attributes, if they are known.
@@ -292,13 +292,13 @@ impl Copying<'_> {
         mode: u32,
         names: Option<&[u8]>,
     ) -> Result<(), Lacks> {
-        let lacks = |errno| (Doing::KeepMode, errno);
-        if self.options().preserve.modes == Modes::LessUmask {
+        let lacks = |errno| (Operation::KeepMode, errno);
+        if self.options().preserve.mode == ModePolicy::Default {
             // A default ACL of its directory stays in force.
             return transfer.dest.set_mode(mode).map_err(lacks);
         }
         let of_source = |acl: &CStr| match names {
-            _ if self.options().preserve.modes != Modes::OfSource => Ok(None),
+            _ if self.options().preserve.mode != ModePolicy::Preserve => Ok(None),
             Some(names) if names_in(names).all(|name| name != acl) => Ok(None),
             _ => read_acl(&transfer.source, acl),
         };
@@ -315,7 +315,7 @@ impl Copying<'_> {
             transfer.dest.set_mode(mode).map_err(lacks)?;
         }
         if has_acls
-            && self.options().preserve.modes == Modes::OfSource
+            && self.options().preserve.mode == ModePolicy::Preserve
             && sys::file_type(transfer.stat) == FileType::Directory
         {
             let default = of_source(DEFAULT_ACL).map_err(lacks)?;

@@ -16,9 +16,9 @@ use super::item::Item;
 use super::node::{CopyDir, CopyNode};
 use super::rules::{Backup, BackupNaming};
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
-use crate::observer::Done;
+use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, CWD, Stat, Symlinks};
 use crate::walk::Walker;
@@ -46,7 +46,7 @@ impl Copying<'_> {
         let numbers = &mut worker.scratch.own.backup_numbers;
         match move_aside(item.dest_dir, item.dest_name, (backup, there), numbers) {
             Ok(name) => Ok(name),
-            Err(errno) => Err(self.dest_error(item, Doing::Backup, errno)),
+            Err(errno) => Err(self.dest_error(item, Operation::Backup, errno)),
         }
     }
 
@@ -57,12 +57,12 @@ impl Copying<'_> {
         };
         if let Err(errno) = sys::rename(item.dest_dir, name, item.dest_name) {
             self.report
-                .failed(self.dest_error(item, Doing::RestoreBackup, errno));
-        } else if self.report.wants_finished()
+                .failed(self.dest_error(item, Operation::RestoreBackup, errno));
+        } else if self.report.wants_events()
             && let Some(backup) = &self.backup_path(item)
         {
             let dest = &self.item_path(item, Side::Dest);
-            self.report.finished(Done::RestoredBackup { backup, dest });
+            self.report.event(Event::RestoredBackup { backup, dest });
         }
     }
 
@@ -78,7 +78,7 @@ impl Copying<'_> {
             }),
             Err(errno) => {
                 self.report
-                    .failed(self.dest_error(item, Doing::RestoreBackup, errno));
+                    .failed(self.dest_error(item, Operation::RestoreBackup, errno));
             }
         }
     }
@@ -105,14 +105,14 @@ impl Copying<'_> {
         let Some(backup) = &self.rules.backup else {
             return Ok(false);
         };
-        let failed = |doing| move |errno| self.place_error(place, Side::Dest, doing, errno);
+        let failed = |operation| move |errno| self.place_error(place, Side::Dest, operation, errno);
         let stat = |symlinks| {
             self.at(place, Side::Dest, |dir, name| {
                 sys::stat(dir, name, symlinks)
             })
         };
         let is_directory = |stat: &Stat| sys::file_type(stat) == FileType::Directory;
-        let there = stat(Symlinks::NoFollow).map_err(failed(Doing::Stat))?;
+        let there = stat(Symlinks::NoFollow).map_err(failed(Operation::Stat))?;
         let is_linked = self.rules.follow_links_to_directories
             && stat(Symlinks::Follow).is_ok_and(|target| is_directory(&target));
         if is_directory(&there) || is_linked {
@@ -128,7 +128,7 @@ impl Copying<'_> {
                 let _ = sys::rename_to_new(dir, &moved, name);
             })
         });
-        made.map_err(failed(Doing::Backup))?;
+        made.map_err(failed(Operation::Backup))?;
         Ok(true)
     }
 

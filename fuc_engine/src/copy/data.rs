@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::sparse::HoleMaker;
 use super::{CopyOptions, Reflink, Sparse};
-use crate::observer::{HoleDetection, Means, Tried};
+use crate::observer::{CopyMethod, HoleDetection, Mechanism};
 use crate::sys::{self, Stat};
 
 /// Larger ones gain nothing more; measured on tmpfs, ext4 and xfs.
@@ -60,14 +60,14 @@ impl Ways {
 /// What was done.
 pub(super) struct Moved {
     pub(super) bytes: u64,
-    pub(super) means: Means,
+    pub(super) method: CopyMethod,
 }
 
 impl Moved {
     pub(super) fn nothing() -> Self {
         Self {
             bytes: 0,
-            means: Means::default(),
+            method: CopyMethod::default(),
         }
     }
 }
@@ -115,7 +115,7 @@ pub(super) struct DataCopy<'a> {
     pub(super) dest: BorrowedFd<'a>,
     can_have_holes: bool,
     pub(super) ways: Ways,
-    pub(super) means: Means,
+    pub(super) method: CopyMethod,
     /// For holes where the source has none.
     pub(super) hole_maker: Option<HoleMaker<'a>>,
     /// Used by `read` and `write` alone; empty until then.
@@ -138,7 +138,7 @@ impl<'a> DataCopy<'a> {
             dest: dest.fd,
             can_have_holes: dest.is_file,
             ways,
-            means: Means::default(),
+            method: CopyMethod::default(),
             hole_maker: None,
             buffer,
             copied: 0,
@@ -153,15 +153,15 @@ impl<'a> DataCopy<'a> {
     /// # Errors
     /// `dest` holds the bytes already written.
     pub(super) fn run(mut self, pause: &mut dyn FnMut(u64)) -> Result<Moved, DataError> {
-        self.means.offload = match self.ways.lets_the_kernel_copy() {
-            true => Tried::NotNeeded,
-            false => Tried::Avoided,
+        self.method.offload = match self.ways.lets_the_kernel_copy() {
+            true => Mechanism::NotNeeded,
+            false => Mechanism::Avoided,
         };
         if let Rung::NotHere = self.try_clone()? {
             if self.ways.sparse == Sparse::Always && self.can_have_holes {
                 let maker = HoleMaker::new(self.dest).map_err(DataError::Write)?;
                 self.hole_maker = Some(maker);
-                self.means.holes = HoleDetection::Zeros;
+                self.method.holes = HoleDetection::Zeros;
             }
             self.climb_down(pause)?;
             if let Some(maker) = self.hole_maker.take() {
@@ -171,7 +171,7 @@ impl<'a> DataCopy<'a> {
         }
         Ok(Moved {
             bytes: self.copied,
-            means: self.means,
+            method: self.method,
         })
     }
 
@@ -215,10 +215,10 @@ impl<'a> DataCopy<'a> {
         let is_worth_it = self.ways.lets_the_kernel_copy()
             && self.source.is_truthful
             && self.source.size >= WORTH_CLONING;
-        self.means.reflink = match self.ways.lets_the_kernel_copy() {
+        self.method.reflink = match self.ways.lets_the_kernel_copy() {
             // `copy_file_range` may do it without telling.
-            true => Tried::Unknown,
-            false => Tried::Avoided,
+            true => Mechanism::Unknown,
+            false => Mechanism::Avoided,
         };
         if !is_asked_for && !is_worth_it {
             return Ok(Rung::NotHere);
@@ -226,12 +226,12 @@ impl<'a> DataCopy<'a> {
         match sys::clone_file(self.source.fd, self.dest) {
             Ok(()) => {
                 self.copied = self.source.size;
-                self.means.reflink = Tried::Done;
+                self.method.reflink = Mechanism::Used;
                 Ok(Rung::Copied)
             }
             Err(errno) if is_asked_for => Err(DataError::Clone(errno)),
             Err(_) => {
-                self.means.reflink = Tried::Unsupported;
+                self.method.reflink = Mechanism::Unsupported;
                 Ok(Rung::NotHere)
             }
         }
@@ -251,7 +251,7 @@ impl<'a> DataCopy<'a> {
                 Ok(0) if self.source.is_truthful => return Ok(Rung::Copied),
                 Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
-                    self.means.offload = Tried::Done;
+                    self.method.offload = Mechanism::Used;
                     self.copied += bytes as u64;
                     // Less than was asked for: that was the end.
                     let is_all = self.copied == self.source.size && bytes < piece;
@@ -261,7 +261,7 @@ impl<'a> DataCopy<'a> {
                     pause(bytes as u64);
                 }
                 Err(errno) if is_not_here(errno) => {
-                    self.means.offload = Tried::Unsupported;
+                    self.method.offload = Mechanism::Unsupported;
                     return Ok(Rung::NotHere);
                 }
                 Err(errno) => return Err(DataError::Copy(errno)),

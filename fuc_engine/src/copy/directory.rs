@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use super::attributes::Age;
 use super::node::{CopyDir, CopyNode, Mark};
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
-use crate::observer::Done;
+use crate::observer::Event;
 use crate::sys::{self, CWD, DirStat, Identity, Inode, Stat, Symlinks, Trace};
 use crate::walk::Walker;
 
@@ -40,10 +40,10 @@ impl Copying<'_> {
         &self,
         place: &Place<CopyDir>,
         side: Side,
-        doing: Doing,
+        operation: Operation,
         errno: Errno,
     ) -> Error {
-        Error::failed(doing, self.place_path(place, side), errno)
+        Error::failed(operation, self.place_path(place, side), errno)
     }
 
     fn place_path(&self, place: &Place<CopyDir>, side: Side) -> PathBuf {
@@ -75,12 +75,12 @@ impl Copying<'_> {
         place: &Place<CopyDir>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<OpenedDirs, Error> {
-        let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
+        let failed = |operation, errno| self.place_error(place, Side::Source, operation, errno);
         let (source, trace, way) = self
             .open_source_directory(place)
             .map_err(|errno| self.no_source(place, errno, worker))?;
         let (stat, accessed) = sys::stat_directory_and_access(source.as_fd())
-            .map_err(|errno| failed(Doing::Stat, errno))?;
+            .map_err(|errno| failed(Operation::Stat, errno))?;
         let is_behind_link = |parent: &CopyNode| parent.mark.is_behind_link();
         if way == Symlinks::Follow || place.parent.as_ref().is_some_and(is_behind_link) {
             self.check_cycle(place, stat.identity)?;
@@ -203,14 +203,14 @@ impl Copying<'_> {
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Error {
-        let failed = |doing, errno| self.place_error(place, Side::Source, doing, errno);
+        let failed = |operation, errno| self.place_error(place, Side::Source, operation, errno);
         let symlinks = self.symlinks_at(place);
         let looked_at = self.at(place, Side::Source, |dir, name| {
             sys::stat(dir, name, symlinks)
         });
         let stat = match looked_at {
             Ok(stat) => stat,
-            Err(unseen) => return failed(Doing::Stat, unseen),
+            Err(unseen) => return failed(Operation::Stat, unseen),
         };
         let there = self.at(place, Side::Dest, stat_entry);
         let age = if there.is_ok() { Age::Found } else { Age::New };
@@ -232,7 +232,7 @@ impl Copying<'_> {
                 self.remember_directory(place.operand, sys::identity(&stat));
             }
         }
-        failed(Doing::ReadDirectory, errno)
+        failed(Operation::ReadDirectory, errno)
     }
 
     /// As `cp` does for a source directory that may not be read: an empty one at the dest.
@@ -257,10 +257,10 @@ impl Copying<'_> {
     }
 
     fn tell_made(&self, place: &Place<CopyDir>) {
-        if self.report.wants_finished() {
+        if self.report.wants_events() {
             let source = &self.place_path(place, Side::Source);
             let dest = &self.place_path(place, Side::Dest);
-            self.report.finished(Done::Copied {
+            self.report.event(Event::Copied {
                 source,
                 dest,
                 backup: None,
@@ -308,7 +308,7 @@ impl Copying<'_> {
         source: &DirStat,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(OwnedFd, Made), Error> {
-        let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
+        let failed = |operation, errno| self.place_error(place, Side::Dest, operation, errno);
         let mode = self.directory_mode(source.mode);
         let made = self.at(place, Side::Dest, |dir, name| {
             sys::create_directory(dir, name, mode | 0o700)
@@ -329,11 +329,12 @@ impl Copying<'_> {
                 errno => errno,
             })
             .map_err(|errno| self.no_dest(place, source.identity, errno))?;
-        let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Doing::Stat, errno))?;
+        let stat =
+            sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
         let mut mode_pending = None;
         if is_new {
             mode_pending = Self::open_up(&fd, stat.mode & 0o7777, mode)
-                .map_err(|errno| failed(Doing::SetMode, errno))?;
+                .map_err(|errno| failed(Operation::SetMode, errno))?;
         }
         if self.options().needs_a_finish() {
             let age = if is_new { Age::New } else { Age::Found };
@@ -374,13 +375,13 @@ impl Copying<'_> {
 
     /// Why there is no dest directory: the first of these that holds.
     fn no_dest(&self, place: &Place<CopyDir>, source: Identity, errno: Errno) -> Error {
-        let failed = |doing, errno| self.place_error(place, Side::Dest, doing, errno);
+        let failed = |operation, errno| self.place_error(place, Side::Dest, operation, errno);
         match self.at(place, Side::Dest, stat_entry) {
-            Err(unseen) if unseen != Errno::NOENT => return failed(Doing::Stat, unseen),
+            Err(unseen) if unseen != Errno::NOENT => return failed(Operation::Stat, unseen),
             _ => {}
         }
         if !matches!(errno, Errno::NOTDIR | Errno::LOOP) {
-            return failed(Doing::CreateDirectory, errno);
+            return failed(Operation::CreateDirectory, errno);
         }
         let through = self.at(place, Side::Dest, |dir, name| {
             sys::stat(dir, name, Symlinks::Follow)
@@ -417,8 +418,12 @@ impl Copying<'_> {
             .pin(node, Side::Dest, self)
             .and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode));
         if let Err(errno) = set {
-            self.report
-                .failed(self.place_error(&node.place, Side::Dest, Doing::SetMode, errno));
+            self.report.failed(self.place_error(
+                &node.place,
+                Side::Dest,
+                Operation::SetMode,
+                errno,
+            ));
         }
     }
 }

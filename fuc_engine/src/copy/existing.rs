@@ -13,7 +13,7 @@ use super::file::OpenDest;
 use super::item::Item;
 use super::settle::Ground;
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::sys::{self, Blocking, Stat, Symlinks};
 
 impl Copying<'_> {
@@ -23,12 +23,12 @@ impl Copying<'_> {
             Ok(there) => there,
             Err(Errno::NOENT) => return self.open_dangling(item, source),
             Err(Errno::LOOP) if self.options().force => {
-                self.check_ground(item, Doing::CreateFile)?;
+                self.check_ground(item, Operation::CreateFile)?;
                 return self.replace_file(item, source.st_mode);
             }
-            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
+            Err(errno) => return Err(self.dest_error(item, Operation::Stat, errno)),
         };
-        self.check_ground(item, Doing::CreateFile)?;
+        self.check_ground(item, Operation::CreateFile)?;
         if sys::file_type(&there) == FileType::Directory {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }
@@ -53,9 +53,9 @@ impl Copying<'_> {
     }
 
     /// Nothing that came after the rules were asked is written to.
-    pub(super) fn check_ground(&self, item: &Item<'_>, doing: Doing) -> Result<(), Error> {
+    pub(super) fn check_ground(&self, item: &Item<'_>, operation: Operation) -> Result<(), Error> {
         match item.ground {
-            Ground::Free { .. } => Err(self.dest_error(item, doing, Errno::EXIST)),
+            Ground::Free { .. } => Err(self.dest_error(item, operation, Errno::EXIST)),
             Ground::Unknown | Ground::Taken => Ok(()),
         }
     }
@@ -74,7 +74,7 @@ impl Copying<'_> {
         let opened = self
             .descriptors
             .making_room(|| sys::create_through_link(item.dest_dir, item.dest_name, mode));
-        let failed = |errno| self.creation_error(item, Doing::CreateFile, errno);
+        let failed = |errno| self.creation_error(item, Operation::CreateFile, errno);
         // Somebody may have made it meanwhile, so it is emptied as any other.
         let dest = self.empty_existing(item, source, opened.map_err(failed)?)?;
         Ok(OpenDest {
@@ -99,7 +99,7 @@ impl Copying<'_> {
         dest: OwnedFd,
     ) -> Result<OpenDest, Error> {
         let opened =
-            sys::stat_open(&dest).map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+            sys::stat_open(&dest).map_err(|errno| self.dest_error(item, Operation::Stat, errno))?;
         if is_same(source, &opened) {
             return Err(self.same_file(item));
         }
@@ -133,10 +133,10 @@ impl Copying<'_> {
         if errno == Errno::ISDIR {
             return match item.stat_dest(Symlinks::Follow) {
                 Ok(_) => self.refusal(item, Refusal::DirectoryByNonDirectory),
-                Err(_) => self.creation_error(item, Doing::CreateFile, Errno::NOTDIR),
+                Err(_) => self.creation_error(item, Operation::CreateFile, Errno::NOTDIR),
             };
         }
-        self.creation_error(item, Doing::CreateFile, errno)
+        self.creation_error(item, Operation::CreateFile, errno)
     }
 }
 

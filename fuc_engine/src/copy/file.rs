@@ -26,9 +26,9 @@ use super::links::LinkedTo;
 use super::node::CopyNode;
 use super::settle::Ground;
 use super::tree::{CopyTask, Copying};
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::observer::Means;
+use crate::observer::CopyMethod;
 use crate::sys::{self, Blocking, CWD, Identity, Inode, Stat, Symlinks};
 use crate::walk::{self, Task, Walker};
 
@@ -126,7 +126,7 @@ impl Copying<'_> {
             Ok(opened) => opened,
             // Not a regular file any more.
             Err(Errno::LOOP | Errno::NXIO) => return self.copy_whatever(item, worker),
-            Err(errno) => return Err(self.reading_error(item, Doing::OpenSource, errno)),
+            Err(errno) => return Err(self.reading_error(item, Operation::OpenSource, errno)),
         };
         if sys::file_type(&opened.stat) != FileType::RegularFile {
             return self.copy_whatever(item, worker);
@@ -142,7 +142,7 @@ impl Copying<'_> {
     ) -> Result<(), Error> {
         let opened = self
             .open_source(item, item.blocking(), worker)
-            .map_err(|errno| self.reading_error(item, Doing::OpenSource, errno))?;
+            .map_err(|errno| self.reading_error(item, Operation::OpenSource, errno))?;
         if item.node.is_some() && sys::file_type(&opened.stat) != FileType::RegularFile {
             let path = self.item_path(item, Side::Source);
             return Err(Error::refused(Refusal::SourceReplaced, path));
@@ -158,11 +158,11 @@ impl Copying<'_> {
     ) -> Result<(), Error> {
         let opened = self
             .open_source(item, Blocking::MayBlock, worker)
-            .map_err(|errno| self.reading_error(item, Doing::OpenSource, errno))?;
+            .map_err(|errno| self.reading_error(item, Operation::OpenSource, errno))?;
         let is_in_the_way =
             item.symlinks == Symlinks::NoFollow && item.stat_dest(Symlinks::NoFollow).is_ok();
         if is_in_the_way {
-            self.make_way(item, Doing::CreateFile)?;
+            self.make_way(item, Operation::CreateFile)?;
         }
         self.copy_opened(item, opened, worker)
     }
@@ -191,7 +191,7 @@ impl Copying<'_> {
             return Ok(false);
         }
         self.count_copied(0, worker);
-        self.tell_copied_by(item, Means::default());
+        self.tell_copied_by(item, CopyMethod::default());
         Ok(true)
     }
 
@@ -268,7 +268,8 @@ impl Copying<'_> {
             _ => {
                 let written = if self.has_other_names(item, &source.stat) {
                     let stat = sys::stat_open(&dest.fd);
-                    let stat = stat.map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+                    let stat =
+                        stat.map_err(|errno| self.dest_error(item, Operation::Stat, errno))?;
                     Some(sys::identity(&stat))
                 } else {
                     None
@@ -313,10 +314,11 @@ impl Copying<'_> {
         };
         let finished = (dest.fd.as_fd(), dest.age);
         self.finish_file(item, (source.fd.as_fd(), &source.stat), finished)?;
-        sys::close_checked(dest.fd).map_err(|errno| self.dest_error(item, Doing::Close, errno))?;
-        labelled.map_err(|(doing, errno)| self.dest_error(item, doing, errno))?;
+        sys::close_checked(dest.fd)
+            .map_err(|errno| self.dest_error(item, Operation::Close, errno))?;
+        labelled.map_err(|(operation, errno)| self.dest_error(item, operation, errno))?;
         self.count_copied(moved.bytes, worker);
-        self.tell_copied_by(item, moved.means);
+        self.tell_copied_by(item, moved.method);
         Ok(())
     }
 
@@ -340,7 +342,7 @@ impl Copying<'_> {
             worker.scratch.tally.bytes += moved;
             self.report.show(&mut worker.scratch.tally);
             worker.count(moved / BYTES_PER_WORK);
-            worker.breathe();
+            worker.checkpoint();
         });
         worker.scratch.own.buffer = buffer;
         moved.map(|moved| Moved {
@@ -356,13 +358,13 @@ impl Copying<'_> {
                     // It is empty and serves nobody; what matters is why.
                     let _ = sys::unlink(item.dest_dir, item.dest_name);
                 }
-                self.dest_error(item, Doing::Clone, errno)
+                self.dest_error(item, Operation::Clone, errno)
                     .with_other(self.item_path(item, Side::Source))
             }
-            DataError::Read(errno) => self.source_error(item, Doing::Read, errno),
-            DataError::Write(errno) => self.dest_error(item, Doing::Write, errno),
+            DataError::Read(errno) => self.source_error(item, Operation::Read, errno),
+            DataError::Write(errno) => self.dest_error(item, Operation::Write, errno),
             DataError::Copy(errno) => self
-                .source_error(item, Doing::CopyData, errno)
+                .source_error(item, Operation::CopyData, errno)
                 .with_other(self.item_path(item, Side::Dest)),
         }
     }

@@ -14,7 +14,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::data::{ALL, DataCopy, DataError, Rung, is_not_here};
-use crate::observer::{HoleDetection, Tried};
+use crate::observer::{HoleDetection, Mechanism};
 use crate::sys;
 
 impl DataCopy<'_> {
@@ -54,7 +54,7 @@ impl DataCopy<'_> {
                 return Ok(Rung::Copied);
             }
             self.punch_hole(position..data);
-            self.means.holes = match self.hole_maker {
+            self.method.holes = match self.hole_maker {
                 Some(_) => HoleDetection::SeekAndZeros,
                 None => HoleDetection::Seek,
             };
@@ -70,7 +70,7 @@ impl DataCopy<'_> {
     /// What `write` leaves allocated behind it is no part of the hole that follows;
     /// the kernel's own copies leave nothing.
     fn punch_hole(&self, range: std::ops::Range<u64>) {
-        if self.hole_maker.is_none() && self.means.offload != Tried::Done {
+        if self.hole_maker.is_none() && self.method.offload != Mechanism::Used {
             sys::punch_hole(self.dest, range);
         }
     }
@@ -118,7 +118,7 @@ impl DataCopy<'_> {
                 piece,
             ) {
                 Ok(bytes) if bytes > 0 => {
-                    self.means.offload = Tried::Done;
+                    self.method.offload = Mechanism::Used;
                     at += bytes as u64;
                     self.copied += bytes as u64;
                     pause(bytes as u64);
@@ -126,7 +126,7 @@ impl DataCopy<'_> {
                 // Nothing there any more, or not possible: reading tells which.
                 Ok(_) => return self.read_extent(at, end, pause),
                 Err(errno) if is_not_here(errno) => {
-                    self.means.offload = Tried::Unsupported;
+                    self.method.offload = Mechanism::Unsupported;
                     return self.read_extent(at, end, pause);
                 }
                 Err(errno) => return Err(DataError::Copy(errno)),

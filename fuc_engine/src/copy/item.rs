@@ -11,12 +11,12 @@ use super::existing::is_same;
 use super::node::CopyNode;
 use super::settle::Ground;
 use super::tree::Copying;
-use crate::error::{Cause, Error, Operation as Doing, Refusal};
+use crate::error::{Cause, Error, Operation, Refusal};
 use crate::node::{Dir, Side};
-use crate::observer::Done;
+use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, At, Blocking, Symlinks};
-use crate::walk::Held;
+use crate::walk::OpenDirs;
 
 /// What is there may be an entry of a node or an operand.
 #[derive(Clone, Copy)]
@@ -36,11 +36,11 @@ pub(super) struct Item<'a> {
 
 impl<'a> Item<'a> {
     /// An entry that is not followed if it is a symbolic link.
-    pub(super) fn entry(node: &'a CopyNode, held: &'a Held<'_>, name: &'a CStr) -> Self {
+    pub(super) fn entry(node: &'a CopyNode, dirs: &'a OpenDirs<'_>, name: &'a CStr) -> Self {
         Self {
-            source_dir: held.source.as_fd(),
+            source_dir: dirs.source.as_fd(),
             source_name: name,
-            dest_dir: held
+            dest_dir: dirs
                 .dest
                 .as_ref()
                 .expect("BUG: a copy without a dest")
@@ -133,40 +133,55 @@ impl Copying<'_> {
         }
     }
 
-    pub(super) fn source_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
-        Error::failed(doing, self.item_path(item, Side::Source), errno)
+    pub(super) fn source_error(
+        &self,
+        item: &Item<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.item_path(item, Side::Source), errno)
     }
 
     /// Why a source cannot be opened or read: if it cannot even be looked at,
     /// that is said; what forbids the dest comes first as well.
-    pub(super) fn reading_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
+    pub(super) fn reading_error(
+        &self,
+        item: &Item<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
         let unseen_dest = item.stat_dest(Symlinks::NoFollow).err();
         match (item.stat_source(), item.stat_dest(Symlinks::Follow)) {
             // If it was there until its dest made way, there is more to say.
             (Err(unseen), _) if !matches!(item.ground, Ground::Free { .. }) => {
-                self.source_error(item, Doing::Stat, unseen)
+                self.source_error(item, Operation::Stat, unseen)
             }
             _ if unseen_dest.is_some_and(|unseen| unseen != Errno::NOENT) => {
-                self.creation_error(item, doing, errno)
+                self.creation_error(item, operation, errno)
             }
             (Ok(source), Ok(dest)) if is_same(&source, &dest) => self.same_file(item),
             (_, Ok(dest)) if sys::file_type(&dest) == FileType::Directory => {
                 self.refusal(item, Refusal::DirectoryByNonDirectory)
             }
-            _ => self.source_error(item, doing, errno),
+            _ => self.source_error(item, operation, errno),
         }
     }
 
     /// Why a dest cannot be created: where it cannot even be looked for, that is said.
-    pub(super) fn creation_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
+    pub(super) fn creation_error(
+        &self,
+        item: &Item<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
         match item.stat_dest(Symlinks::NoFollow) {
-            Err(unseen) if unseen != Errno::NOENT => self.dest_error(item, Doing::Stat, unseen),
-            _ => self.dest_error(item, doing, errno),
+            Err(unseen) if unseen != Errno::NOENT => self.dest_error(item, Operation::Stat, unseen),
+            _ => self.dest_error(item, operation, errno),
         }
     }
 
-    pub(super) fn dest_error(&self, item: &Item<'_>, doing: Doing, errno: Errno) -> Error {
-        Error::failed(doing, self.item_path(item, Side::Dest), errno)
+    pub(super) fn dest_error(&self, item: &Item<'_>, operation: Operation, errno: Errno) -> Error {
+        Error::failed(operation, self.item_path(item, Side::Dest), errno)
     }
 
     /// A refusal about the dest, then the source.
@@ -178,19 +193,20 @@ impl Copying<'_> {
     /// Reports that an item could not be copied.
     pub(super) fn report_item(&self, item: &Item<'_>, error: Error) {
         let was_begun = match error.cause() {
-            Cause::Failed(doing, _) => {
-                !matches!(doing, Doing::Stat | Doing::Remove | Doing::Backup)
-            }
+            Cause::Failed(operation, _) => !matches!(
+                operation,
+                Operation::Stat | Operation::Remove | Operation::Backup
+            ),
             Cause::Refused(refusal) => {
                 matches!(refusal, Refusal::DanglingDest | Refusal::RelativeSymlink)
             }
         };
-        if was_begun && self.report.wants_finished() {
+        if was_begun && self.report.wants_events() {
             let source = &self.item_path(item, Side::Source);
             let dest = &self.item_path(item, Side::Dest);
             let backup = self.backup_path(item);
             let backup = backup.as_deref();
-            self.report.finished(Done::Attempted {
+            self.report.event(Event::Attempted {
                 source,
                 dest,
                 backup,

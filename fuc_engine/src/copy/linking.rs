@@ -20,7 +20,7 @@ use super::existing::is_same;
 use super::item::Item;
 use super::special::Way;
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::operand;
 use crate::sys::{self, CWD, Symlinks};
@@ -67,20 +67,20 @@ impl Copying<'_> {
 
     fn link_error(&self, item: &Item<'_>, kind: LinkKind, errno: Errno) -> Error {
         if let Err(unseen) = item.stat_source() {
-            return self.source_error(item, Doing::Stat, unseen);
+            return self.source_error(item, Operation::Stat, unseen);
         }
-        let error = self.creation_error(item, kind.doing(), errno);
+        let error = self.creation_error(item, kind.operation(), errno);
         error.with_other(self.item_path(item, Side::Source))
     }
 
     fn make_way_for_link(&self, item: &Item<'_>, kind: LinkKind) -> Result<Way, Error> {
         let there = item
             .stat_dest(Symlinks::NoFollow)
-            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
-        self.check_ground(item, kind.doing())?;
+            .map_err(|errno| self.dest_error(item, Operation::Stat, errno))?;
+        self.check_ground(item, kind.operation())?;
         let source = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         let is_same_file = is_same(&source, &there);
         if kind == LinkKind::Hard && is_same_file {
             return Ok(Way::AlreadyThere);
@@ -89,7 +89,7 @@ impl Copying<'_> {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }
         if item.symlinks == Symlinks::NoFollow && sys::file_type(&source) != FileType::RegularFile {
-            return self.make_way(item, kind.doing());
+            return self.make_way(item, kind.operation());
         }
         if is_same_file {
             return Err(self.same_file(item));
@@ -112,7 +112,7 @@ impl Copying<'_> {
     fn symlink_target(&self, item: &Item<'_>) -> Result<CString, Error> {
         // The kernel would make a link to anything.
         item.stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         let path = self.item_path(item, Side::Source);
         if path.is_relative() && !self.is_in_working_directory(item) {
             // What is in the way may be the greater obstacle. Nothing is unlinked for this.
@@ -153,10 +153,10 @@ impl Copying<'_> {
 }
 
 impl LinkKind {
-    fn doing(self) -> Doing {
+    fn operation(self) -> Operation {
         match self {
-            Self::Hard => Doing::CreateHardLink,
-            Self::Symbolic => Doing::CreateSymlink,
+            Self::Hard => Operation::CreateHardLink,
+            Self::Symbolic => Operation::CreateSymlink,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::settle::Ground;
 use super::special::Way;
 use super::tree::{CopyTask, Copying};
 use crate::descriptors::Visited;
-use crate::error::{Error, Operation as Doing};
+use crate::error::{Error, Operation};
 use crate::node::Side;
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
 use crate::walk::{self, Task, Walker};
@@ -141,9 +141,9 @@ impl Copying<'_> {
         let name = &waiter.name;
         match &name.node {
             None => self.copy_resumed(&waiter.resume(self.item(name.operand)), worker),
-            Some(node) => match walk::hold(self, node) {
-                Ok(held) => {
-                    let item = waiter.resume(Item::entry(node, &held, &name.name));
+            Some(node) => match walk::open_dirs(self, node) {
+                Ok(dirs) => {
+                    let item = waiter.resume(Item::entry(node, &dirs, &name.name));
                     self.copy_resumed(&item, worker);
                 }
                 Err(errno) => self.lose(node, &waiter, errno),
@@ -162,7 +162,7 @@ impl Copying<'_> {
     /// The directories of what waited cannot be opened any more.
     fn lose(&self, node: &CopyNode, waiter: &Waiter, errno: Errno) {
         self.report
-            .failed(self.place_error(&node.place, Side::Dest, Doing::Stat, errno));
+            .failed(self.place_error(&node.place, Side::Dest, Operation::Stat, errno));
         let item = waiter.resume(Item {
             // Only its paths are needed.
             source_dir: CWD,
@@ -193,7 +193,7 @@ impl Copying<'_> {
             if there.is_ok_and(|there| sys::identity(&there) == identity) {
                 return Ok(Link::Made);
             }
-            match self.make_way(item, Doing::CreateHardLink)? {
+            match self.make_way(item, Operation::CreateHardLink)? {
                 Way::AlreadyThere => return Ok(Link::Made),
                 Way::Free => linked = self.try_link(item, first, worker),
                 Way::Blocked => {
@@ -211,13 +211,13 @@ impl Copying<'_> {
         }
         let made = item
             .stat_dest(Symlinks::NoFollow)
-            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.dest_error(item, Operation::Stat, errno))?;
         if sys::identity(&made) == identity {
             return Ok(Link::Made);
         }
         // Somebody has put something else in the place of the first copy.
         sys::unlink(item.dest_dir, item.dest_name)
-            .map_err(|errno| self.dest_error(item, Doing::Remove, errno))?;
+            .map_err(|errno| self.dest_error(item, Operation::Remove, errno))?;
         Ok(Link::NotPossible)
     }
 
@@ -265,7 +265,7 @@ impl Copying<'_> {
             Some(node) => node.place.path_of(operand, &first.name),
             None => operand.to_path_buf(),
         };
-        self.dest_error(item, Doing::CreateHardLink, errno)
+        self.dest_error(item, Operation::CreateHardLink, errno)
             .with_other(there)
     }
 }

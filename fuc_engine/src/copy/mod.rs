@@ -30,5 +30,5 @@ mod update;
 mod xattrs;
 
 pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
-pub use preserve::{Modes, Preserve, Xattrs};
+pub use preserve::{ModePolicy, Preserve, Xattrs};
 pub use rules::{Backup, BackupNaming, DestRules, Replace};

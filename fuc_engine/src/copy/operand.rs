@@ -15,7 +15,7 @@ use super::parents::name_with_parents;
 use super::same_file::Sameness;
 use super::settle::{Ground, Made};
 use super::tree::{CopyTask, Copying};
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::{self, Place, Side};
 use crate::operand;
 use crate::sys::{self, CWD, Identity, Stat, Symlinks};
@@ -33,14 +33,14 @@ pub(super) struct Operand {
 
 impl Operand {
     pub(super) fn new(source: &Path, dest: &Dest, parents: bool) -> Result<Self, Error> {
-        let unusable = |doing, path: &Path| {
+        let unusable = |operation, path: &Path| {
             let path = path.to_path_buf();
-            move |errno| Error::failed(doing, path, errno)
+            move |errno| Error::failed(operation, path, errno)
         };
-        let c_source = operand::to_c(source).map_err(unusable(Doing::Stat, source))?;
+        let c_source = operand::to_c(source).map_err(unusable(Operation::Stat, source))?;
         let (dest_name, dest_path) = match dest {
             Dest::Exactly(path) => (
-                operand::to_c(path).map_err(unusable(Doing::Stat, path))?,
+                operand::to_c(path).map_err(unusable(Operation::Stat, path))?,
                 path.clone(),
             ),
             Dest::Into(target) => {
@@ -98,13 +98,13 @@ impl Copying<'_> {
         let rest = self.begin_portion(&operands, worker);
         let queued = worker.backlog().saturating_sub(queued_before);
         // The last one queued would be the first to run.
-        worker.turn_round(queued);
+        worker.reverse_top(queued);
         if let Some(range) = rest {
             let rest = Operands {
                 range,
                 is_alone: false,
             };
-            worker.push_below(queued, Task::Own(CopyTask::Operands(rest)));
+            worker.push_under(queued, Task::Own(CopyTask::Operands(rest)));
         }
     }
 
@@ -128,7 +128,7 @@ impl Copying<'_> {
                 Ok(stat) => stat,
                 Err(errno) => {
                     self.report
-                        .failed(self.source_error(&item, Doing::Stat, errno));
+                        .failed(self.source_error(&item, Operation::Stat, errno));
                     continue;
                 }
             };
@@ -275,7 +275,7 @@ impl Copying<'_> {
         }
         let target = item.stat_dest(self.follows_dest(source));
         if let Err(errno @ Errno::LOOP) = target {
-            return Err(self.dest_error(item, Doing::Stat, errno));
+            return Err(self.dest_error(item, Operation::Stat, errno));
         }
         let refusal = if self.options().as_links.is_some()
             || sys::file_type(source) != FileType::RegularFile

@@ -13,8 +13,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing, Refusal};
-use crate::observer::Done;
+use crate::error::{Error, Operation, Refusal};
+use crate::observer::Event;
 use crate::sys::{self, CWD, Identity, Inode, Symlinks};
 
 /// A directory that was made for what lies below it.
@@ -87,23 +87,25 @@ impl Copying<'_> {
     }
 
     fn make_parent(&self, above: BorrowedFd<'_>, way: &Way<'_>) -> Result<OwnedFd, Error> {
-        let no_source = |errno| Error::failed(Doing::StatSourceParent, way.source.into(), errno);
-        let failed = |doing| move |errno| Error::failed(doing, way.path.into(), errno);
+        let no_source =
+            |errno| Error::failed(Operation::StatSourceParent, way.source.into(), errno);
+        let failed = |operation| move |errno| Error::failed(operation, way.path.into(), errno);
         let source = to_c(way.source.as_os_str().as_bytes());
         let stat = sys::stat(CWD, &source, Symlinks::Follow).map_err(no_source)?;
         if sys::file_type(&stat) != FileType::Directory {
             return Err(no_source(Errno::NOTDIR));
         }
         let mode = self.directory_mode(stat.st_mode);
-        sys::create_directory(above, way.name, mode | 0o700).map_err(failed(Doing::MakeParent))?;
-        if self.report.wants_finished() {
+        sys::create_directory(above, way.name, mode | 0o700)
+            .map_err(failed(Operation::MakeParent))?;
+        if self.report.wants_events() {
             let (source, dest) = (way.source, way.path);
-            self.report.finished(Done::MadeParent { source, dest });
+            self.report.event(Event::MadeParent { source, dest });
         }
-        let fd = sys::open_path_directory(above, way.name).map_err(failed(Doing::Stat))?;
-        let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Doing::Stat))?;
+        let fd = sys::open_path_directory(above, way.name).map_err(failed(Operation::Stat))?;
+        let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
         let mode_pending =
-            Self::open_up(&fd, granted.mode & 0o7777, mode).map_err(failed(Doing::SetMode))?;
+            Self::open_up(&fd, granted.mode & 0o7777, mode).map_err(failed(Operation::SetMode))?;
         let mut made = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
         made.push(MadeParent {
             dest: way.dest.into(),
@@ -126,15 +128,17 @@ impl Copying<'_> {
     }
 
     fn finish_parent(&self, parent: &MadeParent) -> Result<(), Error> {
-        let failed = |doing| move |errno| Error::failed(doing, parent.path.clone(), errno);
+        let failed = |operation| move |errno| Error::failed(operation, parent.path.clone(), errno);
         let needs_a_finish = self.options().needs_a_finish();
         if parent.mode_pending.is_none() && !needs_a_finish {
             return Ok(());
         }
-        let dir = self.reopen_parent(parent).map_err(failed(Doing::Stat))?;
+        let dir = self
+            .reopen_parent(parent)
+            .map_err(failed(Operation::Stat))?;
         if let Some(mode) = parent.mode_pending {
             let set = Inode::directory(dir.as_fd()).set_mode(mode);
-            set.map_err(failed(Doing::SetMode))?;
+            set.map_err(failed(Operation::SetMode))?;
         }
         if needs_a_finish {
             self.finish_made_parent(&parent.source, dir, &parent.path)?;

@@ -8,7 +8,7 @@
 #[non_exhaustive]
 pub struct Preserve {
     /// The permission bits.
-    pub modes: Modes,
+    pub mode: ModePolicy,
     /// User and group. If they cannot be set by anybody but root, and this process is
     /// not root's, that is no failure; set-id bits are then dropped.
     pub ownership: bool,
@@ -25,14 +25,14 @@ pub struct Preserve {
 /// Which mode a copy gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Modes {
+pub enum ModePolicy {
     /// If it is new, that of its source, less the umask (or as a default ACL of its directory says).
     #[default]
-    LessUmask,
+    Default,
     /// That of its source, with set-id and sticky bits and with ACLs.
-    OfSource,
+    Preserve,
     /// If it is new, what a new file or directory gets that is no copy.
-    OfNewFiles,
+    Discard,
 }
 
 /// How much it matters that extended attributes are copied.
@@ -55,7 +55,7 @@ impl Preserve {
     #[must_use]
     pub fn all() -> Self {
         Self {
-            modes: Modes::OfSource,
+            mode: ModePolicy::Preserve,
             ownership: true,
             timestamps: true,
             links: true,
@@ -68,7 +68,7 @@ impl Preserve {
     pub(super) fn needs_a_finish(&self) -> bool {
         self.ownership
             || self.timestamps
-            || self.modes != Modes::LessUmask
+            || self.mode != ModePolicy::Default
             || self.xattrs != Xattrs::Leave
             || self.context
     }

@@ -27,8 +27,8 @@ use super::rules::Replace;
 use super::same_file::{Fate, Named, Sameness, judge};
 use super::tree::Copying;
 use super::update::{self, Timestamps};
-use crate::error::{Error, Operation as Doing, Refusal};
-use crate::observer::{Answer, Overwriting, Protection, Question};
+use crate::error::{Error, Operation, Refusal};
+use crate::observer::{Answer, OverwriteTarget, Protection, Question};
 use crate::sys::{self, Stat, Symlinks};
 use crate::walk::Walker;
 
@@ -127,7 +127,7 @@ impl Copying<'_> {
             Err(Errno::NOENT) => None,
             // Opening it will fail as well, and then it is unlinked.
             Err(Errno::LOOP) if self.options().force => return Ok(Settled::Taken),
-            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
+            Err(errno) => return Err(self.dest_error(item, Operation::Stat, errno)),
         };
         if let Some(there) = &there {
             if !self.is_to_be_replaced(item, (source, there), worker)? {
@@ -254,9 +254,9 @@ impl Copying<'_> {
         let protection = match (is_writable, self.rules.remove_first || self.options().force) {
             (true, _) => Protection::None,
             (false, true) => Protection::Overridden,
-            (false, false) => Protection::InTheWay,
+            (false, false) => Protection::Unwritable,
         };
-        self.report.confirm(Question::Overwrite(Overwriting {
+        self.report.confirm(Question::Overwrite(OverwriteTarget {
             path,
             mode: there.st_mode & 0o7777,
             protection,

@@ -9,10 +9,10 @@ use super::existing::is_same;
 use super::item::Item;
 use super::tree::Copying;
 use super::unopened::Unopened;
-use super::{Modes, Preserve};
-use crate::error::{Error, Operation as Doing, Refusal};
+use super::{ModePolicy, Preserve};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::observer::Done;
+use crate::observer::Event;
 use crate::sys::{self, Stat, Symlinks};
 use crate::walk::{self, Walker};
 
@@ -40,7 +40,7 @@ impl Copying<'_> {
     ) -> Result<(), Error> {
         let source = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         match (sys::file_type(&source), item.node) {
             (FileType::Directory, Some(node)) => walk::queue(node, item.source_name, worker),
             _ => drop(self.copy_by_rules(item, &source, worker)?),
@@ -56,7 +56,7 @@ impl Copying<'_> {
     ) -> Result<(), Error> {
         let stat = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         match (sys::file_type(&stat), item.node) {
             (FileType::Directory, Some(node)) => {
                 walk::queue(node, item.source_name, worker);
@@ -64,7 +64,7 @@ impl Copying<'_> {
             }
             // Operands are looked at before: it has changed since.
             (FileType::Directory, None) => {
-                Err(self.source_error(item, Doing::OpenSource, Errno::ISDIR))
+                Err(self.source_error(item, Operation::OpenSource, Errno::ISDIR))
             }
             _ => self.copy_looked_at(item, &stat, worker),
         }
@@ -98,7 +98,7 @@ impl Copying<'_> {
         }
         let stat = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         self.copy_or_link(item, &stat, worker, |worker| {
             self.make_symlink(item, worker).map(|()| None)
         })
@@ -109,7 +109,7 @@ impl Copying<'_> {
         item: &Item<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<(), Error> {
-        let failed = |errno| self.reading_error(item, Doing::ReadLink, errno);
+        let failed = |errno| self.reading_error(item, Operation::ReadLink, errno);
         if !self.options().needs_a_finish() {
             let target = sys::read_link(item.source_dir, item.source_name).map_err(failed)?;
             self.create_symlink(item, &target)?;
@@ -126,7 +126,7 @@ impl Copying<'_> {
     }
 
     fn create_symlink(&self, item: &Item<'_>, target: &CStr) -> Result<Created, Error> {
-        self.create_or_replace(item, Doing::CreateSymlink, || {
+        self.create_or_replace(item, Operation::CreateSymlink, || {
             sys::create_symlink(target, item.dest_dir, item.dest_name)
         })
     }
@@ -152,7 +152,7 @@ impl Copying<'_> {
             // They mean nothing on these, and cp leaves them there.
             Preserve {
                 ownership: false,
-                modes: Modes::LessUmask | Modes::OfNewFiles,
+                mode: ModePolicy::Default | ModePolicy::Discard,
                 ..
             } => stat.st_mode & 0o7000,
             _ => 0,
@@ -160,11 +160,11 @@ impl Copying<'_> {
         let bits = self.creation_mode(stat.st_mode) | special_bits;
         let mode = sys::file_type(stat).as_raw_mode() | bits;
         let create = || sys::create_node(item.dest_dir, item.dest_name, mode, stat.st_rdev);
-        let doing = match sys::file_type(stat) {
-            FileType::Fifo => Doing::CreateFifo,
-            _ => Doing::CreateSpecial,
+        let operation = match sys::file_type(stat) {
+            FileType::Fifo => Operation::CreateFifo,
+            _ => Operation::CreateSpecial,
         };
-        if self.create_or_replace(item, doing, create)? == Created::Yes {
+        if self.create_or_replace(item, operation, create)? == Created::Yes {
             self.finish_special(item)?;
         }
         self.copied(item, 0, worker);
@@ -175,11 +175,11 @@ impl Copying<'_> {
     fn create_or_replace(
         &self,
         item: &Item<'_>,
-        doing: Doing,
+        operation: Operation,
         create: impl Fn() -> Result<(), Errno>,
     ) -> Result<Created, Error> {
         let created = match create() {
-            Err(Errno::EXIST) => match self.make_way(item, doing)? {
+            Err(Errno::EXIST) => match self.make_way(item, operation)? {
                 Way::Free => create(),
                 Way::AlreadyThere => return Ok(Created::NeedNotBe),
                 Way::Blocked => Err(Errno::EXIST),
@@ -188,25 +188,25 @@ impl Copying<'_> {
         };
         created
             .map(|()| Created::Yes)
-            .map_err(|errno| self.creation_error(item, doing, errno))
+            .map_err(|errno| self.creation_error(item, operation, errno))
     }
 
     /// Unlinks what is at the dest, unless it is a directory or the source itself,
     /// or links are followed, or its content is to stay: then, as with `cp`, it stays.
-    pub(super) fn make_way(&self, item: &Item<'_>, doing: Doing) -> Result<Way, Error> {
+    pub(super) fn make_way(&self, item: &Item<'_>, operation: Operation) -> Result<Way, Error> {
         let there = match item.stat_dest(Symlinks::NoFollow) {
             Ok(there) => there,
             // It has gone, or its name has a slash behind it and leads nowhere.
             Err(Errno::NOENT) => return Ok(Way::Free),
-            Err(errno) => return Err(self.dest_error(item, Doing::Stat, errno)),
+            Err(errno) => return Err(self.dest_error(item, Operation::Stat, errno)),
         };
-        self.check_ground(item, doing)?;
+        self.check_ground(item, operation)?;
         if sys::file_type(&there) == FileType::Directory {
             return Err(self.refusal(item, Refusal::DirectoryByNonDirectory));
         }
         let source = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         if is_same(&source, &there) {
             // Two names of one symbolic link are as good as a copy.
             return if sys::file_type(&source) == FileType::Symlink && !item.is_one_entry() {
@@ -232,15 +232,15 @@ impl Copying<'_> {
 
     pub(super) fn unlink_dest(&self, item: &Item<'_>) -> Result<(), Error> {
         sys::unlink(item.dest_dir, item.dest_name)
-            .map_err(|errno| self.dest_error(item, Doing::Remove, errno))?;
+            .map_err(|errno| self.dest_error(item, Operation::Remove, errno))?;
         self.tell_removed_dest(item);
         Ok(())
     }
 
     pub(super) fn tell_removed_dest(&self, item: &Item<'_>) {
-        if self.report.wants_finished() {
+        if self.report.wants_events() {
             self.report
-                .finished(Done::RemovedDest(&self.item_path(item, Side::Dest)));
+                .event(Event::RemovedDest(&self.item_path(item, Side::Dest)));
         }
     }
 }

@@ -20,14 +20,14 @@ use super::parents::MadeParent;
 use super::rules::DestRules;
 use super::{CopyOptions, Dereference, Dest, Reflink};
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::{Error, Operation as Doing};
+use crate::error::{Error, Operation};
 use crate::node::{Dir, Place, Side};
-use crate::observer::{Done, Means, Observer, Summary};
+use crate::observer::{CopyMethod, Event, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched::{self, Limits};
 use crate::sys::{self, CWD, Entry, Identity, Symlinks};
-use crate::walk::{self, Held, Operation, Task, Walker};
+use crate::walk::{self, OpenDirs, Task, Visitor, Walker};
 
 /// Tasks of a copy that are not about listing a directory.
 pub(super) enum CopyTask {
@@ -100,7 +100,7 @@ impl<'a> Copying<'a> {
                 Err(errno) => {
                     let path = target.clone();
                     self.report
-                        .failed(Error::failed(Doing::OpenTarget, path, errno));
+                        .failed(Error::failed(Operation::OpenTarget, path, errno));
                     return self.report.summary();
                 }
             }
@@ -189,9 +189,9 @@ impl<'a> Copying<'a> {
 
     /// Tells of a file's content, and how it was copied if somebody wants to know.
     #[inline]
-    pub(super) fn tell_copied_by(&self, item: &Item<'_>, means: Means) {
-        if self.report.wants_means() {
-            self.tell_means(item, means);
+    pub(super) fn tell_copied_by(&self, item: &Item<'_>, method: CopyMethod) {
+        if self.report.wants_copy_method() {
+            self.emit_copy_method(item, method);
         } else {
             self.tell_copied(item);
         }
@@ -199,19 +199,19 @@ impl<'a> Copying<'a> {
 
     #[inline]
     pub(super) fn tell_copied(&self, item: &Item<'_>) {
-        if self.report.wants_finished() {
+        if self.report.wants_events() {
             self.tell_paths(item);
         }
     }
 
     #[cold]
-    fn tell_means(&self, item: &Item<'_>, means: Means) {
+    fn emit_copy_method(&self, item: &Item<'_>, method: CopyMethod) {
         let source = &self.item_path(item, Side::Source);
         let dest = &self.item_path(item, Side::Dest);
-        self.report.finished(Done::CopiedContent {
+        self.report.event(Event::CopiedContent {
             source,
             dest,
-            means,
+            method,
         });
     }
 
@@ -221,7 +221,7 @@ impl<'a> Copying<'a> {
         let dest = &self.item_path(item, Side::Dest);
         let backup = self.backup_path(item);
         let backup = backup.as_deref();
-        self.report.finished(Done::Copied {
+        self.report.event(Event::Copied {
             source,
             dest,
             backup,
@@ -256,7 +256,7 @@ fn is_mount_point(node: &CopyNode) -> bool {
     parent.is_some_and(|parent| device(parent) != device(node))
 }
 
-impl Operation for Copying<'_> {
+impl Visitor for Copying<'_> {
     type Dir = CopyDir;
     type Task = CopyTask;
     type Scratch = CopyScratch;
@@ -296,12 +296,12 @@ impl Operation for Copying<'_> {
     fn visit(
         &self,
         node: &CopyNode,
-        held: &Held<'_>,
+        dirs: &OpenDirs<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) {
         let symlinks = self.symlinks_of_entries();
-        let item = Item::entry(node, held, entry.name).following(symlinks);
+        let item = Item::entry(node, dirs, entry.name).following(symlinks);
         let copied = match (entry.kind, self.options.as_links) {
             (FileType::Directory, _) => return walk::queue(node, entry.name, worker),
             (FileType::RegularFile, _) if self.copies_plainly => self.copy_file(&item, worker),
@@ -318,7 +318,7 @@ impl Operation for Copying<'_> {
     }
 
     fn listing_failed(&self, node: &CopyNode, errno: Errno) {
-        let error = self.place_error(&node.place, Side::Source, Doing::ReadDirectory, errno);
+        let error = self.place_error(&node.place, Side::Source, Operation::ReadDirectory, errno);
         self.report.failed(error);
     }
 
@@ -360,7 +360,7 @@ impl Operation for Copying<'_> {
     /// On btrfs each name goes into the one tree of the subvolume, and threads of its own
     /// do a part of it later: on machines of two cores one took 0.75 to 1.09 of the
     /// time of two.
-    fn good_workers(&self) -> usize {
+    fn initial_workers(&self) -> usize {
         let filesystem = match &self.target {
             Some(target) => sys::filesystem(target.as_fd()),
             // If it is no directory: as elsewhere.

@@ -15,7 +15,7 @@ use super::attributes::{Age, Times, Transfer};
 use super::item::Item;
 use super::node::CopyDir;
 use super::tree::Copying;
-use crate::error::{Error, Operation as Doing};
+use crate::error::{Error, Operation};
 use crate::node::{Place, Side};
 use crate::sys::{self, At, CWD, Inode, Named, Stat, Symlinks};
 
@@ -58,14 +58,14 @@ impl Copying<'_> {
             return Ok(());
         }
         let source = Unopened::find(item.source_at())
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         self.finish_found(item, &source)
     }
 
     /// Finishes the copy of what was found before it was copied.
     pub(super) fn finish_found(&self, item: &Item<'_>, source: &Unopened<'_>) -> Result<(), Error> {
         let dest = Unopened::find(item.dest_at())
-            .map_err(|errno| self.dest_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.dest_error(item, Operation::Stat, errno))?;
         self.finish_unopened(source, (&dest, Age::New), || {
             self.item_path(item, Side::Dest)
         })
@@ -78,14 +78,14 @@ impl Copying<'_> {
         }
         let stat = item
             .stat_source()
-            .map_err(|errno| self.source_error(item, Doing::Stat, errno))?;
+            .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         let at = item.dest_at();
         sys::open_named(&at)
             .and_then(|link| {
                 let (fd, at) = (link.as_fd(), Some(at));
                 Inode::Named(Named { fd, at }).set_times(&stat)
             })
-            .map_err(|errno| self.dest_error(item, Doing::KeepTimes, errno))
+            .map_err(|errno| self.dest_error(item, Operation::KeepTimes, errno))
     }
 
     /// Finishes the copy of a directory that may not be read.
@@ -93,7 +93,7 @@ impl Copying<'_> {
         if !self.options().needs_a_finish() {
             return Ok(());
         }
-        let failed = |side| move |errno| self.place_error(place, side, Doing::Stat, errno);
+        let failed = |side| move |errno| self.place_error(place, side, Operation::Stat, errno);
         let finish = |source: At<'_>, dest: At<'_>| {
             let source = Unopened::find(source).map_err(failed(Side::Source))?;
             let dest = Unopened::find(dest).map_err(failed(Side::Dest))?;
@@ -130,7 +130,7 @@ impl Copying<'_> {
         dest: OwnedFd,
         path: &Path,
     ) -> Result<(), Error> {
-        let failed = |errno| Error::failed(Doing::Stat, path.into(), errno);
+        let failed = |errno| Error::failed(Operation::Stat, path.into(), errno);
         let source = Unopened::find(At {
             dir: CWD,
             name: source,
@@ -154,7 +154,7 @@ impl Copying<'_> {
         let (stat, made) = (&source.stat, &dest.stat);
         if sys::file_type(made) != sys::file_type(stat) {
             // Somebody has put something else there.
-            return Err(Error::failed(Doing::Stat, dest_path(), Errno::STALE));
+            return Err(Error::failed(Operation::Stat, dest_path(), Errno::STALE));
         }
         let transfer = Transfer {
             source: source.inode(),

@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use super::Ask;
 use super::tree::{Removal, RemoveDir, RemoveNode, is_directory};
 use crate::node::Place;
-use crate::observer::{Answer, Doomed, Kind, Question};
+use crate::observer::{Answer, Kind, Question, RemovalTarget};
 use crate::sys::{self, CWD, Entry, Symlinks};
 use crate::walk::{self, Walker};
 
@@ -98,7 +98,7 @@ impl Removal<'_> {
             return Ok(Answer::Yes);
         };
         let stat = seen.map_or_else(stat, Ok)?;
-        Ok(self.report.confirm(Question::Remove(Doomed {
+        Ok(self.report.confirm(Question::Remove(RemovalTarget {
             path: &path(),
             kind: kind_of(&stat),
             is_write_protected,
@@ -260,8 +260,8 @@ impl Removal<'_> {
     }
 }
 
-fn doomed_directory(path: &Path, is_write_protected: bool) -> Doomed<'_> {
-    Doomed {
+fn doomed_directory(path: &Path, is_write_protected: bool) -> RemovalTarget<'_> {
+    RemovalTarget {
         path,
         kind: Kind::Directory,
         is_write_protected,

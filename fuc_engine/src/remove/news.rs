@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use super::tree::{Removal, RemoveDir, RemoveNode};
-use crate::error::{Error, Operation as Doing};
+use crate::error::{Error, Operation};
 use crate::node::Place;
-use crate::observer::Done;
+use crate::observer::Event;
 use crate::walk::Walker;
 
 impl Removal<'_> {
@@ -26,7 +26,7 @@ impl Removal<'_> {
         if let Some(node) = node {
             node.mark_shrunk();
         }
-        if self.report.wants_finished() {
+        if self.report.wants_events() {
             self.tell_removed(node, operand, name);
         }
     }
@@ -34,7 +34,7 @@ impl Removal<'_> {
     #[cold]
     fn tell_removed(&self, node: Option<&RemoveNode>, operand: u32, name: &CStr) {
         self.report
-            .finished(Done::Removed(&self.path_of(node, operand, name)));
+            .event(Event::Removed(&self.path_of(node, operand, name)));
     }
 
     pub(super) fn removed_directory(
@@ -47,9 +47,9 @@ impl Removal<'_> {
         if let Some(parent) = &place.parent {
             parent.mark_shrunk();
         }
-        if self.report.wants_finished() {
+        if self.report.wants_events() {
             self.report
-                .finished(Done::RemovedDirectory(&self.path(place)));
+                .event(Event::RemovedDirectory(&self.path(place)));
         }
     }
 
@@ -88,7 +88,7 @@ impl Removal<'_> {
         }
         let path = self.path_of(node, operand, name);
         self.report
-            .failed(Error::failed(Doing::Remove, path, errno));
+            .failed(Error::failed(Operation::Remove, path, errno));
     }
 
     pub(super) fn fail_place(&self, place: &Place<RemoveDir>, errno: Errno) {

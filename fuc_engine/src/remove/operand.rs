@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::asking::Consent;
 use super::tree::{Removal, RemoveDir};
-use crate::error::{Error, Operation as Doing, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Place;
 use crate::operand;
 use crate::sys::{self, CWD, Symlinks};
@@ -158,7 +158,7 @@ impl Removal<'_> {
             (Err(errno), _) | (_, Err(errno)) => {
                 let path = self.operand_path(place.operand).to_path_buf();
                 self.report
-                    .failed(Error::failed(Doing::StatParent, path, errno));
+                    .failed(Error::failed(Operation::StatParent, path, errno));
                 false
             }
         }

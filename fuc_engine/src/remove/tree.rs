@@ -14,14 +14,14 @@ use rustix::io::Errno;
 use super::asking::Consent;
 use super::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::{Error, Operation as Doing};
+use crate::error::{Error, Operation};
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Answer, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched::{self, Limits};
 use crate::sys::{self, CWD, DirSlot, Entry, Identity, Symlinks};
-use crate::walk::{self, Held, Operation, Task, Walker};
+use crate::walk::{self, OpenDirs, Task, Visitor, Walker};
 
 /// A directory that others keep filling is listed again this often.
 const MOST_PASSES: u8 = 8;
@@ -80,7 +80,7 @@ impl<'a> Removal<'a> {
                 Err(errno) => {
                     let path = path.as_ref().to_path_buf();
                     self.report
-                        .failed(Error::failed(Doing::Remove, path, errno));
+                        .failed(Error::failed(Operation::Remove, path, errno));
                 }
             }
         }
@@ -234,7 +234,7 @@ impl Roots for Removal<'_> {
     }
 }
 
-impl Operation for Removal<'_> {
+impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
     /// Operands that are to be begun, in order.
     type Task = Range<u32>;
@@ -278,14 +278,14 @@ impl Operation for Removal<'_> {
     fn visit(
         &self,
         node: &RemoveNode,
-        held: &Held<'_>,
+        dirs: &OpenDirs<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) {
         if entry.kind == FileType::Directory {
             return walk::queue(node, entry.name, worker);
         }
-        let dir = held.source.as_fd();
+        let dir = dirs.source.as_fd();
         if self.asks() && !self.agrees_to_entry(node, dir, entry, worker) {
             return;
         }
@@ -342,7 +342,7 @@ impl Operation for Removal<'_> {
             self.begin(operand, worker);
         }
         // The last one queued would be the first to run.
-        worker.turn_round(worker.backlog().saturating_sub(queued_before));
+        worker.reverse_top(worker.backlog().saturating_sub(queued_before));
     }
 
     fn limits(&self) -> Limits {
@@ -356,7 +356,7 @@ impl Operation for Removal<'_> {
     /// On XFS each removal goes through the one log, on btrfs through the one tree of
     /// the subvolume, and threads of their own do a part of it later: two took
     /// 1.3 to 1.7 times as long as one there (50 000 files, two cores).
-    fn good_workers(&self) -> usize {
+    fn initial_workers(&self) -> usize {
         // The last operand is the last to go. If it has gone, or is no directory: as elsewhere.
         let last = (self.operands.len() as u32).saturating_sub(1);
         let fd = self.open_operand(last, Side::Source).ok();

@@ -32,14 +32,14 @@ pub(super) struct Gate {
     state: Mutex<State>,
     unparked: Condvar,
     /// Messages wanted now. Read without the lock: a hint, checked again under it.
-    hunger: AtomicUsize,
+    starving: AtomicUsize,
     /// More are active than should be.
     surplus: AtomicBool,
 }
 
 /// How a message that was permitted reaches a worker.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Feed {
+pub(super) enum Recipient {
     /// An idle worker takes it from the channel.
     Idle,
     /// Nobody is idle: start a thread for it.
@@ -48,7 +48,7 @@ pub(super) enum Feed {
 
 /// What a worker without tasks does next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum IdleOutcome {
     /// For a message, which may be there.
     Wait,
     /// There is no task left anywhere.
@@ -72,7 +72,7 @@ impl Gate {
         Self {
             state: Mutex::new(state),
             unparked: Condvar::new(),
-            hunger: AtomicUsize::new(0),
+            starving: AtomicUsize::new(0),
             surplus: AtomicBool::new(false),
         }
     }
@@ -90,15 +90,15 @@ impl Gate {
             self.unparked.notify_one();
         }
         let reachable = state.idle + (state.most - state.threads);
-        let hunger = state.target.saturating_sub(state.active).min(reachable);
+        let starving = state.target.saturating_sub(state.active).min(reachable);
         // Relaxed: hints that are checked again under the lock.
-        self.hunger.store(hunger, Ordering::Relaxed);
+        self.starving.store(starving, Ordering::Relaxed);
         self.surplus
             .store(state.active > state.target, Ordering::Relaxed);
     }
 
-    pub(super) fn is_hungry(&self) -> bool {
-        self.hunger.load(Ordering::Relaxed) > 0
+    pub(super) fn is_starving(&self) -> bool {
+        self.starving.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn has_surplus(&self) -> bool {
@@ -120,7 +120,7 @@ impl Gate {
     }
 
     /// Unparks every worker for good: the scope ends, perhaps by a panic.
-    pub(super) fn let_all_go_on(&self) {
+    pub(super) fn release_all(&self) {
         let mut state = self.lock();
         state.is_over = true;
         state.target = usize::MAX;
@@ -134,27 +134,27 @@ impl Gate {
     }
 
     /// Asks to send one message; if permitted, it already counts as active.
-    pub(super) fn permit_feed(&self) -> Option<Feed> {
+    pub(super) fn permit_work(&self) -> Option<Recipient> {
         let mut state = self.lock();
         if state.active >= state.target || state.parked > 0 {
             return None;
         }
-        let feed = if state.idle > 0 {
+        let give_work = if state.idle > 0 {
             state.idle -= 1;
-            Feed::Idle
+            Recipient::Idle
         } else if state.threads < state.most {
             state.threads += 1;
-            Feed::NewThread
+            Recipient::NewThread
         } else {
             return None;
         };
         state.active += 1;
         self.settle(&mut state);
-        Some(feed)
+        Some(give_work)
     }
 
     /// Asks to send a message that nobody waits for yet.
-    pub(super) fn permit_spare(&self) -> bool {
+    pub(super) fn reserve_spare(&self) -> bool {
         let mut state = self.lock();
         let all_run = state.active > 1 && state.idle == 0 && state.parked == 0;
         let is_permitted = all_run && !state.has_spare;
@@ -173,19 +173,19 @@ impl Gate {
     }
 
     /// A worker has run out of tasks.
-    pub(super) fn rest(&self) -> Rest {
+    pub(super) fn rest(&self) -> IdleOutcome {
         let mut state = self.lock();
         if state.has_spare {
             state.has_spare = false;
-            return Rest::Wait;
+            return IdleOutcome::Wait;
         }
         state.active -= 1;
         state.idle += 1;
         self.settle(&mut state);
         if state.active == 0 {
-            Rest::AllDone
+            IdleOutcome::AllDone
         } else {
-            Rest::Wait
+            IdleOutcome::Wait
         }
     }
 
@@ -224,45 +224,45 @@ mod tests {
     #[test]
     fn nobody_is_fed_before_more_than_one_is_wanted() {
         let gate = Gate::new();
-        assert_eq!(gate.permit_feed(), None);
+        assert_eq!(gate.permit_work(), None);
         gate.set_target(2, 2);
-        assert!(gate.is_hungry());
-        assert_eq!(gate.permit_feed(), Some(Feed::NewThread));
-        assert_eq!(gate.permit_feed(), None);
-        assert!(!gate.is_hungry());
+        assert!(gate.is_starving());
+        assert_eq!(gate.permit_work(), Some(Recipient::NewThread));
+        assert_eq!(gate.permit_work(), None);
+        assert!(!gate.is_starving());
     }
 
     #[test]
     fn the_last_to_rest_learns_that_all_is_done() {
         let gate = Gate::new();
         gate.set_target(2, 2);
-        gate.permit_feed();
-        assert_eq!(gate.rest(), Rest::Wait);
-        assert_eq!(gate.permit_feed(), Some(Feed::Idle));
-        assert_eq!(gate.rest(), Rest::Wait);
-        assert_eq!(gate.rest(), Rest::AllDone);
+        gate.permit_work();
+        assert_eq!(gate.rest(), IdleOutcome::Wait);
+        assert_eq!(gate.permit_work(), Some(Recipient::Idle));
+        assert_eq!(gate.rest(), IdleOutcome::Wait);
+        assert_eq!(gate.rest(), IdleOutcome::AllDone);
     }
 
     #[test]
     fn a_spare_message_is_for_the_first_to_rest() {
         let gate = Gate::new();
         gate.set_target(2, 2);
-        assert!(!gate.permit_spare(), "nobody else runs");
-        gate.permit_feed();
-        assert!(gate.permit_spare());
-        assert!(!gate.permit_spare(), "there is one");
-        assert_eq!(gate.rest(), Rest::Wait);
-        assert!(!gate.is_hungry(), "who rested has work");
-        assert_eq!(gate.rest(), Rest::Wait);
-        assert!(gate.is_hungry());
-        assert_eq!(gate.rest(), Rest::AllDone);
+        assert!(!gate.reserve_spare(), "nobody else runs");
+        gate.permit_work();
+        assert!(gate.reserve_spare());
+        assert!(!gate.reserve_spare(), "there is one");
+        assert_eq!(gate.rest(), IdleOutcome::Wait);
+        assert!(!gate.is_starving(), "who rested has work");
+        assert_eq!(gate.rest(), IdleOutcome::Wait);
+        assert!(gate.is_starving());
+        assert_eq!(gate.rest(), IdleOutcome::AllDone);
     }
 
     #[test]
     fn a_parked_worker_goes_on_when_an_active_one_rests() {
         let gate = Gate::new();
         gate.set_target(2, 2);
-        gate.permit_feed();
+        gate.permit_work();
         gate.set_target(1, 2);
         assert!(gate.has_surplus());
         std::thread::scope(|scope| {
@@ -270,20 +270,20 @@ mod tests {
             while gate.has_surplus() {
                 std::thread::yield_now();
             }
-            assert_eq!(gate.rest(), Rest::Wait);
+            assert_eq!(gate.rest(), IdleOutcome::Wait);
             parked.join().unwrap();
         });
-        assert_eq!(gate.rest(), Rest::AllDone);
+        assert_eq!(gate.rest(), IdleOutcome::AllDone);
     }
 
     #[test]
     fn a_refused_thread_is_not_tried_again() {
         let gate = Gate::new();
         gate.set_target(4, 4);
-        assert_eq!(gate.permit_feed(), Some(Feed::NewThread));
+        assert_eq!(gate.permit_work(), Some(Recipient::NewThread));
         gate.thread_refused();
         assert_eq!(gate.set_target(4, 4), 1);
-        assert_eq!(gate.permit_feed(), None);
-        assert_eq!(gate.rest(), Rest::AllDone);
+        assert_eq!(gate.permit_work(), None);
+        assert_eq!(gate.rest(), IdleOutcome::AllDone);
     }
 }

@@ -47,7 +47,7 @@ const SHORTEST: Duration = Duration::from_millis(2);
 /// However long the waits in it, it lasts no longer than this, or than is due.
 const LONGEST: Duration = Duration::from_millis(40);
 /// Where not enough has been told, it is looked at again after this.
-const LATER: Duration = Duration::from_micros(500);
+const RETRY_DELAY: Duration = Duration::from_micros(500);
 /// The longest wait is at most one of so many parts of a measurement's busy time ...
 const PARTS: u32 = 6;
 /// ... and so much of the workers' time is accounted for.
@@ -57,20 +57,20 @@ const MORE: f64 = 1.1;
 /// Fewer are kept if it rises by this one.
 const FEWER: f64 = 1.05;
 /// When it is looked whether the workers wait.
-const GLANCE: Duration = Duration::from_millis(10);
+const PROBE_DELAY: Duration = Duration::from_millis(10);
 /// They do if they use less of the processors that they could use. (It is three
 /// quarters where two workers share one of two cores with somebody else.)
 const LOAD: f64 = 0.7;
 /// How long what is known to be good is left alone at first.
-const TRUST: Duration = Duration::from_millis(192);
+const INITIAL_HOLD: Duration = Duration::from_millis(192);
 /// How long something else is, and how long anything at most, unless the tries take long.
-const PATIENCE: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(768)];
+const HOLD_RANGE: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(768)];
 /// A try takes about one of so many parts of the time.
 const TRIES: u32 = 24;
 
 /// What workers did since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Sample {
     pub(super) work: u64,
     /// Summed over the workers.
     pub(super) busy: Duration,
@@ -104,7 +104,7 @@ enum Phase {
     /// Not begun.
     Start,
     /// Finding out whether the workers wait.
-    Glance,
+    Probe,
     /// Left alone, and measured, before a try.
     Base,
     /// Measuring another number against the throughput that `from` workers had.
@@ -121,7 +121,7 @@ pub(super) struct Governor {
     phase: Phase,
     began: Duration,
     due: Duration,
-    patience: Duration,
+    hold: Duration,
     /// Whether the next try is of more workers (else of fewer).
     upward: bool,
     /// Whether the last try has paid, and is to be made once more.
@@ -141,7 +141,7 @@ impl Governor {
             phase: Phase::Start,
             began: Duration::ZERO,
             due: FIRST,
-            patience: TRUST,
+            hold: INITIAL_HOLD,
             upward: true,
             has_paid: false,
             is_climbing: good > 1 && good < most,
@@ -163,7 +163,7 @@ impl Governor {
             self.limits.computing = self.limits.computing.min(most);
             self.workers = self.workers.min(most);
             self.has_paid = false;
-            self.measure_base(self.patience);
+            self.measure_base(self.hold);
         }
     }
 
@@ -174,28 +174,29 @@ impl Governor {
 
     /// Takes note of what was told since the last step that returned true;
     /// returns whether a new measurement begins.
-    pub(super) fn step(&mut self, now: Duration, told: Told) -> bool {
+    pub(super) fn step(&mut self, now: Duration, sample: Sample) -> bool {
         // Who steps may have looked at the clock before another one stepped.
         let lasted = now.saturating_sub(self.began);
-        if !self.is_enough(lasted, told) {
-            self.due = now + LATER;
+        if !self.is_enough(lasted, sample) {
+            self.due = now + RETRY_DELAY;
             return false;
         }
-        let worth_a_try = self.worth_a_try(told);
+        let worth_a_try = self.worth_a_try(sample);
         if lasted < worth_a_try {
             self.due = self.began + worth_a_try;
             return false;
         }
-        let throughput = self.workers as f64 * told.work as f64 / told.busy.as_secs_f64().max(1e-9);
-        let most = self.most_while(lasted, told.cpu);
+        let throughput =
+            self.workers as f64 * sample.work as f64 / sample.busy.as_secs_f64().max(1e-9);
+        let most = self.most_while(lasted, sample.cpu);
         self.began = now.max(self.began);
         match self.phase {
             Phase::Start => self.begin(),
-            Phase::Glance => {
+            Phase::Probe => {
                 if self.good > 1 {
                     self.workers = most;
                 }
-                self.measure_base(self.patience);
+                self.measure_base(self.hold);
             }
             Phase::Base => self.try_another(throughput, lasted, most),
             Phase::Try { base, from } => self.judge(throughput / base, (from, most), lasted),
@@ -214,22 +215,22 @@ impl Governor {
         }
     }
 
-    fn is_enough(&self, lasted: Duration, told: Told) -> bool {
+    fn is_enough(&self, lasted: Duration, sample: Sample) -> bool {
         if self.phase == Phase::Start || lasted >= LONGEST {
             return true;
         }
         let all = (lasted * self.workers as u32).as_secs_f64();
-        let accounted = told.busy.as_secs_f64() / all.max(1e-9);
-        accounted >= ACCOUNTED && told.busy >= told.longest * PARTS
+        let accounted = sample.busy.as_secs_f64() / all.max(1e-9);
+        accounted >= ACCOUNTED && sample.busy >= sample.longest * PARTS
     }
 
     /// How long to leave alone what seems good, so that a try, which lasts as long
     /// as some of the longest waits do, is still a small part of the time.
-    fn worth_a_try(&self, told: Told) -> Duration {
-        let try_lasts = told.longest * PARTS;
+    fn worth_a_try(&self, sample: Sample) -> Duration {
+        let try_lasts = sample.longest * PARTS;
         let is_free = self.phase == Phase::Base && !self.is_climbing && !self.has_paid;
         if is_free && try_lasts > SHORTEST {
-            (try_lasts * TRIES).min(PATIENCE[1])
+            (try_lasts * TRIES).min(HOLD_RANGE[1])
         } else {
             Duration::ZERO
         }
@@ -238,14 +239,14 @@ impl Governor {
     fn begin(&mut self) {
         self.workers = self.good;
         if !self.is_climbing && self.limits.computing < self.limits.waiting {
-            self.phase = Phase::Glance;
-            self.due = self.began + GLANCE;
+            self.phase = Phase::Probe;
+            self.due = self.began + PROBE_DELAY;
             return;
         }
         let time = if self.is_climbing {
             SHORTEST
         } else {
-            self.patience
+            self.hold
         };
         self.measure_base(time);
     }
@@ -281,20 +282,20 @@ impl Governor {
             return self.measure_base(lasted.min(LONGEST));
         }
         if pays || self.is_climbing {
-            self.patience = PATIENCE[0];
+            self.hold = HOLD_RANGE[0];
         }
         if pays && more && self.workers < most {
             return self.measure_base(SHORTEST);
         }
         self.is_climbing = false;
-        let mut rest = self.patience;
+        let mut rest = self.hold;
         if !pays {
             self.workers = from;
             self.upward = !self.upward;
             // However long a stall made it.
             rest = rest.max(lasted.min(LONGEST) * TRIES);
         }
-        self.patience = (self.patience * 2).min(PATIENCE[1]);
+        self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
         self.measure_base(rest);
     }
 }
@@ -320,20 +321,20 @@ mod tests {
         mut work: impl FnMut(usize) -> (f64, f64),
     ) -> Vec<f64> {
         let mut now = Duration::ZERO;
-        let mut told = Told::default();
+        let mut sample = Sample::default();
         let mut shares = vec![0.0; governor.most() + 1];
         let tick = Duration::from_micros(100);
         while now < time {
             now += tick;
             let workers = governor.workers();
             shares[workers] += tick.as_secs_f64() / time.as_secs_f64();
-            told.busy += tick * workers as u32;
+            sample.busy += tick * workers as u32;
             let (speedup, processors) = work(workers);
-            told.work += (1000.0 * speedup) as u64;
-            told.cpu += tick.mul_f64(processors);
-            told.longest = tick / 2;
-            if governor.due().is_some_and(|due| now >= due) && governor.step(now, told) {
-                told = Told::default();
+            sample.work += (1000.0 * speedup) as u64;
+            sample.cpu += tick.mul_f64(processors);
+            sample.longest = tick / 2;
+            if governor.due().is_some_and(|due| now >= due) && governor.step(now, sample) {
+                sample = Sample::default();
             }
         }
         shares
@@ -451,19 +452,19 @@ mod tests {
     #[test]
     fn one_stall_does_not_make_it_deaf() {
         let mut governor = Governor::new(Limits::of(2), 2);
-        let told = |busy| Told {
+        let sample = |busy| Sample {
             work: 1000,
             busy,
             longest: Duration::from_micros(10),
-            ..Told::default()
+            ..Sample::default()
         };
-        governor.step(FIRST, Told::default());
-        let tried = FIRST + TRUST;
-        assert!(governor.step(tried, told(2 * TRUST)));
+        governor.step(FIRST, Sample::default());
+        let tried = FIRST + INITIAL_HOLD;
+        assert!(governor.step(tried, sample(2 * INITIAL_HOLD)));
         assert_eq!(governor.workers(), 1);
         // Nobody gets anywhere in this try.
         let stalled = tried + Duration::from_secs(10);
-        assert!(governor.step(stalled, told(Duration::from_secs(10))));
+        assert!(governor.step(stalled, sample(Duration::from_secs(10))));
         assert_eq!(governor.workers(), 2);
         let due = governor.due().unwrap();
         assert!(due <= stalled + LONGEST * TRIES, "{due:?}");
@@ -472,63 +473,63 @@ mod tests {
     #[test]
     fn what_is_long_at_one_thing_is_left_alone_for_longer() {
         let mut governor = Governor::new(Limits::of(2), 2);
-        let told = |busy| Told {
+        let sample = |busy| Sample {
             work: 1000,
             busy,
             longest: Duration::from_millis(4),
-            ..Told::default()
+            ..Sample::default()
         };
-        governor.step(FIRST, Told::default());
-        assert!(!governor.step(FIRST + TRUST, told(2 * TRUST)));
+        governor.step(FIRST, Sample::default());
+        assert!(!governor.step(FIRST + INITIAL_HOLD, sample(2 * INITIAL_HOLD)));
         assert_eq!(governor.workers(), 2);
         let due = governor.due().unwrap();
         assert_eq!(due, FIRST + Duration::from_millis(576));
-        assert!(governor.step(due, told(2 * due)));
+        assert!(governor.step(due, sample(2 * due)));
         assert_eq!(governor.workers(), 1);
     }
 
     #[test]
     fn of_three_workers_two_are_tried() {
         let mut governor = Governor::new(Limits::of(3), 3);
-        governor.step(FIRST, Told::default());
-        let told = Told {
+        governor.step(FIRST, Sample::default());
+        let sample = Sample {
             work: 1000,
-            busy: 3 * TRUST,
-            ..Told::default()
+            busy: 3 * INITIAL_HOLD,
+            ..Sample::default()
         };
-        assert!(governor.step(FIRST + TRUST, told));
+        assert!(governor.step(FIRST + INITIAL_HOLD, sample));
         assert_eq!(governor.workers(), 2);
     }
 
     #[test]
     fn a_single_long_wait_decides_nothing() {
         let mut governor = Governor::new(Limits::of(4), 2);
-        assert!(governor.step(FIRST, Told::default()));
+        assert!(governor.step(FIRST, Sample::default()));
         assert_eq!(governor.workers(), 2);
         // Two milliseconds of two workers, most of it in one call.
         let now = FIRST + Duration::from_millis(2);
-        let told = Told {
+        let sample = Sample {
             work: 100,
             busy: Duration::from_millis(4),
             longest: Duration::from_millis(2),
-            ..Told::default()
+            ..Sample::default()
         };
-        assert!(!governor.step(now, told));
+        assert!(!governor.step(now, sample));
         // One of them has not told since.
-        let told = Told {
+        let sample = Sample {
             work: 4000,
             busy: Duration::from_millis(6),
             longest: Duration::from_micros(10),
-            ..Told::default()
+            ..Sample::default()
         };
-        assert!(!governor.step(FIRST + Duration::from_millis(6), told));
+        assert!(!governor.step(FIRST + Duration::from_millis(6), sample));
     }
 
     #[test]
     fn a_step_from_before_the_last_one_is_no_step() {
         let mut governor = Governor::new(Limits::of(4), 2);
-        governor.step(FIRST, Told::default());
-        assert!(!governor.step(FIRST / 2, Told::default()));
+        governor.step(FIRST, Sample::default());
+        assert!(!governor.step(FIRST / 2, Sample::default()));
     }
 
     #[test]

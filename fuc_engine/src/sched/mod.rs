@@ -28,4 +28,4 @@ mod governor;
 mod worker;
 
 pub(crate) use governor::Limits;
-pub(crate) use worker::{Job, LONG, Worker, scope};
+pub(crate) use worker::{Job, SLOW_OPERATION, Worker, scope};

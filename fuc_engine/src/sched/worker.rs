@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::gate::{Feed, Gate, Rest};
-use super::governor::{FIRST, Governor, Limits, Told};
+use super::gate::{Gate, IdleOutcome, Recipient};
+use super::governor::{FIRST, Governor, Limits, Sample};
 use crate::sys;
 
 /// A started thread needs room for the frames of one task, which does not recurse.
@@ -19,7 +19,7 @@ const STACK_BYTES: usize = 256 << 10;
 const REACH: usize = 64;
 /// What takes so long is a thousand times as long as it costs to give a task away:
 /// others had better not wait until it is over.
-pub(crate) const LONG: Duration = Duration::from_millis(1);
+pub(crate) const SLOW_OPERATION: Duration = Duration::from_millis(1);
 /// The governor rules over a single worker.
 const NEVER: u64 = u64::MAX;
 
@@ -37,29 +37,29 @@ pub(crate) trait Job: Sync {
         Self: Sized;
 
     /// Whether another worker could run the task as cheaply as this one.
-    fn may_travel(&self, task: &Self::Task) -> bool;
+    fn can_migrate(&self, task: &Self::Task) -> bool;
 
     /// Tasks at most that are given away at once.
-    fn handful(&self) -> usize;
+    fn max_batch(&self) -> usize;
 
     /// Threads at most, the caller's included. Asked once, when there is a backlog.
     fn limits(&self) -> Limits;
 
     /// Threads that are known to be better than fewer, where there is a backlog:
     /// the number to begin with, if there can be so many. Asked at most once.
-    fn good_workers(&self) -> usize;
+    fn initial_workers(&self) -> usize;
 }
 
 /// What is sent to an idle worker; `None`: there will be no more.
-type Handful<J> = Option<VecDeque<<J as Job>::Task>>;
+type Batch<J> = Option<VecDeque<<J as Job>::Task>>;
 
 struct Shared<'j, J: Job> {
     job: &'j J,
     gate: Gate,
-    tasks: (Sender<Handful<J>>, Receiver<Handful<J>>),
+    tasks: (Sender<Batch<J>>, Receiver<Batch<J>>),
     /// To the main thread: a run has ended.
     done: (Sender<()>, Receiver<()>),
-    /// What was told since the governor began to measure, as of [`Told`].
+    /// What was told since the governor began to measure, as of [`Sample`].
     work: AtomicU64,
     busy_nanos: AtomicU64,
     longest_nanos: AtomicU64,
@@ -91,7 +91,7 @@ struct EndThreads<'a, 'j, J: Job>(&'a Shared<'j, J>);
 
 impl<J: Job> Drop for EndThreads<'_, '_, J> {
     fn drop(&mut self) {
-        self.0.gate.let_all_go_on();
+        self.0.gate.release_all();
         for _ in 1..self.0.gate.threads() {
             // The receiver lives as long as `Shared`.
             let _ = self.0.tasks.0.send(None);
@@ -105,7 +105,7 @@ struct ReportPanic<'a, 'j, J: Job>(&'a Shared<'j, J>);
 impl<J: Job> Drop for ReportPanic<'_, '_, J> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.gate.let_all_go_on();
+            self.0.gate.release_all();
             let _ = self.0.done.0.try_send(());
         }
     }
@@ -152,13 +152,13 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Queues a task to run after the `above` ones queued last.
-    pub(crate) fn push_below(&mut self, above: usize, task: J::Task) {
+    pub(crate) fn push_under(&mut self, above: usize, task: J::Task) {
         self.stack
             .insert(self.stack.len().saturating_sub(above), task);
     }
 
     /// Turns round the order of the `above` tasks queued last.
-    pub(crate) fn turn_round(&mut self, above: usize) {
+    pub(crate) fn reverse_top(&mut self, above: usize) {
         if above > 1 {
             let below = self.stack.len().saturating_sub(above);
             self.stack.make_contiguous()[below..].reverse();
@@ -171,15 +171,15 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Whether another worker would take a task now.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.shared.gate.is_hungry()
+    pub(crate) fn has_idle_worker(&self) -> bool {
+        self.shared.gate.is_starving()
     }
 
     /// Runs what is queued, and what that queues, until nothing is left on any worker.
     pub(crate) fn run_all(&mut self) {
         loop {
             self.run_stack();
-            if self.shared.gate.rest() == Rest::AllDone {
+            if self.shared.gate.rest() == IdleOutcome::AllDone {
                 break;
             }
             crossbeam_channel::select! {
@@ -195,7 +195,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         while let Ok(Some(tasks)) = self.shared.tasks.1.recv() {
             self.stack = tasks;
             self.run_stack();
-            if self.shared.gate.rest() == Rest::AllDone {
+            if self.shared.gate.rest() == IdleOutcome::AllDone {
                 // There is room: the main thread takes it before another run begins.
                 let _ = self.shared.done.0.try_send(());
             }
@@ -203,11 +203,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     fn run_stack(&mut self) {
-        self.begin_telling();
+        self.start_sample();
         while let Some(task) = self.stack.pop_back() {
             self.shared.job.run(task, self);
             let has_more = !self.stack.is_empty();
-            let time = self.tell(has_more);
+            let time = self.record(has_more);
             if has_more {
                 self.adapt(1, time);
             }
@@ -217,9 +217,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// To be called by a long task between its parts: other workers may be
     /// fed, or this one may have to wait. Returns how long the part took; zero
     /// where there will be no other worker.
-    pub(crate) fn breathe(&mut self) -> Duration {
+    pub(crate) fn checkpoint(&mut self) -> Duration {
         // The rest of the task may be worth another worker.
-        let time = self.tell(true);
+        let time = self.record(true);
         self.adapt(0, time);
         time
     }
@@ -234,7 +234,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// What was done, or waited for, until now is not told.
-    fn begin_telling(&mut self) {
+    fn start_sample(&mut self) {
         if self.shared.due.load(Ordering::Relaxed) != NEVER {
             self.work = 0;
             self.since = self.now();
@@ -244,7 +244,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Tells the governor of the work since the last time, and steps it if it
     /// is due. It does not begin before there is a backlog. Returns how long
     /// the work took; zero where nobody wants to know.
-    fn tell(&mut self, has_backlog: bool) -> Duration {
+    fn record(&mut self, has_backlog: bool) -> Duration {
         // All of this is Relaxed: statistics, of which a little may be lost.
         let shared = self.shared;
         let due = shared.due.load(Ordering::Relaxed);
@@ -295,7 +295,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let governor = governor.get_or_insert_with(|| {
             let limits = job.limits();
             let good = if limits.waiting > 1 {
-                job.good_workers()
+                job.initial_workers()
             } else {
                 1
             };
@@ -306,7 +306,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         }
         let cpu = sys::processor_time();
-        let told = Told {
+        let sample = Sample {
             work: shared.work.load(Ordering::Relaxed),
             busy: Duration::from_nanos(shared.busy_nanos.load(Ordering::Relaxed)),
             longest: Duration::from_nanos(shared.longest_nanos.load(Ordering::Relaxed)),
@@ -314,7 +314,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 shared.cpu_before.load(Ordering::Relaxed),
             )),
         };
-        if governor.step(Duration::from_nanos(now), told) {
+        if governor.step(Duration::from_nanos(now), sample) {
             shared.measured_since.store(now, Ordering::Relaxed);
             shared
                 .cpu_before
@@ -333,40 +333,40 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// are too many workers. The last part of the work took `time`.
     fn adapt(&mut self, keep: usize, time: Duration) {
         if self.stack.len() > keep {
-            if self.shared.gate.is_hungry() {
-                self.feed(keep);
-            } else if time >= LONG {
-                self.lay_out();
+            if self.shared.gate.is_starving() {
+                self.give_work(keep);
+            } else if time >= SLOW_OPERATION {
+                self.offer_spare();
             }
         }
         if self.shared.gate.has_surplus() {
             self.shared.gate.park();
-            self.begin_telling();
+            self.start_sample();
         }
     }
 
     #[cold]
-    fn feed(&mut self, keep: usize) {
+    fn give_work(&mut self, keep: usize) {
         let most = (self.stack.len() + 1 - keep).div_ceil(2);
-        let most = most.min(self.shared.job.handful());
-        let Some(handful) = self.oldest(most) else {
+        let most = most.min(self.shared.job.max_batch());
+        let Some(max_batch) = self.oldest(most) else {
             return;
         };
-        let Some(feed) = self.shared.gate.permit_feed() else {
+        let Some(give_work) = self.shared.gate.permit_work() else {
             return;
         };
-        if feed == Feed::NewThread && !self.start_thread() {
+        if give_work == Recipient::NewThread && !self.start_thread() {
             self.shared.gate.thread_refused();
             return;
         }
-        self.send(handful);
+        self.send(max_batch);
     }
 
     /// Leaves a task for whoever runs out of them while this worker is busy with another.
     #[cold]
-    fn lay_out(&mut self) {
+    fn offer_spare(&mut self) {
         if let Some(one) = self.oldest(1)
-            && self.shared.gate.permit_spare()
+            && self.shared.gate.reserve_spare()
         {
             self.send(one);
         }
@@ -376,15 +376,15 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn oldest(&self, most: usize) -> Option<Range<usize>> {
         let job = self.shared.job;
         let mut near = self.stack.iter().take(REACH);
-        let first = near.position(|task| job.may_travel(task))?;
+        let first = near.position(|task| job.can_migrate(task))?;
         // That one goes in any case, though asked again it may say no.
         let others = self.stack.iter().skip(first + 1).take(most - 1);
-        let count = 1 + others.take_while(|task| job.may_travel(task)).count();
+        let count = 1 + others.take_while(|task| job.can_migrate(task)).count();
         Some(first..first + count)
     }
 
-    fn send(&mut self, handful: Range<usize>) {
-        let tasks = self.stack.drain(handful).collect();
+    fn send(&mut self, max_batch: Range<usize>) {
+        let tasks = self.stack.drain(max_batch).collect();
         // The receiver lives as long as `Shared`.
         let _ = self.shared.tasks.0.send(Some(tasks));
     }
@@ -424,11 +424,11 @@ mod tests {
             }
         }
 
-        fn may_travel(&self, _: &u32) -> bool {
+        fn can_migrate(&self, _: &u32) -> bool {
             true
         }
 
-        fn handful(&self) -> usize {
+        fn max_batch(&self) -> usize {
             8
         }
 
@@ -436,7 +436,7 @@ mod tests {
             Limits::of(4)
         }
 
-        fn good_workers(&self) -> usize {
+        fn initial_workers(&self) -> usize {
             2
         }
     }

@@ -12,32 +12,34 @@ use rustix::io::Errno;
 use crate::node::Node;
 use crate::sys::Listing;
 
-use super::{Held, Operation, Task, Walker, hold, leave, lend};
+use super::{OpenDirs, Task, Visitor, Walker, leave, lend, open_dirs};
 
 /// What is left of a directory.
-pub(crate) struct Rest {
+pub(crate) struct Remainder {
     listing: Listing,
     /// Where to list on; `None`: that is all.
     position: Option<OwnedFd>,
 }
 
 /// Visits what is in a directory, or the rest of it, as far as the next sub-directory.
-pub(super) fn list<O: Operation>(
+pub(super) fn list<O: Visitor>(
     op: &O,
     node: Arc<Node<O::Dir>>,
-    rest: Option<Rest>,
+    remainder: Option<Remainder>,
     worker: &mut Walker<'_, '_, O>,
 ) {
-    let had_position = rest.as_ref().is_some_and(|rest| rest.position.is_some());
+    let had_position = remainder
+        .as_ref()
+        .is_some_and(|remainder| remainder.position.is_some());
     let mut buffer = worker.scratch.buffer();
-    let left = visit(op, &node, rest, &mut buffer, worker);
+    let left = visit(op, &node, remainder, &mut buffer, worker);
     worker.scratch.keep_buffer(buffer);
-    let has_position = matches!(&left, Ok(Some(rest)) if rest.position.is_some());
+    let has_position = matches!(&left, Ok(Some(remainder)) if remainder.position.is_some());
     if had_position && !has_position {
         op.descriptors().take_back(1);
     }
     match left {
-        Ok(Some(rest)) => worker.push_below(1, Task::Rest { node, rest }),
+        Ok(Some(remainder)) => worker.push_under(1, Task::Remainder { node, remainder }),
         Ok(None) => leave(op, Some(node), worker),
         Err(errno) => {
             op.listing_failed(&node, errno);
@@ -47,28 +49,28 @@ pub(super) fn list<O: Operation>(
 }
 
 /// Returns what is left after the sub-directory that was queued, if anything is.
-fn visit<O: Operation>(
+fn visit<O: Visitor>(
     op: &O,
     node: &Arc<Node<O::Dir>>,
-    rest: Option<Rest>,
+    remainder: Option<Remainder>,
     buffer: &mut Listing,
     worker: &mut Walker<'_, '_, O>,
-) -> Result<Option<Rest>, Errno> {
-    let held = hold(op, node)?;
+) -> Result<Option<Remainder>, Errno> {
+    let dirs = open_dirs(op, node)?;
     worker.scratch.queued = 0;
     let mut position = None;
-    if let Some(rest) = rest {
-        let left = visit_files(op, &rest.listing, (node, &held), worker);
-        match (left, rest.position) {
+    if let Some(remainder) = remainder {
+        let left = visit_files(op, &remainder.listing, (node, &dirs), worker);
+        match (left, remainder.position) {
             (None, None) => return Ok(None),
             (None, Some(fd)) => position = Some(fd),
             (Some(listing), None) if listing.is_empty() => return Ok(None),
-            (Some(listing), position) => return Ok(Some(Rest { listing, position })),
+            (Some(listing), position) => return Ok(Some(Remainder { listing, position })),
         }
     }
-    let dir = position.as_ref().map_or(held.source.as_fd(), AsFd::as_fd);
+    let dir = position.as_ref().map_or(dirs.source.as_fd(), AsFd::as_fd);
     while buffer.fill(dir)? {
-        let Some(mut listing) = visit_files(op, buffer, (node, &held), worker) else {
+        let Some(mut listing) = visit_files(op, buffer, (node, &dirs), worker) else {
             continue;
         };
         // Mostly it was the last buffer, and no descriptor need be kept.
@@ -78,27 +80,27 @@ fn visit<O: Operation>(
                 Some(position) => Some(position),
                 None => lend_or_list(op, dir, &mut listing, buffer)?,
             };
-            return Ok(Some(Rest { listing, position }));
+            return Ok(Some(Remainder { listing, position }));
         }
-        let rest = Rest {
+        let remainder = Remainder {
             listing,
             position: None,
         };
-        return Ok((!rest.listing.is_empty()).then_some(rest));
+        return Ok((!remainder.listing.is_empty()).then_some(remainder));
     }
     Ok(None)
 }
 
 /// Visits entries until one of them is queued: then returns those after it.
-fn visit_files<O: Operation>(
+fn visit_files<O: Visitor>(
     op: &O,
     listing: &Listing,
-    (node, held): (&Arc<Node<O::Dir>>, &Held<'_>),
+    (node, dirs): (&Arc<Node<O::Dir>>, &OpenDirs<'_>),
     worker: &mut Walker<'_, '_, O>,
 ) -> Option<Listing> {
     let mut entries = listing.entries();
     while let Some(entry) = entries.next() {
-        op.visit(node, held, entry, worker);
+        op.visit(node, dirs, entry, worker);
         // Somebody takes time to answer, and may look on meanwhile.
         op.report().show(&mut worker.scratch.tally);
         if worker.scratch.queued > 0 {
@@ -109,7 +111,7 @@ fn visit_files<O: Operation>(
 }
 
 /// A descriptor to list on from, or, if there is none to spare, all the rest.
-fn lend_or_list<O: Operation>(
+fn lend_or_list<O: Visitor>(
     op: &O,
     dir: BorrowedFd<'_>,
     listing: &mut Listing,

@@ -7,16 +7,16 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Cause, CopyOptions, Dest, Errno, Modes, Operation, Preserve};
+use fuc_engine::{Cause, CopyOptions, Dest, Errno, ModePolicy, Operation, Preserve};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{Told, copy_options, copy_with};
 
-fn keeping(modes: Modes, parents: bool) -> CopyOptions {
+fn keeping(modes: ModePolicy, parents: bool) -> CopyOptions {
     copy_options(|options| {
         options.recursive = false;
         options.parents = parents;
-        options.preserve.modes = modes;
+        options.preserve.mode = modes;
     })
 }
 
@@ -58,7 +58,7 @@ fn a_made_parent_swapped_for_a_link_leads_nowhere() {
     let made = at("d").join(at("s").strip_prefix("/").unwrap());
     let (fifo, into, dest) = (at("s/a/b/fifo"), at("d"), made.join("a/b/fifo"));
     let paths = [fifo.as_path(), &into, &dest];
-    let told = held_up(keeping(Modes::OfSource, true), paths, || {
+    let told = held_up(keeping(ModePolicy::Preserve, true), paths, || {
         fs::rename(made.join("a"), at("moved")).unwrap();
         symlink(at("victim"), made.join("a")).unwrap();
     });
@@ -68,7 +68,7 @@ fn a_made_parent_swapped_for_a_link_leads_nowhere() {
 }
 
 #[track_caller]
-fn is_its_makers_alone_until_complete(modes: Modes, in_the_end: u32) {
+fn is_its_makers_alone_until_complete(modes: ModePolicy, in_the_end: u32) {
     let scratch = Scratch::in_memory();
     if !testkit::probe::supports_acls(scratch.path()) {
         testkit::skip!("no ACLs here");
@@ -87,12 +87,12 @@ fn is_its_makers_alone_until_complete(modes: Modes, in_the_end: u32) {
 
 #[test]
 fn what_gets_another_mode_is_its_makers_alone_until_then() {
-    is_its_makers_alone_until_complete(Modes::OfSource, 0o640);
+    is_its_makers_alone_until_complete(ModePolicy::Preserve, 0o640);
 }
 
 #[test]
 fn what_gets_a_new_files_mode_is_its_makers_alone_until_then() {
-    is_its_makers_alone_until_complete(Modes::OfNewFiles, 0o644);
+    is_its_makers_alone_until_complete(ModePolicy::Discard, 0o644);
 }
 
 #[test]

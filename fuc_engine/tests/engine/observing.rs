@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{
-    CopyOp, CopyOptions, Counts, Dest, Done, Error, Observer, RemoveOp, RemoveOptions,
+    CopyOp, CopyOptions, Counts, Dest, Error, Event, Observer, RemoveOp, RemoveOptions,
 };
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
@@ -16,7 +16,7 @@ use testkit::tree::{Scratch, Tree};
 use crate::kit::{copy_options, counts, remove_options, threads};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Event {
+enum Seen {
     Removed(PathBuf),
     RemovedDirectory(PathBuf),
     Copied(PathBuf, PathBuf),
@@ -25,7 +25,7 @@ enum Event {
 
 #[derive(Default)]
 struct Diary {
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<Seen>>,
 }
 
 impl Observer for Diary {
@@ -33,16 +33,16 @@ impl Observer for Diary {
         panic!("{error}");
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, done: Done<'_>) {
-        let event = match done {
-            Done::Removed(path) => Event::Removed(path.into()),
-            Done::RemovedDirectory(path) => Event::RemovedDirectory(path.into()),
-            Done::Copied { source, dest, .. } => Event::Copied(source.into(), dest.into()),
-            Done::RemovedDest(path) => Event::RemovedDest(path.into()),
+    fn on_event(&self, event: Event<'_>) {
+        let event = match event {
+            Event::Removed(path) => Seen::Removed(path.into()),
+            Event::RemovedDirectory(path) => Seen::RemovedDirectory(path.into()),
+            Event::Copied { source, dest, .. } => Seen::Copied(source.into(), dest.into()),
+            Event::RemovedDest(path) => Seen::RemovedDest(path.into()),
             other => panic!("what is {other:?}?"),
         };
         self.events.lock().unwrap().push(event);
@@ -81,18 +81,18 @@ fn removal_is_told(number: usize) {
     let told = diary.events.into_inner().unwrap();
     let mut gone = HashSet::new();
     for event in &told {
-        if let Event::RemovedDirectory(dir) = event {
+        if let Seen::RemovedDirectory(dir) = event {
             let inside = |path: &&PathBuf| path.parent() == Some(dir) && !gone.contains(*path);
             let early: Vec<_> = files.iter().chain(&dirs).filter(inside).collect();
             assert!(early.is_empty(), "{dir:?} went before {early:?}");
         }
-        let (Event::Removed(path) | Event::RemovedDirectory(path)) = event else {
+        let (Seen::Removed(path) | Seen::RemovedDirectory(path)) = event else {
             panic!("{event:?} in a removal");
         };
         assert!(gone.insert(path.clone()), "{path:?} was removed twice");
     }
-    let mut expected: Vec<_> = files.into_iter().map(Event::Removed).collect();
-    expected.extend(dirs.into_iter().map(Event::RemovedDirectory));
+    let mut expected: Vec<_> = files.into_iter().map(Seen::Removed).collect();
+    expected.extend(dirs.into_iter().map(Seen::RemovedDirectory));
     assert_same_events(told, expected);
 }
 
@@ -111,7 +111,7 @@ fn copy_is_told(number: usize) {
     let told = diary.events.into_inner().unwrap();
     let mut made = HashSet::new();
     for event in &told {
-        let Event::Copied(source, _) = event else {
+        let Seen::Copied(source, _) = event else {
             panic!("{event:?} in a copy");
         };
         let parent = source.parent().unwrap();
@@ -128,13 +128,13 @@ fn copy_is_told(number: usize) {
             true => copy.clone(),
             false => copy.join(below),
         };
-        Event::Copied(path, dest)
+        Seen::Copied(path, dest)
     });
     assert_same_events(told, expected.collect());
 }
 
 #[track_caller]
-fn assert_same_events(mut told: Vec<Event>, mut expected: Vec<Event>) {
+fn assert_same_events(mut told: Vec<Seen>, mut expected: Vec<Seen>) {
     told.sort();
     expected.sort();
     assert_eq!(told, expected);
@@ -172,8 +172,8 @@ fn a_dest_removed_to_make_way_is_told_before_the_copy() {
     let summary = CopyOp::new(CopyOptions::default()).run([&source], &dest, &diary);
     assert_eq!(counts(summary), (1, 0, 0));
     let told = diary.events.into_inner().unwrap();
-    let copied = Event::Copied(source, copy.clone());
-    assert_eq!(told, [Event::RemovedDest(copy), copied]);
+    let copied = Seen::Copied(source, copy.clone());
+    assert_eq!(told, [Seen::RemovedDest(copy), copied]);
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn nothing_is_told_to_who_does_not_want_it() {
         fn failed(&self, error: Error) {
             panic!("{error}");
         }
-        fn finished(&self, done: Done<'_>) {
-            panic!("told of {done:?}");
+        fn on_event(&self, event: Event<'_>) {
+            panic!("told of {event:?}");
         }
     }
     let scratch = Scratch::new();
@@ -225,12 +225,12 @@ impl Observer for Panicking {
         panic!("{error}");
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, done: Done<'_>) {
-        if let Done::Removed(path) = done
+    fn on_event(&self, event: Event<'_>) {
+        if let Event::Removed(path) = event
             && path.ends_with("300/7")
         {
             panic!("as it should");
@@ -275,11 +275,11 @@ impl Observer for Onlooker {
         panic!("{error}");
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, _: Done<'_>) {
+    fn on_event(&self, _: Event<'_>) {
         self.seen.lock().unwrap().push(self.counts.entries());
     }
 

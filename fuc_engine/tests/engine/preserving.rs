@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fuc_engine::{CopyOp, Dest, Done, Error, Observer, Preserve};
+use fuc_engine::{CopyOp, Dest, Error, Event, Observer, Preserve};
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb};
 
@@ -80,11 +80,11 @@ impl Observer for OpenAtDest<'_> {
         panic!("{error}");
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, _: Done<'_>) {
+    fn on_event(&self, _: Event<'_>) {
         let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
         let targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
         let open = targets.filter(|target| target.starts_with(self.0)).count();

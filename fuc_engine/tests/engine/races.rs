@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{Cause, CopyOp, Dereference, Dest, Done, Errno, Error, Observer, Operation};
+use fuc_engine::{Cause, CopyOp, Dereference, Dest, Errno, Error, Event, Observer, Operation};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, comb, remove_for_sure, wide};
@@ -395,12 +395,12 @@ impl Observer for Swapper<'_> {
         self.failures.lock().unwrap().push(error);
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, done: Done<'_>) {
-        if let Done::Copied { dest, .. } = done
+    fn on_event(&self, done: Event<'_>) {
+        if let Event::Copied { dest, .. } = done
             && dest.ends_with("one")
         {
             fs::remove_file(dest).unwrap();

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use fuc_engine::{
-    CopyOp, Dereference, Done, Error, HoleDetection, LinkKind, Means, Observer, Reflink, Refusal,
-    Tried,
+    CopyMethod, CopyOp, Dereference, Error, Event, HoleDetection, LinkKind, Mechanism, Observer,
+    Reflink, Refusal,
 };
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree, chain};
@@ -92,24 +92,24 @@ fn a_link_takes_the_name_of_what_was_there_with_force() {
 
 /// Writes down how files were copied.
 #[derive(Default)]
-struct Asking(Mutex<Vec<Means>>);
+struct Asking(Mutex<Vec<CopyMethod>>);
 
 impl Observer for Asking {
     fn failed(&self, error: Error) {
         panic!("{error}");
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn wants_means(&self) -> bool {
+    fn wants_copy_method(&self) -> bool {
         true
     }
 
-    fn finished(&self, done: Done<'_>) {
-        if let Done::CopiedContent { means, .. } = done {
-            self.0.lock().unwrap().push(means);
+    fn on_event(&self, done: Event<'_>) {
+        if let Event::CopiedContent { method, .. } = done {
+            self.0.lock().unwrap().push(method);
         }
     }
 }
@@ -124,10 +124,10 @@ fn who_wants_to_know_hears_how_content_was_copied() {
     let summary = CopyOp::new(options).run([tree.path().join("s")], &dest, &asking);
     assert!(summary.is_complete());
     let told = asking.0.into_inner().unwrap();
-    let [means] = told[..] else {
+    let [method] = told[..] else {
         panic!("{told:?}");
     };
-    assert_eq!(means.offload, Tried::Avoided);
-    assert_eq!(means.reflink, Tried::Avoided);
-    assert_eq!(means.holes, HoleDetection::Seek);
+    assert_eq!(method.offload, Mechanism::Avoided);
+    assert_eq!(method.reflink, Mechanism::Avoided);
+    assert_eq!(method.holes, HoleDetection::Seek);
 }

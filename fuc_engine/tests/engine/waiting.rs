@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fuc_engine::{
-    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, Done, Error, Observer, Preserve,
+    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, Error, Event, Observer, Preserve,
 };
 use testkit::tree::{Scratch, Tree};
 
@@ -82,20 +82,20 @@ impl Observer for Witness<'_> {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn wants_finished(&self) -> bool {
+    fn wants_events(&self) -> bool {
         true
     }
 
-    fn finished(&self, done: Done<'_>) {
+    fn on_event(&self, done: Event<'_>) {
         match done {
-            Done::Copied { source, backup, .. } if source.ends_with("name") => {
+            Event::Copied { source, backup, .. } if source.ends_with("name") => {
                 let mut copied = self.copied.lock().unwrap();
                 copied.push(backup.map(Path::to_owned));
                 if copied.len() == 1 && self.is_stranger {
                     self.put();
                 }
             }
-            Done::RestoredBackup { .. } => drop(self.restored.fetch_add(1, Ordering::Relaxed)),
+            Event::RestoredBackup { .. } => drop(self.restored.fetch_add(1, Ordering::Relaxed)),
             _ => {}
         }
     }
