@@ -14,7 +14,7 @@ use super::item::Item;
 use super::settle::Ground;
 use super::tree::Copying;
 use crate::error::{Error, Operation, Refusal};
-use crate::sys::{self, Blocking, Stat, Symlinks};
+use crate::sys::{self, Blocking, FileId, Stat, Symlinks};
 
 impl Copying<'_> {
     /// Opens and empties a file that is there already, unless that would lose something.
@@ -149,5 +149,5 @@ fn is_about_the_file(errno: Errno) -> bool {
 }
 
 pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
-    a.st_ino == b.st_ino && a.st_dev == b.st_dev
+    FileId::of(a) == FileId::of(b)
 }

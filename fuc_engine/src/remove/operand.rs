@@ -176,7 +176,7 @@ impl Removal<'_> {
                 *self.root.get_or_init(|| identity)
             }
         };
-        Ok(root.same_file(sys::stat_directory(operand)?.identity))
+        Ok(root.file() == sys::stat_directory(operand)?.identity.file())
     }
 
     /// Remembers an operand's filesystem, and skips directories below it that are on another.

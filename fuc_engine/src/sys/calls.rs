@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::fs::{Access, AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::identity::{FileId, Identity, identity};
 use super::listing::Listing;
-use super::slot::Identity;
 use super::times::{FileTime, times};
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
@@ -88,7 +88,7 @@ fn stat_directory_for(dir: BorrowedFd<'_>, also: StatxFlags) -> Result<(DirStat,
             let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
                 .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
             let found = DirStat {
-                identity: Identity::new(kernel_device(device), stat.stx_ino, birth),
+                identity: Identity::new(FileId::new(device, stat.stx_ino), birth),
                 mode: u32::from(stat.stx_mode),
             };
             let accessed = FileTime {
@@ -108,16 +108,6 @@ fn stat_directory_for(dir: BorrowedFd<'_>, also: StatxFlags) -> Result<(DirStat,
         }
         Err(errno) => Err(errno),
     }
-}
-
-/// The device number as the kernel keeps it: 12 bits of major, 20 of minor.
-pub(crate) fn kernel_device(device: Dev) -> u32 {
-    rustix::fs::major(device) << 20 | rustix::fs::minor(device) & 0xf_ffff
-}
-
-/// Who a file is, by what every filesystem can tell.
-pub(crate) fn identity(stat: &Stat) -> Identity {
-    Identity::new(kernel_device(stat.st_dev as Dev), stat.st_ino, None)
 }
 
 pub(crate) fn file_type(stat: &Stat) -> FileType {

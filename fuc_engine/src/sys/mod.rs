@@ -9,6 +9,7 @@
 
 mod attributes;
 mod calls;
+mod identity;
 mod listing;
 mod locale;
 mod named;
@@ -19,6 +20,7 @@ mod times;
 
 pub(crate) use attributes::*;
 pub(crate) use calls::*;
+pub(crate) use identity::{FileId, Identity, identity};
 pub(crate) use listing::{Entries, Entry, Listing};
 pub use locale::is_affirmative;
 pub(crate) use named::{At, Named, OUT_OF_REACH};
@@ -26,7 +28,7 @@ pub(crate) use rename::{rename, rename_to_new};
 pub use signal::{
     restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed, stdout_was_closed,
 };
-pub(crate) use slot::{DirSlot, Identity, Pinned, close_checked};
+pub(crate) use slot::{DirSlot, Pinned, close_checked};
 #[cfg(test)]
 pub(crate) use times::stat_with_times;
 pub(crate) use times::{FileTime, modified, times};

@@ -21,6 +21,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, Timestamps, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::calls::{CWD, Symlinks, file_type, open_directory, set_mode, stat, stat_open};
+use super::identity::FileId;
 
 /// When nothing is left to try: what the kernel says of a call that such a descriptor is no good for.
 /// To be told as something else: the descriptor is not to blame.
@@ -116,7 +117,7 @@ impl Named<'_> {
         }
         let at = self.at.as_ref().ok_or(OUT_OF_REACH)?;
         let there = stat(at.dir, at.name, at.symlinks)?;
-        if (there.st_dev, there.st_ino) != (found.st_dev, found.st_ino) {
+        if FileId::of(&there) != FileId::of(&found) {
             return Err(Errno::STALE);
         }
         deed.by_name(at, lacking)

@@ -16,43 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::calls::stat_directory;
-
-/// What tells a directory from whatever else may come to bear its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Identity {
-    pub(crate) inode: u64,
-    /// The device number, which the kernel keeps in 32 bits, above 32 bits
-    /// folded from the time of birth (0 where there is none).
-    pub(crate) device_and_birth: u64,
-}
-
-impl Identity {
-    pub(crate) fn new(device: u32, inode: u64, birth: Option<(i64, u32)>) -> Self {
-        let birth = birth.map_or(0, |(seconds, nanos)| {
-            nanos ^ (seconds as u32).rotate_left(16)
-        });
-        Self {
-            inode,
-            device_and_birth: u64::from(device) << 32 | u64::from(birth),
-        }
-    }
-
-    /// Whether both are of one file, times of birth left aside.
-    pub(crate) fn same_file(self, other: Self) -> bool {
-        self.inode == other.inode && self.device() == other.device()
-    }
-
-    pub(crate) fn without_birth(self) -> Self {
-        Self {
-            device_and_birth: u64::from(self.device()) << 32,
-            ..self
-        }
-    }
-
-    pub(crate) fn device(self) -> u32 {
-        (self.device_and_birth >> 32) as u32
-    }
-}
+use super::identity::Identity;
 
 const EMPTY: u64 = (u32::MAX as u64) << 32;
 /// No inode has this number on a filesystem in use.

@@ -211,7 +211,7 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::CWD;
+    use crate::sys::{CWD, FileId};
 
     const KEY: (u64, u64) = (1, 2);
 
@@ -231,7 +231,13 @@ mod tests {
     fn first() -> First {
         First {
             name: Name::of(&item()),
-            itself: Identity::new(0, 7, None),
+            itself: Identity::new(
+                FileId {
+                    device: 0,
+                    inode: 7,
+                },
+                None,
+            ),
             behind_link: None,
         }
     }

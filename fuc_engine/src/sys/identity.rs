@@ -1,0 +1,108 @@
+//! Which file a descriptor or a name stands for.
+//!
+//! | type | equal if | memory |
+//! |---|---|---|
+//! | [`FileId`] | device and inode number are | 16 bytes, both kept apart |
+//! | [`Identity`] | the time of birth is, too, or neither has one | 16 bytes, packed: each open directory keeps one |
+//!
+//! Two stats are of one file if their [`FileId`]s are equal. [`Identity`] is stricter: an inode number
+//! that was freed and given to a new directory does not pass for the old one. It is for the
+//! directories that are closed and opened again.
+
+use rustix::fs::{Dev, Stat, major, minor};
+
+/// The numbers that name one file among all that exist at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    /// The device number in the kernel's form: 12 bits of major, 20 bits of minor.
+    pub(crate) device: u32,
+    pub(crate) inode: u64,
+}
+
+impl FileId {
+    #[inline]
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self::new(stat.st_dev as Dev, stat.st_ino)
+    }
+
+    #[inline]
+    pub(super) fn new(device: Dev, inode: u64) -> Self {
+        Self {
+            device: major(device) << 20 | minor(device) & 0xf_ffff,
+            inode,
+        }
+    }
+}
+
+/// A directory's [`FileId`] and its time of birth, if the filesystem keeps one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    pub(super) inode: u64,
+    /// The device number above 32 bits that are folded from the time of birth (0 if there is none).
+    pub(super) device_and_birth: u64,
+}
+
+impl Identity {
+    /// `birth` is in seconds and nanoseconds.
+    pub(crate) fn new(file: FileId, birth: Option<(i64, u32)>) -> Self {
+        let birth = birth.map_or(0, |(seconds, nanos)| {
+            nanos ^ (seconds as u32).rotate_left(16)
+        });
+        Self {
+            inode: file.inode,
+            device_and_birth: u64::from(file.device) << 32 | u64::from(birth),
+        }
+    }
+
+    /// The same without the time of birth, to be compared with other files' numbers.
+    pub(crate) fn file(self) -> FileId {
+        FileId {
+            device: self.device(),
+            inode: self.inode,
+        }
+    }
+
+    pub(crate) fn device(self) -> u32 {
+        (self.device_and_birth >> 32) as u32
+    }
+
+    pub(crate) fn same_file(self, other: Self) -> bool {
+        self.file() == other.file()
+    }
+
+    pub(crate) fn without_birth(self) -> Self {
+        Self::new(self.file(), None)
+    }
+}
+
+/// The identity of a file whose time of birth is not known.
+pub(crate) fn identity(stat: &Stat) -> Identity {
+    Identity::new(FileId::of(stat), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_was_born_later_is_another_one_with_the_same_numbers() {
+        let file = FileId {
+            device: 0xffff_ffff,
+            inode: 7,
+        };
+        let [none, early, late] =
+            [None, Some((1, 2)), Some((3, 2))].map(|birth| Identity::new(file, birth));
+        assert!(none != early && early != late);
+        for identity in [none, early, late] {
+            assert_eq!(identity.file(), file);
+        }
+    }
+
+    #[test]
+    fn the_two_forms_of_a_device_number_are_one() {
+        let open = std::fs::File::open("/").unwrap();
+        let stat = rustix::fs::fstat(&open).unwrap();
+        let directory = crate::sys::stat_directory(std::os::fd::AsFd::as_fd(&open)).unwrap();
+        assert_eq!(directory.identity.file(), FileId::of(&stat));
+    }
+}
