@@ -11,27 +11,16 @@ use std::{
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-mod calls;
-mod cells;
-mod command;
-mod contention;
+use host::{command, machine};
+
 mod floor;
 mod guard;
-mod interrupt;
-mod machine;
-mod markers;
-mod peers;
-mod place;
-mod plan;
-mod plot;
-mod progress;
-mod report;
+mod host;
+mod out;
 mod results;
-mod rounds;
+mod run;
 mod runs;
-mod session;
-mod timing;
-mod trees;
+mod what;
 
 /// Measures rmz and cpz against their peers
 #[derive(Parser)]

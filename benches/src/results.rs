@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    calls::CallsRow,
-    cells::{self, Cell},
-    contention::ContentionRow,
-    machine::{Machine, Stamp},
+    host::machine::{Machine, Stamp},
+    what::cells::{self, Cell},
 };
 
 /// What was measured on one machine, in one run or in several.
@@ -30,11 +28,11 @@ impl Results {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// What a new run begins with: these, unless they are of another machine. `say` is told so.
-    pub(crate) fn taken_over(self, machine: Machine, mode: &str, say: impl Fn(&str)) -> Self {
+    /// Returns what a new run begins with: these figures, unless they are of another machine. Then `log` gets a line.
+    pub(crate) fn carry_over(self, machine: Machine, mode: &str, log: impl Fn(&str)) -> Self {
         let same = self.machine == machine;
         if !same && !self.cells.is_empty() {
-            say("the figures so far are another machine's, and are dropped");
+            log("the figures so far are another machine's, and are dropped");
         }
         Self {
             mode: mode.to_owned(),
@@ -175,6 +173,24 @@ pub(crate) struct Run {
     pub(crate) peak_bytes: Option<u64>,
 }
 
+/// System calls of one peer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CallsRow {
+    pub(crate) work: String,
+    pub(crate) peer: String,
+    pub(crate) per_empty_file: f64,
+    pub(crate) per_data_file: f64,
+    pub(crate) per_dir: f64,
+}
+
+/// Creations and deletions per second, all threads together.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ContentionRow {
+    pub(crate) threads: usize,
+    pub(crate) apart_per_second: f64,
+    pub(crate) together_per_second: f64,
+}
+
 /// The middle value, or the mean of the two in the middle.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
@@ -245,13 +261,13 @@ pub(crate) mod tests {
     fn figures_of_another_machine_are_dropped() {
         let mut results = Results::default();
         results.put(cell("copy-10", vec![row("rmz", &[1.0])]));
-        let results = results.taken_over(Machine::default(), "full", |_| panic!());
+        let results = results.carry_over(Machine::default(), "full", |_| panic!());
         assert_eq!(results.cells.len(), 1);
         let other = Machine {
             cores: 64,
             ..Machine::default()
         };
-        let results = results.taken_over(other.clone(), "full", |_| ());
+        let results = results.carry_over(other.clone(), "full", |_| ());
         assert!(results.cells.is_empty() && results.machine == other);
     }
 

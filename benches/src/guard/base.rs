@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use crate::command;
+use crate::host::command;
 
 /// An earlier commit, and where its rmz and cpz are.
 pub(super) struct Base {

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, thread};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::command;
+use super::command;
 
 /// The machine, as far as it matters to the figures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,16 +10,20 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::{
-    cells::{Cache, Cell, Place, Work},
-    command, floor, interrupt, machine,
-    peers::{Peer, Role},
+use super::{
     place::{self, Mount},
-    progress::Progress,
-    results::{CellResult, Row, Run},
     rounds::{self, Limits, Overtime},
     timing::Stopwatch,
     trees::{self, Count, Trees},
+};
+use crate::{
+    floor,
+    host::{command, interrupt, machine, progress::Progress},
+    results::{CellResult, Row, Run},
+    what::{
+        cells::{Cache, Cell, Place, Work},
+        peers::{Peer, Role},
+    },
 };
 
 /// What the kernel frees later, it frees in this time, and not in the next run's.

@@ -10,11 +10,13 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::interrupt;
+use super::interrupt;
 
-/// The root of the repository that this runner was built from.
+/// Returns the root of the repository that this runner was built from.
 pub(crate) fn repository() -> &'static str {
-    env!("CARGO_MANIFEST_DIR").trim_end_matches("/benches")
+    // Not `trim_end_matches`, which trims twice if the repository itself is called `benches`.
+    let package = env!("CARGO_MANIFEST_DIR");
+    package.strip_suffix("/benches").unwrap_or(package)
 }
 
 /// What a program prints, without the line's end.

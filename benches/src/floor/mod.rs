@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use plan::{Job, Plan};
 
-mod calls;
+mod perform;
 mod plan;
 
 /// What the system calls are to bring about.
@@ -129,7 +129,7 @@ impl Crew<'_> {
         // Only the number counts: what the jobs refer to was there before the threads.
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let dir = &self.plan.dirs[job.place()];
-            calls::perform(self.plan, job)
+            perform::perform(self.plan, job)
                 .with_context(|| format!("floor: {}", dir.source.to_string_lossy()))?;
         }
         Ok(())

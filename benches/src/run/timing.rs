@@ -12,7 +12,8 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use crate::{command, peers::Programs, results::Run};
+use super::programs::Programs;
+use crate::{host::command, results::Run};
 
 /// Times commands in one directory.
 pub(crate) struct Stopwatch<'a> {

@@ -11,10 +11,8 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use crate::{
-    report::time,
-    results::{CellResult, Row},
-};
+use super::report::time;
+use crate::results::{CellResult, Row};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 

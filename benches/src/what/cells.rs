@@ -1,6 +1,6 @@
 //! What is measured: the cells, each of one operation on one tree in one place.
 
-use crate::peers::{self, Peer};
+use super::peers::{self, Peer};
 
 /// One comparison.
 #[derive(Debug, Clone)]

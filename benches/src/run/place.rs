@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
-use crate::{command, machine};
+use crate::host::{command, machine};
 
 /// The runner's own directory; gone when it is dropped.
 pub(crate) struct Scratch {

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
+use super::rounds::{Limits, Overtime};
 use crate::{
-    cells::{self, Cell, GROUPS},
     results::Results,
-    rounds::{Limits, Overtime},
+    what::{
+        cells::{self, Cell},
+        select::Selected,
+    },
 };
 
 /// What a quick run's cells get together; with the rest it stays below five minutes.
@@ -21,12 +24,8 @@ const MOST_ROUNDS: usize = 41;
 /// So few that a run far off does not move the median.
 const FEWEST_ROUNDS: usize = 3;
 
-/// Two more names beside those of the cells.
-pub(crate) const CALLS: &str = "calls";
-pub(crate) const CONTENTION: &str = "contention";
-
 /// What is to be run.
-pub(crate) struct Plan {
+pub(crate) struct Schedule {
     pub(crate) mode: String,
     pub(crate) cells: Vec<(Cell, Duration)>,
     pub(crate) calls: bool,
@@ -37,7 +36,7 @@ pub(crate) struct Plan {
     limit: Option<Duration>,
 }
 
-impl Plan {
+impl Schedule {
     /// The quick cells, each with a share of the time as its size demands.
     pub(crate) fn quick() -> Self {
         let cells: Vec<_> = cells::all().into_iter().filter(|cell| cell.quick).collect();
@@ -155,49 +154,6 @@ impl Plan {
     }
 }
 
-/// What words select.
-#[derive(Default)]
-struct Selected {
-    cells: Vec<String>,
-    calls: bool,
-    contention: bool,
-}
-
-impl Selected {
-    /// A word is the name of a cell, or of a group, or else a part of the names of cells.
-    fn by(words: &[String]) -> Result<Self> {
-        let all = cells::all();
-        let mut selected = Self::default();
-        for word in words {
-            match word.as_str() {
-                CALLS => selected.calls = true,
-                CONTENTION => selected.contention = true,
-                _ => selected.cells.extend(named(&all, word)?),
-            }
-        }
-        Ok(selected)
-    }
-}
-
-fn named(all: &[Cell], word: &str) -> Result<Vec<String>> {
-    let names = |wanted: &dyn Fn(&Cell) -> bool| -> Vec<String> {
-        let cells = all.iter().filter(|cell| wanted(cell));
-        cells.map(|cell| cell.name.clone()).collect()
-    };
-    let found = if all.iter().any(|cell| cell.name == word) {
-        vec![word.to_owned()]
-    } else if GROUPS.iter().any(|group| group.name() == word) {
-        names(&|cell| cell.group.name() == word)
-    } else {
-        names(&|cell| cell.name.contains(word))
-    };
-    ensure!(
-        !found.is_empty(),
-        "there is no cell {word}: `benches list` names them"
-    );
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,8 +163,9 @@ mod tests {
         words.iter().map(|&word| word.to_owned()).collect()
     }
 
-    fn names(plan: &Plan) -> Vec<&str> {
-        plan.cells
+    fn names(schedule: &Schedule) -> Vec<&str> {
+        schedule
+            .cells
             .iter()
             .map(|(cell, _)| cell.name.as_str())
             .collect()
@@ -221,13 +178,13 @@ mod tests {
             .into_iter()
             .zip([10, 30, 60].map(seconds))
             .collect();
-        let plan = |limit| Plan {
+        let schedule = |limit| Schedule {
             cells: cells.clone(),
             limit,
-            ..Plan::quick()
+            ..Schedule::quick()
         };
-        let limited = plan(Some(seconds(100)));
-        assert_eq!(plan(None).budget(1, seconds(70)), Some(seconds(30)));
+        let limited = schedule(Some(seconds(100)));
+        assert_eq!(schedule(None).budget(1, seconds(70)), Some(seconds(30)));
         assert_eq!(limited.budget(1, seconds(10)), Some(seconds(30)));
         assert_eq!(limited.budget(1, seconds(70)), Some(seconds(10)));
         assert_eq!(limited.budget(2, seconds(101)), None);
@@ -235,13 +192,13 @@ mod tests {
 
     #[test]
     fn a_quick_run_takes_less_than_five_minutes_and_a_full_one_an_hour() {
-        assert!(Plan::quick().total() < Duration::from_secs(290));
-        assert!(Plan::full(&[]).unwrap().total() <= Duration::from_secs(3600));
+        assert!(Schedule::quick().total() < Duration::from_secs(290));
+        assert!(Schedule::full(&[]).unwrap().total() <= Duration::from_secs(3600));
     }
 
     #[test]
     fn cells_are_selected_by_name_by_group_and_by_part_of_a_name() {
-        let select = |word| Plan::full(&words(&[word])).unwrap();
+        let select = |word| Schedule::full(&words(&[word])).unwrap();
         assert_eq!(names(&select("copy-10")), ["copy-10"]);
         assert_eq!(
             names(&select("update")),
@@ -258,7 +215,7 @@ mod tests {
         );
         let calls = select("calls");
         assert!(calls.calls && !calls.contention && calls.cells.is_empty());
-        assert!(Plan::full(&words(&["nonsense"])).is_err());
+        assert!(Schedule::full(&words(&["nonsense"])).is_err());
     }
 
     #[test]
@@ -275,19 +232,19 @@ mod tests {
             ],
             ..Results::default()
         };
-        let mut plan = Plan::full(&words(&["update", "calls"])).unwrap();
-        plan.without(&earlier);
-        assert_eq!(names(&plan), ["update-unchanged"]);
-        assert!(plan.calls);
+        let mut schedule = Schedule::full(&words(&["update", "calls"])).unwrap();
+        schedule.without(&earlier);
+        assert_eq!(names(&schedule), ["update-unchanged"]);
+        assert!(schedule.calls);
     }
 
     #[test]
     fn fewer_rounds_take_less_time() {
-        let mut plan = Plan::cells(&words(&["copy-1m"])).unwrap();
-        let before = plan.total();
-        plan.at_most(1);
-        assert!(plan.total() < before.mul_f64(0.2));
-        let limits = plan.limits(0, Duration::ZERO).unwrap();
+        let mut schedule = Schedule::cells(&words(&["copy-1m"])).unwrap();
+        let before = schedule.total();
+        schedule.at_most(1);
+        assert!(schedule.total() < before.mul_f64(0.2));
+        let limits = schedule.limits(0, Duration::ZERO).unwrap();
         assert_eq!((limits.fewest, limits.most), (1, 1));
     }
 }

@@ -19,10 +19,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{
     Settings,
-    calls::{BASE, Counts, Tracer, Uniform},
-    command, interrupt, machine,
-    peers::Programs,
-    place::Scratch,
+    host::{command, interrupt, machine},
+    run::{
+        place::Scratch,
+        programs::Programs,
+        tracer::{Counts, Tracer, Uniform},
+    },
 };
 
 mod base;
@@ -44,6 +46,13 @@ struct CallsCase {
     few: Uniform,
     many: Uniform,
 }
+
+/// What the guard's trees are compared with.
+const BASE: Uniform = Uniform {
+    dirs: 20,
+    files: 10,
+    file_bytes: 0,
+};
 
 const RMZ: &str = "rmz --threads=1 tree";
 const CPZ: &str = "cpz --threads=1 tree copy";

@@ -11,21 +11,15 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mknodat, openat, unlinkat};
-use serde::{Deserialize, Serialize};
 
-use crate::{interrupt, machine, results::median};
+use crate::{
+    host::{interrupt, machine},
+    results::{ContentionRow, median},
+};
 
 /// Files of each thread.
 const FILES: usize = 16_384;
 const ROUNDS: usize = 5;
-
-/// Creations and deletions per second, all threads together.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ContentionRow {
-    pub(crate) threads: usize,
-    pub(crate) apart_per_second: f64,
-    pub(crate) together_per_second: f64,
-}
 
 /// Measures with one thread and twice as many each time, up to the number of cores; with two at least.
 pub(crate) fn measure(dir: &Path) -> Result<Vec<ContentionRow>> {

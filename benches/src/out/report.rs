@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::{
-    calls::CallsRow,
-    cells::{GROUPS, Group},
-    progress,
-    results::{CellResult, Results, Row},
+    host::progress,
+    results::{CallsRow, CellResult, Results, Row},
+    what::cells::{GROUPS, Group},
 };
 
 /// All that a run has to say. `plot` gives the path of a group's plot as the document sees it.

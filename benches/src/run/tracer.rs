@@ -1,38 +1,18 @@
-//! System calls per file and per directory, by `strace -f -c`.
-//!
-//! Three small trees of which each has more of one thing than the first: the differences are what one more file
-//! or directory costs, and what a process costs by itself falls out.
+//! Counts the system calls of a command by `strace -f -c`, on small uniform trees.
 
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use anyhow::{Context as _, Result, ensure};
-use serde::{Deserialize, Serialize};
 
-use crate::{
-    cells::Work,
-    interrupt,
-    peers::{self, Peer, Programs},
-    place::Scratch,
-    timing::Stopwatch,
-};
+use super::{place::Scratch, programs::Programs, timing::Stopwatch};
+use crate::host::command;
 
 /// The calls by name.
 pub(crate) type Counts = BTreeMap<String, u64>;
-
-/// What one peer needs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct CallsRow {
-    pub(crate) work: String,
-    pub(crate) peer: String,
-    pub(crate) per_empty_file: f64,
-    pub(crate) per_data_file: f64,
-    pub(crate) per_dir: f64,
-}
 
 /// A tree of `dirs` directories of `files` files each.
 #[derive(Debug, Clone, Copy)]
@@ -53,20 +33,6 @@ const IGNORED: &[&str] = &[
     "munmap",
     "sched_yield",
 ];
-
-/// What the trees of the table are compared with: large enough that who shares the work how hardly shows.
-const TABLE: Uniform = Uniform {
-    dirs: 40,
-    files: 20,
-    file_bytes: 0,
-};
-
-/// What the guard's trees are compared with.
-pub(crate) const BASE: Uniform = Uniform {
-    dirs: 20,
-    files: 10,
-    file_bytes: 0,
-};
 
 impl Uniform {
     /// Makes the tree at `root`.
@@ -108,7 +74,7 @@ impl<'a> Tracer<'a> {
             .args(["-f", "-c", "-o"])
             .arg(&summary)
             .args(["sh", "-c", line]);
-        crate::command::run(&mut strace).with_context(|| line.to_owned())?;
+        command::run(&mut strace).with_context(|| line.to_owned())?;
         parse(&fs::read_to_string(&summary).context("strace wrote no summary")?)
     }
 
@@ -126,63 +92,6 @@ impl<'a> Tracer<'a> {
             export: self.dir.join("export"),
         })
     }
-
-    fn row(&self, work: Work, peer: &Peer) -> Result<CallsRow> {
-        let total = |tree| {
-            Ok::<_, anyhow::Error>(self.trace(peer.command, tree)?.values().sum::<u64>() as f64)
-        };
-        let base = total(TABLE)?;
-        let more_files = total(Uniform {
-            files: 2 * TABLE.files,
-            ..TABLE
-        })?;
-        let more_dirs = total(Uniform {
-            dirs: 2 * TABLE.dirs,
-            ..TABLE
-        })?;
-        let data = total(Uniform {
-            file_bytes: 4096,
-            ..TABLE
-        })?;
-        let files = (TABLE.dirs * TABLE.files) as f64;
-        let per_empty_file = (more_files - base) / files;
-        Ok(CallsRow {
-            work: if work == Work::Remove {
-                "remove"
-            } else {
-                "copy"
-            }
-            .to_owned(),
-            peer: peer.label.to_owned(),
-            per_empty_file,
-            per_data_file: per_empty_file + (data - base) / files,
-            per_dir: (more_dirs - base) / TABLE.dirs as f64 - per_empty_file * TABLE.files as f64,
-        })
-    }
-}
-
-/// One row per peer that is there; what goes wrong becomes a note, and what would begin after `end`, too.
-pub(crate) fn table(
-    tracer: &Tracer<'_>,
-    end: Option<Instant>,
-) -> Result<(Vec<CallsRow>, Vec<String>)> {
-    let (mut rows, mut notes) = (Vec::new(), Vec::new());
-    for (work, set) in [(Work::Remove, peers::REMOVE), (Work::Copy, peers::COPY)] {
-        for peer in set.iter().filter(|peer| tracer.programs.has(peer.program)) {
-            if end.is_some_and(|end| Instant::now() >= end) {
-                notes.push(format!("calls of {}: no time left", peer.label));
-                continue;
-            }
-            match tracer.row(work, peer) {
-                Ok(row) => rows.push(row),
-                Err(error) => {
-                    interrupt::check()?;
-                    notes.push(format!("calls of {}: {error:#}", peer.label));
-                }
-            }
-        }
-    }
-    Ok((rows, notes))
 }
 
 /// Reads the summary of `strace -c`, without [`IGNORED`]: columns of which the fourth is the number and the last
@@ -251,11 +160,11 @@ mod tests {
         }
         .make(&root)
         .unwrap();
-        let expected = crate::trees::Count {
+        let expected = crate::run::trees::Count {
             files: 6,
             dirs: 4,
             bytes: 30,
         };
-        assert_eq!(crate::trees::count(&root).unwrap(), expected);
+        assert_eq!(crate::run::trees::count(&root).unwrap(), expected);
     }
 }

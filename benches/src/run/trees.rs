@@ -9,11 +9,10 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::{place::Scratch, programs::Programs};
 use crate::{
-    cells::{Real, Tree},
-    command,
-    peers::Programs,
-    place::Scratch,
+    host::command,
+    what::cells::{Real, Tree},
 };
 
 /// Makes trees in the scratch.

@@ -1,0 +1,13 @@
+//! How it is measured: the order and number of runs, the trees, and the clock.
+
+mod calls;
+mod contention;
+pub(crate) mod execute;
+pub(crate) mod place;
+pub(crate) mod programs;
+mod rounds;
+pub(crate) mod schedule;
+mod session;
+mod timing;
+pub(crate) mod tracer;
+mod trees;

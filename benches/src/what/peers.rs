@@ -1,0 +1,171 @@
+//! Who is measured: how each peer is called.
+//!
+//! Every command runs in the directory that holds the trees, under fixed names: `tree` is removed, or copied to
+//! `copy`; `empty` is an empty directory.
+
+/// A command that does the cell's work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) label: &'static str,
+    /// The program that must be there.
+    pub(crate) program: &'static str,
+    pub(crate) command: &'static str,
+    pub(crate) role: Role,
+}
+
+/// What a peer's figures are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// rmz or cpz of this repository.
+    Ours,
+    /// GNU's command.
+    Reference,
+    Other,
+}
+
+impl Peer {
+    const fn new(
+        role: Role,
+        label: &'static str,
+        program: &'static str,
+        command: &'static str,
+    ) -> Self {
+        Self {
+            label,
+            program,
+            command,
+            role,
+        }
+    }
+}
+
+use Role::{Other, Ours, Reference};
+
+const RMZ: Peer = Peer::new(Ours, "rmz", "rmz", "rmz tree");
+const RM: Peer = Peer::new(Reference, "rm -r", "rm", "rm -r tree");
+const RMZ_PUBLISHED: Peer = Peer::new(
+    Other,
+    "rmz (published)",
+    "rmz-published",
+    "rmz-published tree",
+);
+const CPZ: Peer = Peer::new(Ours, "cpz", "cpz", "cpz tree copy");
+const CP: Peer = Peer::new(Reference, "cp -r", "cp", "cp -r tree copy");
+const CPZ_PUBLISHED: Peer = Peer::new(
+    Other,
+    "cpz (published)",
+    "cpz-published",
+    "cpz-published tree copy",
+);
+const XCP: Peer = Peer::new(
+    Other,
+    "xcp",
+    "xcp",
+    "xcp -r --no-timestamps --no-progress tree copy",
+);
+const CPX: Peer = Peer::new(Other, "cpx", "cpx", "cpx -r -P tree/. copy");
+const RSYNC_COPY: Peer = Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
+
+// In the order in which they begin: who stands last is left out where the time does not suffice for one run of each.
+
+/// For a removal of a whole tree.
+pub(crate) const REMOVE: &[Peer] = &[
+    RMZ,
+    RM,
+    RMZ_PUBLISHED,
+    Peer::new(Other, "rm_rayon", "rm_rayon", "rm_rayon tree"),
+    Peer::new(
+        Other,
+        "rm_remove_dir_all",
+        "rm_remove_dir_all",
+        "rm_remove_dir_all tree",
+    ),
+    Peer::new(Other, "rm_stdlib", "rm_stdlib", "rm_stdlib tree"),
+    Peer::new(Other, "find -delete", "find", "find tree -delete"),
+    Peer::new(
+        Other,
+        "rsync --delete",
+        "rsync",
+        "rsync -r --delete empty/ tree/",
+    ),
+];
+
+/// What else can remove a directory that has no directories.
+pub(crate) const REMOVE_FLAT: &[Peer] = &[Peer::new(
+    Other,
+    "perl unlink",
+    "perl",
+    "perl -e 'opendir D, q(tree); unlink map qq(tree/$_), readdir D; rmdir q(tree)'",
+)];
+
+/// For a copy of a whole tree.
+pub(crate) const COPY: &[Peer] = &[
+    CPZ,
+    CP,
+    CPZ_PUBLISHED,
+    Peer::new(Other, "cp_rayon", "cp_rayon", "cp_rayon tree copy"),
+    Peer::new(Other, "fcp", "fcp", "fcp tree copy"),
+    XCP,
+    Peer::new(Other, "wcp", "wcp", "wcp tree copy"),
+    Peer::new(Other, "cp_stdlib", "cp_stdlib", "cp_stdlib tree copy"),
+    Peer::new(
+        Other,
+        "tar | tar",
+        "tar",
+        "sh -c 'mkdir copy && tar -C tree -cf - . | tar -C copy -xmf -'",
+    ),
+    CPX,
+    RSYNC_COPY,
+];
+
+/// For real trees.
+pub(crate) const REAL_REMOVE: &[Peer] = &[RMZ, RM, RMZ_PUBLISHED];
+/// For real trees.
+pub(crate) const REAL_COPY: &[Peer] = &[CPZ, CP, RSYNC_COPY, XCP, CPX, CPZ_PUBLISHED];
+
+/// For one filesystem against another.
+pub(crate) const FILESYSTEM_REMOVE: &[Peer] = &[
+    RMZ,
+    RM,
+    Peer::new(Other, "rmz --threads=1", "rmz", "rmz --threads=1 tree"),
+    RMZ_PUBLISHED,
+];
+/// For one filesystem against another.
+pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
+    CPZ,
+    CP,
+    Peer::new(Other, "cpz --threads=1", "cpz", "cpz --threads=1 tree copy"),
+    CPZ_PUBLISHED,
+];
+
+/// For bringing a copy up to date, with modes, owners and times.
+///
+/// `rsync -a` keeps the same of such a tree, but does more for it: any difference in size or time makes it copy,
+/// while `-u` asks only whether the source is newer, and each file gets its name only when it is complete.
+pub(crate) const UPDATE: &[Peer] = &[
+    Peer::new(Ours, "cpz -up", "cpz", "cpz -upT tree copy"),
+    Peer::new(Reference, "cp -upr", "cp", "cp -uprT tree copy"),
+    Peer::new(Other, "rsync -a", "rsync", "rsync -a tree/ copy/"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_set_of_peers_has_one_of_ours_and_one_to_compare_with() {
+        for set in [
+            REMOVE,
+            COPY,
+            REAL_REMOVE,
+            REAL_COPY,
+            FILESYSTEM_REMOVE,
+            FILESYSTEM_COPY,
+            UPDATE,
+        ] {
+            for role in [Role::Ours, Role::Reference] {
+                assert_eq!(set.iter().filter(|peer| peer.role == role).count(), 1);
+            }
+        }
+    }
+}
