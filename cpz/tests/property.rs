@@ -30,8 +30,8 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use testkit::{
     probe::{NOBODY, is_root},
-    run::Parity,
-    tree::{Scratch, Tree},
+    run::{Link, Parity},
+    tree::Tree,
 };
 
 use trees::{Entries, Kinds, Node, Operand, operand};
@@ -380,13 +380,13 @@ fn check(case: &Case, cp: &Path) {
     if case.threads != "1" {
         parity = parity.on(testkit::tree::memory());
     }
-    parity.check(|tree: Tree| {
+    parity.check(|tree: &Tree| {
         let tree = tree.dir("s").dir("beside/dir");
-        trees::build(&tree, Path::new("s"), &case.entries);
+        trees::build(tree, Path::new("s"), &case.entries);
         if let Some(node) = &case.existing {
-            trees::build_node(&tree, Path::new("dest"), node, &mut 0);
+            trees::build_node(tree, Path::new("dest"), node, &mut 0);
         }
-        date(&tree, case);
+        date(tree, case);
     });
 }
 
@@ -400,14 +400,13 @@ fn date(tree: &Tree, case: &Case) {
         if matches!(node, Node::File { .. }) {
             let length = path.as_os_str().len() + path.components().count();
             let time = std::time::Duration::from_nanos(length as u64 % 3);
-            tree.clone().select(&path).mtime(time);
+            tree.select(&path).mtime(time);
         }
     }
 }
 
 #[test]
 fn does_what_cp_does() {
-    let links = Scratch::new();
-    let cp = Tree::at(links.path()).symlink("cp", CPZ).path().join("cp");
-    proptest!(trees::config(150), |(case in case())| check(&case, &cp));
+    let cp = Link::named("cp", CPZ);
+    proptest!(trees::config(150), |(case in case())| check(&case, &cp.path()));
 }

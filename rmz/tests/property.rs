@@ -5,8 +5,8 @@ use std::{ffi::OsString, path::Path};
 use proptest::{collection::vec, prelude::*, sample::select};
 use testkit::{
     probe::{NOBODY, is_root},
-    run::Parity,
-    tree::{Scratch, Tree},
+    run::{Link, Parity},
+    tree::Tree,
 };
 
 use trees::{Entries, Kinds, Node, Operand, operand};
@@ -180,15 +180,14 @@ fn check(case: &Case, rm: &Path) {
     if case.threads != "1" {
         parity = parity.on(testkit::tree::memory());
     }
-    parity.check(|tree: Tree| {
+    parity.check(|tree: &Tree| {
         let tree = tree.dir("s");
-        trees::build(&tree, Path::new("s"), &case.entries);
+        trees::build(tree, Path::new("s"), &case.entries);
     });
 }
 
 #[test]
 fn does_what_rm_does() {
-    let links = Scratch::new();
-    let rm = Tree::at(links.path()).symlink("rm", RMZ).path().join("rm");
-    proptest!(trees::config(300), |(case in case())| check(&case, &rm));
+    let rm = Link::named("rm", RMZ);
+    proptest!(trees::config(300), |(case in case())| check(&case, &rm.path()));
 }

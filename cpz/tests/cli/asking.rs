@@ -13,7 +13,7 @@ use crate::support::CPZ;
 /// Lets only what is worse than a failure be seen in the status.
 const ANY_STATUS: &str = r#""$@"; test $? -le 1"#;
 
-fn files(tree: Tree) {
+fn files(tree: &Tree) {
     tree.file("a", "new")
         .file("b", "old")
         .mode(0o444)
@@ -107,7 +107,7 @@ fn the_last_of_i_and_n_counts() {
 fn what_was_declined_makes_the_status_1() {
     let status = |answers: &str| {
         let dir = Scratch::new();
-        files(Tree::at(dir.path()));
+        files(&Tree::at(dir.path()));
         let run = Run::new(CPZ).args(["-i", "a", "b"]).current_dir(&dir);
         run.stdin(answers).output().status
     };

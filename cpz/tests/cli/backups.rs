@@ -11,12 +11,12 @@ use testkit::{
 
 use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, link, strict_cp};
 
-fn two_files(tree: Tree) {
+fn two_files(tree: &Tree) {
     tree.file("a", "new").file("b", "old").symlink("l", "b");
 }
 
-fn in_directory(tree: Tree) {
-    two_files(tree.clone());
+fn in_directory(tree: &Tree) {
+    two_files(tree);
     tree.file("d/a", "older")
         .file("d/a.~7~", "seven")
         .dir("e")
@@ -88,7 +88,7 @@ fn renames_a_link_itself() {
     cp_r(["-bv", "a", "l"], two_files);
     cp_r(["-bv", "-T", "l", "b"], two_files);
     cp_r(["-bv", "a", "dangling"], |tree| {
-        two_files(tree.clone());
+        two_files(tree);
         tree.symlink("dangling", "nowhere");
     });
 }
@@ -96,7 +96,7 @@ fn renames_a_link_itself() {
 #[test]
 fn replaces_special_files() {
     cp_r(["-bv", "p", "b"], |tree| {
-        two_files(tree.clone());
+        two_files(tree);
         tree.fifo("p");
     });
 }
@@ -116,8 +116,8 @@ fn gives_a_file_back_its_name_if_the_copy_fails() {
 
 #[test]
 fn does_not_back_up_over_the_source() {
-    let build = |tree: Tree| {
-        two_files(tree.clone());
+    let build = |tree: &Tree| {
+        two_files(tree);
         tree.file("b~", "backup").file("c", "");
     };
     cp_r(["-b", "b~", "b"], build);
@@ -139,7 +139,7 @@ fn copies_a_file_over_itself_to_its_backup() {
 fn lets_only_numbered_backups_replace_what_was_just_created() {
     cp_r(["--backup=t", "-v", "a", "e/a", "d"], in_directory);
     cp_r(["-b", "-v", "a", "e/a", "new"], |tree| {
-        in_directory(tree.clone());
+        in_directory(tree);
         tree.dir("new");
     });
     cp_r(["--backup=t", "-v", "a", "a", "d"], in_directory);
@@ -156,7 +156,7 @@ fn text(dir: &Scratch, name: &str) -> String {
 #[test]
 fn keeps_a_simple_backup_in_the_directory_of_the_dest() {
     let dir = Scratch::new();
-    in_directory(Tree::at(dir.path()));
+    in_directory(&Tree::at(dir.path()));
     let outcome = run(&dir, &["-v", "--backup=simple", "a", "d"]);
     assert_eq!(outcome.stdout_text(), "'a' -> 'd/a' (backup: 'd/a~')\n");
     assert_eq!(
@@ -194,10 +194,10 @@ fn backs_up_a_name_of_the_backup_itself() {
 #[test]
 fn numbers_the_backups_of_a_whole_tree() {
     cp_r(["--backup=t", "-T", "from", "to"], |tree| {
-        let tree = (0..40).fold(tree, |tree, number| {
+        for number in 0..40 {
             tree.file(format!("from/{}/{number}", number % 3), "new")
-                .file(format!("to/{}/{number}", number % 3), "old")
-        });
+                .file(format!("to/{}/{number}", number % 3), "old");
+        }
         tree.file("to/1/4.~9~", "")
             .file("to/1/4.~09~", "")
             .file("to/1/4.~x~", "");
@@ -212,7 +212,7 @@ fn counts_on_after_any_number() {
         "18446744073709551616",
     ] {
         cp_r(["--backup=numbered", "-v", "a", "b"], |tree| {
-            two_files(tree.clone());
+            two_files(tree);
             tree.file(format!("b.~{number}~"), "");
         });
     }
@@ -338,7 +338,7 @@ fn excludes_no_clobber() {
     // Newer words than those of 9.1.
     let refused = |args: &[&str]| {
         let dir = Scratch::new();
-        two_files(Tree::at(dir.path()));
+        two_files(&Tree::at(dir.path()));
         let outcome = run(&dir, args);
         assert_eq!(outcome.status, Status::Exit(1));
         let words = "cpz: --backup is mutually exclusive with -n or --update=none-fail\n\

@@ -30,8 +30,8 @@ fn copies_on(fs: Fs, flag: &str, expected: bool) {
         skip!("there is no filefrag");
     }
     let mount = or_skip!(LoopMount::new(fs, 300));
-    let tree = Tree::at(mount.path())
-        .file("d/small", noise(5_000))
+    let tree = Tree::at(mount.path());
+    tree.file("d/small", noise(5_000))
         .file("d/large", noise((9 << 20) + 5))
         .sparse("d/holes", 2 << 20, &[(1 << 20, &noise(1 << 16))]);
     run(CPZ, tree.path(), &[flag, "d", "new"]).assert_success();
@@ -68,8 +68,8 @@ fn shares_no_blocks_if_that_is_not_wanted() {
 fn shares_all_blocks_or_fails() {
     // cp 9.1 leaves the empty file; since 9.2 there is none.
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path())
-        .file("d/f", b"content")
+    let tree = Tree::at(scratch.path());
+    tree.file("d/f", b"content")
         .file("d/empty", "")
         .file("f", b"content")
         .file("old", b"old");
@@ -113,7 +113,7 @@ fn shares_and_makes_holes_not_at_once() {
 }
 
 /// Files with zeros and holes of several kinds.
-fn zeros(tree: Tree) {
+fn zeros(tree: &Tree) {
     let data = noise(1 << 16);
     let with = |zeros: usize, end: &[u8]| [&data[..], &vec![0; zeros], end].concat();
     tree.file("d/zeros", vec![0; 200_000])
@@ -138,7 +138,7 @@ fn takes_as_much_room(dir: &Path, flag: &str) {
         skip!("cp is not GNU's here");
     }
     let tree = Tree::at(dir);
-    zeros(tree.clone());
+    zeros(&tree);
     run(CPZ, dir, &[flag, "--reflink=never", "d", "ours"]).assert_success();
     run("cp", dir, &["-r", flag, "--reflink=never", "d", "gnu"]).assert_success();
     for entry in dir.join("d").read_dir().unwrap() {
@@ -197,7 +197,7 @@ fn fills_holes_as_cp_does() {
 fn takes_sparse_at_its_word_where_blocks_could_be_shared() {
     // cp 9.1 clones, and so keeps the zeros, unless --reflink=never is given.
     let mount = or_skip!(LoopMount::new(Fs::Xfs, 300));
-    zeros(Tree::at(mount.path()));
+    zeros(&Tree::at(mount.path()));
     run(CPZ, mount.path(), &["--sparse=always", "d/zeros", "new"]).assert_success();
     let blocks = |name: &str| mount.path().join(name).metadata().unwrap().blocks();
     assert_eq!(blocks("new"), 0);
@@ -228,11 +228,11 @@ fn copies_trees_sparsely() {
             ".",
         ],
         |tree| {
-            zeros(tree.clone());
+            zeros(tree);
         },
     );
     cp_r(["--sparse=always", "d/.", "old"], |tree| {
-        zeros(tree.clone());
+        zeros(tree);
         tree.file("old/zeros", noise(300_000));
     });
 }

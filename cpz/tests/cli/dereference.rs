@@ -12,7 +12,7 @@ use testkit::{
 
 use crate::support::{CPZ, cp_r, cp_r_as_nobody, strict_cp};
 
-fn links(tree: Tree) {
+fn links(tree: &Tree) {
     tree.file("d/f", b"content")
         .dir("d/sub")
         .file("e/x", b"elsewhere")
@@ -67,7 +67,7 @@ fn refuses_directories_behind_links_without_r() {
 
 #[test]
 fn names_links_that_lead_nowhere() {
-    fn lost(tree: Tree) {
+    fn lost(tree: &Tree) {
         tree.symlink("d/dangling", "nowhere")
             .symlink("d/loop", "loop")
             .symlink("d/a", "b")
@@ -103,7 +103,7 @@ fn follows_links_to_fifos_and_recreates_them() {
 
 #[test]
 fn leaves_special_files_alone_where_links_are_followed() {
-    fn taken(tree: Tree) {
+    fn taken(tree: &Tree) {
         tree.fifo("d/p")
             .symlink("d/l", "f")
             .file("d/f", b"new")
@@ -136,8 +136,8 @@ fn follows_links_as_an_ordinary_user() {
 #[test]
 fn follows_links_into_deep_trees_with_few_descriptors() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path())
-        .dir("far")
+    let tree = Tree::at(scratch.path());
+    tree.dir("far")
         .symlink("d/one", "../far")
         .symlink("far/d/d/d/two", "../../../../deep")
         .file("deep/f", b"content");
@@ -175,8 +175,8 @@ fn with_mount(tree: &Tree, point: &str, run: impl FnOnce()) {
 #[track_caller]
 fn stays_on_one_filesystem(args: &[&str]) {
     let shared = Scratch::new();
-    let tree = Tree::at(shared.path())
-        .file("s/f", b"content")
+    let tree = Tree::at(shared.path());
+    tree.file("s/f", b"content")
         .dir("s/point")
         .mode(0o750)
         .file("s/sub/f", b"content")
@@ -211,7 +211,7 @@ fn reads_special_files_with_copy_contents() {
     if !probe::is_root() {
         skip!("only root can make devices");
     }
-    fn devices(tree: Tree) {
+    fn devices(tree: &Tree) {
         tree.char_device("d/null", 1, 3)
             .char_device("null", 1, 3)
             .file("d/f", b"content")

@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{CPZ, complaint, cp_r, succeeds};
 
-fn small(tree: Tree) {
+fn small(tree: &Tree) {
     tree.file("a/b/f", b"content")
         .file("a/g", b"more")
         .symlink("a/l", "g")
@@ -24,7 +24,7 @@ fn small(tree: Tree) {
 #[test]
 fn copies_directories_without_being_told_to() {
     let scratch = Scratch::new();
-    small(Tree::at(scratch.path()));
+    small(&Tree::at(scratch.path()));
     succeeds(&scratch, &["a", "b"]);
     testkit::snapshot::assert_same_tree(
         scratch.path().join("a"),
@@ -267,7 +267,7 @@ fn merges_no_directory_with_a_file() {
 
 #[test]
 fn does_not_make_what_a_dangling_link_with_a_slash_leads_to() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.dir("d").symlink("l", "x").symlink("dest", "nowhere");
     };
     cp_r(["d", "dest/"], build);
@@ -279,7 +279,7 @@ fn does_not_make_what_a_dangling_link_with_a_slash_leads_to() {
 fn posix(args: &[&str]) {
     let parity = Parity::new(CPZ, "cp").args(["-r"]).args(args);
     parity.env("POSIXLY_CORRECT", "1").check(|tree| {
-        small(tree.clone());
+        small(tree);
         tree.file("x/f", b"newer")
             .mode(0o640)
             .symlink("dir/f", "../made")
@@ -325,7 +325,7 @@ fn tells_why_nothing_can_be_made_where_a_dangling_link_leads() {
 #[test]
 fn leaves_the_link_if_what_it_leads_to_cannot_be_cloned() {
     let scratch = Scratch::new();
-    small(Tree::at(scratch.path()));
+    small(&Tree::at(scratch.path()));
     let outcome = Run::new(CPZ)
         .args(["--reflink=always", "/proc/version", "dangling"])
         .env("POSIXLY_CORRECT", "1")

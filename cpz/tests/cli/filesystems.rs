@@ -39,10 +39,11 @@ impl Place {
     }
 
     /// An overlay over a tmpfs, of which `below` makes the lower directory.
-    fn overlay(below: impl FnOnce(Tree)) -> Result<Self, Skip> {
+    fn overlay(below: impl FnOnce(&Tree)) -> Result<Self, Skip> {
         let mount = LoopMount::new(Fs::Tmpfs, 64)?;
-        let tree = Tree::at(mount.path()).dir("upper").dir("work").dir("point");
-        below(Tree::at(mount.path().join("lower")));
+        let tree = Tree::at(mount.path());
+        tree.dir("upper").dir("work").dir("point");
+        below(&Tree::at(mount.path().join("lower")));
         let dir = mount.path().display();
         let options = format!("lowerdir={dir}/lower,upperdir={dir}/upper,workdir={dir}/work");
         let point = tree.path().join("point");
@@ -67,7 +68,7 @@ impl Place {
     }
 }
 
-fn build(tree: Tree) {
+fn build(tree: &Tree) {
     tree.file("d/a/content", noise(10_000))
         .mode(0o751)
         .file("d/a/empty", "")
@@ -114,28 +115,28 @@ fn copies(source: &str, to: &Place) {
 #[test]
 fn copies_from_tmpfs() {
     let from = or_skip!(Place::on(Fs::Tmpfs));
-    build(Tree::at(from.path()));
+    build(&Tree::at(from.path()));
     copies_to_each(&from);
 }
 
 #[test]
 fn copies_from_ext4() {
     let from = or_skip!(Place::on(Fs::Ext4));
-    build(Tree::at(from.path()));
+    build(&Tree::at(from.path()));
     copies_to_each(&from);
 }
 
 #[test]
 fn copies_from_xfs() {
     let from = or_skip!(Place::on(Fs::Xfs));
-    build(Tree::at(from.path()));
+    build(&Tree::at(from.path()));
     copies_to_each(&from);
 }
 
 #[test]
 fn copies_from_btrfs() {
     let from = or_skip!(Place::on(Fs::Btrfs));
-    build(Tree::at(from.path()));
+    build(&Tree::at(from.path()));
     copies_to_each(&from);
 }
 
@@ -157,7 +158,7 @@ fn copies_what_several_filesystems_hold_in_one_run() {
         .zip(&places)
         .map(|(number, place)| {
             let tree = Tree::at(place.path().join(number.to_string()));
-            build(tree.clone());
+            build(&tree);
             tree.path().display().to_string()
         })
         .collect();

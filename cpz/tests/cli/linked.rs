@@ -10,7 +10,7 @@ fn with(flags: &[&str]) -> Parity {
     Parity::new(CPZ, "cp").args(["-r"]).args(flags)
 }
 
-fn linked(tree: Tree) {
+fn linked(tree: &Tree) {
     tree.file("s/one", b"content")
         .hardlink("s/one", "s/two")
         .hardlink("s/one", "s/deep/er/three")
@@ -61,8 +61,8 @@ fn come_apart_when_not_asked_for() {
 
 #[test]
 fn are_linked_to_what_a_link_at_the_dest_leads_to() {
-    let behind_a_link = |tree: Tree| {
-        linked(tree.clone());
+    let behind_a_link = |tree: &Tree| {
+        linked(tree);
         tree.symlink("into/one", "old").file("into/old", b"old");
     };
     let names = ["s/one", "s/two", "t/four", "into"];
@@ -82,11 +82,11 @@ fn replace_what_is_there() {
     with(&["-av"])
         .args(["s/one", "s/two", "t/four", "into"])
         .check(|tree| {
-            linked(tree.clone());
+            linked(tree);
             tree.file("into/two", b"old").symlink("into/four", "two");
         });
     with(&["-av"]).args(["s", "t", "into"]).check(|tree| {
-        linked(tree.clone());
+        linked(tree);
         tree.file("into/s/one", b"old")
             .hardlink("into/s/one", "into/s/two")
             .hardlink("into/s/one", "into/s/deep/er/three")
@@ -99,7 +99,7 @@ fn replace_no_directory() {
     with(&["-av"])
         .args(["s/one", "s/two", "into"])
         .check(|tree| {
-            linked(tree.clone());
+            linked(tree);
             tree.dir("into/two");
         });
 }
@@ -109,12 +109,12 @@ fn let_go_of_other_names_of_the_dest() {
     with(&["--preserve=links", "-v"])
         .args(["s/alone", "into"])
         .check(|tree| {
-            linked(tree.clone());
+            linked(tree);
             tree.file("into/alone", b"old")
                 .hardlink("into/alone", "into/other");
         });
     with(&["-v"]).args(["s/alone", "into"]).check(|tree| {
-        linked(tree.clone());
+        linked(tree);
         tree.file("into/alone", b"old")
             .hardlink("into/alone", "into/other");
     });
@@ -125,7 +125,7 @@ fn are_not_linked_to_their_own_source() {
     with(&["-a"])
         .args(["s/one", "s/two", "into"])
         .check(|tree| {
-            linked(tree.clone());
+            linked(tree);
             tree.hardlink("s/one", "into/two");
         });
 }
@@ -135,15 +135,15 @@ fn are_copied_once_more_where_the_first_could_not_be() {
     with(&["-a"])
         .args(["s/one", "s/two", "t/four", "into"])
         .check(|tree| {
-            linked(tree.clone());
+            linked(tree);
             tree.dir("into/one/in-the-way");
         });
 }
 
 #[test]
 fn become_links_where_symbolic_links_are_followed() {
-    let build = |tree: Tree| {
-        linked(tree.clone());
+    let build = |tree: &Tree| {
+        linked(tree);
         tree.symlink("s/to-alone", "alone")
             .symlink("s/to-dir", "../t");
     };
@@ -154,7 +154,7 @@ fn become_links_where_symbolic_links_are_followed() {
         .args(["s/to-alone", "s/alone", "into"])
         .check(build);
     with(&["-aL"]).args(["s", "new"]).check(|tree| {
-        linked(tree.clone());
+        linked(tree);
         tree.symlink("s/to-alone", "alone");
     });
     strict_cp(["--preserve=links", "s/alone", "s/to-alone", "into"], build);
@@ -162,7 +162,7 @@ fn become_links_where_symbolic_links_are_followed() {
 
 #[test]
 fn replaces_a_dest_that_leads_to_a_file_of_several_names() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("new", b"new")
             .file("two", b"old")
             .hardlink("two", "names")
@@ -181,7 +181,7 @@ fn replaces_a_dest_that_leads_to_a_file_of_several_names() {
 }
 
 /// Two names of one inode, and something newer at the dest of the first.
-fn updated(tree: Tree) {
+fn updated(tree: &Tree) {
     let at = |seconds| Duration::new(seconds, 0);
     tree.file("s/one", b"content")
         .mtime(at(5_000))
@@ -198,7 +198,7 @@ fn become_links_to_what_is_newer() {
     with(&["-auv"])
         .args(["s/one", "s/two", "into"])
         .check(|tree| {
-            updated(tree.clone());
+            updated(tree);
             tree.file("into/two", b"older")
                 .mtime(Duration::new(4_000, 0));
         });
@@ -221,7 +221,7 @@ fn become_links_to_a_link_to_what_is_newer() {
     with(&["-auv"])
         .args(["s/three", "s/four", "into"])
         .check(|tree| {
-            updated(tree.clone());
+            updated(tree);
             tree.file("s/three", b"x")
                 .mtime(Duration::new(5_000, 0))
                 .hardlink("s/three", "s/four")

@@ -12,7 +12,7 @@ use testkit::{
 
 use crate::support::{CPZ, cp_r, strict_cp};
 
-fn sources(tree: Tree) {
+fn sources(tree: &Tree) {
     tree.file("d/f", b"content")
         .mode(0o640)
         .file("d/sub/g", b"more")
@@ -151,7 +151,7 @@ fn loses_no_file_to_a_symlink_to_itself() {
 
 #[test]
 fn replaces_symlinks_and_special_files_by_links() {
-    fn taken(tree: Tree) {
+    fn taken(tree: &Tree) {
         tree.symlink("d/l", "f")
             .fifo("d/p")
             .file("d/f", b"content")
@@ -192,7 +192,7 @@ fn makes_links_as_an_ordinary_user() {
 
 #[test]
 fn gives_symbolic_links_the_times_of_their_sources_if_asked_to() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("d/f", "")
             .owner(1, 2)
             .mtime(Duration::from_nanos(99_000_000_007));
@@ -206,7 +206,7 @@ fn gives_symbolic_links_the_times_of_their_sources_if_asked_to() {
 
 #[test]
 fn takes_the_place_of_one_of_several_names_where_links_are_kept() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("s/f", "new")
             .file("s/alone", "new")
             .file("d/f", "old")

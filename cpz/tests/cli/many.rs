@@ -9,7 +9,7 @@ use testkit::{
 use crate::support::{CPZ, in_scripts, noise, succeeds};
 
 #[track_caller]
-fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
+fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
     in_scripts(&ours, r#"exec "$@""#)
         .on(testkit::tree::memory())
@@ -18,7 +18,7 @@ fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
 }
 
 #[track_caller]
-fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree)) {
+fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(&Tree)) {
     Parity::new(CPZ, "cp")
         .on(testkit::tree::memory())
         .args(["-r"])
@@ -27,15 +27,15 @@ fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree
         .check(build);
 }
 
-fn thousand_files(tree: Tree) {
+fn thousand_files(tree: &Tree) {
     wide(tree.path().join("d"), 900);
     let content = noise(5_000);
     for i in 0..100 {
-        tree.clone().file(format!("d/content{i}"), &content[i..]);
+        tree.file(format!("d/content{i}"), &content[i..]);
     }
 }
 
-fn three_hundred_dirs(tree: Tree) {
+fn three_hundred_dirs(tree: &Tree) {
     let dirs = tree.path().join("d");
     wide_dirs(&dirs, 300);
     for i in (0..300).step_by(7) {
@@ -43,8 +43,8 @@ fn three_hundred_dirs(tree: Tree) {
     }
 }
 
-fn thousand_and_three_hundred(tree: Tree) {
-    thousand_files(tree.clone());
+fn thousand_and_three_hundred(tree: &Tree) {
+    thousand_files(tree);
     three_hundred_dirs(tree);
 }
 
@@ -94,7 +94,7 @@ fn copies_many_operands_with_8_threads() {
 #[test]
 fn merges_many_with_8_threads() {
     with_threads(8, &["-v", "d", "into"], |tree| {
-        thousand_and_three_hundred(tree.clone());
+        thousand_and_three_hundred(tree);
         let into = tree.path().join("into/d");
         wide(&into, 500);
         wide_dirs(&into, 200);

@@ -6,7 +6,7 @@ use crate::support::CPZ;
 
 #[track_caller]
 fn misused(args: &[&str]) {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("f", b"content").file("d/f", b"content");
     };
     Parity::new(CPZ, "cp").args(args).check(build);

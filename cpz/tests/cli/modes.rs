@@ -9,39 +9,39 @@ use testkit::{
 
 use crate::support::{cp_r, cp_r_as_nobody, in_script, succeeds};
 
-fn files_of_all_modes(tree: Tree) {
+fn files_of_all_modes(tree: &Tree) {
     let modes = [
         0o644, 0o600, 0o755, 0o777, 0o666, 0o444, 0o400, 0o000, 0o111, 0o640, 0o4755, 0o2755,
         0o6777, 0o1644, 0o7777, 0o2644,
     ];
     for mode in modes {
         // The owner first, for a later chown would take the set-id bits.
-        let tree = tree.clone().file(format!("d/{mode:04o}"), b"content");
+        let tree = tree.file(format!("d/{mode:04o}"), b"content");
         owned(tree).mode(mode);
     }
 }
 
-fn dirs_of_all_modes(tree: Tree) {
+fn dirs_of_all_modes(tree: &Tree) {
     let modes = [
         0o755, 0o700, 0o777, 0o555, 0o500, 0o2755, 0o1777, 0o4755, 0o7777, 0o2555, 0o711,
     ];
     for mode in modes {
         let name = format!("d/dir-{mode:04o}");
-        let tree = tree.clone().file(format!("{name}/sub/f"), b"content");
+        let tree = tree.file(format!("{name}/sub/f"), b"content");
         owned(tree.select(&name)).mode(mode);
     }
 }
 
-fn owned(tree: Tree) -> Tree {
+fn owned(tree: &Tree) -> &Tree {
     match probe::is_root() {
         true => tree.owner(NOBODY, NOBODY),
         false => tree,
     }
 }
 
-fn all_modes(tree: Tree) {
-    files_of_all_modes(tree.clone());
-    dirs_of_all_modes(tree.clone());
+fn all_modes(tree: &Tree) {
+    files_of_all_modes(tree);
+    dirs_of_all_modes(tree);
     tree.fifo("d/fifo")
         .mode(0o666)
         .fifo("d/private-fifo")
@@ -56,7 +56,7 @@ fn with_umask(umask: &str) {
         .clone()
         .args(["d/dir-0755/sub/f", "d/4755", "d/dir-7777", "into"])
         .check(|tree| {
-            all_modes(tree.clone());
+            all_modes(tree);
             tree.dir("into");
         });
     if !probe::is_root() {
@@ -116,7 +116,7 @@ fn drops_set_id_bits_of_a_file_it_writes_to() {
     });
 }
 
-fn setgid_parent(tree: Tree) {
+fn setgid_parent(tree: &Tree) {
     owned(tree.dir("into")).owner(NOBODY, 1).mode(0o2775);
 }
 
@@ -126,7 +126,7 @@ fn inherits_the_group_of_a_setgid_directory() {
         skip!("only root can give directories away");
     }
     cp_r(["d", "into"], |tree| {
-        all_modes(tree.clone());
+        all_modes(tree);
         setgid_parent(tree);
     });
 }
@@ -136,7 +136,7 @@ fn inherits_the_group_of_a_setgid_directory() {
 #[test]
 fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
     cp_r_as_nobody(["d", "into"], |tree| {
-        files_of_all_modes(tree.clone());
+        files_of_all_modes(tree);
         setgid_parent(
             tree.file("d/sub/sub/f", b"content")
                 .dir("d/private")
@@ -147,8 +147,8 @@ fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
 
 // Without directories that their group can write to: those GNU makes without that bit, and gives it back
 // only as far as the umask goes. cpz gives what the ACL grants; where there is one, no umask counts.
-fn default_acl(tree: Tree) {
-    files_of_all_modes(tree.clone());
+fn default_acl(tree: &Tree) {
+    files_of_all_modes(tree);
     tree.file("d/sub/sub/f", b"content")
         .dir("d/private")
         .mode(0o700)

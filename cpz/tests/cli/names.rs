@@ -25,9 +25,9 @@ fn odd() -> impl Iterator<Item = &'static OsStr> {
     ODD.iter().map(|bytes| OsStr::from_bytes(bytes))
 }
 
-fn odd_tree(tree: Tree) {
+fn odd_tree(tree: &Tree) {
     for name in odd() {
-        tree.clone().file(Path::new(name).join(name), b"content");
+        tree.file(Path::new(name).join(name), b"content");
     }
     tree.dir("into");
 }
@@ -84,7 +84,7 @@ fn copies_names_of_255_bytes() {
 #[test]
 fn reports_names_that_are_too_long() {
     let name = "n".repeat(256);
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")
             .symlink("l", "f")

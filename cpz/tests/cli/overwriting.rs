@@ -4,67 +4,67 @@ use testkit::tree::Tree;
 
 use crate::support::{cp_r, cp_r_as_nobody};
 
-fn file(tree: Tree) -> Tree {
+fn file(tree: &Tree) -> &Tree {
     tree.file("source", b"content")
 }
 
-fn dir(tree: Tree) -> Tree {
+fn dir(tree: &Tree) -> &Tree {
     tree.file("source/f", b"content").symlink("source/l", "f")
 }
 
-fn symlink(tree: Tree) -> Tree {
+fn symlink(tree: &Tree) -> &Tree {
     tree.symlink("source", "target").file("target", b"target")
 }
 
-fn fifo(tree: Tree) -> Tree {
+fn fifo(tree: &Tree) -> &Tree {
     tree.fifo("source").mode(0o600)
 }
 
-fn over_file(tree: Tree) -> Tree {
+fn over_file(tree: &Tree) -> &Tree {
     tree.file("dest", b"old")
 }
 
-fn over_longer_file(tree: Tree) -> Tree {
+fn over_longer_file(tree: &Tree) -> &Tree {
     tree.file("dest", vec![b'o'; 100_000]).mode(0o600)
 }
 
-fn over_read_only_file(tree: Tree) -> Tree {
+fn over_read_only_file(tree: &Tree) -> &Tree {
     tree.file("dest", b"old").mode(0o444)
 }
 
-fn over_dir(tree: Tree) -> Tree {
+fn over_dir(tree: &Tree) -> &Tree {
     tree.file("dest/kept", b"old")
 }
 
-fn over_full_dir(tree: Tree) -> Tree {
+fn over_full_dir(tree: &Tree) -> &Tree {
     tree.file("dest/source/kept", b"old").file("dest/f", b"old")
 }
 
-fn over_symlink_to_file(tree: Tree) -> Tree {
+fn over_symlink_to_file(tree: &Tree) -> &Tree {
     tree.file("other", b"older and longer")
         .symlink("dest", "other")
 }
 
-fn over_dangling_symlink(tree: Tree) -> Tree {
+fn over_dangling_symlink(tree: &Tree) -> &Tree {
     tree.symlink("dest", "nowhere")
 }
 
-fn over_symlink_to_dir(tree: Tree) -> Tree {
+fn over_symlink_to_dir(tree: &Tree) -> &Tree {
     tree.file("other/kept", b"old").symlink("dest", "other")
 }
 
-fn over_fifo(tree: Tree) -> Tree {
+fn over_fifo(tree: &Tree) -> &Tree {
     tree.fifo("dest")
 }
 
-fn over_socket(tree: Tree) -> Tree {
+fn over_socket(tree: &Tree) -> &Tree {
     tree.socket("dest")
 }
 
 /// Plain, with -T and -f, also as an ordinary user, and in a tree.
 #[track_caller]
-fn copies_over(source: fn(Tree) -> Tree, dest: fn(Tree) -> Tree) {
-    let build = |tree: Tree| {
+fn copies_over(source: fn(&Tree) -> &Tree, dest: fn(&Tree) -> &Tree) {
+    let build = |tree: &Tree| {
         dest(source(tree));
     };
     cp_r(["source", "dest"], build);
@@ -72,10 +72,10 @@ fn copies_over(source: fn(Tree) -> Tree, dest: fn(Tree) -> Tree) {
     cp_r(["-fv", "source", "dest"], build);
     cp_r_as_nobody(["-f", "source", "dest"], build);
     // The same one level below.
-    let below = |tree: Tree| {
+    let below = |tree: &Tree| {
         let path = tree.path().to_owned();
-        source(Tree::at(path.join("from")));
-        dest(Tree::at(path.join("to")));
+        source(&Tree::at(path.join("from")));
+        dest(&Tree::at(path.join("to")));
         for name in ["source", "target"] {
             let (old, new) = (path.join("from").join(name), path.join("from"));
             let new = match name {

@@ -11,7 +11,7 @@ use testkit::{
 
 use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, strict_cp};
 
-fn nested(tree: Tree) {
+fn nested(tree: &Tree) {
     tree.file("a/b/f", "content")
         .file("a/b/g", "")
         .file("f", "")
@@ -45,8 +45,8 @@ fn copies_directories_below_them() {
 
 #[test]
 fn leaves_directories_that_are_there_as_they_are() {
-    let build = |tree: Tree| {
-        nested(tree.clone());
+    let build = |tree: &Tree| {
+        nested(tree);
         tree.dir("d/a").mode(0o700).dir("e").symlink("d/l", "../e");
     };
     cp_r(["--parents", "-v", "a/b/f", "d"], build);
@@ -56,11 +56,11 @@ fn leaves_directories_that_are_there_as_they_are() {
 #[test]
 fn says_what_is_in_the_way() {
     cp_r(["--parents", "-v", "a/b/f", "f", "d"], |tree| {
-        nested(tree.clone());
+        nested(tree);
         tree.file("d/a", "");
     });
     cp_r(["--parents", "-v", "a/b/f", "d"], |tree| {
-        nested(tree.clone());
+        nested(tree);
         tree.symlink("d/a", "nowhere");
     });
 }
@@ -84,8 +84,8 @@ fn needs_a_directory() {
 
 #[test]
 fn joins_other_rules() {
-    let build = |tree: Tree| {
-        nested(tree.clone());
+    let build = |tree: &Tree| {
+        nested(tree);
         tree.file("d/a/b/f", "old");
     };
     cp_r(["--parents", "-nv", "a/b/f", "a/b/g", "d"], build);
@@ -146,9 +146,8 @@ fn refuses_a_link_to_a_directory_without_it() {
 #[test]
 fn keeps_a_link_that_it_has_to_find_again() {
     let dir = Scratch::new();
-    let tree = Tree::at(dir.path())
-        .dir("elsewhere")
-        .symlink("to/0", "../elsewhere");
+    let tree = Tree::at(dir.path());
+    tree.dir("elsewhere").symlink("to/0", "../elsewhere");
     let deep: String = (0..60).map(|level| format!("{level}/")).collect();
     tree.file(format!("from/{deep}last"), "")
         .file("from/0/beside", "")

@@ -4,7 +4,7 @@ use testkit::tree::Tree;
 
 use crate::support::cp_r_as_nobody;
 
-fn around(tree: Tree) -> Tree {
+fn around(tree: &Tree) -> &Tree {
     tree.file("d/a/f", b"content")
         .file("d/z/f", b"content")
         .file("d/f", b"content")

@@ -7,7 +7,7 @@ use testkit::{
 
 use crate::support::{CPZ, link, strict_cp};
 
-fn small(tree: Tree) {
+fn small(tree: &Tree) {
     tree.file("d/f", b"content")
         .file("f", b"content")
         .dir("into")
@@ -26,7 +26,7 @@ fn a_link_called_cp_omits_directories() {
 fn a_link_called_cp_says_that_it_omits_a_directory() {
     let link = link("cp");
     let scratch = Scratch::new();
-    small(Tree::at(scratch.path()));
+    small(&Tree::at(scratch.path()));
     let outcome = Run::new(link.path())
         .args(["d", "new"])
         .current_dir(&scratch)
@@ -67,7 +67,7 @@ fn a_link_called_cp_obeys_the_environment_as_to_threads() {
 #[test]
 fn a_link_of_another_name_is_cpz() {
     let scratch = Scratch::new();
-    small(Tree::at(scratch.path()));
+    small(&Tree::at(scratch.path()));
     let link = link("duplicate");
     let run = Run::new(link.path())
         .args(["--threads=2", "d", "new"])

@@ -17,15 +17,15 @@ const PAST: Duration = Duration::new(1_000_000_000, 123_456_789);
 const EARLIER: Duration = Duration::new(900_000_000, 987_654_321);
 
 /// Some of everything that has attributes.
-fn some_of_everything(tree: Tree) {
-    let specials = owned(tree.clone().fifo("s/fifo"), 3000).mode(0o620);
+fn some_of_everything(tree: &Tree) {
+    let specials = owned(tree.fifo("s/fifo"), 3000).mode(0o620);
     let specials = specials.mtime(PAST).atime(EARLIER);
-    drop(owned(specials.socket("s/socket"), 3000).mode(0o705));
+    owned(specials.socket("s/socket"), 3000).mode(0o705);
     some_of_all_that_opens(tree);
 }
 
 /// The same without what is not opened to be copied; but links have no mode.
-fn some_of_all_that_opens(tree: Tree) {
+fn some_of_all_that_opens(tree: &Tree) {
     let tree = tree
         .file("s/plain", b"content")
         .file("s/empty", b"")
@@ -50,11 +50,11 @@ fn some_of_all_that_opens(tree: Tree) {
         .mode(0o500);
     let tree = owned(tree.dir("s/d/set-id"), 3000).mode(0o2775);
     for path in ["s/plain", "s/empty", "s/link", "s/d/default", "s/d", "s"] {
-        tree.clone().select(path).mtime(PAST).atime(EARLIER);
+        tree.select(path).mtime(PAST).atime(EARLIER);
     }
 }
 
-fn owned(tree: Tree, id: u32) -> Tree {
+fn owned(tree: &Tree, id: u32) -> &Tree {
     if is_root() {
         tree.owner(id, id + 1)
     } else {
@@ -80,11 +80,11 @@ fn keeps_as_cp_does(flags: &[&str]) {
             "into",
         ])
         .check(|tree| {
-            some_of_everything(tree.clone());
+            some_of_everything(tree);
             tree.dir("into");
         });
     with(flags).args(["s", "old"]).check(|tree| {
-        some_of_everything(tree.clone());
+        some_of_everything(tree);
         existing(tree);
     });
     if !is_root() {
@@ -96,7 +96,7 @@ fn keeps_as_cp_does(flags: &[&str]) {
         .check(some_of_everything);
 }
 
-fn existing(tree: Tree) {
+fn existing(tree: &Tree) {
     let tree = tree
         .file("old/s/plain", b"longer than the source")
         .mode(0o4777)
@@ -195,7 +195,7 @@ fn keeps_trusted_attributes() {
 
 #[test]
 fn keeps_times_of_access() {
-    let only_files = |tree: Tree| {
+    let only_files = |tree: &Tree| {
         tree.file("f", b"content").atime(EARLIER).mtime(PAST);
     };
     with(&["-p"])
@@ -207,7 +207,7 @@ fn keeps_times_of_access() {
 #[test]
 fn keeps_all_where_a_default_acl_gives_more() {
     with(&["-a"]).args(["s", "into"]).check(|tree| {
-        some_of_everything(tree.clone());
+        some_of_everything(tree);
         tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
     });
 }
@@ -217,7 +217,7 @@ fn keeps_no_mode_where_a_default_acl_gives_more() {
     with(&["--no-preserve=mode"])
         .args(["s", "into"])
         .check(|tree| {
-            some_of_everything(tree.clone());
+            some_of_everything(tree);
             tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
         });
 }
@@ -271,7 +271,7 @@ fn for_others(args: &[&str]) {
     let script =
         "chown 0 theirs; chmod 666 theirs; exec setpriv --reuid 65534 --clear-groups \"$@\"";
     in_script(script).args(args).check(|tree| {
-        tree.clone().file("f", b"new").mode(0o640);
+        tree.file("f", b"new").mode(0o640);
         tree.file("theirs", b"old").select(".").mode(0o777);
     });
 }
@@ -364,8 +364,8 @@ fn speaks_of_contexts_as_cp_does() {
 
 #[test]
 fn keeps_attributes_of_what_links_lead_to() {
-    let build = |tree: Tree| {
-        some_of_everything(tree.clone());
+    let build = |tree: &Tree| {
+        some_of_everything(tree);
         tree.symlink("s/to-fifo", "fifo")
             .symlink("s/to-file", "set-id")
             .symlink("s/to-dir", "d/set-id");
@@ -422,8 +422,8 @@ fn drops_set_id_bits_with_the_owner() {
 
 #[test]
 fn keeps_attributes_of_parents() {
-    let build = |tree: Tree| {
-        some_of_everything(tree.clone());
+    let build = |tree: &Tree| {
+        some_of_everything(tree);
         tree.dir("into").select("s/d").mode(0o2551).mtime(PAST);
     };
     for_parents(&["-p"], build);
@@ -434,8 +434,8 @@ fn keeps_attributes_of_parents() {
 
 #[test]
 fn leaves_parents_the_set_id_bit_that_they_inherit() {
-    let build = |tree: Tree| {
-        some_of_everything(tree.clone());
+    let build = |tree: &Tree| {
+        some_of_everything(tree);
         tree.dir("into").mode(0o2755);
     };
     for_parents(&["--preserve=ownership"], build);
@@ -443,7 +443,7 @@ fn leaves_parents_the_set_id_bit_that_they_inherit() {
 
 /// Of one source: cp sets the times after each, so that they are lost to the next.
 #[track_caller]
-fn for_parents(flags: &[&str], build: impl Fn(Tree)) {
+fn for_parents(flags: &[&str], build: impl Fn(&Tree)) {
     with(flags)
         .args(["--parents", "s/d/foreign", "into"])
         .check(build);
@@ -486,7 +486,7 @@ fn keeps_the_attributes_of_files_that_may_not_be_written_to() {
 
 #[test]
 fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("s", b"new")
             .file("dest", b"old")
             .hardlink("dest", "other")
@@ -507,7 +507,7 @@ fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied
 
 /// cpz has no /proc, cp has one: without it, cp 9.1 cannot do it all.
 #[track_caller]
-fn without_proc(flags: &[&str], build: impl Fn(Tree)) {
+fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
@@ -527,16 +527,15 @@ fn has_xattrat() -> bool {
 
 #[test]
 fn keeps_all_without_proc() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         if has_xattrat() {
-            some_of_everything(tree.clone());
-            tree.clone()
-                .symlink("s/attributed-link", "plain")
+            some_of_everything(tree);
+            tree.symlink("s/attributed-link", "plain")
                 .xattr("trusted.l", b"l")
                 .fifo("s/fifo-with-acl")
                 .acl("u:1234:rwx,g:77:r");
         } else {
-            some_of_all_that_opens(tree.clone());
+            some_of_all_that_opens(tree);
         }
         tree.dir("s/d/attributed")
             .xattr("user.one", b"1")
@@ -547,7 +546,7 @@ fn keeps_all_without_proc() {
     without_proc(&["-p"], build);
     without_proc(&["--preserve=mode"], build);
     without_proc(&["-a"], |tree| {
-        build(tree.clone());
+        build(tree);
         tree.select("into").acl("d:u:55:rwx,d:g:56:rwx");
     });
 }
@@ -556,9 +555,9 @@ fn keeps_all_without_proc() {
 fn keeps_no_mode_and_knows_the_umask_without_proc() {
     without_proc(&["--no-preserve=mode"], |tree| {
         if has_xattrat() {
-            some_of_everything(tree.clone());
+            some_of_everything(tree);
         } else {
-            some_of_all_that_opens(tree.clone());
+            some_of_all_that_opens(tree);
         }
         tree.dir("into");
     });
@@ -576,7 +575,7 @@ fn keeps_times_of_access_of_links() {
                 let tree = tree.dir("into").symlink("link", "nowhere");
                 let tree = tree.mtime(PAST).atime(EARLIER);
                 let tree = tree.symlink("linked", "nowhere").hardlink("linked", "too");
-                drop(tree.mtime(PAST).atime(EARLIER));
+                tree.mtime(PAST).atime(EARLIER);
             });
     }
 }
@@ -609,7 +608,7 @@ fn keeps_times_of_access_of_directories_of_others() {
             .check(|tree| {
                 let tree = tree.file("s/d/f", b"x").file("s/e/f", b"y");
                 for dir in ["s/d", "s/e", "s"] {
-                    tree.clone().select(dir).mtime(PAST).atime(EARLIER);
+                    tree.select(dir).mtime(PAST).atime(EARLIER);
                 }
                 tree.dir("into").mode(0o777);
             });

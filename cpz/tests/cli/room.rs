@@ -25,7 +25,7 @@ fn run(program: &str, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcom
 
 /// Runs both commands, each with a filesystem of 1 MiB; asserts that they say the same.
 #[track_caller]
-fn same_words(args: &[&str], build: impl Fn(Tree)) {
+fn same_words(args: &[&str], build: impl Fn(&Tree)) {
     if !is_gnu("cp") {
         skip!("cp is not GNU's here");
     }

@@ -4,7 +4,7 @@ use testkit::tree::Tree;
 
 use crate::support::{cp_r, cp_r_as_nobody, same_words, strict_cp};
 
-fn names_of_one_file(tree: Tree) {
+fn names_of_one_file(tree: &Tree) {
     tree.file("f", b"content")
         .hardlink("f", "twin")
         .symlink("l", "f")

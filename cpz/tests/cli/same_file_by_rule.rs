@@ -8,7 +8,7 @@ use testkit::{
 
 use crate::support::{cp_r, in_script, strict_cp};
 
-fn names_of_one_file(tree: Tree) {
+fn names_of_one_file(tree: &Tree) {
     tree.file("f", "f")
         .hardlink("f", "h")
         .symlink("s", "f")

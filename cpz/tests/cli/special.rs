@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{CPZ, cp_r, cp_r_as_nobody, in_script, in_scripts, link, strict_cp};
 
-fn links(tree: Tree) {
+fn links(tree: &Tree) {
     tree.file("d/f", b"content")
         .file("elsewhere/f", b"elsewhere")
         .symlink("d/link", "f")
@@ -62,7 +62,7 @@ fn follows_a_symlink_that_is_an_operand_without_r() {
 
 #[test]
 fn keeps_the_special_bits_of_fifos_and_sockets() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.fifo("d/fifo")
             .mode(0o7755)
             .socket("d/socket")

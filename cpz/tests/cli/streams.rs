@@ -71,7 +71,7 @@ fn reports_a_broken_pipe_where_sigpipe_is_ignored() {
     assert_eq!(ours.1, ["CMD: write error: Broken pipe"]);
 }
 
-fn some(tree: Tree) {
+fn some(tree: &Tree) {
     tree.file("d/f", b"content");
 }
 

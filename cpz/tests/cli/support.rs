@@ -14,7 +14,7 @@ pub(crate) const CPZ: &str = env!("CARGO_BIN_EXE_cpz");
 #[track_caller]
 pub(crate) fn cp_r(
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    build: impl Fn(Tree),
+    build: impl Fn(&Tree),
 ) -> Option<Outcome> {
     Parity::new(CPZ, "cp").args(["-r"]).args(args).check(build)
 }
@@ -23,7 +23,7 @@ pub(crate) fn cp_r(
 #[track_caller]
 pub(crate) fn cp_r_as_nobody(
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    build: impl Fn(Tree),
+    build: impl Fn(&Tree),
 ) {
     if !is_root() {
         testkit::skip!("only root can become another user");
@@ -37,13 +37,13 @@ pub(crate) fn cp_r_as_nobody(
 
 /// Compares a link to cpz that is called `cp` with cp, without `-r`.
 #[track_caller]
-pub(crate) fn strict_cp(args: impl IntoIterator<Item = impl AsRef<OsStr>>, build: impl Fn(Tree)) {
+pub(crate) fn strict_cp(args: impl IntoIterator<Item = impl AsRef<OsStr>>, build: impl Fn(&Tree)) {
     Parity::new(link("cp").path(), "cp").args(args).check(build);
 }
 
 /// Runs `cp -r` and cpz where GNU's tree is no model; asserts that they say the same, and returns ours.
 #[track_caller]
-pub(crate) fn same_words(args: &[&str], build: impl Fn(Tree)) -> Scratch {
+pub(crate) fn same_words(args: &[&str], build: impl Fn(&Tree)) -> Scratch {
     let (ours, gnu) = twin(build);
     let said = |program: &str, tree: &Scratch| {
         let outcome = Run::new(program)

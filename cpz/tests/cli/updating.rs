@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, strict_cp};
 
-fn dated(tree: Tree) {
+fn dated(tree: &Tree) {
     let at = Duration::from_nanos;
     tree.file("old", "old")
         .mtime(at(1_000_000_001))
@@ -65,7 +65,7 @@ fn passes_over_whatever_exists() {
 #[test]
 fn passes_over_without_opening_the_source() {
     cp_r_as_nobody(["-nv", "secret", "old"], |tree| {
-        dated(tree.clone());
+        dated(tree);
         tree.file("secret", "").mode(0);
     });
 }
@@ -78,14 +78,14 @@ fn refuses_one_file_though_it_is_not_older() {
 
 #[test]
 fn updates_a_tree() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         let seconds = Duration::from_secs;
-        let tree = (0..60).fold(tree, |tree, number| {
+        for number in 0..60 {
             tree.file(format!("from/{}/{number}", number % 7), "new")
                 .mtime(seconds(100 + number % 3))
                 .file(format!("to/{}/{number}", number % 7), "old content")
-                .mtime(seconds(101))
-        });
+                .mtime(seconds(101));
+        }
         tree.symlink("from/1/l", "x")
             .symlink("to/1/l", "y")
             .file("from/2/dir", "")
@@ -129,7 +129,7 @@ fn says_what_cannot_be_removed() {
 
 fn update(when: &str, source: &str, dest: &str) -> (Outcome, String) {
     let dir = Scratch::new();
-    dated(Tree::at(dir.path()));
+    dated(&Tree::at(dir.path()));
     let update = format!("--update={when}");
     let outcome = Run::new(CPZ)
         .args([&update, source, dest])

@@ -74,9 +74,8 @@ fn names_in(dir: impl AsRef<Path>) -> usize {
 #[test]
 fn every_name_is_asked_about_before_it_goes() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"))
-        .file("d/f", "x")
-        .dir("d/e");
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("d/f", "x").dir("d/e");
     let person = Person::default();
     assert_eq!(person.remove(always(), top.path()), (4, 0, 0));
     let mut asked = person.asked();
@@ -90,7 +89,8 @@ fn every_name_is_asked_about_before_it_goes() {
 #[test]
 fn nobody_who_answers_means_no() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t")).file("f", "");
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("f", "");
     let failures = Mutex::new(Vec::new());
     let summary = RemoveOp::new(always()).run([top.path()], &failures);
     assert_eq!(counts(summary), (0, 0, 0));
@@ -100,9 +100,8 @@ fn nobody_who_answers_means_no() {
 #[test]
 fn a_directory_that_is_not_entered_keeps_its_ancestors_without_a_word() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"))
-        .file("a/b/f", "")
-        .file("g", "");
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("a/b/f", "").file("g", "");
     let person = Person::declining(["b"]);
     assert_eq!(person.remove(always(), top.path()), (1, 0, 0));
     assert!(person.failures.lock().unwrap().is_empty());
@@ -112,7 +111,8 @@ fn a_directory_that_is_not_entered_keeps_its_ancestors_without_a_word() {
 #[test]
 fn agreeing_to_remove_the_directory_of_a_declined_file_fails() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t")).file("f", "");
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("f", "");
     let person = Person::declining(["f"]);
     assert_eq!(person.remove(always(), top.path()), (0, 0, 1));
     let expected = Failure::failed(Operation::Remove, top.path(), Errno::NOTEMPTY);
@@ -122,8 +122,8 @@ fn agreeing_to_remove_the_directory_of_a_declined_file_fails() {
 #[test]
 fn kinds_are_told_apart() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"))
-        .symlink("l", "nowhere")
+    let top = Tree::at(scratch.path().join("t"));
+    top.symlink("l", "nowhere")
         .fifo("p")
         .socket("s")
         .file("z", "");
@@ -157,9 +157,8 @@ fn a_deep_tree_is_asked_about_without_recursion() {
 #[test]
 fn what_may_be_written_to_is_not_asked_about() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"))
-        .file("a/f", "")
-        .symlink("l", "a");
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("a/f", "").symlink("l", "a");
     let person = Person::default();
     let options = remove_options(|options| {
         options.threads = threads(4);
@@ -175,7 +174,8 @@ fn another_filesystem_is_left_alone() {
     Tree::at(mount.path()).file("kept", "");
     // The same filesystem once more, inside a tree.
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t")).file("f", "").dir("m");
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("f", "").dir("m");
     let inner = top.path().join("m");
     let run = |command: &str, args: &[&Path]| {
         let status = Command::new(command).args(args).status();
@@ -208,9 +208,8 @@ fn an_operand_on_another_device_than_its_parent_is_refused_if_asked_for() {
 #[test]
 fn an_empty_directory_goes_without_recursion_if_asked_for() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"))
-        .dir("e")
-        .file("full/f", "");
+    let top = Tree::at(scratch.path().join("t"));
+    top.dir("e").file("full/f", "");
     let options = remove_options(|options| {
         options.recursive = false;
         options.empty_directories = true;

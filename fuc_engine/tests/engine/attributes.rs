@@ -45,15 +45,13 @@ fn held_up(options: CopyOptions, [fifo, into, dest]: [&Path; 3], meanwhile: impl
 fn a_made_parent_swapped_for_a_link_leads_nowhere() {
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
-    drop(
-        Tree::at(at("s"))
-            .fifo("a/b/fifo")
-            .select("a/b")
-            .mode(0o777)
-            .select("a")
-            .mode(0o777),
-    );
-    drop(Tree::at(at("victim")).dir("b").mode(0o700));
+    Tree::at(at("s"))
+        .fifo("a/b/fifo")
+        .select("a/b")
+        .mode(0o777)
+        .select("a")
+        .mode(0o777);
+    Tree::at(at("victim")).dir("b").mode(0o700);
     fs::create_dir(at("d")).unwrap();
     let made = at("d").join(at("s").strip_prefix("/").unwrap());
     let (fifo, into, dest) = (at("s/a/b/fifo"), at("d"), made.join("a/b/fifo"));
@@ -74,8 +72,8 @@ fn is_its_makers_alone_until_complete(modes: ModePolicy, in_the_end: u32) {
         testkit::skip!("no ACLs here");
     }
     let at = |name: &str| scratch.path().join(name);
-    drop(Tree::at(at("s")).fifo("fifo").mode(0o640));
-    drop(Tree::at(at("d")).select("").acl("d:u:1000:rwx"));
+    Tree::at(at("s")).fifo("fifo").mode(0o640);
+    Tree::at(at("d")).select("").acl("d:u:1000:rwx");
     let (fifo, into, dest) = (at("s/fifo"), at("d"), at("d/fifo"));
     let told = held_up(keeping(modes, false), [&fifo, &into, &dest], || {
         // The group's bits are the mask of the ACL.
@@ -102,12 +100,10 @@ fn a_context_is_copied_without_the_other_attributes() {
     }
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
-    drop(
-        Tree::at(at("s"))
-            .file("f", "x")
-            .xattr("security.selinux", "a:b:c")
-            .xattr("user.other", "x"),
-    );
+    Tree::at(at("s"))
+        .file("f", "x")
+        .xattr("security.selinux", "a:b:c")
+        .xattr("user.other", "x");
     fs::create_dir(at("d")).unwrap();
     let options = copy_options(|options| options.preserve.context = true);
     let told = copy_with(options, [at("s/f")], &Dest::Into(at("d")));
@@ -135,18 +131,16 @@ fn a_context_that_is_asked_for_is_that_of_all_copies() {
     }
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
-    drop(
-        Tree::at(at("s"))
-            .file("full", "x")
-            .xattr("security.selinux", "a:b:c")
-            .xattr("user.other", "x")
-            .file("empty", "")
-            .file("found", "x")
-            .file("sub/large", vec![1; 5 << 20])
-            .fifo("sub/fifo")
-            .symlink("sub/link", "large"),
-    );
-    drop(Tree::at(at("d")).file("found", "y"));
+    Tree::at(at("s"))
+        .file("full", "x")
+        .xattr("security.selinux", "a:b:c")
+        .xattr("user.other", "x")
+        .file("empty", "")
+        .file("found", "x")
+        .file("sub/large", vec![1; 5 << 20])
+        .fifo("sub/fifo")
+        .symlink("sub/link", "large");
+    Tree::at(at("d")).file("found", "y");
     for preserve in [Preserve::default(), Preserve::all()] {
         let options = copy_options(|options| {
             options.preserve = preserve;
@@ -181,7 +175,7 @@ fn a_file_has_its_context_before_its_content() {
     }
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
-    drop(Tree::at(scratch.path()).fifo("fifo").dir("d"));
+    Tree::at(scratch.path()).fifo("fifo").dir("d");
     let options = copy_options(|options| {
         options.recursive = false;
         options.context = Some(c"x:y:z".into());
@@ -202,11 +196,9 @@ fn content_is_copied_without_the_context_that_is_asked_for() {
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
     let tree = Tree::at(scratch.path());
-    drop(
-        tree.file("s/found", "new")
-            .file("s/other", "x")
-            .file("d/found", "old"),
-    );
+    tree.file("s/found", "new")
+        .file("s/other", "x")
+        .file("d/found", "old");
     let options = copy_options(|options| {
         options.recursive = false;
         // No attribute may be so long, whoever sets it.

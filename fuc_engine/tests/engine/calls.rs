@@ -157,8 +157,8 @@ fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
 
 /// A tree with some of everything, and deep enough for twenty descriptors.
 fn mixed(scratch: &Scratch) -> Tree {
-    let tree = Tree::at(scratch.path().join("s"))
-        .file("a/b/file", "content")
+    let tree = Tree::at(scratch.path().join("s"));
+    tree.file("a/b/file", "content")
         .file("a/b/empty", "")
         .file("a/c/file", "content")
         .symlink("a/link", "/somewhere/else")
@@ -231,9 +231,10 @@ fn more(
 /// Directories of ten files each.
 fn uniform(content: &str) -> impl Fn(&Path, usize) {
     move |at, dirs| {
-        (0..dirs * 10).fold(Tree::at(at), |tree, number| {
-            tree.file(format!("{}/{number}", number % dirs), content)
-        });
+        let tree = Tree::at(at);
+        for number in 0..dirs * 10 {
+            tree.file(format!("{}/{number}", number % dirs), content);
+        }
     }
 }
 
@@ -266,7 +267,8 @@ fn files_with_data_cost_six_calls() {
 #[test]
 fn what_gets_another_owner_is_its_makers_alone_until_then() {
     let scratch = Scratch::in_memory();
-    let tree = mixed(&scratch).file("open", "x").mode(0o666);
+    let tree = mixed(&scratch);
+    tree.file("open", "x").mode(0o666);
     let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
     let copied = testkit::or_skip!(trace(child::copy(tree.path(), &dest).archive(), &log));
     let made: Vec<_> = copied

@@ -46,7 +46,8 @@ fn is_copied_whole(source: &Path, dest: &Path) {
 fn a_file_of_several_pieces_is_copied() {
     let scratch = Scratch::in_memory();
     // 20 MiB and a bit: two pieces and a half.
-    let tree = Tree::at(&scratch).file("s/f", pattern((20 << 20) + 5));
+    let tree = Tree::at(&scratch);
+    tree.file("s/f", pattern((20 << 20) + 5));
     let dest = tree.path().join("d");
     let told = copy(tree.path().join("s"), &dest);
     assert_eq!(told, Told::complete(2, (20 << 20) + 5));
@@ -56,17 +57,18 @@ fn a_file_of_several_pieces_is_copied() {
 #[test]
 fn a_file_of_whole_pieces_is_copied() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch).file("f", pattern(24 << 20));
+    let tree = Tree::at(&scratch);
+    tree.file("f", pattern(24 << 20));
     is_copied_whole(&tree.path().join("f"), &tree.path().join("g"));
 }
 
 #[test]
 fn sizes_about_a_block_and_a_buffer_are_copied() {
     let scratch = Scratch::new();
-    let mut tree = Tree::at(scratch.path().join("s"));
+    let tree = Tree::at(scratch.path().join("s"));
     let mut bytes = 0;
     for size in [1, 4095, 4096, 4097, 131_071, 131_072, 131_073, 1 << 20] {
-        tree = tree.file(size.to_string(), pattern(size));
+        tree.file(size.to_string(), pattern(size));
         bytes += size as u64;
     }
     let dest = scratch.path().join("d");
@@ -78,8 +80,8 @@ fn sizes_about_a_block_and_a_buffer_are_copied() {
 fn holes_stay_where_they_are() {
     let scratch = Scratch::in_memory();
     let block = pattern(1 << 16);
-    let tree = Tree::at(&scratch)
-        .sparse("begin", 1 << 20, &[((1 << 20) - (1 << 16), &block)])
+    let tree = Tree::at(&scratch);
+    tree.sparse("begin", 1 << 20, &[((1 << 20) - (1 << 16), &block)])
         .sparse("end", 1 << 20, &[(0, &block)])
         .sparse("middle", 1 << 20, &[(0, &block), (1 << 19, &block)])
         .sparse("all", 1 << 40, &[])
@@ -93,8 +95,8 @@ fn holes_stay_where_they_are() {
 #[test]
 fn holes_replace_what_was_there() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch)
-        .sparse("f", 1 << 20, &[(1 << 19, b"x")])
+    let tree = Tree::at(&scratch);
+    tree.sparse("f", 1 << 20, &[(1 << 19, b"x")])
         .file("g", pattern(2 << 20));
     is_copied_whole(&tree.path().join("f"), &tree.path().join("g"));
 }
@@ -102,8 +104,8 @@ fn holes_replace_what_was_there() {
 #[test]
 fn a_file_with_holes_is_copied_to_a_pipe() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch)
-        .sparse("f", 3 << 20, &[(0, b"begin"), (1 << 20, b"middle")])
+    let tree = Tree::at(&scratch);
+    tree.sparse("f", 3 << 20, &[(0, b"begin"), (1 << 20, b"middle")])
         .fifo("pipe");
     let [file, pipe] = ["f", "pipe"].map(|name| tree.path().join(name));
     let (told, read) = thread::scope(|scope| {
@@ -128,7 +130,8 @@ fn a_file_with_holes_is_copied_to_a_pipe() {
 fn a_fifo_in_the_dest_is_waited_for() {
     let scratch = Scratch::in_memory();
     let content = pattern(1 << 20);
-    let tree = Tree::at(&scratch).file("d/pipe", &content).fifo("e/pipe");
+    let tree = Tree::at(&scratch);
+    tree.file("d/pipe", &content).fifo("e/pipe");
     let [source, dest] = ["d", "e"].map(|name| tree.path().join(name));
     // Open for both, so that the copy finds a reader at once.
     let mut reader = OpenOptions::new()
@@ -153,7 +156,8 @@ fn a_fifo_in_the_dest_is_waited_for() {
 #[test]
 fn a_fifo_in_the_dest_that_nobody_reads_is_reported() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch).file("d/pipe", "content").fifo("e/pipe");
+    let tree = Tree::at(&scratch);
+    tree.file("d/pipe", "content").fifo("e/pipe");
     let told = copy(tree.path().join("d"), tree.path().join("e"));
     let pipe = tree.path().join("e/pipe");
     let failure = Failure::failed(Operation::CreateFile, pipe, Errno::NXIO);
@@ -163,7 +167,8 @@ fn a_fifo_in_the_dest_that_nobody_reads_is_reported() {
 #[test]
 fn a_file_with_holes_is_copied_to_a_device() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch).sparse("f", 1 << 20, &[(1 << 19, b"x")]);
+    let tree = Tree::at(&scratch);
+    tree.sparse("f", 1 << 20, &[(1 << 19, b"x")]);
     let told = copy(tree.path().join("f"), "/dev/null");
     assert_eq!(told.failures, []);
     assert_eq!(told.counts.0, 1);
@@ -206,7 +211,8 @@ fn a_directory_of_proc_is_copied() {
 fn a_full_dest_is_reported_and_what_is_complete_stays() {
     let small = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .file("a/fits", pattern(100_000))
         .file("b/does-not", pattern(3 << 20))
         .file("c/empty", "")
@@ -343,7 +349,8 @@ fn a_file_as_large_as_can_be_is_copied() {
     // tmpfs and xfs take so large a file, ext4 does not.
     let xfs = testkit::or_skip!(LoopMount::new(Fs::Xfs, 300));
     let size = i64::MAX as u64;
-    let tree = Tree::at(xfs.path()).sparse("f", size, &[(7 << 60, b"far away")]);
+    let tree = Tree::at(xfs.path());
+    tree.sparse("f", size, &[(7 << 60, b"far away")]);
     let dest = tree.path().join("g");
     assert_eq!(copy(tree.path().join("f"), &dest).failures, []);
     assert_eq!(fs::metadata(&dest).unwrap().len(), size);
@@ -354,9 +361,10 @@ fn a_file_as_large_as_can_be_is_copied() {
 fn several_threads_report_a_full_dest_and_end() {
     let small = testkit::or_skip!(LoopMount::new(Fs::Ext4, 16));
     let scratch = Scratch::in_memory();
-    let source = (0..40).fold(Tree::at(scratch.path().join("s")), |tree, number| {
-        tree.file(format!("{}/{number}", number % 8), pattern(1 << 20))
-    });
+    let source = Tree::at(scratch.path().join("s"));
+    for number in 0..40 {
+        source.file(format!("{}/{number}", number % 8), pattern(1 << 20));
+    }
     let dest = small.path().join("d");
     let options = copy_options(|options| options.threads = crate::kit::threads(4));
     let told = copy_with(options, [source.path()], &Dest::Exactly(dest.clone()));
@@ -384,9 +392,10 @@ fn several_threads_report_a_full_dest_and_end() {
 #[test]
 fn large_files_of_one_directory_are_copied_by_several_threads() {
     let scratch = Scratch::in_memory();
-    let source = (0..12).fold(Tree::at(scratch.path().join("s")), |tree, number| {
-        tree.file(number.to_string(), pattern((5 << 20) + number))
-    });
+    let source = Tree::at(scratch.path().join("s"));
+    for number in 0..12 {
+        source.file(number.to_string(), pattern((5 << 20) + number));
+    }
     let dest = Dest::Exactly(scratch.path().join("d"));
     let options = copy_options(|options| options.threads = crate::kit::threads(4));
     let told = copy_with(options, [source.path()], &dest);

@@ -16,7 +16,8 @@ use crate::kit::{
 #[test]
 fn a_tree_of_all_types_is_copied_and_counted() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .file("a/b/file", "content")
         .mode(0o755)
         .file("a/b/empty", "")
@@ -41,7 +42,8 @@ fn devices_are_made_anew() {
         testkit::skip!("only root can make devices");
     }
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .char_device("null", 1, 3)
         .block_device("block", 7, 77);
     let dest = scratch.path().join("d");
@@ -52,9 +54,8 @@ fn devices_are_made_anew() {
 #[test]
 fn names_of_one_inode_become_files_of_their_own() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
-        .file("a", "content")
-        .hardlink("a", "b");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("a", "content").hardlink("a", "b");
     let dest = scratch.path().join("d");
     assert_eq!(copy(source.path(), &dest), Told::complete(3, 14));
     assert_same_tree(source.path(), &dest, plain());
@@ -63,7 +64,8 @@ fn names_of_one_inode_become_files_of_their_own() {
 #[test]
 fn a_file_is_copied_to_exactly_that_name() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("s", "content").mode(0o600);
+    let tree = Tree::at(&scratch);
+    tree.file("s", "content").mode(0o600);
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     assert_eq!(copy(&source, &dest), Told::complete(1, 7));
     assert_same_tree(&source, &dest, plain());
@@ -72,7 +74,8 @@ fn a_file_is_copied_to_exactly_that_name() {
 #[test]
 fn operands_of_other_types_are_made_anew() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .fifo("pipe")
         .socket("socket")
         .symlink("link", "nowhere")
@@ -88,9 +91,8 @@ fn operands_of_other_types_are_made_anew() {
 #[test]
 fn copies_go_into_a_directory_under_their_own_names() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
-        .file("a/f", "one")
-        .file("b", "three");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("a/f", "one").file("b", "three");
     let dest = Tree::at(scratch.path().join("d"));
     let operands = ["a/", "b"].map(|name| source.path().join(name));
     let into = Dest::Into(dest.path().to_owned());
@@ -102,7 +104,8 @@ fn copies_go_into_a_directory_under_their_own_names() {
 #[test]
 fn a_source_that_ends_in_a_dot_is_merged_into_the_directory() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s")).file("a/f", "one");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("a/f", "one");
     let dest = Tree::at(scratch.path().join("d"));
     let into = Dest::Into(dest.path().to_owned());
     let told = copy_with(CopyOptions::default(), [source.path().join("a/..")], &into);
@@ -113,10 +116,8 @@ fn a_source_that_ends_in_a_dot_is_merged_into_the_directory() {
 #[test]
 fn a_link_to_a_directory_may_be_the_directory_to_copy_into() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch)
-        .file("s", "content")
-        .dir("d")
-        .symlink("link", "d");
+    let tree = Tree::at(&scratch);
+    tree.file("s", "content").dir("d").symlink("link", "d");
     let into = Dest::Into(tree.path().join("link"));
     let told = copy_with(CopyOptions::default(), [tree.path().join("s")], &into);
     assert_eq!(told, Told::complete(1, 7));
@@ -126,16 +127,16 @@ fn a_link_to_a_directory_may_be_the_directory_to_copy_into() {
 #[test]
 fn a_dest_directory_is_merged_into() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
-        .file("sub/new", "new")
-        .file("sub/both", "short");
-    let dest = Tree::at(scratch.path().join("d"))
-        .file("sub/both", "this was longer")
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("sub/new", "new").file("sub/both", "short");
+    let dest = Tree::at(scratch.path().join("d"));
+    dest.file("sub/both", "this was longer")
         .mode(0o600)
         .file("sub/old", "old")
         .select("sub")
         .mode(0o711);
-    let expected = Tree::at(scratch.path().join("e"))
+    let expected = Tree::at(scratch.path().join("e"));
+    expected
         .file("sub/both", "short")
         .mode(0o600)
         .file("sub/new", "new")
@@ -150,7 +151,8 @@ fn a_dest_directory_is_merged_into() {
 #[test]
 fn copy_tree_returns_the_summary() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s")).file("f", "four");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("f", "four");
     let dest = scratch.path().join("d");
     assert_eq!(counts(copy_tree(source.path(), &dest).unwrap()), (2, 4, 0));
     assert_same_tree(source.path(), &dest, plain());
@@ -169,9 +171,8 @@ fn copy_tree_returns_the_failure() {
 #[test]
 fn a_missing_source_is_reported_and_the_others_are_copied() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
-        .file("a", "1")
-        .file("b", "2");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("a", "1").file("b", "2");
     let dest = Tree::at(scratch.path().join("d"));
     let operands = ["a", "missing", "b"].map(|name| source.path().join(name));
     let into = Dest::Into(dest.path().to_owned());
@@ -184,7 +185,8 @@ fn a_missing_source_is_reported_and_the_others_are_copied() {
 #[test]
 fn without_a_parent_of_the_dest_that_is_reported() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s")).file("f", "x");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("f", "x");
     let dest = scratch.path().join("no/d");
     let failure = Failure::failed(Operation::CreateDirectory, &dest, Errno::NOENT);
     assert_eq!(
@@ -201,7 +203,8 @@ fn without_a_parent_of_the_dest_that_is_reported() {
 #[test]
 fn a_directory_to_copy_into_must_be_one() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("f", "").file("g", "");
+    let tree = Tree::at(&scratch);
+    tree.file("f", "").file("g", "");
     for (name, errno) in [("missing", Errno::NOENT), ("f", Errno::NOTDIR)] {
         let target = tree.path().join(name);
         let into = Dest::Into(target.clone());
@@ -214,7 +217,8 @@ fn a_directory_to_copy_into_must_be_one() {
 #[test]
 fn paths_with_a_nul_byte_are_reported() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("f", "");
+    let tree = Tree::at(&scratch);
+    tree.file("f", "");
     let file = tree.path().join("f");
     let bad = tree.path().join("a\0b");
     let failure = |operation| Failure::failed(operation, &bad, Errno::INVAL);
@@ -236,7 +240,8 @@ fn paths_with_a_nul_byte_are_reported() {
 #[test]
 fn a_directory_is_refused_without_recursion() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s")).file("f", "");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("f", "");
     let options = copy_options(|options| options.recursive = false);
     let told = copy_with(options, [source.path()], &exactly(scratch.path().join("d")));
     let failure = Failure::refused(Refusal::NotRecursive, source.path());
@@ -247,7 +252,8 @@ fn a_directory_is_refused_without_recursion() {
 #[test]
 fn a_link_stands_for_its_target_where_operands_are_followed() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("f", "content").symlink("link", "f");
+    let tree = Tree::at(&scratch);
+    tree.file("f", "content").symlink("link", "f");
     let options = copy_options(|options| options.dereference = Dereference::Operands);
     let dest = tree.path().join("d");
     let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
@@ -258,7 +264,8 @@ fn a_link_stands_for_its_target_where_operands_are_followed() {
 #[test]
 fn a_fifo_is_read_without_recursion() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).fifo("pipe");
+    let tree = Tree::at(&scratch);
+    tree.fifo("pipe");
     let [pipe, dest] = ["pipe", "d"].map(|name| tree.path().join(name));
     let options = copy_options(|options| options.recursive = false);
     let told = std::thread::scope(|scope| {
@@ -272,10 +279,10 @@ fn a_fifo_is_read_without_recursion() {
 #[test]
 fn any_number_of_threads_copies_the_same() {
     let scratch = Scratch::in_memory();
-    let mut source = Tree::at(scratch.path().join("s"));
+    let source = Tree::at(scratch.path().join("s"));
     for dir in 0..150 {
         for file in 0..5 {
-            source = source.file(format!("{}/{dir}/{file}", dir % 7), "x".repeat(dir * file));
+            source.file(format!("{}/{dir}/{file}", dir % 7), "x".repeat(dir * file));
         }
     }
     testkit::tree::wide(source.path().join("wide"), 5_000);
@@ -296,7 +303,8 @@ fn a_default_acl_decides_the_modes() {
     if !probe::supports_acls(scratch.path()) {
         testkit::skip!("no ACLs in {}", scratch.path().display());
     }
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .file("sub/f", "content")
         .mode(0o666)
         .file("sub/empty", "")
@@ -304,7 +312,8 @@ fn a_default_acl_decides_the_modes() {
         .select("sub")
         .mode(0o777);
     // Lets the group write, as no usual umask would, and others do nothing.
-    let dest = Tree::at(scratch.path().join("d")).acl("d:u::rwx,d:g::rwx,d:o::-");
+    let dest = Tree::at(scratch.path().join("d"));
+    dest.acl("d:u::rwx,d:g::rwx,d:o::-");
     let into = Dest::Into(dest.path().to_owned());
     let told = copy_with(CopyOptions::default(), [source.path().join("sub")], &into);
     assert_eq!(told, Told::complete(3, 7));

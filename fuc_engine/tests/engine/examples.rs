@@ -21,10 +21,9 @@ fn example(name: &str) -> Result<PathBuf, testkit::probe::Skip> {
 }
 
 fn tree(scratch: &Scratch) -> Tree {
-    Tree::at(scratch.path().join("s"))
-        .file("a/b", "content")
-        .symlink("l", "a")
-        .dir("e")
+    let tree = Tree::at(scratch.path().join("s"));
+    tree.file("a/b", "content").symlink("l", "a").dir("e");
+    tree
 }
 
 #[test]

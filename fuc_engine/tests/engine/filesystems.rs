@@ -7,8 +7,8 @@ use testkit::tree::{Tree, wide};
 use crate::kit::{Told, assert_nothing_in, copy, plain, remove};
 
 fn build(at: &LoopMount) -> Tree {
-    let tree = Tree::at(at.path().join("s"))
-        .file("a/b/content", "content")
+    let tree = Tree::at(at.path().join("s"));
+    tree.file("a/b/content", "content")
         .mode(0o751)
         .file("a/b/empty", "")
         .mode(0o400)
@@ -80,7 +80,8 @@ fn from_tmpfs() {
 fn a_filesystem_mounted_in_a_tree_is_copied_with_it() {
     let outer = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 4));
     let inner = testkit::or_skip!(LoopMount::new(Fs::Ext4, 8));
-    let tree = Tree::at(outer.path().join("s")).dir("point").file("f", "1");
+    let tree = Tree::at(outer.path().join("s"));
+    tree.dir("point").file("f", "1");
     let point = tree.path().join("point");
     let mount = |verb: &str, args: &[&std::path::Path]| {
         let status = std::process::Command::new(verb).args(args).status();

@@ -133,10 +133,11 @@ fn wide_directories_in_wide_directories_with_20_descriptors() {
 #[test]
 fn large_files_are_copied_with_twenty_descriptors() {
     let scratch = Scratch::in_memory();
-    let source = (0..20).fold(Tree::at(scratch.path().join("s")), |tree, number| {
+    let source = Tree::at(scratch.path().join("s"));
+    for number in 0..20 {
         // All a hole: large to look at, and no work.
-        tree.sparse(format!("{number}"), 5 << 20, &[(0, b"x")])
-    });
+        source.sparse(number.to_string(), 5 << 20, &[(0, b"x")]);
+    }
     let dest = scratch.path().join("d");
     let copied = child::copy(source.path(), &dest).nofile_limit(20).run();
     assert_eq!(copied.failures, [""; 0]);

@@ -51,13 +51,14 @@ impl Observer for Diary {
 
 /// A hundred directories, three deep, of five files each.
 fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let mut tree = Tree::at(at).symlink("link", "nowhere").fifo("pipe");
+    let tree = Tree::at(at);
+    tree.symlink("link", "nowhere").fifo("pipe");
     let mut files = vec![at.join("link"), at.join("pipe")];
     let mut dirs = HashSet::from([at.to_owned()]);
     for dir in 0..100 {
         for file in 0..5 {
             let name = format!("{}/{}/{dir}/{file}", dir % 3, dir % 7);
-            tree = tree.file(&name, "x");
+            tree.file(&name, "x");
             files.push(at.join(&name));
             let above = files[files.len() - 1].ancestors().skip(1);
             dirs.extend(above.take_while(|dir| *dir != at).map(Path::to_owned));
@@ -163,9 +164,8 @@ fn each_copied_path_is_told_once_by_several_threads() {
 #[test]
 fn a_dest_removed_to_make_way_is_told_before_the_copy() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch)
-        .symlink("s/link", "new")
-        .symlink("d/link", "old");
+    let tree = Tree::at(&scratch);
+    tree.symlink("s/link", "new").symlink("d/link", "old");
     let [source, copy] = ["s/link", "d/link"].map(|name| tree.path().join(name));
     let diary = Diary::default();
     let dest = Dest::Exactly(copy.clone());
@@ -247,7 +247,7 @@ fn a_panic_of_an_observer_reaches_the_caller() {
         for dir in 0..600 {
             testkit::tree::wide(tree.path().join(format!("{}/{dir}", dir % 20)), 10);
         }
-        let tree = tree.file("0/300/7", "");
+        tree.file("0/300/7", "");
         let (root, (send, caught)) = (tree.path().to_owned(), std::sync::mpsc::channel());
         // Not a scoped thread: if the run hangs, this test still ends.
         std::thread::spawn(move || {
@@ -292,10 +292,10 @@ impl Observer for Onlooker {
 fn counts_grow_within_a_wide_directory() {
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
-    let wide = (0..100).fold(Tree::at(at("s")), |tree, name| {
-        tree.file(name.to_string(), "x")
-    });
-    drop(wide);
+    let wide = Tree::at(at("s"));
+    for name in 0..100 {
+        wide.file(name.to_string(), "x");
+    }
     let onlooker = Onlooker::default();
     let copy = CopyOp::new(copy_options(|options| options.threads = threads(1)));
     let summary = copy.run([at("s")], &Dest::Exactly(at("d")), &onlooker);
@@ -313,7 +313,7 @@ fn counts_grow_within_a_large_file() {
     const MIB: usize = 1 << 20;
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
-    drop(Tree::at(scratch.path()).fifo("fifo"));
+    Tree::at(scratch.path()).fifo("fifo");
     let onlooker = Onlooker::default();
     let options = copy_options(|options| options.recursive = false);
     let summary = std::thread::scope(|scope| {

@@ -15,8 +15,8 @@ use crate::kit::{
 #[test]
 fn a_file_is_not_copied_onto_itself() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch)
-        .file("f", "content")
+    let tree = Tree::at(&scratch);
+    tree.file("f", "content")
         .hardlink("f", "twin")
         .symlink("link", "f");
     let before = Snapshot::of(&scratch, all_but_atime());
@@ -32,7 +32,8 @@ fn a_file_is_not_copied_onto_itself() {
 #[test]
 fn a_link_is_not_copied_over_its_own_target() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("f", "content").symlink("link", "f");
+    let tree = Tree::at(&scratch);
+    tree.file("f", "content").symlink("link", "f");
     let before = Snapshot::of(&scratch, all_but_atime());
     let [link, file] = ["link", "f"].map(|name| tree.path().join(name));
     let failure = Failure::refused(Refusal::SameFile, &link).and(&file);
@@ -43,7 +44,8 @@ fn a_link_is_not_copied_over_its_own_target() {
 #[test]
 fn a_directory_is_not_copied_onto_itself() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("s/f", "content");
+    let tree = Tree::at(&scratch);
+    tree.file("s/f", "content");
     let before = Snapshot::of(&scratch, all_but_atime());
     let source = tree.path().join("s");
     let dest = tree.path().join("s/../s");
@@ -55,31 +57,28 @@ fn a_directory_is_not_copied_onto_itself() {
 #[test]
 fn a_directory_copied_into_itself_ends() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
-        .file("a/f", "1")
-        .file("z", "2");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("a/f", "1").file("z", "2");
     let dest = source.path().join("a/copy");
     let failure = Failure::refused(Refusal::IntoItself, source.path()).and(&dest);
     let told = copy(source.path(), &dest);
     assert_eq!(told, Told::complete(4, 2).with([failure]));
-    let expected = Tree::at(scratch.path().join("e"))
-        .file("a/f", "1")
-        .file("z", "2");
+    let expected = Tree::at(scratch.path().join("e"));
+    expected.file("a/f", "1").file("z", "2");
     assert_same_tree(expected.path(), &dest, plain());
 }
 
 #[test]
 fn a_directory_is_not_replaced_by_a_file() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .file("file", "content")
         .symlink("link", "x")
         .fifo("pipe")
         .file("z", "fine");
-    let dest = Tree::at(scratch.path().join("d"))
-        .dir("file")
-        .dir("link")
-        .dir("pipe");
+    let dest = Tree::at(scratch.path().join("d"));
+    dest.dir("file").dir("link").dir("pipe");
     let told = copy(source.path(), dest.path()).sorted();
     let refused = |name| {
         let dest = dest.path().join(name);
@@ -95,14 +94,14 @@ fn a_directory_is_not_replaced_by_a_file() {
 #[test]
 fn a_file_is_not_replaced_by_a_directory() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
+    let source = Tree::at(scratch.path().join("s"));
+    source
         .file("sub/f", "content")
         .file("to-dir/f", "content")
         .file("z", "fine");
     let outside = Tree::at(scratch.path().join("outside"));
-    let dest = Tree::at(scratch.path().join("d"))
-        .file("sub", "a file")
-        .symlink("to-dir", outside.path());
+    let dest = Tree::at(scratch.path().join("d"));
+    dest.file("sub", "a file").symlink("to-dir", outside.path());
     let told = copy(source.path(), dest.path()).sorted();
     let refused = |name| {
         let dest = dest.path().join(name);
@@ -119,30 +118,29 @@ fn a_file_is_not_replaced_by_a_directory() {
 #[test]
 fn a_link_to_a_file_is_written_through_and_a_dangling_one_is_not() {
     let scratch = Scratch::new();
-    let outside = Tree::at(scratch.path().join("outside")).file("f", "longer than that");
-    let source = Tree::at(scratch.path().join("s"))
-        .file("through", "content")
-        .file("dangling", "lost");
-    let dest = Tree::at(scratch.path().join("d"))
-        .symlink("through", "../outside/f")
+    let outside = Tree::at(scratch.path().join("outside"));
+    outside.file("f", "longer than that");
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("through", "content").file("dangling", "lost");
+    let dest = Tree::at(scratch.path().join("d"));
+    dest.symlink("through", "../outside/f")
         .symlink("dangling", "../outside/new");
     let told = copy(source.path(), dest.path());
     let failure = Failure::refused(Refusal::DanglingDest, dest.path().join("dangling"))
         .and(source.path().join("dangling"));
     assert_eq!(told, Told::complete(2, 7).with([failure]));
-    let expected = Tree::at(scratch.path().join("e")).file("f", "content");
+    let expected = Tree::at(scratch.path().join("e"));
+    expected.file("f", "content");
     assert_same_tree(expected.path(), outside.path(), plain());
 }
 
 #[test]
 fn links_and_fifos_replace_what_is_no_directory() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"))
-        .symlink("a", "new")
-        .fifo("b");
-    let dest = Tree::at(scratch.path().join("d"))
-        .symlink("a", "old")
-        .file("b", "file");
+    let source = Tree::at(scratch.path().join("s"));
+    source.symlink("a", "new").fifo("b");
+    let dest = Tree::at(scratch.path().join("d"));
+    dest.symlink("a", "old").file("b", "file");
     assert_eq!(copy(source.path(), dest.path()), Told::complete(3, 0));
     assert_same_tree(source.path(), dest.path(), plain());
 }
@@ -151,7 +149,8 @@ fn links_and_fifos_replace_what_is_no_directory() {
 fn a_busy_program_is_replaced_by_force_only() {
     // ETXTBSY keeps even root from writing to it, which modes do not.
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("new", "content").mode(0o755);
+    let tree = Tree::at(&scratch);
+    tree.file("new", "content").mode(0o755);
     let [new, busy] = ["new", "busy"].map(|name| tree.path().join(name));
     fs::copy("/bin/sleep", &busy).unwrap();
     let before = fs::metadata(&busy).unwrap();
@@ -175,7 +174,8 @@ fn a_busy_program_is_replaced_by_force_only() {
 #[test]
 fn a_source_named_twice_is_copied_once_with_a_warning() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch).file("f", "content").dir("d");
+    let tree = Tree::at(&scratch);
+    tree.file("f", "content").dir("d");
     let file = tree.path().join("f");
     let into = Dest::Into(tree.path().join("d"));
     let told = copy_with(CopyOptions::default(), [&file, &file], &into);
@@ -189,10 +189,8 @@ fn a_source_named_twice_is_copied_once_with_a_warning() {
 #[test]
 fn a_file_just_made_is_not_overwritten_by_another_source() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch)
-        .file("p/f", "first")
-        .file("q/f", "second")
-        .dir("d");
+    let tree = Tree::at(&scratch);
+    tree.file("p/f", "first").file("q/f", "second").dir("d");
     let [p, q, made] = ["p/f", "q/f", "d/f"].map(|name| tree.path().join(name));
     let into = Dest::Into(tree.path().join("d"));
     let told = copy_with(CopyOptions::default(), [&p, &q], &into);
@@ -204,10 +202,9 @@ fn a_file_just_made_is_not_overwritten_by_another_source() {
 #[test]
 fn sources_merged_into_one_dest_take_effect_in_order() {
     let scratch = Scratch::new();
-    let mut tree = Tree::at(&scratch);
+    let tree = Tree::at(&scratch);
     for file in 0..20 {
-        tree = tree
-            .file(format!("s/a/{file}"), "from a")
+        tree.file(format!("s/a/{file}"), "from a")
             .file(format!("s/b/{file}"), "from b");
     }
     for number in [1, 8] {

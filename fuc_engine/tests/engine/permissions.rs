@@ -10,10 +10,11 @@ use crate::kit::{all_but_atime, assert_unchanged};
 const ACCES: &str = "13";
 
 /// A tree of the ordinary user's, made by root; `build` says what is in it.
-fn theirs(scratch: &Scratch, build: impl FnOnce(Tree) -> Tree) -> Tree {
-    build(Tree::at(scratch.path().join("theirs")))
-        .select("")
-        .owner(NOBODY, NOBODY)
+fn theirs(scratch: &Scratch, build: impl FnOnce(&Tree)) -> Tree {
+    let tree = Tree::at(scratch.path().join("theirs"));
+    build(&tree);
+    tree.select("").owner(NOBODY, NOBODY);
+    tree
 }
 
 macro_rules! needs_root {
@@ -40,7 +41,7 @@ fn an_unreadable_directory_is_reported_once_and_keeps_its_parents() {
             .select("t/b")
             .owner(NOBODY, NOBODY)
             .select("t")
-            .owner(NOBODY, NOBODY)
+            .owner(NOBODY, NOBODY);
     });
     let root = tree.path().join("t");
     let report = child::remove(&root).uid(NOBODY).run();
@@ -61,7 +62,7 @@ fn an_empty_unreadable_directory_is_removed() {
         tree.dir("t/locked")
             .mode(0o000)
             .select("t")
-            .owner(NOBODY, NOBODY)
+            .owner(NOBODY, NOBODY);
     });
     let report = child::remove(tree.path().join("t")).uid(NOBODY).run();
     report.assert_complete(2, 0);
@@ -77,7 +78,7 @@ fn each_entry_of_an_unwritable_directory_is_reported_and_the_directory_is_not() 
             .file("t/fixed/g", "")
             .file("t/h", "")
             .select("t")
-            .owner(NOBODY, NOBODY)
+            .owner(NOBODY, NOBODY);
     });
     let root = tree.path().join("t");
     let before = Snapshot::of(root.join("fixed"), all_but_atime());
@@ -92,17 +93,15 @@ fn each_entry_of_an_unwritable_directory_is_reported_and_the_directory_is_not() 
 fn a_thousand_locked_directories_are_reported_once_each_by_several_threads() {
     needs_root!();
     let scratch = Scratch::in_memory();
-    let tree = theirs(&scratch, |mut tree| {
+    let tree = theirs(&scratch, |tree| {
         for number in 0..1000 {
             let dir = format!("t/{}/{number}", number % 10);
-            tree = tree.file(format!("{dir}/f"), "").select(dir).mode(0o700);
+            tree.file(format!("{dir}/f"), "").select(dir).mode(0o700);
         }
-        (0..10)
-            .fold(tree, |tree, number| {
-                tree.select(format!("t/{number}")).owner(NOBODY, NOBODY)
-            })
-            .select("t")
-            .owner(NOBODY, NOBODY)
+        for number in 0..10 {
+            tree.select(format!("t/{number}")).owner(NOBODY, NOBODY);
+        }
+        tree.select("t").owner(NOBODY, NOBODY);
     });
     let root = tree.path().join("t");
     let before = Snapshot::of(&root, Attributes::CONTENT);
@@ -128,7 +127,7 @@ fn an_unreadable_source_is_reported_and_the_rest_is_copied() {
             .file("s/a/secret-empty", "")
             .mode(0o600)
             .file("s/b/h", "content")
-            .file("s/b/empty", "")
+            .file("s/b/empty", "");
     });
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     let report = child::copy(&source, &dest).uid(NOBODY).run();
@@ -140,7 +139,8 @@ fn an_unreadable_source_is_reported_and_the_rest_is_copied() {
     ];
     assert_eq!(report.failures, failures);
     // As GNU's cp does, an empty directory is made for the unreadable one; it counts, since it was created.
-    let expected = Tree::at(scratch.path().join("e"))
+    let expected = Tree::at(scratch.path().join("e"));
+    expected
         .dir("a/locked")
         .mode(0o700)
         .file("b/h", "content")
@@ -164,7 +164,7 @@ fn a_dest_that_may_not_be_written_is_reported_for_each_entry() {
             .dir("d/fixed")
             .file("d/fixed/there", "old")
             .select("d")
-            .owner(NOBODY, NOBODY)
+            .owner(NOBODY, NOBODY);
     });
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     let before = Snapshot::of(dest.join("fixed"), Attributes::CONTENT);
@@ -196,7 +196,7 @@ fn a_tree_of_directories_that_their_owner_may_not_write_is_copied() {
             .select("s/a/b")
             .mode(0o555)
             .select("s/a")
-            .mode(0o1555)
+            .mode(0o1555);
     });
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     let report = child::copy(&source, &dest).uid(NOBODY).run();

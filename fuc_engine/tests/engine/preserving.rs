@@ -22,9 +22,9 @@ fn many_names(at: &Path) {
     let place = |name: usize| format!("{}/{}/{name}", name % 2, name % DIRS);
     for name in 0..NAMES {
         if name < 10 {
-            tree.clone().file(place(name), format!("inode {name}"));
+            tree.file(place(name), format!("inode {name}"));
         } else {
-            tree.clone().hardlink(place(name % 10), place(name));
+            tree.hardlink(place(name % 10), place(name));
         }
     }
 }
@@ -99,11 +99,8 @@ fn links_to_finished_directories_leave_none_of_them_open() {
     let tree = Tree::at(scratch.path());
     for number in 0..MANY {
         let apart = format!("apart/{number}/name");
-        drop(
-            tree.clone()
-                .file(&apart, "")
-                .hardlink(&apart, format!("together/{number}")),
-        );
+        tree.file(&apart, "")
+            .hardlink(&apart, format!("together/{number}"));
     }
     // One of them is the one that is copied before the other.
     for order in [["apart", "together"], ["together", "apart"]] {
@@ -128,7 +125,8 @@ fn finishes_directories_whose_descriptors_were_taken() {
     let scratch = Scratch::in_memory();
     let source = scratch.path().join("source");
     comb(source.clone(), 60, 2);
-    let tree = Tree::at(&source).file("first", "x");
+    let tree = Tree::at(&source);
+    tree.file("first", "x");
     let mut deepest = source.clone();
     while let Some(next) = fs::read_dir(&deepest)
         .unwrap()
@@ -138,7 +136,7 @@ fn finishes_directories_whose_descriptors_were_taken() {
         deepest = next;
     }
     fs::hard_link(source.join("first"), deepest.join("last")).unwrap();
-    drop(tree.select("").mtime(Duration::new(77, 88)));
+    tree.select("").mtime(Duration::new(77, 88));
     let dest = scratch.path().join("dest");
     let report = child::copy(&source, &dest).archive().nofile_limit(20).run();
     assert_eq!(report.failures, [""; 0]);

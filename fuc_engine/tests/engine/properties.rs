@@ -32,12 +32,12 @@ struct RandomTree {
 
 impl RandomTree {
     fn build(&self, at: &Path) {
-        let mut tree = Tree::at(at);
+        let tree = Tree::at(at);
         for dir in self.dirs.keys() {
-            tree = tree.dir(dir);
+            tree.dir(dir);
         }
         for (path, (kind, mode)) in &self.leaves {
-            tree = match kind {
+            match kind {
                 Kind::File(content) => tree.file(path, content).mode(*mode),
                 Kind::Sparse(length, data) => {
                     let data = u64::from(*data % (*length + 1));
@@ -51,7 +51,7 @@ impl RandomTree {
         }
         // From the deepest up, so that all can still be reached.
         for (dir, mode) in self.dirs.iter().rev() {
-            tree = tree.select(dir).mode(*mode);
+            tree.select(dir).mode(*mode);
         }
     }
 

@@ -48,19 +48,22 @@ fn during<T>(disturb: impl Fn() + Sync + Send, work: impl FnOnce() -> T) -> T {
 }
 
 /// A directory full of things that must stay as they are.
-fn outside(scratch: &Scratch) -> Tree {
-    (0..4).fold(Tree::at(scratch.path().join("outside")), |tree, number| {
+fn outside(scratch: &Scratch) -> PathBuf {
+    let tree = Tree::at(scratch.path().join("outside"));
+    for number in 0..4 {
         tree.file(format!("{number}/marked"), MARKER)
-            .file(format!("marked{number}"), MARKER)
-    })
+            .file(format!("marked{number}"), MARKER);
+    }
+    tree.path().to_owned()
 }
 
 /// Directories in `root`, each with a file and a sub-directory.
 fn build(root: &Path) {
-    (0..DIRS).fold(Tree::at(root), |tree, number| {
+    let tree = Tree::at(root);
+    for number in 0..DIRS {
         tree.file(format!("{number}/file"), "inside")
-            .file(format!("{number}/sub/file"), "inside")
-    });
+            .file(format!("{number}/sub/file"), "inside");
+    }
 }
 
 fn exchange(a: &Path, b: &Path) {
@@ -109,7 +112,7 @@ fn clean(paths: &[&Path]) {
 fn a_directory_swapped_for_a_link_while_a_tree_is_removed_leads_nowhere() {
     let scratch = Scratch::in_memory();
     let outside = outside(&scratch);
-    let before = Snapshot::of(outside.path(), all_but_atime());
+    let before = Snapshot::of(&outside, all_but_atime());
     let [root, decoy] = ["t", "decoy"].map(|name| scratch.path().join(name));
     let mut number = 0;
     again_and_again(TIME, || {
@@ -117,10 +120,10 @@ fn a_directory_swapped_for_a_link_while_a_tree_is_removed_leads_nowhere() {
         number += 1;
         let options = remove_options(|options| options.threads = threads(number % 3 + 1));
         during(
-            || swap_all(&root, &decoy, outside.path()),
+            || swap_all(&root, &decoy, &outside),
             || remove_with(options, [&root]),
         );
-        assert_unchanged(&before, outside.path(), all_but_atime());
+        assert_unchanged(&before, &outside, all_but_atime());
         clean(&[&root, &decoy]);
     });
 }
@@ -129,15 +132,12 @@ fn a_directory_swapped_for_a_link_while_a_tree_is_removed_leads_nowhere() {
 fn a_source_directory_swapped_for_a_link_is_not_read_through_it() {
     let scratch = Scratch::in_memory();
     let outside = outside(&scratch);
-    let before = Snapshot::of(outside.path(), all_but_atime());
+    let before = Snapshot::of(&outside, all_but_atime());
     let [root, dest, decoy] = ["s", "d", "decoy"].map(|name| scratch.path().join(name));
     build(&root);
     again_and_again(TIME, || {
-        during(
-            || swap_all(&root, &decoy, outside.path()),
-            || copy(&root, &dest),
-        );
-        assert_unchanged(&before, outside.path(), all_but_atime());
+        during(|| swap_all(&root, &decoy, &outside), || copy(&root, &dest));
+        assert_unchanged(&before, &outside, all_but_atime());
         assert_nothing_from_outside(&dest);
         clean(&[&dest]);
     });
@@ -147,7 +147,7 @@ fn a_source_directory_swapped_for_a_link_is_not_read_through_it() {
 fn a_dest_directory_swapped_for_a_link_is_not_written_through_it() {
     let scratch = Scratch::in_memory();
     let outside = outside(&scratch);
-    let before = Snapshot::of(outside.path(), all_but_atime());
+    let before = Snapshot::of(&outside, all_but_atime());
     let [root, dest, decoy] = ["s", "d", "decoy"].map(|name| scratch.path().join(name));
     build(&root);
     let mut number = 0;
@@ -157,11 +157,8 @@ fn a_dest_directory_swapped_for_a_link_is_not_written_through_it() {
         if number % 2 == 0 {
             build(&dest);
         }
-        during(
-            || swap_all(&dest, &decoy, outside.path()),
-            || copy(&root, &dest),
-        );
-        assert_unchanged(&before, outside.path(), all_but_atime());
+        during(|| swap_all(&dest, &decoy, &outside), || copy(&root, &dest));
+        assert_unchanged(&before, &outside, all_but_atime());
         clean(&[&dest, &decoy]);
     });
 }
@@ -170,29 +167,30 @@ fn a_dest_directory_swapped_for_a_link_is_not_written_through_it() {
 /// leads outside. Few descriptors make the engine go that way.
 fn moved_while(run: impl Fn(&Path, &Path)) {
     let scratch = Scratch::in_memory();
-    let outside = outside(&scratch).dir("slot/d/d/d");
+    let outside = outside(&scratch);
+    Tree::at(&outside).dir("slot/d/d/d");
     let [root, dest] = ["t", "d"].map(|name| scratch.path().join(name));
     let middle: PathBuf = [root.as_path()]
         .into_iter()
         .chain([Path::new("d"); 30])
         .collect();
-    let slot = outside.path().join("slot");
+    let slot = outside.join("slot");
     let guarded = |tree: &Path| {
         let names = fs::read_dir(tree).unwrap().map(|e| e.unwrap().file_name());
         let mut names: Vec<_> = names.filter(|name| name != "slot").collect();
         names.sort();
         names
     };
-    let before = guarded(outside.path());
+    let before = guarded(&outside);
     again_and_again(TIME, || {
         chain(&root, 60);
         for number in 0..30 {
             comb(root.join(format!("comb{number}")), 5, 1);
         }
         during(|| exchange(&middle, &slot), || run(&root, &dest));
-        assert_eq!(guarded(outside.path()), before);
+        assert_eq!(guarded(&outside), before);
         for number in 0..4 {
-            let marked = outside.path().join(format!("{number}/marked"));
+            let marked = outside.join(format!("{number}/marked"));
             assert_eq!(fs::read_to_string(marked).unwrap(), MARKER);
         }
         if dest.exists() {
@@ -311,13 +309,14 @@ fn two_removals_at_once_end_and_report_only_what_is_missing() {
 fn files_that_become_fifos_and_links_neither_block_a_copy_nor_lead_it_outside() {
     let scratch = Scratch::in_memory();
     let outside = outside(&scratch);
-    let before = Snapshot::of(outside.path(), all_but_atime());
+    let before = Snapshot::of(&outside, all_but_atime());
     let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    let tree = (0..DIRS).fold(Tree::at(&root), |tree, number| {
+    let tree = Tree::at(&root);
+    for number in 0..DIRS {
         tree.file(format!("file{number}"), "inside")
             .fifo(format!("pipe{number}"))
-            .symlink(format!("link{number}"), outside.path().join("marked0"))
-    });
+            .symlink(format!("link{number}"), outside.join("marked0"));
+    }
     again_and_again(TIME, || {
         // In a process of its own, which is killed if it blocks.
         during(
@@ -336,7 +335,7 @@ fn files_that_become_fifos_and_links_neither_block_a_copy_nor_lead_it_outside() 
                     .run()
             },
         );
-        assert_unchanged(&before, outside.path(), all_but_atime());
+        assert_unchanged(&before, &outside, all_but_atime());
         assert_nothing_from_outside(&dest);
         clean(&[&dest]);
     });
@@ -414,19 +413,17 @@ fn other_names_are_never_links_to_what_took_the_place_of_the_first_copy() {
     for dereference in [Dereference::Never, Dereference::Always] {
         let scratch = Scratch::in_memory();
         let outside = outside(&scratch);
-        let before = Snapshot::of(outside.path(), all_but_atime());
-        drop(
-            Tree::at(scratch.path().join("s"))
-                .file("one", "inside")
-                .hardlink("one", "two"),
-        );
+        let before = Snapshot::of(&outside, all_but_atime());
+        Tree::at(scratch.path().join("s"))
+            .file("one", "inside")
+            .hardlink("one", "two");
         let at = |name: &str| scratch.path().join(name);
         fs::create_dir(at("d")).unwrap();
         let options = copy_options(|options| {
             options.dereference = dereference;
             options.preserve.links = true;
         });
-        let target = outside.path().join("marked0");
+        let target = outside.join("marked0");
         let swapper = Swapper {
             target: &target,
             failures: Mutex::default(),
@@ -436,6 +433,6 @@ fn other_names_are_never_links_to_what_took_the_place_of_the_first_copy() {
         assert_eq!(summary.failures, 0);
         assert_eq!(fs::read_to_string(at("d/two")).unwrap(), "inside");
         assert!(fs::symlink_metadata(at("d/two")).unwrap().is_file());
-        assert_unchanged(&before, outside.path(), all_but_atime());
+        assert_unchanged(&before, &outside, all_but_atime());
     }
 }

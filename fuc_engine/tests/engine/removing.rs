@@ -18,8 +18,8 @@ use crate::kit::{
 #[test]
 fn a_tree_of_all_types_is_removed_and_counted() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path().join("t"))
-        .file("a/b/file", "content")
+    let tree = Tree::at(scratch.path().join("t"));
+    tree.file("a/b/file", "content")
         .hardlink("a/b/file", "a/twin")
         .symlink("a/link", "b/file")
         .symlink("a/b/up", "..")
@@ -38,10 +38,10 @@ fn names_of_any_bytes_are_removed() {
     let tree = Tree::at(scratch.path().join("t"));
     let longest = [b'x'; 255];
     let names: [&[u8]; 6] = [b"\xff\xfe", b"\n", b" ", b"-rf", b"...", &longest];
-    let tree = names.iter().fold(tree, |tree, name| {
+    for name in names {
         let dir = Path::new(OsStr::from_bytes(name));
-        tree.file(dir.join(dir), "")
-    });
+        tree.file(dir.join(dir), "");
+    }
     assert_eq!(remove(tree.path()), Told::complete(13, 0));
     assert_nothing_in(&scratch);
 }
@@ -68,8 +68,8 @@ fn special_operands_are_removed() {
 #[test]
 fn a_symlink_is_removed_and_its_target_stays() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch)
-        .file("target/file", "content")
+    let tree = Tree::at(&scratch);
+    tree.file("target/file", "content")
         .symlink("link", "target");
     let before = Snapshot::of(tree.path().join("target"), Attributes::ALL);
     assert_eq!(remove(tree.path().join("link")), Told::complete(1, 0));
@@ -80,9 +80,10 @@ fn a_symlink_is_removed_and_its_target_stays() {
 #[test]
 fn symlinks_in_a_tree_are_not_followed() {
     let scratch = Scratch::new();
-    let outside = Tree::at(scratch.path().join("outside")).file("sub/file", "content");
-    let tree = Tree::at(scratch.path().join("t"))
-        .symlink("absolute", outside.path())
+    let outside = Tree::at(scratch.path().join("outside"));
+    outside.file("sub/file", "content");
+    let tree = Tree::at(scratch.path().join("t"));
+    tree.symlink("absolute", outside.path())
         .symlink("relative", "../outside")
         .symlink("file", "../outside/sub/file");
     let before = Snapshot::of(outside.path(), Attributes::ALL);
@@ -226,10 +227,10 @@ fn a_thousand_operands_are_removed() {
 fn any_number_of_threads_removes_the_same() {
     for number in [1, 2, 8] {
         let scratch = Scratch::in_memory();
-        let mut tree = Tree::at(scratch.path().join("t"));
+        let tree = Tree::at(scratch.path().join("t"));
         for dir in 0..200 {
             for file in 0..5 {
-                tree = tree.file(format!("{}/{dir}/{file}", dir % 7), "");
+                tree.file(format!("{}/{dir}/{file}", dir % 7), "");
             }
         }
         wide(scratch.path().join("t/wide"), 5_000);
@@ -247,8 +248,8 @@ fn what_cannot_be_removed_is_reported_once_and_keeps_its_parents() {
         testkit::skip!("only root can mount");
     }
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path().join("t"))
-        .file("a/b/f", "")
+    let tree = Tree::at(scratch.path().join("t"));
+    tree.file("a/b/f", "")
         .dir("a/b/point")
         .file("a/c/f", "")
         .file("d", "");

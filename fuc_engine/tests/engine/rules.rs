@@ -47,10 +47,11 @@ fn text(scratch: &Scratch, name: &str) -> String {
 
 fn overlapping(files: usize) -> Scratch {
     let scratch = Scratch::in_memory();
-    (0..files).fold(Tree::at(scratch.path()), |tree, number| {
+    let tree = Tree::at(scratch.path());
+    for number in 0..files {
         tree.file(format!("s/{number}"), "new")
-            .file(format!("d/{number}"), "old")
-    });
+            .file(format!("d/{number}"), "old");
+    }
     scratch
 }
 

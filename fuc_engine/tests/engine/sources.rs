@@ -16,11 +16,12 @@ use crate::kit::{Failure, Told, copy_options, copy_with, exactly, plain};
 
 /// A directory with a link to a file and one to a directory, both outside.
 fn linked(scratch: &Scratch) -> Tree {
-    Tree::at(scratch)
-        .file("out/f", "content")
+    let tree = Tree::at(scratch);
+    tree.file("out/f", "content")
         .symlink("s/file", "../out/f")
         .symlink("s/dir", "../out")
-        .symlink("link", "s")
+        .symlink("link", "s");
+    tree
 }
 
 #[test]
@@ -49,9 +50,8 @@ fn links_below_an_operand_are_not_followed_with_it() {
 #[test]
 fn a_link_that_leads_back_is_refused_and_the_rest_is_copied() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch)
-        .file("s/a/f", "content")
-        .symlink("s/a/b/up", "../..");
+    let tree = Tree::at(&scratch);
+    tree.file("s/a/f", "content").symlink("s/a/b/up", "../..");
     chain(tree.path().join("s/a/deep"), 300);
     let options = copy_options(|options| options.dereference = Dereference::Always);
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
@@ -76,7 +76,8 @@ fn hard_links_are_made_instead_of_copies() {
 #[test]
 fn a_link_takes_the_name_of_what_was_there_with_force() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch).file("s/f", "new").file("d/f", "old");
+    let tree = Tree::at(&scratch);
+    tree.file("s/f", "new").file("d/f", "old");
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     let options = copy_options(|options| {
         options.as_links = Some(LinkKind::Symbolic);
@@ -117,7 +118,8 @@ impl Observer for Asking {
 #[test]
 fn who_wants_to_know_hears_how_content_was_copied() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch).sparse("s/f", 1 << 20, &[(0, b"x")]);
+    let tree = Tree::at(&scratch);
+    tree.sparse("s/f", 1 << 20, &[(0, b"x")]);
     let asking = Asking::default();
     let options = copy_options(|options| options.reflink = Reflink::Never);
     let dest = exactly(tree.path().join("d"));

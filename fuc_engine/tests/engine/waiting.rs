@@ -39,7 +39,7 @@ fn what_waited_behind_a_symbolic_link_is_no_symbolic_link() {
     let target = scratch.path().join("large");
     fs::write(&target, vec![b'x'; LARGE]).unwrap();
     for name in names() {
-        drop(source.clone().symlink(name, &target));
+        source.symlink(name, &target);
     }
     let dest = scratch.path().join("d");
     let failures = Mutex::new(Vec::new());
@@ -114,12 +114,13 @@ fn witness(dest: &Path, is_stranger: bool) -> Witness<'_> {
 
 /// Copies a hundred names of one inode over files, with backups.
 fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
-    let source = Tree::at(scratch.path().join("s")).file("0/name", vec![b'x'; LARGE]);
+    let source = Tree::at(scratch.path().join("s"));
+    source.file("0/name", vec![b'x'; LARGE]);
     let dest = Tree::at(witness.dest);
     for name in names() {
-        drop(dest.clone().file(&name, "old"));
+        dest.file(&name, "old");
         if name != "0/name" {
-            drop(source.clone().hardlink("0/name", &name));
+            source.hardlink("0/name", &name);
         }
     }
     let with_backups = options(|options| {

@@ -10,7 +10,7 @@ use testkit::{
 use crate::support::{RMZ, link};
 
 /// A directory with one entry of each kind, and directories with and without something in them.
-fn kinds(tree: Tree) {
+fn kinds(tree: &Tree) {
     tree.file("d/empty-file", "")
         .file("d/file", "content")
         .symlink("d/link", "file")
@@ -22,7 +22,7 @@ fn kinds(tree: Tree) {
 }
 
 #[track_caller]
-fn asked(args: &[&str], answers: &str, build: impl Fn(Tree)) {
+fn asked(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
     Parity::new(RMZ, "rm")
         .args(["-r"])
         .args(args)
@@ -32,7 +32,7 @@ fn asked(args: &[&str], answers: &str, build: impl Fn(Tree)) {
 
 /// Compares strict rm with rm, a terminal before both.
 #[track_caller]
-fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(Tree)) {
+fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
     if !is_root() {
         skip!("only root can become another user");
     }
@@ -46,7 +46,7 @@ fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(Tree)) {
         .check(build);
 }
 
-fn protected(tree: Tree) {
+fn protected(tree: &Tree) {
     tree.file("d/a", "x")
         .mode(0o444)
         .file("d/b", "")
@@ -85,7 +85,7 @@ fn takes_anything_but_yes_for_no() {
 
 #[test]
 fn keeps_the_ancestors_of_a_directory_that_is_not_entered() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("d/a/b/c/f", "");
     };
     asked(&["-i", "d"], "y\ny\nn\n", build);
@@ -93,7 +93,7 @@ fn keeps_the_ancestors_of_a_directory_that_is_not_entered() {
 
 #[test]
 fn tries_the_directory_of_a_declined_file_if_told_to() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("d/a/f", "");
     };
     asked(&["-i", "d"], "y\ny\nn\ny\n", build);
@@ -102,7 +102,7 @@ fn tries_the_directory_of_a_declined_file_if_told_to() {
 
 #[test]
 fn keeps_an_emptied_directory_that_is_declined() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("d/a/f", "");
     };
     asked(&["-i", "d"], "y\ny\ny\nn\nn\n", build);
@@ -110,7 +110,7 @@ fn keeps_an_emptied_directory_that_is_declined() {
 
 #[test]
 fn asks_about_operands_in_their_order() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("a", "").file("d/f", "").file("z", "");
     };
     asked(&["-iv", "z", "d", "missing", "a"], "y\ny\nn\nn\ny\n", build);
@@ -119,7 +119,7 @@ fn asks_about_operands_in_their_order() {
 #[test]
 fn asks_in_the_order_of_the_listing() {
     let scratch = Scratch::new();
-    kinds(Tree::at(scratch.path()));
+    kinds(&Tree::at(scratch.path()));
     let outcome = Run::new(RMZ)
         .args(["-i", "d"])
         .stdin("y\n".repeat(20))
@@ -160,7 +160,7 @@ fn asks_once_before_directories() {
 
 #[test]
 fn asks_once_before_more_than_three_files() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("a", "").file("b", "").file("c", "").file("d", "");
     };
     let strict = |args: &[&str], answers: &str| {
@@ -272,9 +272,9 @@ fn loses_no_answer_with_several_workers() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         for i in 0..40 {
-            let tree = tree.clone().file(format!("d/{i}/f"), "").mode(0o444);
+            let tree = tree.file(format!("d/{i}/f"), "").mode(0o444);
             tree.file(format!("d/{i}/free"), "");
         }
     };
@@ -363,7 +363,7 @@ fn keeps_what_cannot_be_read_where_it_would_have_to_ask() {
 
 #[test]
 fn takes_the_end_of_a_terminals_input_for_the_end() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("a", "").file("b", "").file("c", "");
     };
     // The first line ends the input, and what is typed after it is for somebody else.
@@ -400,7 +400,7 @@ fn asks_the_superuser_about_what_cannot_be_removed() {
 
 #[test]
 fn fails_if_its_questions_are_lost() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("a", "");
     };
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
@@ -414,7 +414,7 @@ fn fails_if_its_questions_are_lost() {
 
 #[test]
 fn leaves_the_rest_of_its_input_to_the_next_command() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("a", "").file("b", "").file("c", "");
     };
     let from_a_file = r#"printf 'y\nn\nrest\n' >answers; { "$@" a; "$@" b; cat; } <answers"#;
@@ -426,7 +426,7 @@ fn leaves_the_rest_of_its_input_to_the_next_command() {
 
 #[test]
 fn fails_if_it_cannot_read_an_answer() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("a", "").file("d/f", "");
     };
     let parity = Parity::new(RMZ, "rm").args(["-r", "-i", "a", "d"]);
@@ -456,10 +456,9 @@ fn names_devices_as_rm_does() {
 
 #[test]
 fn asks_about_more_than_a_buffer_of_directories_in_order() {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         for number in 0..400 {
-            tree.clone()
-                .file(format!("d/{number:040}/file"), "")
+            tree.file(format!("d/{number:040}/file"), "")
                 .file(format!("d/{number:040}-file"), "");
         }
     };

@@ -14,7 +14,7 @@ fn strict(args: &[&str], answers: &str) {
     Parity::new(link("rm").path(), "rm")
         .args(args)
         .stdin(answers)
-        .check(|tree: Tree| {
+        .check(|tree: &Tree| {
             tree.dir("empty")
                 .file("full/f", "")
                 .file("file", "")

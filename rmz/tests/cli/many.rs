@@ -6,7 +6,7 @@ use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
 use crate::support::{RMZ, in_scripts};
 
 #[track_caller]
-fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
+fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
     in_scripts(&ours, r#"exec "$@""#)
         .on(testkit::tree::memory())
@@ -15,7 +15,7 @@ fn with_threads(threads: usize, args: &[&str], build: impl Fn(Tree)) {
 }
 
 #[track_caller]
-fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree)) {
+fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(&Tree)) {
     testkit::run::Parity::new(RMZ, "rm")
         .on(testkit::tree::memory())
         .args(["-r"])
@@ -24,11 +24,11 @@ fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(Tree
         .check(build);
 }
 
-fn thousand_files(tree: Tree) {
+fn thousand_files(tree: &Tree) {
     wide(tree.path().join("d"), 1_000);
 }
 
-fn three_hundred_dirs(tree: Tree) {
+fn three_hundred_dirs(tree: &Tree) {
     let dirs = tree.path().join("d");
     wide_dirs(&dirs, 300);
     for i in (0..300).step_by(7) {
@@ -36,8 +36,8 @@ fn three_hundred_dirs(tree: Tree) {
     }
 }
 
-fn thousand_and_three_hundred(tree: Tree) {
-    thousand_files(tree.clone());
+fn thousand_and_three_hundred(tree: &Tree) {
+    thousand_files(tree);
     three_hundred_dirs(tree);
 }
 

@@ -9,7 +9,7 @@ use crate::support::RMZ;
 
 #[track_caller]
 fn misused(args: &[&str]) {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("f", "").file("d/f", "");
     };
     Parity::new(RMZ, "rm").args(args).check(build);

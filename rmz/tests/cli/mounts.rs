@@ -27,7 +27,7 @@ fn with(mounts: &str, args: &[&str]) {
         .args(["-r"])
         .args(args)
         .in_script(&script)
-        .check(|tree: Tree| {
+        .check(|tree: &Tree| {
             tree.file("d/a/f", "")
                 .dir("d/a/mount")
                 .file("d/source/f", "")
@@ -99,7 +99,7 @@ fn refuses_mount_points_without_recursion_as_well() {
     Parity::new(link("rm").path(), "rm")
         .args(["-d", "--preserve-root=all", "d"])
         .in_script(script)
-        .check(|tree: Tree| {
+        .check(|tree: &Tree| {
             tree.dir("d");
         });
 }
@@ -143,7 +143,9 @@ fn staying_on_one_filesystem_costs_one_call_for_each_directory() {
     let calls = |flag: &str| {
         let scratch = Scratch::new();
         let tree = Tree::at(scratch.path());
-        (0..30).fold(tree, |tree, number| tree.file(format!("d/{number}/f"), ""));
+        for number in 0..30 {
+            tree.file(format!("d/{number}/f"), "");
+        }
         let words = ["-f", "-o", "log", RMZ, "--threads=1", flag, "d"];
         let run = Run::new("strace").args(words).current_dir(&scratch);
         run.output().assert_success();

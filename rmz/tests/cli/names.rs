@@ -32,7 +32,7 @@ fn rm_rv_odd(locale: &str, operands: impl Iterator<Item = &'static OsStr>) {
         .env("LC_ALL", locale)
         .check(|tree| {
             for name in odd() {
-                let dir = tree.clone().dir(name);
+                let dir = tree.dir(name);
                 dir.file(std::path::Path::new(name).join(name), "");
             }
         });

@@ -13,7 +13,7 @@ use crate::support::{RMZ, rm_r};
 
 const NONE: [&str; 0] = [];
 
-fn tree_of_all_kinds(tree: Tree) {
+fn tree_of_all_kinds(tree: &Tree) {
     tree.file("d/file", b"content")
         .dir("d/empty")
         .file("d/sub/sub/file", "")
@@ -37,7 +37,7 @@ fn removes_a_tree_of_all_kinds() {
 #[test]
 fn removes_directories_without_being_told_to() {
     let scratch = Scratch::new();
-    tree_of_all_kinds(Tree::at(scratch.path()));
+    tree_of_all_kinds(&Tree::at(scratch.path()));
     let outcome = Run::new(RMZ)
         .args(["d", "target"])
         .current_dir(&scratch)

@@ -15,7 +15,7 @@ fn with_full_dir_of_mode(mode: u32) {
     rm_r_as_nobody(["d/sub/odd"], |tree| full_dir_of_mode(tree, mode));
 }
 
-fn full_dir_of_mode(tree: Tree, mode: u32) {
+fn full_dir_of_mode(tree: &Tree, mode: u32) {
     tree.file("d/a/f", "")
         .file("d/sub/odd/file", "")
         .file("d/sub/odd/dir/file", "")
@@ -27,7 +27,7 @@ fn full_dir_of_mode(tree: Tree, mode: u32) {
 
 #[track_caller]
 fn with_empty_dir_of_mode(mode: u32) {
-    let build = |tree: Tree| {
+    let build = |tree: &Tree| {
         tree.file("d/f", "").dir("d/odd").mode(mode);
     };
     rm_r_as_nobody(["-v", "d"], build);

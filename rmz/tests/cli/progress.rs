@@ -67,7 +67,9 @@ fn shown_while_asking(flag: &str, operands: &str) -> String {
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
     // Each of them is a chance to be drawn, for the console is free from one question to the next.
-    (0..200).fold(tree, |tree, number| tree.file(format!("t/{number}"), ""));
+    for number in 0..200 {
+        tree.file(format!("t/{number}"), "");
+    }
     let script = r#"(for i in 1 2 3 4; do sleep 0.15; echo y; done; exec yes) | "$0" -i "$1" $2"#;
     let outcome = Run::new("sh")
         .args(["-c", script, RMZ, flag, operands])

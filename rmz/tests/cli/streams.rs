@@ -90,7 +90,7 @@ fn head_ends_it() {
     assert!(["141\n", "0\n"].contains(&&*status), "{status}");
 }
 
-fn some(tree: Tree) {
+fn some(tree: &Tree) {
     tree.file("d/f", "");
 }
 
@@ -132,7 +132,7 @@ fn says_errors_on_a_full_stderr_to_nobody() {
 
 #[test]
 fn reports_a_stdout_that_cannot_be_written_to() {
-    let build = |tree: testkit::tree::Tree| {
+    let build = |tree: &Tree| {
         tree.file("d/f", "");
     };
     let parity = in_script(r#"exec "$@" 1</dev/null"#);

@@ -12,7 +12,7 @@ pub(crate) const RMZ: &str = env!("CARGO_BIN_EXE_rmz");
 
 /// Compares rmz with rm, both with `-r`.
 #[track_caller]
-pub(crate) fn rm_r(args: impl IntoIterator<Item = impl AsRef<OsStr>>, build: impl Fn(Tree)) {
+pub(crate) fn rm_r(args: impl IntoIterator<Item = impl AsRef<OsStr>>, build: impl Fn(&Tree)) {
     Parity::new(RMZ, "rm").args(["-r"]).args(args).check(build);
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn rm_r(args: impl IntoIterator<Item = impl AsRef<OsStr>>, build: imp
 #[track_caller]
 pub(crate) fn rm_r_as_nobody(
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    build: impl Fn(Tree),
+    build: impl Fn(&Tree),
 ) {
     if !testkit::probe::is_root() {
         testkit::skip!("only root can become another user");

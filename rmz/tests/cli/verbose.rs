@@ -64,7 +64,7 @@ fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
     let deep = format!("d/{}", format!("{}'\"/", "n".repeat(248)).repeat(15));
     let tree = Tree::at(scratch.path());
     for i in 0..40 {
-        tree.clone().file(format!("{deep}{i}/f"), "");
+        tree.file(format!("{deep}{i}/f"), "");
     }
     let outcome = Run::new(RMZ)
         .args(["-v", "--threads=8", "d"])

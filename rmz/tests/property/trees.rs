@@ -165,7 +165,6 @@ fn build_entries(tree: &Tree, at: &Path, entries: &Entries, links: &mut usize) {
 }
 
 pub(crate) fn build_node(tree: &Tree, path: &Path, node: &Node, links: &mut usize) {
-    let tree = tree.clone();
     match node {
         Node::File { content, mode } => {
             let tree = match content {
@@ -183,7 +182,7 @@ pub(crate) fn build_node(tree: &Tree, path: &Path, node: &Node, links: &mut usiz
         }
         Node::Dir { entries, mode } => {
             let tree = tree.dir(path);
-            build_entries(&tree, path, entries, links);
+            build_entries(tree, path, entries, links);
             // Last, for it may be one that takes no entries.
             tree.select(path).mode(*mode);
         }
@@ -202,8 +201,12 @@ pub(crate) fn build_node(tree: &Tree, path: &Path, node: &Node, links: &mut usiz
                     .symlink(path, format!("{up}beside/dir")),
             };
         }
-        Node::Fifo { mode } => drop(tree.fifo(path).mode(*mode)),
-        Node::Socket { mode } => drop(tree.socket(path).mode(*mode)),
+        Node::Fifo { mode } => {
+            tree.fifo(path).mode(*mode);
+        }
+        Node::Socket { mode } => {
+            tree.socket(path).mode(*mode);
+        }
     }
 }
 

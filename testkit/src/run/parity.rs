@@ -29,7 +29,7 @@ pub fn parity(
     ours: &Path,
     gnu: &str,
     args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    build: impl Fn(Tree),
+    build: impl Fn(&Tree),
 ) {
     Parity::new(ours, gnu).args(args).check(build);
 }
@@ -136,7 +136,7 @@ impl Parity {
     /// # Panics
     /// If they differ, with the trees and all that both said.
     #[track_caller]
-    pub fn check(&self, build: impl Fn(Tree)) -> Option<Outcome> {
+    pub fn check(&self, build: impl Fn(&Tree)) -> Option<Outcome> {
         if !is_gnu(&self.gnu) {
             Skip(format!("{} is not GNU's here", self.gnu)).announce();
             return None;
@@ -247,7 +247,7 @@ mod tests {
         scratch.path().join("rmz")
     }
 
-    fn build(tree: Tree) {
+    fn build(tree: &Tree) {
         tree.file("a/b/c", b"content")
             .file("d/e", "")
             .symlink("l", "a");
@@ -320,7 +320,7 @@ mod tests {
             .args(["-r", "a", "locked"])
             .uid(crate::probe::NOBODY)
             .check(|tree| {
-                build(tree.clone());
+                build(tree);
                 tree.file("locked/f", "").select("locked").mode(0o555);
             });
     }

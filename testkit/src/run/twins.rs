@@ -33,7 +33,7 @@ const CLOCK_SLACK: Duration = Duration::from_secs(1);
 /// If a tree can't be built.
 #[must_use]
 #[track_caller]
-pub fn twin(build: impl Fn(Tree)) -> (Scratch, Scratch) {
+pub fn twin(build: impl Fn(&Tree)) -> (Scratch, Scratch) {
     Twins::default().make(build)
 }
 
@@ -47,14 +47,14 @@ pub(super) struct Twins {
 
 impl Twins {
     #[track_caller]
-    pub(super) fn make(&self, build: impl Fn(Tree)) -> (Scratch, Scratch) {
+    pub(super) fn make(&self, build: impl Fn(&Tree)) -> (Scratch, Scratch) {
         let period = Period::begin();
         let twins = [(); 2].map(|()| match &self.parent {
             Some(parent) => Scratch::new_in(parent),
             None => Scratch::new(),
         });
         for twin in &twins {
-            build(Tree::at(twin.path()));
+            build(&Tree::at(twin.path()));
         }
         let mut settling = Settling {
             fresh: period.end(),

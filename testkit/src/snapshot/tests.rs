@@ -7,10 +7,14 @@ use crate::{
 };
 
 /// Builds two trees and says how they differ in `attributes` alone.
-fn difference(attributes: Attributes, a: impl Fn(Tree), b: impl Fn(Tree)) -> String {
+fn difference(
+    attributes: Attributes,
+    a: impl Fn(&Tree) -> &Tree,
+    b: impl Fn(&Tree) -> &Tree,
+) -> String {
     let (left, right) = (Scratch::new(), Scratch::new());
-    a(Tree::at(left.path()));
-    b(Tree::at(right.path()));
+    a(&Tree::at(left.path()));
+    b(&Tree::at(right.path()));
     let (left, right) = (
         Snapshot::of(&left, attributes),
         Snapshot::of(&right, attributes),
@@ -19,95 +23,88 @@ fn difference(attributes: Attributes, a: impl Fn(Tree), b: impl Fn(Tree)) -> Str
     left.diff(&right)
 }
 
-fn f(tree: Tree) -> Tree {
+/// Returns `build`. Its bound makes the compiler infer a closure that takes trees of every lifetime.
+fn tree<F: Fn(&Tree) -> &Tree>(build: F) -> F {
+    build
+}
+
+fn f(tree: &Tree) -> &Tree {
     tree.file("d/f", "one")
 }
 
 #[test]
 fn equal_trees_are_equal() {
-    let build = |tree| drop(f(tree).fifo("p").symlink("l", "t").hardlink("d/f", "g"));
+    let build = tree(|t| f(t).fifo("p").symlink("l", "t").hardlink("d/f", "g"));
     assert_eq!(difference(Attributes::CONTENT, build, build), "");
 }
 
 #[test]
 fn a_missing_entry_is_seen() {
-    let text = difference(Attributes::NAMES, |t| drop(f(t).dir("e")), |t| drop(f(t)));
+    let text = difference(Attributes::NAMES, |t| f(t).dir("e"), f);
     assert_eq!(text, "- e: Directory\n");
 }
 
 #[test]
 fn an_additional_entry_is_seen() {
-    let text = difference(
-        Attributes::NAMES,
-        |t| drop(f(t)),
-        |t| drop(f(t).fifo("d/p")),
-    );
+    let text = difference(Attributes::NAMES, f, |t| f(t).fifo("d/p"));
     assert_eq!(text, "+ d/p: Fifo\n");
 }
 
 #[test]
 fn another_type_is_seen() {
-    let text = difference(Attributes::NAMES, |t| drop(f(t)), |t| drop(t.dir("d/f")));
+    let text = difference(Attributes::NAMES, f, |t| t.dir("d/f"));
     assert_eq!(text, "~ d/f: File != Directory\n");
 }
 
 #[test]
 fn another_mode_is_seen() {
-    let text = difference(
-        Attributes::MODE,
-        |t| drop(f(t)),
-        |t| drop(f(t).mode(0o4755)),
-    );
+    let text = difference(Attributes::MODE, f, |t| f(t).mode(0o4755));
     assert_eq!(text, "~ d/f: mode 644 != mode 4755\n");
 }
 
 #[test]
 fn another_mode_of_the_root_is_seen() {
-    let build = |t: Tree| drop(t.select("").mode(0o700));
-    let text = difference(Attributes::MODE, drop, build);
+    let build = tree(|t| t.select("").mode(0o700));
+    let text = difference(Attributes::MODE, |t| t, build);
     assert_eq!(text, "~ .: mode 755 != mode 700\n");
 }
 
 #[test]
 fn another_size_is_seen() {
-    let text = difference(Attributes::SIZE, |t| drop(f(t)), |t| drop(f(t).append("!")));
+    let text = difference(Attributes::SIZE, f, |t| f(t).append("!"));
     assert_eq!(text, "~ d/f: 3 bytes != 4 bytes\n");
 }
 
 #[test]
 fn other_content_of_the_same_size_is_seen() {
-    let text = difference(
-        Attributes::DATA,
-        |t| drop(f(t)),
-        |t| drop(t.file("d/f", "two")),
-    );
+    let text = difference(Attributes::DATA, f, |t| t.file("d/f", "two"));
     assert_eq!(text, "~ d/f: \"one\" != \"two\"\n");
 }
 
 #[test]
 fn other_content_of_a_big_file_is_seen() {
     let big = |last| [vec![1; 300_000], vec![last]].concat();
-    let same = |t: Tree| drop(t.file("f", big(1)));
+    let same = tree(|t| t.file("f", big(1)));
     assert_eq!(difference(Attributes::DATA, same, same), "");
-    let text = difference(Attributes::DATA, same, |t| drop(t.file("f", big(2))));
+    let text = difference(Attributes::DATA, same, |t| t.file("f", big(2)));
     assert!(text.starts_with("~ f: hash "), "{text}");
 }
 
 #[test]
 fn data_at_another_offset_of_a_sparse_file_is_seen() {
-    let at = |offset| move |t: Tree| drop(t.sparse("f", 1 << 40, &[(offset, b"x")]));
+    let at = |offset| tree(move |t| t.sparse("f", 1 << 40, &[(offset, b"x")]));
     let text = difference(Attributes::DATA, at(1 << 30), at(1 << 31));
     assert!(text.starts_with("~ f: hash "), "{text}");
 }
 
 #[test]
 fn holes_are_zeros_as_content_and_differ_as_holes() {
-    let sparse = |t: Tree| drop(t.sparse("f", 200_000, &[(100_000, b"x")]));
-    let dense = |t: Tree| {
+    let sparse = tree(|t| t.sparse("f", 200_000, &[(100_000, b"x")]));
+    let dense = tree(|t| {
         let mut content = vec![0; 200_000];
         content[100_000] = b'x';
-        t.file("f", content);
-    };
+        t.file("f", content)
+    });
     assert_eq!(difference(Attributes::DATA, sparse, dense), "");
     let text = difference(Attributes::HOLES, sparse, dense);
     assert_eq!(text, "~ f: has holes != nothing\n");
@@ -115,25 +112,25 @@ fn holes_are_zeros_as_content_and_differ_as_holes() {
 
 #[test]
 fn another_symlink_target_is_seen() {
-    let to = |target| move |t: Tree| drop(t.symlink("l", target));
+    let to = |target| tree(move |t| t.symlink("l", target));
     let text = difference(Attributes::NAMES, to("a"), to("b"));
     assert_eq!(text, "~ l: -> \"a\" != -> \"b\"\n");
 }
 
 #[test]
 fn a_broken_hard_link_is_seen() {
-    let linked = |t: Tree| drop(f(t).hardlink("d/f", "g"));
-    let text = difference(Attributes::LINKS, linked, |t| drop(f(t).file("g", "one")));
+    let linked = tree(|t| f(t).hardlink("d/f", "g"));
+    let text = difference(Attributes::LINKS, linked, |t| f(t).file("g", "one"));
     assert_eq!(text, "~ d/f: = g != nothing\n~ g: = g != nothing\n");
 }
 
 #[test]
 fn hard_links_grouped_otherwise_are_seen() {
-    let base = |t: Tree| t.file("a", "").file("b", "");
+    let base = tree(|t| t.file("a", "").file("b", ""));
     let text = difference(
         Attributes::LINKS,
-        |t| drop(base(t).hardlink("a", "c").hardlink("b", "d")),
-        |t| drop(base(t).hardlink("b", "c").hardlink("a", "d")),
+        |t| base(t).hardlink("a", "c").hardlink("b", "d"),
+        |t| base(t).hardlink("b", "c").hardlink("a", "d"),
     );
     assert_eq!(text, "~ c: = a != = b\n~ d: = b != = a\n");
 }
@@ -142,14 +139,14 @@ fn hard_links_grouped_otherwise_are_seen() {
 fn links_from_outside_do_not_count() {
     let outside = Scratch::new();
     Tree::at(outside.path()).file("o", "");
-    let linked = |t: Tree| drop(t.hardlink(outside.path().join("o"), "f"));
-    let text = difference(Attributes::LINKS, linked, |t| drop(t.file("f", "")));
+    let linked = tree(|t| t.hardlink(outside.path().join("o"), "f"));
+    let text = difference(Attributes::LINKS, linked, |t| t.file("f", ""));
     assert_eq!(text, "");
 }
 
 #[test]
 fn another_mtime_is_seen_to_the_nanosecond() {
-    let at = |nanos| move |t: Tree| drop(f(t).mtime(Duration::new(1, nanos)));
+    let at = |nanos| tree(move |t| f(t).mtime(Duration::new(1, nanos)));
     let text = difference(Attributes::MTIME, at(1), at(2));
     assert!(
         text.contains("~ d/f: mtime 1.000000001 != mtime 1.000000002\n"),
@@ -198,8 +195,8 @@ fn another_owner_is_seen() {
     if !probe::is_root() {
         crate::skip!("only root can change owners");
     }
-    let owned = |t: Tree| drop(f(t).owner(0, 65534));
-    let text = difference(Attributes::OWNER, |t| drop(f(t)), owned);
+    let owned = tree(|t| f(t).owner(0, 65534));
+    let text = difference(Attributes::OWNER, f, owned);
     assert_eq!(text, "~ d/f: owner 0:0 != owner 0:65534\n");
 }
 
@@ -208,7 +205,7 @@ fn another_device_number_is_seen() {
     if !probe::is_root() {
         crate::skip!("only root can make devices");
     }
-    let device = |minor| move |t: Tree| drop(t.char_device("c", 1, minor));
+    let device = |minor| tree(move |t| t.char_device("c", 1, minor));
     let text = difference(Attributes::DEVICE, device(3), device(5));
     assert_eq!(text, "~ c: device 1:3 != device 1:5\n");
 }
@@ -218,10 +215,10 @@ fn another_xattr_is_seen() {
     if !probe::supports_xattrs(&std::env::temp_dir()) {
         crate::skip!("the temporary directory has no user xattrs");
     }
-    let note = |value| move |t: Tree| drop(f(t).xattr("user.note", value));
+    let note = |value| tree(move |t| f(t).xattr("user.note", value));
     let text = difference(Attributes::XATTRS, note("a"), note("b"));
     assert_eq!(text, "~ d/f: xattrs user.note=a != xattrs user.note=b\n");
-    let text = difference(Attributes::XATTRS, |t| drop(f(t)), note(""));
+    let text = difference(Attributes::XATTRS, f, note(""));
     assert_eq!(text, "~ d/f: nothing != xattrs user.note=\n");
 }
 
@@ -230,7 +227,7 @@ fn another_acl_is_seen() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         crate::skip!("no setfacl, or the temporary directory has no ACLs");
     }
-    let acl = |entries| move |t: Tree| drop(f(t).acl(entries));
+    let acl = |entries| tree(move |t| f(t).acl(entries));
     let text = difference(Attributes::XATTRS, acl("u:1:r"), acl("u:2:r"));
     assert!(text.contains("system.posix_acl_access"), "{text}");
 }
@@ -250,7 +247,7 @@ fn a_single_file_is_a_tree_whatever_its_name() {
 #[test]
 fn kinds_are_found_by_path() {
     let scratch = Scratch::new();
-    f(Tree::at(scratch.path()));
+    f(&Tree::at(scratch.path()));
     let snapshot = Snapshot::of(&scratch, Attributes::NAMES);
     assert_eq!(snapshot.kind("d/f"), Some(Kind::File));
     assert_eq!(snapshot.kind("d"), Some(Kind::Directory));

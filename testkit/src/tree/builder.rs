@@ -2,9 +2,10 @@
 //! its write permission, or gets its times, is given its entries before.
 
 use std::{
+    cell::RefCell,
     ffi::OsStr,
-    fmt::Display,
     fs::{self, File, OpenOptions},
+    io::{self, Write as _},
     os::unix::{
         ffi::OsStrExt as _,
         fs::{FileExt as _, PermissionsExt as _, lchown, symlink},
@@ -28,10 +29,11 @@ use rustix::fs::{
 ///
 /// # Panics
 /// Every method panics if the system refuses, with the path and the reason.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    last: PathBuf,
+    /// Path of the selected entry.
+    selected: RefCell<PathBuf>,
 }
 
 impl Tree {
@@ -39,9 +41,9 @@ impl Tree {
     #[track_caller]
     pub fn at(root: impl AsRef<Path>) -> Self {
         let root = root.as_ref().to_owned();
-        make_dirs(&root);
+        built(&root, make_dirs(&root));
         Self {
-            last: root.clone(),
+            selected: RefCell::new(root.clone()),
             root,
         }
     }
@@ -54,180 +56,168 @@ impl Tree {
 
     /// Makes a file of mode 644.
     #[track_caller]
-    pub fn file(self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Self {
-        let tree = self.next(name);
-        built(&tree.last, fs::write(&tree.last, content));
-        tree.mode(0o644)
+    pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &Self {
+        self.make(name, |path| fs::write(path, content)).mode(0o644)
     }
 
     /// Makes a directory of mode 755; one that exists is only selected.
     #[track_caller]
-    pub fn dir(self, name: impl AsRef<Path>) -> Self {
-        let tree = self.next(name);
-        make_dirs(&tree.last);
-        tree
+    pub fn dir(&self, name: impl AsRef<Path>) -> &Self {
+        self.select(name).on_selected(make_dirs)
     }
 
     /// Makes the symlink `name` that says `target`.
     #[track_caller]
-    pub fn symlink(self, name: impl AsRef<Path>, target: impl AsRef<Path>) -> Self {
-        let tree = self.next(name);
-        built(&tree.last, symlink(target, &tree.last));
-        tree
+    pub fn symlink(&self, name: impl AsRef<Path>, target: impl AsRef<Path>) -> &Self {
+        self.make(name, |path| symlink(target, path))
     }
 
     /// Gives the file `existing` the further name `name`.
     #[track_caller]
-    pub fn hardlink(self, existing: impl AsRef<Path>, name: impl AsRef<Path>) -> Self {
-        let tree = self.next(name);
-        built(
-            &tree.last,
-            fs::hard_link(tree.root.join(existing), &tree.last),
-        );
-        tree
+    pub fn hardlink(&self, existing: impl AsRef<Path>, name: impl AsRef<Path>) -> &Self {
+        self.make(name, |path| fs::hard_link(self.root.join(existing), path))
     }
 
     /// Makes a FIFO of mode 644.
     #[track_caller]
-    pub fn fifo(self, name: impl AsRef<Path>) -> Self {
+    pub fn fifo(&self, name: impl AsRef<Path>) -> &Self {
         self.node(name, FileType::Fifo, 0)
     }
 
     /// Makes a socket of mode 644 that nobody listens on.
     #[track_caller]
-    pub fn socket(self, name: impl AsRef<Path>) -> Self {
+    pub fn socket(&self, name: impl AsRef<Path>) -> &Self {
         self.node(name, FileType::Socket, 0)
     }
 
     /// Makes a character device of mode 644; only root may, except for 0:0.
     #[track_caller]
-    pub fn char_device(self, name: impl AsRef<Path>, major: u32, minor: u32) -> Self {
+    pub fn char_device(&self, name: impl AsRef<Path>, major: u32, minor: u32) -> &Self {
         self.node(name, FileType::CharacterDevice, makedev(major, minor))
     }
 
     /// Makes a block device of mode 644; only root may.
     #[track_caller]
-    pub fn block_device(self, name: impl AsRef<Path>, major: u32, minor: u32) -> Self {
+    pub fn block_device(&self, name: impl AsRef<Path>, major: u32, minor: u32) -> &Self {
         self.node(name, FileType::BlockDevice, makedev(major, minor))
     }
 
     /// Makes a file of `len_bytes` that is one hole but for `data`, pairs of an offset and bytes.
     #[track_caller]
-    pub fn sparse(self, name: impl AsRef<Path>, len_bytes: u64, data: &[(u64, &[u8])]) -> Self {
-        let tree = self.next(name);
-        let file = built(&tree.last, File::create(&tree.last));
-        built(&tree.last, file.set_len(len_bytes));
-        for (offset, bytes) in data {
-            built(&tree.last, file.write_all_at(bytes, *offset));
-        }
-        tree.mode(0o644)
+    pub fn sparse(&self, name: impl AsRef<Path>, len_bytes: u64, data: &[(u64, &[u8])]) -> &Self {
+        self.make(name, |path| {
+            let file = File::create(path)?;
+            file.set_len(len_bytes)?;
+            data.iter()
+                .try_for_each(|(offset, bytes)| file.write_all_at(bytes, *offset))
+        })
+        .mode(0o644)
     }
 
     /// Lets the modifiers that follow apply to `name`, which exists; `""` is the root.
-    pub fn select(mut self, name: impl AsRef<Path>) -> Self {
-        self.last = match name.as_ref() {
+    pub fn select(&self, name: impl AsRef<Path>) -> &Self {
+        self.selected.replace(match name.as_ref() {
             name if name.as_os_str().is_empty() => self.root.clone(),
             name => self.root.join(name),
-        };
+        });
         self
     }
 
     /// Sets the permission bits, set-id and sticky included.
     #[track_caller]
-    pub fn mode(self, mode: u32) -> Self {
-        let metadata = built(&self.last, fs::symlink_metadata(&self.last));
-        assert!(
-            !metadata.is_symlink(),
-            "{}: a symlink has no mode of its own",
-            self.last.display()
-        );
-        let permissions = fs::Permissions::from_mode(mode);
-        built(&self.last, fs::set_permissions(&self.last, permissions));
-        self
+    pub fn mode(&self, mode: u32) -> &Self {
+        self.on_selected(|path| {
+            let metadata = fs::symlink_metadata(path)?;
+            if metadata.is_symlink() {
+                return Err(io::Error::other("a symlink has no mode of its own"));
+            }
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        })
     }
 
     /// Sets the owner and the group; only root may change the owner. Before `mode`: it drops set-id bits.
     #[track_caller]
-    pub fn owner(self, uid: u32, gid: u32) -> Self {
-        built(&self.last, lchown(&self.last, Some(uid), Some(gid)));
-        self
+    pub fn owner(&self, uid: u32, gid: u32) -> &Self {
+        self.on_selected(|path| lchown(path, Some(uid), Some(gid)))
     }
 
     /// Sets the time of the last modification, given since 1970.
     #[track_caller]
-    pub fn mtime(self, since_epoch: Duration) -> Self {
+    pub fn mtime(&self, since_epoch: Duration) -> &Self {
         self.times(OMIT, timespec(since_epoch))
     }
 
     /// Sets the time of the last access, given since 1970.
     #[track_caller]
-    pub fn atime(self, since_epoch: Duration) -> Self {
+    pub fn atime(&self, since_epoch: Duration) -> &Self {
         self.times(timespec(since_epoch), OMIT)
     }
 
     /// Sets an extended attribute, such as `user.note`.
     #[track_caller]
-    pub fn xattr(self, name: impl AsRef<OsStr>, value: impl AsRef<[u8]>) -> Self {
-        let outcome = lsetxattr(
-            &self.last,
-            name.as_ref().as_bytes(),
-            value.as_ref(),
-            XattrFlags::empty(),
-        );
-        built(&self.last, outcome);
-        self
+    pub fn xattr(&self, name: impl AsRef<OsStr>, value: impl AsRef<[u8]>) -> &Self {
+        let name = name.as_ref().as_bytes();
+        self.on_selected(|path| lsetxattr(path, name, value.as_ref(), XattrFlags::empty()))
     }
 
     /// Adds to the ACL what the program `setfacl` understands after `-m`: `u:1:rwx`, `d:g:2:rx`.
     #[track_caller]
-    pub fn acl(self, entries: &str) -> Self {
-        let output = Command::new("setfacl")
-            .args(["-m", entries, "--"])
-            .arg(&self.last)
-            .output();
-        let output = built(Path::new("setfacl"), output);
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "setfacl: {complaint}");
-        self
+    pub fn acl(&self, entries: &str) -> &Self {
+        self.on_selected(|path| {
+            let mut setfacl = Command::new("setfacl");
+            let output = setfacl.args(["-m", entries, "--"]).arg(path).output()?;
+            if output.status.success() {
+                return Ok(());
+            }
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(format!("setfacl: {complaint}")))
+        })
     }
 
     /// Adds bytes to the end of the selected file.
     #[track_caller]
-    pub fn append(self, content: impl AsRef<[u8]>) -> Self {
-        let opened = OpenOptions::new().append(true).open(&self.last);
-        let mut file = built(&self.last, opened);
-        built(
-            &self.last,
-            std::io::Write::write_all(&mut file, content.as_ref()),
-        );
-        self
+    pub fn append(&self, content: impl AsRef<[u8]>) -> &Self {
+        self.on_selected(|path| {
+            let mut file = OpenOptions::new().append(true).open(path)?;
+            file.write_all(content.as_ref())
+        })
     }
 
     #[track_caller]
-    fn next(self, name: impl AsRef<Path>) -> Self {
-        let tree = self.select(name);
-        if let Some(parent) = tree.last.parent() {
-            make_dirs(parent);
-        }
-        tree
-    }
-
-    #[track_caller]
-    fn node(self, name: impl AsRef<Path>, kind: FileType, device: u64) -> Self {
-        let tree = self.next(name);
+    fn node(&self, name: impl AsRef<Path>, kind: FileType, device: u64) -> &Self {
         let mode = Mode::RUSR | Mode::WUSR;
-        built(&tree.last, mknodat(CWD, &tree.last, kind, mode, device));
-        tree.mode(0o644)
+        self.make(name, |path| mknodat(CWD, path, kind, mode, device))
+            .mode(0o644)
     }
 
     #[track_caller]
-    fn times(self, last_access: Timespec, last_modification: Timespec) -> Self {
+    fn times(&self, last_access: Timespec, last_modification: Timespec) -> &Self {
         let times = Timestamps {
             last_access,
             last_modification,
         };
-        let outcome = utimensat(CWD, &self.last, &times, AtFlags::SYMLINK_NOFOLLOW);
-        built(&self.last, outcome);
+        self.on_selected(|path| utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// Makes `name` by `make`, and its missing parents before it.
+    #[track_caller]
+    fn make<E: Into<io::Error>>(
+        &self,
+        name: impl AsRef<Path>,
+        make: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> &Self {
+        self.select(name).on_selected(|path| {
+            if let Some(parent) = path.parent() {
+                make_dirs(parent)?;
+            }
+            make(path).map_err(Into::into)
+        })
+    }
+
+    #[track_caller]
+    fn on_selected<E: Into<io::Error>>(&self, act: impl FnOnce(&Path) -> Result<(), E>) -> &Self {
+        let path = self.selected.borrow();
+        built(&path, act(&path));
         self
     }
 }
@@ -246,26 +236,22 @@ pub(crate) fn timespec(since_epoch: Duration) -> Timespec {
 }
 
 /// Makes `dir` and what is missing above it, each of mode 755.
-#[track_caller]
-fn make_dirs(dir: &Path) {
+fn make_dirs(dir: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = dir
         .ancestors()
         .take_while(|d| !d.as_os_str().is_empty() && !d.is_dir())
         .collect();
     for dir in missing.into_iter().rev() {
-        built(dir, fs::create_dir(dir));
-        built(
-            dir,
-            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)),
-        );
+        fs::create_dir(dir)?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?;
     }
+    Ok(())
 }
 
 #[track_caller]
-fn built<T, E: Display + Into<std::io::Error>>(path: &Path, outcome: Result<T, E>) -> T {
-    match outcome {
-        Ok(value) => value,
-        Err(e) => panic!("can't build {}: {e}", path.display()),
+fn built<E: Into<io::Error>>(path: &Path, outcome: Result<(), E>) {
+    if let Err(e) = outcome {
+        panic!("can't build {}: {}", path.display(), e.into());
     }
 }
 
@@ -293,8 +279,8 @@ mod tests {
     #[test]
     fn every_kind_is_made() {
         let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path())
-            .fifo("fifo")
+        let tree = Tree::at(scratch.path());
+        tree.fifo("fifo")
             .socket("socket")
             .file("file", b"content")
             .append(b" and more")
