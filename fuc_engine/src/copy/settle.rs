@@ -250,7 +250,7 @@ impl Copying<'_> {
         let path = &self.item_path(item, crate::node::Side::Dest);
         let is_writable = sys::file_type(there) == FileType::Symlink
             || self.user == 0
-            || sys::is_writable(item.dest_dir, item.dest_name);
+            || sys::may_write(item.dest_dir, item.dest_name, Symlinks::Follow) == Ok(true);
         let protection = match (is_writable, self.rules.remove_first || self.options().force) {
             (true, _) => Protection::None,
             (false, true) => Protection::Overridden,

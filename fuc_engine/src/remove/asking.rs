@@ -69,7 +69,7 @@ impl Removal<'_> {
         if self.may_write_anything {
             return Ok(false);
         }
-        sys::is_write_protected(dir, name)
+        Ok(!sys::may_write(dir, name, Symlinks::NoFollow)?)
     }
 
     fn due(&self, dir: BorrowedFd<'_>, name: &CStr, kind: FileType) -> Result<Due, Errno> {

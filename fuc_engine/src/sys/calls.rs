@@ -122,30 +122,33 @@ pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
     rustix::fs::fstat(file)
 }
 
-/// Whether the mode, or whatever else decides, forbids this process to write to `name`.
-pub(crate) fn is_write_protected(dir: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
-    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
-    let access = match retry_on_intr(|| accessat(dir, name, Access::WRITE_OK, flags)) {
-        // Before Linux 5.8, or in a sandbox that knows no newer call, only the
-        // real user can be asked about, and links are followed.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            retry_on_intr(|| accessat(dir, name, Access::WRITE_OK, AtFlags::empty()))
-        }
-        access => access,
-    };
-    match access {
-        Ok(()) => Ok(false),
-        Err(Errno::ACCESS) => Ok(true),
-        Err(errno) => Err(errno),
-    }
+/// Returns `true` if this process may write to `name`, by its mode or by whatever else decides.
+///
+/// Fails if the kernel cannot say. It asks about the effective user. Before Linux 5.8, and in a sandbox
+/// that refuses the newer call, it asks about the real user and follows symlinks.
+pub(crate) fn may_write(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<bool, Errno> {
+    may_write_by(symlinks, |flags| {
+        accessat(dir, name, Access::WRITE_OK, flags)
+    })
 }
 
-/// Whether this process may write to the file that `name` leads to.
-pub(crate) fn is_writable(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    match accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS) {
-        // Before Linux 5.8 only the real user can be asked about.
-        Err(Errno::NOSYS) => accessat(dir, name, Access::WRITE_OK, AtFlags::empty()).is_ok(),
-        access => access.is_ok(),
+fn may_write_by(
+    symlinks: Symlinks,
+    mut access: impl FnMut(AtFlags) -> Result<(), Errno>,
+) -> Result<bool, Errno> {
+    let mut ask = |flags| retry_on_intr(|| access(flags));
+    let answer = match ask(AtFlags::EACCESS | symlinks.at_flag()) {
+        Err(Errno::NOSYS | Errno::PERM) => ask(AtFlags::empty()),
+        answer => answer,
+    };
+    match answer {
+        Ok(()) => Ok(true),
+        Err(Errno::ACCESS) => Ok(false),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -404,4 +407,44 @@ pub(crate) fn is_truthful(file: BorrowedFd<'_>) -> bool {
 /// How many bytes a name in this directory may have.
 pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
     rustix::fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers `first` to the call that knows flags, `second` to the older one.
+    fn may_write_where(first: Result<(), Errno>, second: Result<(), Errno>) -> Result<bool, Errno> {
+        may_write_by(Symlinks::NoFollow, |flags| match flags.is_empty() {
+            false => first,
+            true => second,
+        })
+    }
+
+    #[test]
+    fn a_call_that_is_missing_or_refused_by_a_sandbox_falls_back_on_the_older_one() {
+        for refused in [Errno::NOSYS, Errno::PERM] {
+            assert_eq!(may_write_where(Err(refused), Ok(())), Ok(true));
+            let denied = Err(Errno::ACCESS);
+            assert_eq!(may_write_where(Err(refused), denied), Ok(false));
+            // The older call says so of an immutable file.
+            let immutable = Err(Errno::PERM);
+            assert_eq!(may_write_where(Err(refused), immutable), Err(Errno::PERM));
+        }
+    }
+
+    #[test]
+    fn the_answer_of_the_newer_call_is_final() {
+        for (answer, expected) in [
+            (Ok(()), Ok(true)),
+            (Err(Errno::ACCESS), Ok(false)),
+            (Err(Errno::ROFS), Err(Errno::ROFS)),
+        ] {
+            let found = may_write_by(Symlinks::Follow, |flags| {
+                assert_eq!(flags, AtFlags::EACCESS);
+                answer
+            });
+            assert_eq!(found, expected);
+        }
+    }
 }
