@@ -27,13 +27,13 @@ use super::xattrs::{
 };
 use crate::error::{Error, Operation};
 use crate::node::Side;
-use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH, Stat};
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, InodeError, Stat};
 
 /// What an SELinux context is called.
 const CONTEXT: &CStr = c"security.selinux";
 
 /// Why a copy lacks an attribute.
-pub(super) type Lacks = (Operation, Errno);
+pub(super) type Lacks = (Operation, InodeError);
 
 /// Whether the dest was made by this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,19 +191,14 @@ impl Copying<'_> {
         dest_path: impl Fn() -> PathBuf,
     ) -> Result<(), Error> {
         let preserve = &self.options().preserve;
-        let failed = |(operation, errno)| {
-            let errno = match errno {
-                OUT_OF_REACH => Errno::OPNOTSUPP,
-                errno => errno,
-            };
-            Error::failed(operation, dest_path(), errno)
-        };
+        let failed =
+            |(operation, error): Lacks| Error::failed(operation, dest_path(), error.errno());
         if preserve.timestamps {
             let set = match transfer.times {
                 Times::Both => transfer.dest.set_times(transfer.stat),
                 Times::OfModification => transfer.dest.set_modified(transfer.stat),
             };
-            set.map_err(|errno| failed((Operation::KeepTimes, errno)))?;
+            set.map_err(|error| failed((Operation::KeepTimes, error)))?;
         }
         let mut mode = transfer.mode;
         if preserve.ownership && !self.give_owner(transfer).map_err(failed)? {
@@ -218,7 +213,7 @@ impl Copying<'_> {
             let copied = self.give_xattrs(transfer, &mut names);
             match (copied, preserve.xattrs) {
                 (Err(lacks), Xattrs::Require) => outcome = Err(failed(lacks)),
-                (Err(lacks), Xattrs::Warn) if lacks.1 != Errno::OPNOTSUPP => {
+                (Err(lacks), Xattrs::Warn) if lacks.1 != InodeError::Failed(Errno::OPNOTSUPP) => {
                     self.report.warn(failed(lacks));
                 }
                 (Ok(()) | Err(_), _) => {}
@@ -226,7 +221,7 @@ impl Copying<'_> {
         } else if self.keeps_context() {
             let context = std::iter::once(CONTEXT);
             let copied = copy_xattrs(&transfer.source, &transfer.dest, context);
-            outcome = copied.map_err(|errno| failed((Operation::KeepXattrs, errno)));
+            outcome = copied.map_err(|error| failed((Operation::KeepXattrs, error)));
         }
         // Elsewhere it came before the content.
         if sys::file_type(transfer.stat) != FileType::RegularFile {
@@ -250,7 +245,7 @@ impl Copying<'_> {
                 let _ = transfer.dest.set_owner(None, group);
                 Ok(false)
             }
-            Err(errno) => Err((Operation::KeepOwner, errno)),
+            Err(errno) => Err((Operation::KeepOwner, errno.into())),
         }
     }
 
@@ -260,10 +255,10 @@ impl Copying<'_> {
         transfer: &Transfer<'_>,
         names: &mut Option<Vec<u8>>,
     ) -> Result<(), Lacks> {
-        let lacks = |errno| (Operation::KeepXattrs, errno);
+        let lacks = |error| (Operation::KeepXattrs, error);
         let listed = match transfer.source.xattr_names() {
             // There are none on this filesystem.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Vec::new(),
+            Err(InodeError::Failed(Errno::OPNOTSUPP | Errno::NOSYS)) => Vec::new(),
             listed => listed.map_err(lacks)?,
         };
         let listed = names.insert(listed);
@@ -282,7 +277,7 @@ impl Copying<'_> {
             return Ok(());
         };
         dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
-            .map_err(|errno| (Operation::SetContext, errno))
+            .map_err(|error| (Operation::SetContext, error))
     }
 
     /// Sets mode and ACLs; `names` are the source's attributes, if they are known.
@@ -292,10 +287,11 @@ impl Copying<'_> {
         mode: u32,
         names: Option<&[u8]>,
     ) -> Result<(), Lacks> {
-        let lacks = |errno| (Operation::KeepMode, errno);
+        let lacks = |error| (Operation::KeepMode, error);
+        let set_mode = || Ok(transfer.dest.set_mode(mode)?);
         if self.options().preserve.mode == ModePolicy::Default {
             // A default ACL of its directory stays in force.
-            return transfer.dest.set_mode(mode).map_err(lacks);
+            return set_mode().map_err(lacks);
         }
         let of_source = |acl: &CStr| match names {
             _ if self.options().preserve.mode != ModePolicy::Preserve => Ok(None),
@@ -306,13 +302,13 @@ impl Copying<'_> {
             Some(acl) => set_acl(&transfer.dest, mode, acl).map(|()| true),
             None => set_permissions(&transfer.dest, mode),
         });
-        if given == Err(OUT_OF_REACH) {
+        if given == Err(InodeError::NoWay) {
             set_mode_beside_unknown_acl(&transfer.dest, mode);
         }
         let has_acls = given.map_err(lacks)?;
         // The kernel drops set-id bits when a found file is written to, but not for root.
         if has_acls && (mode & 0o7000 != 0 || transfer.age == Age::Found) {
-            transfer.dest.set_mode(mode).map_err(lacks)?;
+            set_mode().map_err(lacks)?;
         }
         if has_acls
             && self.options().preserve.mode == ModePolicy::Preserve

@@ -316,7 +316,7 @@ impl Copying<'_> {
         self.finish_file(item, (source.fd.as_fd(), &source.stat), finished)?;
         sys::close_checked(dest.fd)
             .map_err(|errno| self.dest_error(item, Operation::Close, errno))?;
-        labelled.map_err(|(operation, errno)| self.dest_error(item, operation, errno))?;
+        labelled.map_err(|(operation, error)| self.dest_error(item, operation, error.errno()))?;
         self.count_copied(moved.bytes, worker);
         self.tell_copied_by(item, moved.method);
         Ok(())

@@ -17,7 +17,7 @@ use super::node::CopyDir;
 use super::tree::Copying;
 use crate::error::{Error, Operation};
 use crate::node::{Place, Side};
-use crate::sys::{self, At, CWD, Inode, Named, Stat, Symlinks};
+use crate::sys::{self, At, CWD, Inode, InodeError, PathFd, Stat, Symlinks};
 
 /// Something that is held without being opened.
 pub(super) struct Unopened<'a> {
@@ -30,7 +30,7 @@ pub(super) struct Unopened<'a> {
 
 impl<'a> Unopened<'a> {
     pub(super) fn find(at: At<'a>) -> Result<Self, Errno> {
-        let fd = sys::open_named(&at)?;
+        let fd = sys::open_path_only(&at)?;
         let stat = sys::stat_open(&fd)?;
         let at = Some(at);
         Ok(Self { fd, stat, at })
@@ -47,7 +47,7 @@ impl<'a> Unopened<'a> {
 
     fn inode(&self) -> Inode<'_> {
         let (fd, at) = (self.fd.as_fd(), self.at);
-        Inode::Named(Named { fd, at })
+        Inode::PathOnly(PathFd { fd, at })
     }
 }
 
@@ -80,12 +80,13 @@ impl Copying<'_> {
             .stat_source()
             .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         let at = item.dest_at();
-        sys::open_named(&at)
+        sys::open_path_only(&at)
+            .map_err(InodeError::from)
             .and_then(|link| {
                 let (fd, at) = (link.as_fd(), Some(at));
-                Inode::Named(Named { fd, at }).set_times(&stat)
+                Inode::PathOnly(PathFd { fd, at }).set_times(&stat)
             })
-            .map_err(|errno| self.dest_error(item, Operation::KeepTimes, errno))
+            .map_err(|error| self.dest_error(item, Operation::KeepTimes, error.errno()))
     }
 
     /// Finishes the copy of a directory that may not be read.

@@ -4,21 +4,22 @@ use std::ffi::CStr;
 
 use rustix::io::Errno;
 
-use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode, OUT_OF_REACH};
+use crate::sys::InodeError::{self, Failed, NoWay};
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 
 /// Copies the attributes of these names, all that can be; the first failure is told.
 pub(super) fn copy_xattrs<'n>(
     source: &Inode<'_>,
     dest: &Inode<'_>,
     names: impl Iterator<Item = &'n CStr>,
-) -> Result<(), Errno> {
+) -> Result<(), InodeError> {
     let mut outcome = Ok(());
     let mut writable = None;
     for name in names {
         let copied = source.xattr(name).and_then(|value| {
             match dest.set_xattr(name, &value) {
                 // Its owner may do that to a file that he may write to.
-                Err(Errno::ACCESS | Errno::PERM) if writable.is_none() => {
+                Err(Failed(Errno::ACCESS | Errno::PERM)) if writable.is_none() => {
                     writable = Some(Writable::make(dest)?);
                     dest.set_xattr(name, &value)
                 }
@@ -27,12 +28,12 @@ pub(super) fn copy_xattrs<'n>(
         });
         match copied {
             // It has gone since.
-            Ok(()) | Err(Errno::NODATA) => {}
-            Err(errno) => outcome = outcome.and(Err(errno)),
+            Ok(()) | Err(Failed(Errno::NODATA)) => {}
+            Err(error) => outcome = outcome.and(Err(error)),
         }
     }
     match writable {
-        Some(writable) => outcome.and(writable.restore(dest)),
+        Some(writable) => outcome.and(writable.restore(dest).map_err(Failed)),
         None => outcome,
     }
 }
@@ -63,19 +64,22 @@ impl Writable {
 /// If not, all of `mode` is set.
 ///
 /// By `fchmod` alone an ACL that the dest has inherited from its directory would stay.
-pub(super) fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, Errno> {
+pub(super) fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<bool, InodeError> {
     match dest.set_xattr(ACCESS_ACL, &sys::plain_acl(mode)) {
         Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => dest.set_mode(mode).map(|()| false),
-        Err(errno) => Err(errno),
+        Err(Failed(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
+            dest.set_mode(mode)?;
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 
 /// Sets an ACL that comes with `mode`, or else what of the mode gives nobody more;
-/// nothing if ACLs are [`OUT_OF_REACH`].
-pub(super) fn set_acl(dest: &Inode<'_>, mode: u32, acl: &[u8]) -> Result<(), Errno> {
+/// nothing if there is [`NoWay`] to set it.
+pub(super) fn set_acl(dest: &Inode<'_>, mode: u32, acl: &[u8]) -> Result<(), InodeError> {
     let set = dest.set_xattr(ACCESS_ACL, acl);
-    if !matches!(set, Ok(()) | Err(OUT_OF_REACH)) {
+    if !matches!(set, Ok(()) | Err(NoWay)) {
         let _ = dest.set_mode(sys::mode_without_acl(mode, acl));
     }
     set
@@ -88,19 +92,19 @@ pub(super) fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
     let _ = dest.set_mode(mode & !0o070);
 }
 
-pub(super) fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, Errno> {
+pub(super) fn read_acl(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, InodeError> {
     match source.xattr(acl) {
         Ok(acl) => Ok(Some(acl)),
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
-        Err(errno) => Err(errno),
+        Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-pub(super) fn set_default_acl(dest: &Inode<'_>, acl: Option<&[u8]>) -> Result<(), Errno> {
+pub(super) fn set_default_acl(dest: &Inode<'_>, acl: Option<&[u8]>) -> Result<(), InodeError> {
     match acl {
         Some(acl) => dest.set_xattr(DEFAULT_ACL, acl),
         None => match dest.remove_xattr(DEFAULT_ACL) {
-            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(()),
             result => result,
         },
     }

@@ -9,7 +9,7 @@ use rustix::process::umask as umask_of_process;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::calls::{Stat, Symlinks, set_mode};
-use super::named::{At, Deed, Named, SetTimes, Xattr};
+use super::path_fd::{At, InodeError, InodeOp, PathFd, SetTimes, Xattr};
 use super::times::{FileTime, modified, times};
 
 /// What the access ACL is called.
@@ -21,11 +21,11 @@ pub(crate) const DEFAULT_ACL: &CStr = c"system.posix_acl_default";
 #[derive(Clone, Copy)]
 pub(crate) enum Inode<'a> {
     Opened(BorrowedFd<'a>),
-    Named(Named<'a>),
+    PathOnly(PathFd<'a>),
 }
 
 /// Opens a name that may be anything, for its attributes alone.
-pub(crate) fn open_named(at: &At<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_path_only(at: &At<'_>) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | at.symlinks.open_flag();
     retry_on_intr(|| fs::openat(at.dir, at.name, flags, Mode::empty()))
 }
@@ -33,40 +33,40 @@ pub(crate) fn open_named(at: &At<'_>) -> Result<OwnedFd, Errno> {
 impl<'a> Inode<'a> {
     /// A directory of which `fd` may be a mere path descriptor.
     pub(crate) fn directory(fd: BorrowedFd<'a>) -> Self {
-        Self::Named(Named { fd, at: None })
+        Self::PathOnly(PathFd { fd, at: None })
     }
 
     pub(crate) fn stat(&self) -> Result<Stat, Errno> {
-        let (Self::Opened(fd) | Self::Named(Named { fd, .. })) = self;
+        let (Self::Opened(fd) | Self::PathOnly(PathFd { fd, .. })) = self;
         super::stat_open(fd)
     }
 
-    pub(crate) fn set_times(&self, of: &Stat) -> Result<(), Errno> {
+    pub(crate) fn set_times(&self, of: &Stat) -> Result<(), InodeError> {
         let [accessed, modified, _] = times(of).map(timespec);
         self.set(accessed, modified)
     }
 
     /// The same, but for the time of access.
-    pub(crate) fn set_modified(&self, of: &Stat) -> Result<(), Errno> {
+    pub(crate) fn set_modified(&self, of: &Stat) -> Result<(), InodeError> {
         self.set(UNCHANGED, timespec(modified(of)))
     }
 
-    pub(crate) fn set_accessed(&self, at: FileTime) -> Result<(), Errno> {
+    pub(crate) fn set_accessed(&self, at: FileTime) -> Result<(), InodeError> {
         self.set(timespec(at), UNCHANGED)
     }
 
-    fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), Errno> {
+    fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), InodeError> {
         let times = Timestamps {
             last_access,
             last_modification,
         };
         match self {
-            Self::Opened(fd) => fs::futimens(fd, &times),
-            Self::Named(named) => {
-                match fs::utimensat(named.fd, c"", &times, AtFlags::EMPTY_PATH) {
+            Self::Opened(fd) => Ok(fs::futimens(fd, &times)?),
+            Self::PathOnly(path_fd) => {
+                match fs::utimensat(path_fd.fd, c"", &times, AtFlags::EMPTY_PATH) {
                     // Before Linux 5.8.
-                    Err(Errno::INVAL) => named.reach(SetTimes(&times)),
-                    result => result,
+                    Err(Errno::INVAL) => path_fd.apply(SetTimes(&times)),
+                    result => Ok(result?),
                 }
             }
         }
@@ -76,38 +76,40 @@ impl<'a> Inode<'a> {
         let (user, group) = (user.map(Uid::from_raw), Some(Gid::from_raw(group)));
         match self {
             Self::Opened(fd) => fs::fchown(fd, user, group),
-            Self::Named(Named { fd, .. }) => fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH),
+            Self::PathOnly(PathFd { fd, .. }) => {
+                fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH)
+            }
         }
     }
 
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
         match self {
             Self::Opened(fd) => set_mode(fd, mode),
-            Self::Named(named) => named.set_mode(mode),
+            Self::PathOnly(path_fd) => path_fd.set_mode(mode),
         }
     }
 
     /// The names of all extended attributes that may be listed, each followed by a NUL.
-    pub(crate) fn xattr_names(&self) -> Result<Vec<u8>, Errno> {
+    pub(crate) fn xattr_names(&self) -> Result<Vec<u8>, InodeError> {
         filled(|buffer| self.call(Xattr::List(buffer)))
     }
 
-    pub(crate) fn xattr(&self, name: &CStr) -> Result<Vec<u8>, Errno> {
+    pub(crate) fn xattr(&self, name: &CStr) -> Result<Vec<u8>, InodeError> {
         filled(|buffer| self.call(Xattr::Get(name, buffer)))
     }
 
-    pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+    pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<(), InodeError> {
         self.call(Xattr::Set(name, value)).map(drop)
     }
 
-    pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<(), Errno> {
+    pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<(), InodeError> {
         self.call(Xattr::Remove(name)).map(drop)
     }
 
-    fn call(&self, mut call: Xattr<'_>) -> Result<usize, Errno> {
+    fn call(&self, mut call: Xattr<'_>) -> Result<usize, InodeError> {
         match self {
-            Self::Opened(fd) => call.on_open(*fd),
-            Self::Named(named) => named.reach(call),
+            Self::Opened(fd) => Ok(call.on_open(*fd)?),
+            Self::PathOnly(path_fd) => path_fd.apply(call),
         }
     }
 }
@@ -125,19 +127,21 @@ fn timespec(time: FileTime) -> Timespec {
 }
 
 /// What `read` puts into a buffer, which grows until it is large enough.
-fn filled(mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+fn filled(
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, InodeError>,
+) -> Result<Vec<u8>, InodeError> {
     /// No attribute, and no list of them, is larger.
     const MOST_BYTES: usize = 64 << 10;
     let mut small = [0; 256];
     match read(&mut small) {
         Ok(length) => Ok(small[..length].to_vec()),
-        Err(Errno::RANGE) => {
+        Err(InodeError::Failed(Errno::RANGE)) => {
             let mut large = vec![0; MOST_BYTES];
             let length = read(&mut large)?;
             large.truncate(length);
             Ok(large)
         }
-        Err(errno) => Err(errno),
+        Err(error) => Err(error),
     }
 }
 
@@ -251,7 +255,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let inode = Inode::Opened(file.as_fd());
         match inode.set_xattr(ACCESS_ACL, &plain_acl(0o751)) {
-            Err(Errno::OPNOTSUPP) => {}
+            Err(InodeError::Failed(Errno::OPNOTSUPP)) => {}
             set => {
                 set.unwrap();
                 assert_eq!(fs::fstat(&file).unwrap().st_mode & 0o7777, 0o751);

@@ -12,7 +12,7 @@ mod calls;
 mod identity;
 mod listing;
 mod locale;
-mod named;
+mod path_fd;
 mod rename;
 mod signal;
 mod slot;
@@ -23,7 +23,7 @@ pub(crate) use calls::*;
 pub(crate) use identity::{FileId, Identity, identity};
 pub(crate) use listing::{Entries, Entry, Listing};
 pub use locale::is_affirmative;
-pub(crate) use named::{At, Named, OUT_OF_REACH};
+pub(crate) use path_fd::{At, InodeError, PathFd};
 pub(crate) use rename::{rename, rename_to_new};
 pub use signal::{
     restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed, stdout_was_closed,

@@ -23,13 +23,34 @@ use rustix::io::{Errno, retry_on_intr};
 use super::calls::{CWD, Symlinks, file_type, open_directory, set_mode, stat, stat_open};
 use super::identity::FileId;
 
-/// When nothing is left to try: what the kernel says of a call that such a descriptor is no good for.
-/// To be told as something else: the descriptor is not to blame.
-pub(crate) const OUT_OF_REACH: Errno = Errno::BADF;
+/// Why an operation was not applied to an inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InodeError {
+    /// This machine has no way to apply it through a descriptor that only names the inode.
+    NoWay,
+    /// The kernel refused.
+    Failed(Errno),
+}
+
+impl InodeError {
+    /// Returns the errno to report.
+    pub(crate) fn errno(self) -> Errno {
+        match self {
+            Self::NoWay => Errno::OPNOTSUPP,
+            Self::Failed(errno) => errno,
+        }
+    }
+}
+
+impl From<Errno> for InodeError {
+    fn from(errno: Errno) -> Self {
+        Self::Failed(errno)
+    }
+}
 
 /// An inode that a descriptor names.
 #[derive(Clone, Copy)]
-pub(crate) struct Named<'a> {
+pub(crate) struct PathFd<'a> {
     pub(crate) fd: BorrowedFd<'a>,
     /// Where it was found; without it, only a directory that may be read can do without /proc.
     pub(crate) at: Option<At<'a>>,
@@ -45,21 +66,21 @@ pub(crate) struct At<'a> {
 
 /// What this machine was found not to have, so that it is not asked for again.
 #[derive(Debug, Default)]
-pub(super) struct Lacking {
+pub(super) struct MissingCalls {
     fchmodat2: AtomicBool,
     xattrat: AtomicBool,
     proc: AtomicBool,
 }
 
 // Each flag stands for itself, so Relaxed: who does not see it yet finds out as well.
-static LACKING: Lacking = Lacking {
+static MISSING: MissingCalls = MissingCalls {
     fchmodat2: AtomicBool::new(false),
     xattrat: AtomicBool::new(false),
     proc: AtomicBool::new(false),
 };
 
 /// A call in the forms that it has.
-pub(super) trait Deed {
+pub(super) trait InodeOp {
     type Output;
 
     fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<Self::Output, Errno>;
@@ -67,60 +88,65 @@ pub(super) trait Deed {
     /// By a path that leads to the inode itself, even if that is a symbolic link.
     fn by_path(&mut self, path: &CStr) -> Result<Self::Output, Errno>;
 
-    fn by_name(&mut self, at: &At<'_>, lacking: &Lacking) -> Result<Self::Output, Errno>;
+    fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<Self::Output, InodeError>;
 }
 
-impl Named<'_> {
+impl PathFd<'_> {
     pub(super) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
-        self.set_mode_with(mode, &LACKING)
+        self.set_mode_with(mode, &MISSING)
     }
 
-    fn set_mode_with(&self, mode: u32, lacking: &Lacking) -> Result<(), Errno> {
+    fn set_mode_with(&self, mode: u32, missing: &MissingCalls) -> Result<(), Errno> {
         let call = || fchmodat2(self.fd, mode);
-        match lacking.unless_missing(&lacking.fchmodat2, FCHMODAT2, call) {
-            Err(Errno::NOSYS) => match self.reach_with(SetMode(mode), lacking) {
-                Err(OUT_OF_REACH) => Err(Errno::NOSYS),
-                reached => reached,
+        match missing.unless_missing(&missing.fchmodat2, FCHMODAT2, call) {
+            Err(Errno::NOSYS) => match self.apply_with(SetMode(mode), missing) {
+                Err(InodeError::NoWay) => Err(Errno::NOSYS),
+                Err(InodeError::Failed(errno)) => Err(errno),
+                Ok(()) => Ok(()),
             },
             set => set,
         }
     }
 
     /// Does what cannot be done by the descriptor.
-    pub(super) fn reach<D: Deed>(&self, deed: D) -> Result<D::Output, Errno> {
-        self.reach_with(deed, &LACKING)
+    pub(super) fn apply<O: InodeOp>(&self, op: O) -> Result<O::Output, InodeError> {
+        self.apply_with(op, &MISSING)
     }
 
-    fn reach_with<D: Deed>(&self, mut deed: D, lacking: &Lacking) -> Result<D::Output, Errno> {
+    fn apply_with<O: InodeOp>(
+        &self,
+        mut op: O,
+        missing: &MissingCalls,
+    ) -> Result<O::Output, InodeError> {
         let path = CString::new(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
         let path = path.expect("BUG: a NUL in a number");
-        if !lacking.proc.load(Ordering::Relaxed) {
-            match deed.by_path(&path) {
+        if !missing.proc.load(Ordering::Relaxed) {
+            match op.by_path(&path) {
                 // The descriptor is open, so it is the path that is not there; unless a filesystem
                 // such as FUSE or NFS says so of an inode that has been removed.
                 Err(Errno::NOENT | Errno::NOTDIR)
                     if stat(CWD, &path, Symlinks::NoFollow).is_err() =>
                 {
-                    lacking.proc.store(true, Ordering::Relaxed);
+                    missing.proc.store(true, Ordering::Relaxed);
                 }
                 // Of the inode, or of a sandbox without /proc: the other way will tell.
                 Err(Errno::ACCESS) => {}
-                done => return done,
+                done => return Ok(done?),
             }
         }
         let found = stat_open(self.fd)?;
         if file_type(&found) == FileType::Directory {
             match self.open_again() {
                 Err(Errno::ACCESS) if self.at.is_some() => {}
-                opened => return deed.on_open(opened?.as_fd()),
+                opened => return Ok(op.on_open(opened?.as_fd())?),
             }
         }
-        let at = self.at.as_ref().ok_or(OUT_OF_REACH)?;
+        let at = self.at.as_ref().ok_or(InodeError::NoWay)?;
         let there = stat(at.dir, at.name, at.symlinks)?;
         if FileId::of(&there) != FileId::of(&found) {
-            return Err(Errno::STALE);
+            return Err(Errno::STALE.into());
         }
-        deed.by_name(at, lacking)
+        op.by_name(at, missing)
     }
 
     fn open_again(&self) -> Result<OwnedFd, Errno> {
@@ -128,7 +154,7 @@ impl Named<'_> {
     }
 }
 
-impl Lacking {
+impl MissingCalls {
     /// `ENOSYS` if the call of this number is missing.
     fn unless_missing<T>(
         &self,
@@ -152,7 +178,7 @@ impl Lacking {
 
 struct SetMode(u32);
 
-impl Deed for SetMode {
+impl InodeOp for SetMode {
     type Output = ();
 
     fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -165,14 +191,14 @@ impl Deed for SetMode {
     }
 
     /// Who could do that could have done it by the descriptor.
-    fn by_name(&mut self, _: &At<'_>, _: &Lacking) -> Result<(), Errno> {
-        Err(OUT_OF_REACH)
+    fn by_name(&mut self, _: &At<'_>, _: &MissingCalls) -> Result<(), InodeError> {
+        Err(InodeError::NoWay)
     }
 }
 
 pub(super) struct SetTimes<'t>(pub(super) &'t Timestamps);
 
-impl Deed for SetTimes<'_> {
+impl InodeOp for SetTimes<'_> {
     type Output = ();
 
     fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -183,8 +209,13 @@ impl Deed for SetTimes<'_> {
         fs::utimensat(CWD, path, self.0, AtFlags::empty())
     }
 
-    fn by_name(&mut self, at: &At<'_>, _: &Lacking) -> Result<(), Errno> {
-        fs::utimensat(at.dir, at.name, self.0, at.symlinks.at_flag())
+    fn by_name(&mut self, at: &At<'_>, _: &MissingCalls) -> Result<(), InodeError> {
+        Ok(fs::utimensat(
+            at.dir,
+            at.name,
+            self.0,
+            at.symlinks.at_flag(),
+        )?)
     }
 }
 
@@ -196,7 +227,7 @@ pub(super) enum Xattr<'c> {
     Remove(&'c CStr),
 }
 
-impl Deed for Xattr<'_> {
+impl InodeOp for Xattr<'_> {
     type Output = usize;
 
     fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
@@ -221,11 +252,11 @@ impl Deed for Xattr<'_> {
         }
     }
 
-    fn by_name(&mut self, at: &At<'_>, lacking: &Lacking) -> Result<usize, Errno> {
+    fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<usize, InodeError> {
         let number = self.number();
-        match lacking.unless_missing(&lacking.xattrat, number, || self.xattrat(at)) {
-            Err(Errno::NOSYS) => Err(OUT_OF_REACH),
-            done => done,
+        match missing.unless_missing(&missing.xattrat, number, || self.xattrat(at)) {
+            Err(Errno::NOSYS) => Err(InodeError::NoWay),
+            done => Ok(done?),
         }
     }
 }
