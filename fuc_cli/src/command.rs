@@ -14,12 +14,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fuc_engine::{Summary, process};
+use fuc_engine::Summary;
 
 use crate::console::{Console, Written};
 use crate::flags::{Advice, Given, Misuse, Order, Stop, Table};
 use crate::invocation::{Invocation, Personality};
 use crate::quote;
+use crate::sys;
 
 /// What is the same in each run of a command.
 ///
@@ -94,7 +95,7 @@ impl<I: Copy, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        process::restore_sigpipe();
+        sys::restore_sigpipe();
         let invocation = Invocation::of_this_process(self.name, self.strict_name);
         let console = Console::new(invocation.program.clone(), invocation.charset);
         let outcome = self.obey(&invocation, &console).unwrap_or_else(|misuse| {
@@ -119,7 +120,7 @@ impl<I: Copy, O> Command<I, O> {
         let options = (self.resolve)(&scan.given(), context)?;
         match scan.stop {
             None => {
-                process::raise_descriptor_limit();
+                sys::raise_descriptor_limit();
                 (self.execute)(options, scan.operands, console)
             }
             Some(Stop::Help) => {

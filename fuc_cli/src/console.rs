@@ -13,7 +13,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::process::is_affirmative;
 use fuc_engine::{Answer, Counts, Errno};
 
 use crate::flags::Misuse;
@@ -21,6 +20,7 @@ use crate::locale::Charset;
 use crate::progress::Bar;
 use crate::quote;
 use crate::streams::{Line, Stderr, Stdout, read_line, stdin_is_terminal};
+use crate::sys::is_affirmative;
 use crate::wording::{Diagnostic, errno_text};
 
 /// Lines are written out when so much has gathered.

@@ -25,5 +25,6 @@ pub mod progress;
 pub mod quote;
 pub mod reporter;
 mod streams;
+mod sys;
 pub mod threads;
 pub mod wording;

@@ -5,9 +5,10 @@ use std::ffi::CString;
 use std::io::{self, IsTerminal, Write};
 
 use fuc_engine::Errno;
-use fuc_engine::process::{stderr_was_closed, stdin_was_closed, stdout_was_closed};
 use rustix::io::retry_on_intr;
 use rustix::stdio;
+
+use crate::sys::{stderr_was_closed, stdin_was_closed, stdout_was_closed};
 
 pub(crate) struct Stdout;
 

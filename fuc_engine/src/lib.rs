@@ -24,7 +24,7 @@
 //!
 //! The engine prints nothing, never exits, does not panic on input, and changes
 //! no process-wide state: not the working directory, not the umask, no signal,
-//! no limit. What a command may want of those is in [`process`].
+//! no limit.
 //!
 //! # How it works
 //!
@@ -64,7 +64,6 @@ mod error;
 mod node;
 mod observer;
 mod operand;
-pub mod process;
 mod remove;
 mod report;
 mod sched;

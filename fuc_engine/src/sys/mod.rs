@@ -11,10 +11,8 @@ mod attributes;
 mod calls;
 mod identity;
 mod listing;
-mod locale;
 mod path_fd;
 mod rename;
-mod signal;
 mod slot;
 mod times;
 
@@ -22,12 +20,8 @@ pub(crate) use attributes::*;
 pub(crate) use calls::*;
 pub(crate) use identity::{FileId, Identity, identity};
 pub(crate) use listing::{Entries, Entry, Listing};
-pub use locale::is_affirmative;
 pub(crate) use path_fd::{At, InodeError, PathFd};
 pub(crate) use rename::{rename, rename_to_new};
-pub use signal::{
-    restore_sigpipe, sigpipe_was_ignored, stderr_was_closed, stdin_was_closed, stdout_was_closed,
-};
 pub(crate) use slot::{DirSlot, Pinned, close_checked};
 #[cfg(test)]
 pub(crate) use times::stat_with_times;

@@ -1,0 +1,79 @@
+//! Which answers mean yes: in the C locale those that begin with `y` or `Y`, elsewhere those that the
+//! locale defines.
+
+use std::ffi::CStr;
+
+/// Returns `true` if `answer` means yes in the language that the environment names.
+///
+/// Only the locale of this thread changes, and only until the function returns.
+pub(crate) fn is_affirmative(answer: &CStr) -> bool {
+    matches_locale(answer).unwrap_or_else(|| begins_with_y(answer))
+}
+
+fn begins_with_y(answer: &CStr) -> bool {
+    matches!(answer.to_bytes().first(), Some(b'y' | b'Y'))
+}
+
+/// Returns `None`, as musl has the C locale only.
+#[cfg(target_env = "musl")]
+fn matches_locale(_answer: &CStr) -> Option<bool> {
+    None
+}
+
+/// Returns `None` if the environment names a locale that is not installed.
+#[cfg(not(target_env = "musl"))]
+fn matches_locale(answer: &CStr) -> Option<bool> {
+    use std::ffi::{c_char, c_int};
+    use std::ptr;
+    use std::sync::{Mutex, PoisonError};
+
+    use libc::{LC_COLLATE_MASK, LC_CTYPE_MASK, LC_MESSAGES_MASK};
+
+    // The C library's; the `libc` crate does not declare it.
+    unsafe extern "C" {
+        fn rpmatch(response: *const c_char) -> c_int;
+    }
+    /// The categories by whose rules glibc reads an answer.
+    const CATEGORIES: c_int = LC_CTYPE_MASK | LC_COLLATE_MASK | LC_MESSAGES_MASK;
+    /// `rpmatch` keeps its compiled expression in memory that threads share.
+    static MATCHING: Mutex<()> = Mutex::new(());
+
+    let _one_at_a_time = MATCHING.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the name is a C string, no locale is modified, and the result is
+    // either null or a locale of our own.
+    let locale = unsafe { libc::newlocale(CATEGORIES, c"".as_ptr(), ptr::null_mut()) };
+    if locale.is_null() {
+        return None;
+    }
+    // SAFETY: `locale` is valid until it is freed. Before that, this thread goes
+    // back to the locale that it had. `answer` is a C string. The lock keeps
+    // other threads out of `rpmatch`, which is not thread-safe.
+    unsafe {
+        let before = libc::uselocale(locale);
+        let is_yes = rpmatch(answer.as_ptr()) == 1;
+        libc::uselocale(before);
+        libc::freelocale(locale);
+        Some(is_yes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_begins_with_y() {
+        assert!(begins_with_y(c"y"));
+        assert!(begins_with_y(c"Yes, please\n"));
+        for no in [c"", c"n", c" y", c"1", c"\n", c"ok"] {
+            assert!(!begins_with_y(no), "{no:?}");
+        }
+    }
+
+    #[test]
+    fn yes_is_yes_and_no_is_no_in_any_language_that_may_be_set() {
+        // All locales accept these two, whatever else they accept.
+        assert!(is_affirmative(c"y\n"));
+        assert!(!is_affirmative(c"n\n"));
+    }
+}

@@ -1,0 +1,18 @@
+//! The process-wide state that a command reads and changes, and every `unsafe` block of this crate.
+//!
+//! The engine changes none of this state: it belongs to a command's `main`.
+//!
+//! | file | content |
+//! |---|---|
+//! | `startup` | what the process inherited and Rust's runtime changes before `main` |
+//! | `locale` | which answers mean yes in the user's language |
+//! | `limits` | the limit on open descriptors |
+#![allow(unsafe_code)]
+
+mod limits;
+mod locale;
+mod startup;
+
+pub(crate) use limits::raise_descriptor_limit;
+pub(crate) use locale::is_affirmative;
+pub(crate) use startup::{restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};

@@ -1,0 +1,75 @@
+//! Facts about the start of the process that Rust's runtime hides before `main`: it ignores SIGPIPE,
+//! and it opens `/dev/null` in place of closed standard streams.
+//!
+//! Therefore a function looks at them earlier, while the loader runs the initialisers.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+// Written before `main`, when there is one thread; so Relaxed is enough.
+static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+static STDIN_CLOSED: AtomicBool = AtomicBool::new(false);
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+static STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
+
+// SAFETY: the loader calls each entry of this section once, before main, with
+// arguments that an `extern "C"` function without parameters may ignore.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = record_startup_state;
+
+extern "C" fn record_startup_state() {
+    for (stream, closed) in [
+        (libc::STDIN_FILENO, &STDIN_CLOSED),
+        (libc::STDOUT_FILENO, &STDOUT_CLOSED),
+        (libc::STDERR_FILENO, &STDERR_CLOSED),
+    ] {
+        closed.store(is_closed(stream), Ordering::Relaxed);
+    }
+    SIGPIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+fn is_closed(stream: c_int) -> bool {
+    // SAFETY: the command takes no further argument and changes nothing. It
+    // returns an error for a descriptor that is not open.
+    unsafe { libc::fcntl(stream, libc::F_GETFD) == -1 }
+}
+
+fn is_ignored(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: no new action is given, so nothing changes. The kernel's present
+    // one goes to memory of the right type.
+    let failed = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: read only after a success, which has filled it in.
+    failed == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
+}
+
+/// Gives SIGPIPE its default action back, unless it was ignored when the process began.
+///
+/// A write to a closed pipe then ends the command, as it ends any C program.
+pub(crate) fn restore_sigpipe() {
+    if !SIGPIPE_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: a valid signal number and the constant for its default action.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    }
+}
+
+/// Returns `true` if stdin was closed when the process began.
+///
+/// A read would succeed all the same: the runtime has opened `/dev/null` in its place.
+pub(crate) fn stdin_was_closed() -> bool {
+    STDIN_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Returns `true` if stdout was closed when the process began.
+///
+/// A write would succeed all the same, and its data be lost: the runtime has opened `/dev/null` in its place.
+pub(crate) fn stdout_was_closed() -> bool {
+    STDOUT_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Returns `true` if stderr was closed when the process began.
+pub(crate) fn stderr_was_closed() -> bool {
+    STDERR_CLOSED.load(Ordering::Relaxed)
+}
