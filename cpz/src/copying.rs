@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
-use fuc_cli::flags::Misuse;
+use fuc_cli::flags::UsageError;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -19,7 +19,7 @@ pub(crate) fn execute(
     options: Options,
     mut operands: Vec<OsString>,
     console: &Console,
-) -> Result<Outcome, Misuse> {
+) -> Result<Outcome, UsageError> {
     options.check()?;
     options.kept.check_context()?;
     let dest = target::take_dest(&options, &mut operands, console)?;

@@ -1,6 +1,9 @@
 //! The flags of cpz: one row each, in the order in which cp lists possibilities.
 
-use fuc_cli::flags::{Flag, Table};
+use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
+use fuc_cli::progress;
+
+use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
 
 /// Flags that mean something to [`options`](crate::options).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +23,7 @@ pub(crate) enum Id {
     KeepDirectorySymlink,
     NoClobber,
     KeepLinks,
-    KeepTheUsual,
+    PreserveDefault,
     NoDereference,
     NoPreserve,
     OneFileSystem,
@@ -47,49 +50,77 @@ pub(crate) const TABLE: Table<Id> = Table {
         "[OPTION]... SOURCE... DIRECTORY",
         "[OPTION]... -t DIRECTORY SOURCE...",
     ],
-    about: "Copies SOURCE to DEST, or each SOURCE into DIRECTORY.\n\n",
+    about: "Copy SOURCE to DEST, or each SOURCE into DIRECTORY.\n\n",
+    operands: Operands {
+        name: "PATH",
+        help: "each SOURCE, then DEST or DIRECTORY, unless -t names the DIRECTORY",
+    },
     flags: &[
-        Flag::gnu(Id::Archive, "a", "archive", "the same as -dR --preserve=all"),
-        Flag::gnu(Id::AttributesOnly, "", "attributes-only", "copy attributes, not content"),
-        Flag::gnu(Id::Backup, "", "backup", "back up each dest that exists").optional("CONTROL"),
-        Flag::gnu(Id::BackupSimply, "b", "", "the same as --backup, without a value"),
+        Flag::gnu(Id::Archive, "a", "archive", "same as -dR --preserve=all"),
+        Flag::gnu(
+            Id::AttributesOnly,
+            "",
+            "attributes-only",
+            "copy only the attributes, not the content",
+        ),
+        Flag::gnu(
+            Id::Backup,
+            "",
+            "backup",
+            "make a backup of each existing dest file:\n\
+             none, simple, existing or numbered",
+        )
+        .optional("CONTROL", Accepts::OneOf(&words(&CONTROL))),
+        Flag::gnu(
+            Id::BackupSimply,
+            "b",
+            "",
+            "same as --backup, but takes no argument",
+        ),
         Flag::gnu(
             Id::CopyContents,
             "",
             "copy-contents",
-            "copy the content of special files",
+            "copy the contents of special files when recursive",
         ),
-        Flag::gnu(Id::KeepLinks, "d", "", "the same as -P --preserve=links"),
+        Flag::gnu(Id::KeepLinks, "d", "", "same as -P --preserve=links"),
         Flag::gnu(
             Id::Debug,
             "",
             "debug",
-            "tell how each file is copied; implies -v",
+            "explain how each file is copied; implies -v",
         ),
         Flag::gnu(
             Id::Dereference,
             "L",
             "dereference",
-            "follow all symbolic links in SOURCE",
+            "always follow symbolic links in SOURCE",
         ),
         Flag::gnu(
             Id::Force,
             "f",
             "force",
-            "remove a dest file that cannot be opened,\nand try again",
+            "if an existing dest file cannot be opened,\n\
+             remove it and try again",
         ),
         Flag::gnu(
             Id::DereferenceOperands,
             "H",
             "",
-            "follow symbolic links that are a SOURCE",
+            "follow symbolic links that are operands",
         ),
-        Flag::gnu(Id::Interactive, "i", "interactive", "ask before overwriting"),
+        Flag::gnu(
+            Id::Interactive,
+            "i",
+            "interactive",
+            "prompt before overwriting",
+        ),
         Flag::gnu(
             Id::KeepDirectorySymlink,
             "",
             "keep-directory-symlink",
-            "follow dest symbolic links to directories",
+            "follow existing symbolic links to directories\n\
+             at the dest",
         ),
         Flag::gnu(
             Id::HardLink,
@@ -97,20 +128,36 @@ pub(crate) const TABLE: Table<Id> = Table {
             "link",
             "make hard links instead of copies",
         ),
-        Flag::gnu(Id::NoClobber, "n", "no-clobber", "skip dest files that exist"),
+        Flag::gnu(
+            Id::NoClobber,
+            "n",
+            "no-clobber",
+            "silently skip existing dest files",
+        ),
         Flag::gnu(
             Id::NoDereference,
             "P",
             "no-dereference",
-            "follow no symbolic links in SOURCE",
+            "never follow symbolic links in SOURCE",
         ),
-        Flag::gnu(Id::KeepTheUsual, "p", "", "the same as --preserve=mode,ownership,timestamps"),
-        Flag::gnu(Id::NoPreserve, "", "no-preserve", "don't preserve these attributes").required("ATTR_LIST"),
+        Flag::gnu(
+            Id::PreserveDefault,
+            "p",
+            "",
+            "same as --preserve=mode,ownership,timestamps",
+        ),
+        Flag::gnu(
+            Id::NoPreserve,
+            "",
+            "no-preserve",
+            "do not preserve these attributes",
+        )
+        .required("ATTR_LIST", Accepts::ListOf(&words(&ATTRIBUTES))),
         Flag::gnu(
             Id::NoTargetDirectory,
             "T",
             "no-target-directory",
-            "take DEST for a file, even if it is a directory",
+            "treat DEST as a normal file",
         ),
         Flag::gnu(
             Id::OneFileSystem,
@@ -118,43 +165,65 @@ pub(crate) const TABLE: Table<Id> = Table {
             "one-file-system",
             "stay on the file system of each SOURCE",
         ),
-        Flag::gnu(Id::Parents, "", "parents", "append SOURCE's whole path to DIRECTORY"),
-        Flag::gnu(Id::Parents, "", "path", "").spelling_of("parents").hidden(),
+        Flag::gnu(
+            Id::Parents,
+            "",
+            "parents",
+            "append the full path of each SOURCE to DIRECTORY",
+        ),
+        Flag::gnu(Id::Parents, "", "path", "")
+            .spelling_of("parents")
+            .hidden(),
         Flag::gnu(
             Id::Preserve,
             "",
             "preserve",
-            "preserve mode, ownership, timestamps, links,\ncontext, xattr or all (default: the first three)",
+            "preserve mode, ownership, timestamps, links,\n\
+             context, xattr or all (default: the first three)",
         )
-        .optional("ATTR_LIST"),
+        .optional("ATTR_LIST", Accepts::ListOf(&words(&ATTRIBUTES))),
         Flag::gnu(
             Id::Recursive,
             "rR",
             "recursive",
-            "copy directories and all that is in them",
+            "copy directories and their contents",
         ),
-        Flag::gnu(Id::RemoveDestination, "", "remove-destination", "remove each dest file before copying"),
+        Flag::gnu(
+            Id::RemoveDestination,
+            "",
+            "remove-destination",
+            "remove each existing dest file before copying",
+        ),
         Flag::gnu(
             Id::Sparse,
             "",
             "sparse",
-            "auto, always or never make holes",
+            "make holes in copies: auto (those of SOURCE),\n\
+             always (wherever there are only zeros) or never",
         )
-        .required("WHEN"),
+        .required("WHEN", Accepts::OneOf(&words(&SPARSE))),
         Flag::gnu(
             Id::Reflink,
             "",
             "reflink",
-            "always, auto or never share blocks",
+            "share blocks with SOURCE: always (or fail),\n\
+             auto (if possible) or never; default: auto,\n\
+             without WHEN: always",
         )
-        .optional("WHEN"),
+        .optional("WHEN", Accepts::OneOf(&words(&REFLINK))),
         Flag::gnu(
             Id::StripTrailingSlashes,
             "",
             "strip-trailing-slashes",
-            "remove slashes from the end of each SOURCE",
+            "remove trailing slashes from each SOURCE",
         ),
-        Flag::gnu(Id::Suffix, "S", "suffix", "end the names of backups so").required("SUFFIX"),
+        Flag::gnu(
+            Id::Suffix,
+            "S",
+            "suffix",
+            "override the usual backup suffix '~'",
+        )
+        .required("SUFFIX", Accepts::Text),
         Flag::gnu(
             Id::SymbolicLink,
             "s",
@@ -165,36 +234,57 @@ pub(crate) const TABLE: Table<Id> = Table {
             Id::TargetDirectory,
             "t",
             "target-directory",
-            "copy each SOURCE into DIRECTORY",
+            "copy all SOURCEs into DIRECTORY",
         )
-        .required("DIRECTORY"),
+        .required("DIRECTORY", Accepts::Directory),
         Flag::gnu(
             Id::Update,
-            "u",
+            "",
             "update",
-            "overwrite all, none, none-fail or older dest files\n(-u, no WHEN: older)",
+            "replace all, none, none-fail (none, and fail) or\n\
+             older dest files; without WHEN: older",
         )
-        .optional("WHEN"),
-        Flag::gnu(Id::Verbose, "v", "verbose", "name each thing copied"),
-        Flag::gnu(Id::Context, "Z", "", "give each dest the default security context"),
-        Flag::gnu(Id::Context, "", "context", "the same as -Z; with CTX, that context").optional("CTX"),
+        .optional("WHEN", Accepts::OneOf(&words(&UPDATE))),
+        Flag::gnu(Id::Update, "u", "", "same as --update=older"),
+        Flag::gnu(
+            Id::Verbose,
+            "v",
+            "verbose",
+            "print a line for each file copied",
+        ),
+        Flag::gnu(
+            Id::Context,
+            "Z",
+            "",
+            "set the default security context on each dest file",
+        ),
+        Flag::gnu(
+            Id::Context,
+            "",
+            "context",
+            "same as -Z; with CTX, set that context",
+        )
+        .optional("CTX", Accepts::Text),
         Flag::help(),
         Flag::version(),
         Flag::extension(
             Id::Progress,
             "progress",
-            "show how far it has come: auto (at a terminal; the\ndefault of WHEN), always or never",
+            "show progress on standard error: auto (the default;\n\
+             only if that is a terminal), always or never",
         )
-        .optional("WHEN"),
+        .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
         Flag::extension(
             Id::Threads,
             "threads",
-            "use at most N threads (else CPZ_THREADS,\nelse as many as pay)",
+            "use at most N threads (default: CPZ_THREADS if it\n\
+             is set, otherwise chosen automatically)",
         )
-        .required("N"),
+        .required("N", Accepts::Text),
     ],
     notes: "
-Called as 'cp', directories need -r; called by any other name, -r is implied.
+Called as 'cp', it needs -r to copy directories; called by any other name,
+it implies -r.
 ",
 };
 

@@ -12,6 +12,7 @@ mod options;
 mod preserve;
 mod rules;
 mod target;
+mod words;
 
 fn main() -> ExitCode {
     let command = Command {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
-use fuc_cli::flags::{Given, Misuse, choose};
+use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
@@ -15,6 +15,7 @@ use fuc_engine::DestRules;
 use crate::flags::Id;
 use crate::preserve::Kept;
 use crate::rules::{Clobber, RuleFlags};
+use crate::words::{REFLINK, SPARSE};
 
 /// Whether the last operand may be a directory to copy into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,31 +54,17 @@ pub(crate) struct Options {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
-/// The values of `--reflink`, in cp's order.
-const REFLINK: [(&str, Reflink); 3] = [
-    ("auto", Reflink::Auto),
-    ("always", Reflink::Always),
-    ("never", Reflink::Never),
-];
-
-/// The values of `--sparse`, in cp's order.
-const SPARSE: [(&str, Sparse); 3] = [
-    ("never", Sparse::Never),
-    ("auto", Sparse::Auto),
-    ("always", Sparse::Always),
-];
-
 impl Options {
     /// # Errors
     /// Options that contradict each other, which is said only when all have been looked at.
-    pub(crate) fn check(&self) -> Result<(), Misuse> {
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.hard_links && self.symbolic_links {
-            return Err(Misuse::with_help(
+            return Err(UsageError::with_help(
                 "cannot make both hard and symbolic links",
             ));
         }
         if self.reflink == Reflink::Always && self.sparse != Sparse::Auto {
-            return Err(Misuse::with_help(
+            return Err(UsageError::with_help(
                 "--reflink can be used only with --sparse=auto",
             ));
         }
@@ -106,7 +93,10 @@ impl Options {
 }
 
 /// Folds the flags, later over earlier.
-pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Options, Misuse> {
+pub(crate) fn resolve(
+    given: &[Occurrence<Id>],
+    context: Context<'_>,
+) -> Result<Options, UsageError> {
     let mut options = Options {
         recursive: context.personality.is_recursive_by_default(),
         force: false,
@@ -148,7 +138,7 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
                 options.dereference = Some(Dereference::Never);
                 options.kept.keep_links();
             }
-            Id::KeepTheUsual => options.kept.keep_the_usual(),
+            Id::PreserveDefault => options.kept.keep_the_usual(),
             Id::Preserve => {
                 options.kept.keep_these(flag.value.as_deref(), charset)?;
             }
@@ -189,7 +179,7 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             Id::TargetDirectory => {
                 let directory = Some(value().into());
                 if options.target_directory.is_some() {
-                    return Err(Misuse::plain("multiple target directories specified"));
+                    return Err(UsageError::plain("multiple target directories specified"));
                 }
                 options.target_directory = directory;
             }

@@ -5,32 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Misuse, choose};
+use fuc_cli::flags::{UsageError, choose};
 use fuc_cli::locale::Charset;
 use fuc_engine::{ModePolicy, Preserve, Xattrs};
 
-/// Something of a source that its copy may have too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attribute {
-    Mode,
-    Timestamps,
-    Ownership,
-    Links,
-    Context,
-    Xattr,
-    All,
-}
-
-/// In the order in which cp lists them.
-const WORDS: [(&str, Attribute); 7] = [
-    ("mode", Attribute::Mode),
-    ("timestamps", Attribute::Timestamps),
-    ("ownership", Attribute::Ownership),
-    ("links", Attribute::Links),
-    ("context", Attribute::Context),
-    ("xattr", Attribute::Xattr),
-    ("all", Attribute::All),
-];
+use crate::words::{ATTRIBUTES, Attribute};
 
 /// How much an attribute was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +61,7 @@ impl Kept {
         &mut self,
         list: Option<&OsStr>,
         charset: Charset,
-    ) -> Result<(), Misuse> {
+    ) -> Result<(), UsageError> {
         match list {
             None => self.keep_the_usual(),
             Some(list) => {
@@ -95,7 +74,7 @@ impl Kept {
     }
 
     /// `--no-preserve`
-    pub(crate) fn drop_these(&mut self, list: &OsStr, charset: Charset) -> Result<(), Misuse> {
+    pub(crate) fn drop_these(&mut self, list: &OsStr, charset: Charset) -> Result<(), UsageError> {
         for attribute in parse("--no-preserve", list, charset)? {
             self.drop(attribute);
         }
@@ -112,7 +91,7 @@ impl Kept {
             self.given_context = Some(context.expect("BUG: a NUL in an argument"));
         } else {
             let line = b"warning: ignoring --context; it requires an SELinux-enabled kernel";
-            console.complain(&line.to_vec().into());
+            console.error(&line.to_vec().into());
         }
     }
 
@@ -173,13 +152,15 @@ impl Kept {
 
     /// # Errors
     /// As of cp: a context that cannot be kept, because of the kernel or because of another one.
-    pub(crate) fn check_context(&self) -> Result<(), Misuse> {
+    pub(crate) fn check_context(&self) -> Result<(), UsageError> {
         if self.requires_context && self.given_context.is_some() {
-            return Err(Misuse::plain("cannot set target context and preserve it"));
+            return Err(UsageError::plain(
+                "cannot set target context and preserve it",
+            ));
         }
         if self.requires_context && !has_selinux() {
             let line = "cannot preserve security context without an SELinux-enabled kernel";
-            return Err(Misuse::plain(line));
+            return Err(UsageError::plain(line));
         }
         Ok(())
     }
@@ -189,10 +170,10 @@ fn has_selinux() -> bool {
     Path::new("/sys/fs/selinux/enforce").exists()
 }
 
-fn parse(what: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, Misuse> {
+fn parse(what: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, UsageError> {
     list.as_bytes()
         .split(|&byte| byte == b',')
-        .map(|word| choose(what, OsStr::from_bytes(word), &WORDS, charset))
+        .map(|word| choose(what, OsStr::from_bytes(word), &ATTRIBUTES, charset))
         .collect()
 }
 

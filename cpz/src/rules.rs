@@ -4,29 +4,11 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use fuc_cli::flags::{Misuse, choose};
+use fuc_cli::flags::{UsageError, choose};
 use fuc_cli::locale::Charset;
 use fuc_engine::{Backup, BackupNaming, DestRules, Replace};
 
-/// The values of `--update`.
-const UPDATE: [(&str, Replace); 4] = [
-    ("all", Replace::All),
-    ("none", Replace::None),
-    ("none-fail", Replace::NoneAndFail),
-    ("older", Replace::Older),
-];
-
-/// The values of `--backup` and of `VERSION_CONTROL`; `None` is no backup at all.
-const CONTROL: [(&str, Option<BackupNaming>); 8] = [
-    ("none", None),
-    ("off", None),
-    ("simple", Some(BackupNaming::Simple)),
-    ("never", Some(BackupNaming::Simple)),
-    ("existing", Some(BackupNaming::NumberedIfAny)),
-    ("nil", Some(BackupNaming::NumberedIfAny)),
-    ("numbered", Some(BackupNaming::Numbered)),
-    ("t", Some(BackupNaming::Numbered)),
-];
+use crate::words::{CONTROL, UPDATE};
 
 /// Which of `-i` and `-n` came last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +43,11 @@ impl RuleFlags {
         }
     }
 
-    pub(crate) fn update(&mut self, when: Option<&OsStr>, charset: Charset) -> Result<(), Misuse> {
+    pub(crate) fn update(
+        &mut self,
+        when: Option<&OsStr>,
+        charset: Charset,
+    ) -> Result<(), UsageError> {
         self.update = match when {
             None => Replace::Older,
             Some(when) => choose("--update", when, &UPDATE, charset)?,
@@ -85,11 +71,11 @@ impl RuleFlags {
     ///
     /// # Errors
     /// Backups of what is never replaced, and words that are no kind of backup.
-    pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, Misuse> {
+    pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
         let keeps = self.clobber == Clobber::Never;
         if self.makes_backups && (keeps || self.update == Replace::NoneAndFail) {
             let message = "--backup is mutually exclusive with -n or --update=none-fail";
-            return Err(Misuse::with_help(message));
+            return Err(UsageError::with_help(message));
         }
         let mut rules = DestRules::default();
         rules.replace = if keeps { Replace::None } else { self.update };
@@ -109,7 +95,7 @@ impl RuleFlags {
 }
 
 /// An empty word, on the command line or in the environment, is none.
-fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<BackupNaming>, Misuse> {
+fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<BackupNaming>, UsageError> {
     if let Some(control) = control.filter(|control| !control.is_empty()) {
         return choose("backup type", control, &CONTROL, charset);
     }
@@ -133,7 +119,7 @@ mod tests {
     use super::*;
 
     fn rules(flags: RuleFlags) -> Result<DestRules, String> {
-        let text = |misuse: Misuse| String::from_utf8(misuse.message).unwrap();
+        let text = |error: UsageError| String::from_utf8(error.message).unwrap();
         flags.resolve(Charset::Ascii).map_err(text)
     }
 

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use fuc_cli::console::Console;
-use fuc_cli::flags::Misuse;
+use fuc_cli::flags::UsageError;
 use fuc_cli::wording::errno_text;
 use fuc_engine::{Dest, Errno};
 
@@ -27,11 +27,11 @@ pub(crate) fn take_dest(
     options: &Options,
     operands: &mut Vec<OsString>,
     console: &Console,
-) -> Result<Dest, Misuse> {
+) -> Result<Dest, UsageError> {
     check_number(options, operands, console)?;
     if let Some(directory) = &options.target_directory {
         if options.last_operand == LastOperand::IsTheDest {
-            return Err(Misuse::plain(
+            return Err(UsageError::plain(
                 "cannot combine --target-directory (-t) and --no-target-directory (-T)",
             ));
         }
@@ -40,14 +40,16 @@ pub(crate) fn take_dest(
         return Ok(Dest::Into(directory.clone()));
     }
     let last = PathBuf::from(operands.pop().expect("BUG: no operands"));
-    let not_into = || Misuse::with_help("with --parents, the destination must be a directory");
+    let not_into = || UsageError::with_help("with --parents, the destination must be a directory");
     match options.last_operand {
         LastOperand::IsTheDest if operands.len() > 1 => {
             let extra = operands
                 .get(2)
                 .map_or(last.as_os_str(), OsString::as_os_str);
             let quoted = console.quoted(extra.as_bytes());
-            Err(Misuse::with_help([b"extra operand ", &quoted[..]].concat()))
+            Err(UsageError::with_help(
+                [b"extra operand ", &quoted[..]].concat(),
+            ))
         }
         LastOperand::IsTheDest if options.parents => Err(not_into()),
         LastOperand::IsTheDest => Ok(Dest::Exactly(last)),
@@ -60,13 +62,17 @@ pub(crate) fn take_dest(
     }
 }
 
-fn check_number(options: &Options, operands: &[OsString], console: &Console) -> Result<(), Misuse> {
+fn check_number(
+    options: &Options,
+    operands: &[OsString],
+    console: &Console,
+) -> Result<(), UsageError> {
     match operands {
-        [] => Err(Misuse::with_help("missing file operand")),
+        [] => Err(UsageError::with_help("missing file operand")),
         [only] if options.target_directory.is_none() => {
             let quoted = console.quoted(only.as_bytes());
             let message = [b"missing destination file operand after ", &quoted[..]];
-            Err(Misuse::with_help(message.concat()))
+            Err(UsageError::with_help(message.concat()))
         }
         _ => Ok(()),
     }
@@ -81,17 +87,17 @@ fn require_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-fn not_a_target(what: &str, path: &Path, error: &io::Error, console: &Console) -> Misuse {
+fn not_a_target(what: &str, path: &Path, error: &io::Error, console: &Console) -> UsageError {
     let quoted = console.quoted(path.as_os_str().as_bytes());
     let reason = format!(": {}", errno_text(error));
-    Misuse::plain([what.as_bytes(), &quoted, reason.as_bytes()].concat())
+    UsageError::plain([what.as_bytes(), &quoted, reason.as_bytes()].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use fuc_cli::command::Context;
-    use fuc_cli::flags::Order;
+    use fuc_cli::flags::{Order, Scan};
     use fuc_cli::invocation::Personality;
     use fuc_cli::locale::Charset;
     use fuc_cli::reporter::Verbosity;
@@ -110,20 +116,20 @@ mod tests {
             .map(|argument| argument.replace('@', &base));
         let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
         let personality = Personality::Strict;
-        let mut scan = crate::flags::TABLE.scan(&arguments, personality, Order::Any);
+        let mut scan = Scan::of(&crate::flags::TABLE, &arguments, personality, Order::Any);
         let console = &Console::new(b"cpz".to_vec(), Charset::Ascii);
         let context = Context {
             personality,
             console,
         };
-        let options = crate::options::resolve(&scan.given(), context).unwrap();
+        let options = crate::options::resolve(&scan.matched, context).unwrap();
         assert_eq!(options.verbosity, Verbosity::Quiet);
 
         let bare = |path: PathBuf| path.display().to_string().replace(&base, "@").into();
         match take_dest(&options, &mut scan.operands, console) {
             Ok(Dest::Into(path)) => Ok((scan.operands, Dest::Into(bare(path)))),
             Ok(Dest::Exactly(path)) => Ok((scan.operands, Dest::Exactly(bare(path)))),
-            Err(misuse) => Err(String::from_utf8(misuse.message)
+            Err(error) => Err(String::from_utf8(error.message)
                 .unwrap()
                 .replace(&base, "@")),
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! argv ─▶ scan ─▶ resolve the options ─▶ a stop? ─▶ execute ─▶ flush stdout ─▶ status
-//!                        │ misuse            │ --help, --version, misuse
+//!                        │ error            │ --help, --version, error
 //!                        ▼                   ▼
 //!                     status 1           status 0 or 1
 //! ```
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use fuc_engine::Summary;
 
 use crate::console::{Console, Written};
-use crate::flags::{Advice, Given, Misuse, Order, Stop, Table};
+use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
 use crate::quote;
 use crate::sys;
@@ -38,9 +38,9 @@ pub struct Command<I: 'static, O> {
     /// Whether an option that looks like an existing file earns a hint.
     pub file_hint: FileHint,
     /// Turns the flags, in order, into options. No system calls: what it cannot know it leaves open.
-    pub resolve: fn(&[Given<I>], Context<'_>) -> Result<O, Misuse>,
+    pub resolve: fn(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
     /// Does the work.
-    pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, Misuse>,
+    pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, UsageError>,
 }
 
 /// Whether `rm -foo` beside a file `-foo` hints at `rm ./-foo`.
@@ -57,7 +57,7 @@ pub enum FileHint {
 pub struct Context<'a> {
     /// Strict or extended.
     pub personality: Personality,
-    /// For the words of a misuse.
+    /// For the words of a error.
     pub console: &'a Console,
 }
 
@@ -98,9 +98,9 @@ impl<I: Copy, O> Command<I, O> {
         sys::restore_sigpipe();
         let invocation = Invocation::of_this_process(self.name, self.strict_name);
         let console = Console::new(invocation.program.clone(), invocation.charset);
-        let outcome = self.obey(&invocation, &console).unwrap_or_else(|misuse| {
-            let advice = self.advice(&misuse, &invocation);
-            console.complain_of_misuse(&misuse, &advice);
+        let outcome = self.obey(&invocation, &console).unwrap_or_else(|error| {
+            let advice = self.advice(&error, &invocation);
+            console.usage_error(&error, &advice);
             Outcome::Incomplete
         });
         match (outcome, console.finish()) {
@@ -109,15 +109,15 @@ impl<I: Copy, O> Command<I, O> {
         }
     }
 
-    fn obey(&self, invocation: &Invocation, console: &Console) -> Result<Outcome, Misuse> {
+    fn obey(&self, invocation: &Invocation, console: &Console) -> Result<Outcome, UsageError> {
         let personality = invocation.personality;
         let order = Order::from_environment();
-        let mut scan = self.table.scan(&invocation.arguments, personality, order);
+        let scan = Scan::of(&self.table, &invocation.arguments, personality, order);
         let context = Context {
             personality,
             console,
         };
-        let options = (self.resolve)(&scan.given(), context)?;
+        let options = (self.resolve)(&scan.matched, context)?;
         match scan.stop {
             None => {
                 sys::raise_descriptor_limit();
@@ -132,14 +132,14 @@ impl<I: Copy, O> Command<I, O> {
                 console.print(&[line.as_bytes()]);
                 Ok(Outcome::Complete)
             }
-            Some(Stop::Misuse(misuse)) => Err(misuse),
+            Some(Stop::Error(error)) => Err(error),
         }
     }
 
     /// The lines below a usage error.
-    fn advice(&self, misuse: &Misuse, invocation: &Invocation) -> Vec<u8> {
+    fn advice(&self, error: &UsageError, invocation: &Invocation) -> Vec<u8> {
         let mut lines = Vec::new();
-        match (misuse.advice, self.file_hint) {
+        match (error.advice, self.file_hint) {
             (Advice::None, _) => return lines,
             (Advice::FileOrHelp, FileHint::Given) => push_file_hint(&mut lines, invocation),
             (Advice::Help, _) | (Advice::FileOrHelp, FileHint::None) => {}

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fuc_engine::{Answer, Counts, Errno};
 
-use crate::flags::Misuse;
+use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::progress::Bar;
 use crate::quote;
@@ -79,7 +79,7 @@ impl Console {
     }
 
     /// Writes a diagnostic to stderr, the command's name in front of each line.
-    pub fn complain(&self, diagnostic: &Diagnostic) {
+    pub fn error(&self, diagnostic: &Diagnostic) {
         let mut text = Vec::with_capacity(self.program.len() + diagnostic.line.len() + 4);
         self.push_line(&mut text, &diagnostic.line);
         if let Some(advice) = diagnostic.advice {
@@ -89,9 +89,9 @@ impl Console {
     }
 
     /// Writes a usage error to stderr. `advice` is a line of its own below it; see [`Advice`](crate::flags::Advice).
-    pub fn complain_of_misuse(&self, misuse: &Misuse, advice: &[u8]) {
+    pub fn usage_error(&self, error: &UsageError, advice: &[u8]) {
         let mut text = Vec::new();
-        self.push_line(&mut text, &misuse.message);
+        self.push_line(&mut text, &error.message);
         text.extend_from_slice(advice);
         self.write_stderr(&text);
     }
@@ -163,7 +163,7 @@ impl Console {
         }
         let mut written = Written::All;
         for line in lines {
-            self.complain(&line.into_bytes().into());
+            self.error(&line.into_bytes().into());
             written = Written::NotAll;
         }
         if self.output().lost_stderr {

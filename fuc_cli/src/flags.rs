@@ -1,55 +1,69 @@
-//! The flag table: each flag of a command is one row, and everything else is read from the rows.
+//! The flag table: each flag of a command is one row, and everything else is derived from the rows.
 //!
 //! ```text
-//!          argv ──scan──▶ flags in canonical form ──clap──▶ what was given ──fold──▶ options
-//!                 │            operands                     (last one wins)
-//! table ──────────┤
-//!                 └▶ usage errors in GNU's words, --help, --version
+//!           ┌▶ scan ──────────▶ matched flags in the order of argv, operands, usage errors
+//!   table ──┼▶ help ──────────▶ the text of --help
+//!           └▶ clap_command ──▶ a description for generators of completions and manual pages
 //! ```
 //!
-//! The scan knows GNU's rules for argv, which clap does not have: any unambiguous
-//! prefix of a long option, options after operands, bytes that are no UTF-8.
-//! clap receives only flags that the scan has found to be right, so none
-//! of its own errors can occur, and none can reach a user.
+//! clap does not parse the command line of a run. It does not have GNU's rules for argv: any unambiguous
+//! prefix of a long option counts, and GNU words and orders the usage errors.
 //!
-//! **A flag is added by adding a row** and giving it an id.
+//! **To add a flag, add a row** and give it an id.
 
-pub use choice::choose;
-pub use misuse::{Advice, Misuse};
-pub use scan::{Order, Scan, Stop};
+#[cfg(any(test, feature = "test-support"))]
+pub use agreement::Agreement;
+pub use choice::{choose, words};
+pub use scan::{Occurrence, Order, Scan, Stop};
+pub use usage_error::{Advice, UsageError};
 
+#[cfg(any(test, feature = "test-support"))]
+mod agreement;
 mod choice;
+mod clap_command;
 mod help;
-mod matches;
-mod misuse;
 mod scan;
+mod usage_error;
 
-use std::ffi::OsString;
+use crate::invocation::Personality;
 
 /// Whether a flag takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// It never does.
+    /// The flag never takes a value.
     None,
-    /// `--name=VALUE` does, `--name` and the short form don't. Holds the word that help shows.
+    /// `--name=VALUE` takes one, `--name` does not. Holds the word that help shows for the value.
     Optional(&'static str),
-    /// It always does, attached or as the next argument. Holds the word that help shows.
+    /// The flag always takes a value, attached or as the next argument. Holds the word that help shows.
     Required(&'static str),
 }
 
-/// Who defined a flag.
+/// Which values a flag accepts, for completions and manual pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepts {
+    /// Text that no list describes, such as a number or a suffix.
+    Text,
+    /// The path of a directory.
+    Directory,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Some of these words, separated by commas.
+    ListOf(&'static [&'static str]),
+}
+
+/// Which tool defined a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// GNU's tool has it.
+    /// GNU's tool has the flag.
     Gnu,
-    /// Ours: unknown to the strict personality, never abbreviated.
+    /// The flag is ours: the strict personality does not know it, and it is never abbreviated.
     Extension,
 }
 
-/// What the scan does when it meets a flag.
+/// What the scan does with a flag that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning<I> {
-    /// Hands it on to whoever resolves the options.
+    /// Records the flag for the code that resolves the options.
     Sets(I),
     /// Prints the help and ends.
     Help,
@@ -71,19 +85,20 @@ enum Abbreviation {
     Refused,
 }
 
-/// One row of the table: a flag, all its names, and what it takes.
+/// One row of the table: a flag, all its names, and the value that it takes.
 ///
 /// `I` is the command's own enum of flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag<I> {
     meaning: Meaning<I>,
-    /// Each letter is a short form; empty: none.
+    /// Each letter is a short form. Empty if the flag has a long name only.
     shorts: &'static str,
-    /// Without the two dashes; empty: short forms only.
+    /// The long name without the two dashes. Empty if the flag has short forms only.
     long: &'static str,
     /// The long name of which this one is another spelling; two spellings are not ambiguous.
     spelling_of: &'static str,
     value: Value,
+    accepts: Accepts,
     origin: Origin,
     abbreviation: Abbreviation,
     listing: Listing,
@@ -91,13 +106,13 @@ pub struct Flag<I> {
 }
 
 impl<I: Copy> Flag<I> {
-    /// A flag of GNU's that this command has: its short letters, its long name (either may be empty), its help.
+    /// Makes a row for a flag of GNU's: its short letters, its long name (either may be empty), its help.
     #[must_use]
     pub const fn gnu(id: I, shorts: &'static str, long: &'static str, help: &'static str) -> Self {
         Self::row(Meaning::Sets(id), shorts, long, help)
     }
 
-    /// A flag of our own; it has a long name only, so that it cannot clash.
+    /// Makes a row for a flag of our own. It has a long name only, so that it cannot clash.
     #[must_use]
     pub const fn extension(id: I, long: &'static str, help: &'static str) -> Self {
         let row = Self::row(Meaning::Sets(id), "", long, help);
@@ -107,13 +122,13 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// The row of `--help`.
+    /// Makes the row of `--help`.
     #[must_use]
     pub const fn help() -> Self {
         Self::row(Meaning::Help, "", "help", "display this help and exit")
     }
 
-    /// The row of `--version`.
+    /// Makes the row of `--version`.
     #[must_use]
     pub const fn version() -> Self {
         Self::row(
@@ -124,25 +139,34 @@ impl<I: Copy> Flag<I> {
         )
     }
 
-    /// With an optional value, shown as `word`.
+    /// Gives the flag an optional value, which help shows as `word`.
+    ///
+    /// # Panics
+    /// If the flag has short forms: these never take an optional value, so they need a row of their own.
     #[must_use]
-    pub const fn optional(self, word: &'static str) -> Self {
+    pub const fn optional(self, word: &'static str, accepts: Accepts) -> Self {
+        assert!(
+            self.shorts.is_empty(),
+            "a short form with an optional value"
+        );
         Self {
             value: Value::Optional(word),
+            accepts,
             ..self
         }
     }
 
-    /// With a required value, shown as `word`.
+    /// Gives the flag a required value, which help shows as `word`.
     #[must_use]
-    pub const fn required(self, word: &'static str) -> Self {
+    pub const fn required(self, word: &'static str, accepts: Accepts) -> Self {
         Self {
             value: Value::Required(word),
+            accepts,
             ..self
         }
     }
 
-    /// To be spelled in full, or refused.
+    /// Refuses abbreviations of the long name.
     #[must_use]
     pub const fn in_full(self) -> Self {
         Self {
@@ -151,7 +175,7 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// Not listed by `--help`.
+    /// Leaves the flag out of `--help`.
     #[must_use]
     pub const fn hidden(self) -> Self {
         Self {
@@ -160,7 +184,7 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// Another spelling of the long option `long`.
+    /// Makes the flag another spelling of the long option `long`.
     #[must_use]
     pub const fn spelling_of(self, long: &'static str) -> Self {
         Self {
@@ -181,6 +205,7 @@ impl<I: Copy> Flag<I> {
             long,
             spelling_of: long,
             value: Value::None,
+            accepts: Accepts::Text,
             origin: Origin::Gnu,
             abbreviation: Abbreviation::Allowed,
             listing: Listing::Shown,
@@ -188,12 +213,11 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// The one name by which clap knows it; clap has none with a dash in front, such as rm's `---presume-input-tty`.
-    fn canonical(&self) -> &'static str {
-        if self.long.is_empty() {
-            &self.shorts[..1]
-        } else {
-            self.long.trim_start_matches('-')
+    /// Returns `true` if a command of this personality has the flag.
+    fn is_known_to(&self, personality: Personality) -> bool {
+        match self.origin {
+            Origin::Gnu => true,
+            Origin::Extension => personality == Personality::Extended,
         }
     }
 }
@@ -208,19 +232,21 @@ pub struct Table<I: 'static> {
     pub flags: &'static [Flag<I>],
     /// Lines of help above the flags, after the lines of usage.
     pub about: &'static str,
-    /// What follows the command's name in each line of usage.
+    /// The text after the command's name in each line of usage.
     pub usage: &'static [&'static str],
+    /// The operands, for completions and manual pages.
+    pub operands: Operands,
     /// Lines of help below the flags.
     pub notes: &'static str,
 }
 
-/// A flag that was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given<I> {
-    /// Which.
-    pub id: I,
-    /// Its value, where one was given.
-    pub value: Option<OsString>,
+/// Describes the operands of a command, all of which are paths.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands {
+    /// The word that stands for an operand.
+    pub name: &'static str,
+    /// What the command does with the operands.
+    pub help: &'static str,
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use indicatif::{
 };
 
 use crate::console::Console;
-use crate::flags::{Misuse, choose};
+use crate::flags::{UsageError, choose};
 use crate::locale::Charset;
 use crate::streams::Stderr;
 use crate::wording::Tool;
@@ -42,7 +42,7 @@ pub enum Progress {
 }
 
 /// The values of `--progress`.
-const WHEN: [(&str, Progress); 3] = [
+pub const WHEN: [(&str, Progress); 3] = [
     ("auto", Progress::Auto),
     ("always", Progress::Always),
     ("never", Progress::Never),
@@ -58,7 +58,7 @@ impl Progress {
     ///
     /// # Errors
     /// Words that are none of its values.
-    pub fn parse(when: Option<&OsStr>, charset: Charset) -> Result<Self, Misuse> {
+    pub fn parse(when: Option<&OsStr>, charset: Charset) -> Result<Self, UsageError> {
         match when {
             None => Ok(Self::Auto),
             Some(when) => choose("--progress", when, &WHEN, charset),

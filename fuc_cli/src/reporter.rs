@@ -79,7 +79,7 @@ impl Observer for Reporter<'_> {
     fn failed(&self, error: Error) {
         let charset = self.console.charset();
         let diagnostic = wording::describe(&error, self.tool, charset);
-        self.console.complain(&diagnostic);
+        self.console.error(&diagnostic);
     }
 
     fn wants_events(&self) -> bool {

@@ -4,18 +4,18 @@ use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::flags::Misuse;
+use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::quote;
 
 /// Reads the value of `--threads`.
 ///
 /// # Errors
-/// Anything but a positive decimal number is a misuse.
-pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, Misuse> {
+/// Anything but a positive decimal number is a error.
+pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError> {
     number(value).ok_or_else(|| {
         let quoted = quote::locale(value.as_bytes(), charset);
-        Misuse::plain([b"invalid number of threads: ", &quoted[..]].concat())
+        UsageError::plain([b"invalid number of threads: ", &quoted[..]].concat())
     })
 }
 
@@ -49,9 +49,9 @@ mod tests {
     #[test]
     fn names_what_is_no_number_of_threads() {
         for value in ["", "0", "-1", "+1", "1.5", "x", "99999999999999999999999"] {
-            let misuse = parse(OsStr::new(value), Charset::Ascii).unwrap_err();
+            let error = parse(OsStr::new(value), Charset::Ascii).unwrap_err();
             let expected = format!("invalid number of threads: '{value}'");
-            assert_eq!(misuse, Misuse::plain(expected));
+            assert_eq!(error, UsageError::plain(expected));
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The flags of rmz: one row each, in the order in which rm lists possibilities.
 
-use fuc_cli::flags::{Flag, Table};
+use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
+use fuc_cli::progress;
+
+use crate::words::{ALL, WHEN};
 
 /// Flags that mean something to [`options`](crate::options).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,76 +26,93 @@ pub(crate) enum Id {
 
 pub(crate) const TABLE: Table<Id> = Table {
     usage: &["[OPTION]... [FILE]..."],
-    about: "Removes each FILE.\n\n",
+    about: "Remove each FILE.\n\n",
+    operands: Operands {
+        name: "FILE",
+        help: "files and directories to remove",
+    },
     flags: &[
         Flag::gnu(
             Id::Force,
             "f",
             "force",
-            "ignore missing files and arguments, never ask",
+            "ignore missing files and operands, never prompt",
         ),
-        Flag::gnu(Id::PromptAlways, "i", "", "ask before every removal"),
+        Flag::gnu(Id::PromptAlways, "i", "", "prompt before every removal"),
         Flag::gnu(
             Id::PromptOnce,
             "I",
             "",
-            "ask once before removing more than three files\nor whole directories",
+            "prompt once before removing more than three files,\n\
+             or before removing recursively",
         ),
         Flag::gnu(
             Id::Interactive,
             "",
             "interactive",
-            "ask never, once (-I) or always (-i);\nno WHEN: always",
+            "prompt never, once (-I) or always (-i);\n\
+             without WHEN, prompt always",
         )
-        .optional("WHEN"),
+        .optional("WHEN", Accepts::OneOf(&words(&WHEN))),
         Flag::gnu(
             Id::OneFileSystem,
             "",
             "one-file-system",
-            "skip directories on another file system\nthan that of their operand",
+            "when removing recursively, skip directories on\n\
+             other file systems than that of their operand",
         ),
         Flag::gnu(
             Id::NoPreserveRoot,
             "",
             "no-preserve-root",
-            "treat '/' like any other directory",
+            "do not treat '/' specially",
         )
         .in_full(),
         Flag::gnu(
             Id::PreserveRoot,
             "",
             "preserve-root",
-            "refuse '/' (the default); with 'all', refuse\nevery operand that is a mount point too",
+            "do not remove '/' (default); with 'all', do not\n\
+             remove operands that are mount points, either",
         )
-        .optional("all"),
+        .optional("all", Accepts::OneOf(&[ALL])),
         Flag::gnu(Id::PresumeInputTty, "", "-presume-input-tty", "").hidden(),
         Flag::gnu(
             Id::Recursive,
             "rR",
             "recursive",
-            "remove directories and all that is in them",
+            "remove directories and their contents",
         ),
         Flag::gnu(Id::Directories, "d", "dir", "remove empty directories"),
-        Flag::gnu(Id::Verbose, "v", "verbose", "name each thing removed"),
+        Flag::gnu(
+            Id::Verbose,
+            "v",
+            "verbose",
+            "print a line for each file removed",
+        ),
         Flag::help(),
         Flag::version(),
         Flag::extension(
             Id::Progress,
             "progress",
-            "show how far it has come: auto (at a terminal; the\ndefault of WHEN), always or never",
+            "show progress on standard error: auto (the default;\n\
+             only if that is a terminal), always or never",
         )
-        .optional("WHEN"),
+        .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
         Flag::extension(
             Id::Threads,
             "threads",
-            "use at most N threads (else RMZ_THREADS,\nelse as many as pay)",
+            "use at most N threads (default: RMZ_THREADS if it\n\
+             is set, otherwise chosen automatically)",
         )
-        .required("N"),
+        .required("N", Accepts::Text),
     ],
     notes: "
-Called as 'rm', directories need -r; called by any other name, -r is implied.
+Called as 'rm', it needs -r to remove directories; called by any other name,
+it implies -r.
 
-A file whose name begins with '-' can be removed as './-name' or after '--'.
+To remove a file whose name begins with '-', write './-name', or put '--'
+before the name.
 ",
 };
 

@@ -9,6 +9,7 @@ use fuc_cli::command::{Command, FileHint};
 mod flags;
 mod options;
 mod removal;
+mod words;
 
 fn main() -> ExitCode {
     let command = Command {

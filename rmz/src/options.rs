@@ -3,13 +3,14 @@
 use std::num::NonZeroUsize;
 
 use fuc_cli::command::Context;
-use fuc_cli::flags::{Given, Misuse, choose};
+use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
 
 use crate::flags::Id;
+use crate::words::{ALL, WHEN, When};
 
 /// What a person is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,24 +50,6 @@ pub(crate) struct Options {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
-/// How often a person is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
-    Never,
-    Once,
-    Always,
-}
-
-/// The values of `--interactive`.
-const WHEN: [(&str, When); 6] = [
-    ("never", When::Never),
-    ("no", When::Never),
-    ("none", When::Never),
-    ("once", When::Once),
-    ("always", When::Always),
-    ("yes", When::Always),
-];
-
 impl Options {
     /// Who wants to be asked wants to hear of missing files too, even after `-f`.
     fn interact(&mut self, when: When) {
@@ -83,7 +66,10 @@ impl Options {
 }
 
 /// Folds the flags, later over earlier.
-pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Options, Misuse> {
+pub(crate) fn resolve(
+    given: &[Occurrence<Id>],
+    context: Context<'_>,
+) -> Result<Options, UsageError> {
     let mut options = Options {
         recursive: context.personality.is_recursive_by_default(),
         empty_directories: false,
@@ -121,11 +107,11 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
             Id::NoPreserveRoot => options.preserve_root = false,
             Id::PreserveRoot => match value {
                 None => options.preserve_root = true,
-                Some(all) if all == "all" => options.preserve_mount_points = true,
+                Some(all) if all == ALL => options.preserve_mount_points = true,
                 Some(other) => {
                     let quoted = context.console.quoted(other.as_encoded_bytes());
                     let message = [b"unrecognized --preserve-root argument: ", &quoted[..]];
-                    return Err(Misuse::plain(message.concat()));
+                    return Err(UsageError::plain(message.concat()));
                 }
             },
             Id::PresumeInputTty => options.presumes_terminal = true,
@@ -145,21 +131,21 @@ pub(crate) fn resolve(given: &[Given<Id>], context: Context<'_>) -> Result<Optio
 mod tests {
     use super::*;
     use fuc_cli::console::Console;
-    use fuc_cli::flags::Order;
+    use fuc_cli::flags::{Order, Scan};
     use fuc_cli::invocation::Personality;
     use fuc_cli::locale::Charset;
     use std::ffi::OsString;
 
-    fn resolved(arguments: &[&str], personality: Personality) -> Result<Options, Misuse> {
+    fn resolved(arguments: &[&str], personality: Personality) -> Result<Options, UsageError> {
         let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-        let mut scan = crate::flags::TABLE.scan(&arguments, personality, Order::Any);
+        let scan = Scan::of(&crate::flags::TABLE, &arguments, personality, Order::Any);
         assert_eq!(scan.stop, None);
         let console = &Console::new(b"rmz".to_vec(), Charset::Utf8);
         let context = Context {
             personality,
             console,
         };
-        resolve(&scan.given(), context)
+        resolve(&scan.matched, context)
     }
 
     fn extended(arguments: &[&str]) -> Options {
@@ -230,8 +216,8 @@ mod tests {
             ),
             ("--threads=0", "invalid number of threads: ‘0’"),
         ] {
-            let misuse = resolved(&[argument], Personality::Extended).unwrap_err();
-            assert_eq!(misuse, Misuse::plain(message));
+            let error = resolved(&[argument], Personality::Extended).unwrap_err();
+            assert_eq!(error, UsageError::plain(message));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
-use fuc_cli::flags::Misuse;
+use fuc_cli::flags::UsageError;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -21,11 +21,11 @@ pub(crate) fn execute(
     options: Options,
     operands: Vec<OsString>,
     console: &Console,
-) -> Result<Outcome, Misuse> {
+) -> Result<Outcome, UsageError> {
     if operands.is_empty() {
         return match options.missing {
             Missing::IsFine => Ok(Outcome::Complete),
-            Missing::IsAnError => Err(Misuse::with_help("missing operand")),
+            Missing::IsAnError => Err(UsageError::with_help("missing operand")),
         };
     }
     if options.asks_once

@@ -3,21 +3,21 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::Misuse;
+use super::UsageError;
 use crate::locale::Charset;
 use crate::quote;
 
 /// Finds the meaning of `value` among `words`. Words that mean the same stand together.
 ///
 /// # Errors
-/// A value that is no word, and begins none or several of different meaning, is a misuse of
+/// A value that is no word, and begins none or several of different meaning, is a error of
 /// `what`: the diagnostic lists the words.
 pub fn choose<T: Copy + PartialEq>(
     what: &str,
     value: &OsStr,
     words: &[(&str, T)],
     charset: Charset,
-) -> Result<T, Misuse> {
+) -> Result<T, UsageError> {
     let value = value.as_bytes();
     let begins = |(word, _): &&(&str, T)| word.as_bytes().starts_with(value);
     if let Some((_, meaning)) = words.iter().find(|(word, _)| word.as_bytes() == value) {
@@ -44,7 +44,19 @@ pub fn choose<T: Copy + PartialEq>(
         message.extend(quoted(word.as_bytes()));
         last = Some(*meaning);
     }
-    Err(Misuse::with_help(message))
+    Err(UsageError::with_help(message))
+}
+
+/// Returns the words of such a list without their meanings, for [`Accepts`](super::Accepts).
+#[must_use]
+pub const fn words<T, const N: usize>(list: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut index = 0;
+    while index < N {
+        words[index] = list[index].0;
+        index += 1;
+    }
+    words
 }
 
 #[cfg(test)]
@@ -55,7 +67,7 @@ mod tests {
 
     fn chosen(value: &str) -> Result<u8, String> {
         choose("--ask", OsStr::new(value), &WORDS, Charset::Ascii)
-            .map_err(|misuse| String::from_utf8(misuse.message).unwrap())
+            .map_err(|error| String::from_utf8(error.message).unwrap())
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl<I: Copy> Table<I> {
         text.extend_from_slice(self.about.as_bytes());
         self.push_flags(&mut text, Origin::Gnu);
         if personality == Personality::Extended {
-            text.extend_from_slice(b"\nExtensions, to be spelled in full:\n");
+            text.extend_from_slice(b"\nExtensions, which cannot be abbreviated:\n");
             self.push_flags(&mut text, Origin::Extension);
         }
         text.extend_from_slice(self.notes.as_bytes());
@@ -35,40 +35,38 @@ impl<I: Copy> Table<I> {
     fn push_flags(&self, text: &mut Vec<u8>, origin: Origin) {
         let shown = |flag: &&Flag<I>| flag.origin == origin && flag.listing == Listing::Shown;
         for flag in self.flags.iter().filter(shown) {
-            text.extend_from_slice(flag.help_entry().as_bytes());
+            text.extend_from_slice(entry(flag).as_bytes());
         }
     }
 }
 
-impl<I: Copy> Flag<I> {
-    fn help_entry(&self) -> String {
-        let mut entry = String::from("  ");
-        for short in self.shorts.chars() {
-            entry.push('-');
-            entry.push(short);
-            entry.push_str(", ");
-        }
-        if self.long.is_empty() {
-            entry.truncate(entry.len() - 2);
-        } else {
-            if self.shorts.is_empty() {
-                entry.push_str("    ");
-            }
-            entry.push_str("--");
-            entry.push_str(self.long);
-        }
-        match self.value {
-            Value::None => {}
-            Value::Optional(word) => entry.push_str(&format!("[={word}]")),
-            Value::Required(word) => entry.push_str(&format!("={word}")),
-        }
-        let gap = COLUMN.saturating_sub(entry.len()).max(2);
-        entry.push_str(&" ".repeat(gap));
-        let indented = self
-            .help
-            .replace('\n', &format!("\n{}", " ".repeat(COLUMN + 2)));
-        entry.push_str(&indented);
-        entry.push('\n');
-        entry
+fn entry<I>(flag: &Flag<I>) -> String {
+    let mut entry = String::from("  ");
+    for short in flag.shorts.chars() {
+        entry.push('-');
+        entry.push(short);
+        entry.push_str(", ");
     }
+    if flag.long.is_empty() {
+        entry.truncate(entry.len() - 2);
+    } else {
+        if flag.shorts.is_empty() {
+            entry.push_str("    ");
+        }
+        entry.push_str("--");
+        entry.push_str(flag.long);
+    }
+    match flag.value {
+        Value::None => {}
+        Value::Optional(word) => entry.push_str(&format!("[={word}]")),
+        Value::Required(word) => entry.push_str(&format!("={word}")),
+    }
+    let gap = COLUMN.saturating_sub(entry.len()).max(2);
+    entry.push_str(&" ".repeat(gap));
+    let indented = flag
+        .help
+        .replace('\n', &format!("\n{}", " ".repeat(COLUMN + 2)));
+    entry.push_str(&indented);
+    entry.push('\n');
+    entry
 }

@@ -18,7 +18,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::{Abbreviation, Flag, Meaning, Misuse, Origin, Table, Value};
+use super::{Abbreviation, Flag, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
 
 /// Where options may stand.
@@ -49,31 +49,46 @@ pub enum Stop {
     Help,
     /// `--version`.
     Version,
-    /// An error.
-    Misuse(Misuse),
+    /// A usage error.
+    Error(UsageError),
 }
 
-/// What argv says.
+/// A flag that argv holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occurrence<I> {
+    /// Which flag it is.
+    pub id: I,
+    /// The value, if the flag takes one and argv holds it.
+    pub value: Option<OsString>,
+}
+
+/// The content of argv.
 #[derive(Debug)]
-pub struct Scan<I: 'static> {
-    /// The rows that were met, in order, each with its value.
-    pub(super) met: Vec<(&'static Flag<I>, Option<OsString>)>,
+pub struct Scan<I> {
+    /// The flags, in the order of argv. Code that resolves them in this order, later over
+    /// earlier, gets "the last of conflicting flags wins".
+    pub matched: Vec<Occurrence<I>>,
     /// The operands, in order.
     pub operands: Vec<OsString>,
-    /// What ended the scan early, if anything did.
+    /// The reason why the scan ended early, if it did.
     pub stop: Option<Stop>,
 }
 
-impl<I: Copy> Table<I> {
+impl<I: Copy> Scan<I> {
     /// Reads `arguments`, argv without the command's name.
     #[must_use]
-    pub fn scan(&self, arguments: &[OsString], personality: Personality, order: Order) -> Scan<I> {
+    pub fn of(
+        table: &Table<I>,
+        arguments: &[OsString],
+        personality: Personality,
+        order: Order,
+    ) -> Self {
         let mut scanner = Scanner {
-            flags: self.flags,
+            flags: table.flags,
             personality,
             rest: arguments.iter(),
-            scan: Scan {
-                met: Vec::new(),
+            scan: Self {
+                matched: Vec::new(),
                 operands: Vec::new(),
                 stop: None,
             },
@@ -117,25 +132,25 @@ impl<I: Copy> Scanner<'_, I> {
         };
         let flag = self.find_long(argument, name)?;
         let value = match (flag.value, attached) {
-            (Value::None, Some(_)) => return Err(Misuse::unwanted_value(flag.long).into()),
+            (Value::None, Some(_)) => return Err(UsageError::unwanted_value(flag.long).into()),
             (Value::Required(_), None) => match self.rest.next() {
                 Some(next) => Some(next.clone()),
-                None => return Err(Misuse::missing_value(flag.long).into()),
+                None => return Err(UsageError::missing_value(flag.long).into()),
             },
             (Value::None, None) => None,
             (Value::Optional(_) | Value::Required(_), attached) => attached,
         };
         if flag.abbreviation == Abbreviation::Refused && name != flag.long.as_bytes() {
-            return Err(Misuse::abbreviated(flag.long).into());
+            return Err(UsageError::abbreviated(flag.long).into());
         }
-        self.meet(flag, value)
+        self.record(flag, value)
     }
 
     /// The row that is called `name`, or that alone begins with it.
     fn find_long(&self, argument: &OsStr, name: &[u8]) -> Result<&'static Flag<I>, Stop> {
         let known = self.flags.iter().filter(|flag| !flag.long.is_empty());
         let exact = known.clone().find(|flag| flag.long.as_bytes() == name);
-        if let Some(flag) = exact.filter(|flag| self.knows(flag)) {
+        if let Some(flag) = exact.filter(|flag| flag.is_known_to(self.personality)) {
             return Ok(flag);
         }
         let candidates = || {
@@ -144,32 +159,24 @@ impl<I: Copy> Scanner<'_, I> {
                 .filter(|flag| flag.origin == Origin::Gnu && flag.long.as_bytes().starts_with(name))
         };
         let Some(first) = candidates().next() else {
-            return Err(Misuse::unknown_long(argument).into());
+            return Err(UsageError::unknown_long(argument).into());
         };
         let others = || candidates().filter(|flag| flag.spelling_of != first.spelling_of);
         if others().next().is_none() {
             return Ok(first);
         }
         let possibilities = std::iter::once(first).chain(others());
-        Err(Misuse::ambiguous(argument, possibilities.map(|flag| flag.long)).into())
-    }
-
-    fn knows(&self, flag: &Flag<I>) -> bool {
-        match flag.origin {
-            Origin::Gnu => true,
-            Origin::Extension => self.personality == Personality::Extended,
-        }
+        Err(UsageError::ambiguous(argument, possibilities.map(|flag| flag.long)).into())
     }
 
     fn read_bundle(&mut self, letters: &[u8]) -> Result<(), Stop> {
         for (index, &letter) in letters.iter().enumerate() {
             let mut flags = self.flags.iter();
             let Some(flag) = flags.find(|flag| flag.shorts.as_bytes().contains(&letter)) else {
-                return Err(Misuse::unknown_short(letter).into());
+                return Err(UsageError::unknown_short(letter).into());
             };
             match flag.value {
-                // An optional value belongs to the long name: -u takes none, --update=older does.
-                Value::None | Value::Optional(_) => self.meet(flag, None)?,
+                Value::None | Value::Optional(_) => self.record(flag, None)?,
                 Value::Required(_) => {
                     let attached = &letters[index + 1..];
                     let value = if attached.is_empty() {
@@ -178,19 +185,19 @@ impl<I: Copy> Scanner<'_, I> {
                         Some(owned(attached))
                     };
                     if value.is_none() {
-                        return Err(Misuse::missing_short_value(letter).into());
+                        return Err(UsageError::missing_short_value(letter).into());
                     }
-                    return self.meet(flag, value);
+                    return self.record(flag, value);
                 }
             }
         }
         Ok(())
     }
 
-    fn meet(&mut self, flag: &'static Flag<I>, value: Option<OsString>) -> Result<(), Stop> {
+    fn record(&mut self, flag: &Flag<I>, value: Option<OsString>) -> Result<(), Stop> {
         match flag.meaning {
-            Meaning::Sets(_) => {
-                self.scan.met.push((flag, value));
+            Meaning::Sets(id) => {
+                self.scan.matched.push(Occurrence { id, value });
                 Ok(())
             }
             Meaning::Help => Err(Stop::Help),
@@ -199,9 +206,9 @@ impl<I: Copy> Scanner<'_, I> {
     }
 }
 
-impl From<Misuse> for Stop {
-    fn from(misuse: Misuse) -> Self {
-        Self::Misuse(misuse)
+impl From<UsageError> for Stop {
+    fn from(error: UsageError) -> Self {
+        Self::Error(error)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::invocation::Personality;
 use Id::{Backup, Bare, Force, Parents, Target, Threads, Update};
+use std::ffi::OsString;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
@@ -18,12 +19,19 @@ enum Id {
 static TABLE: Table<Id> = Table {
     usage: &["[OPTION]... FILE", "-t DIR"],
     about: "Does things.\n\n",
+    operands: Operands {
+        name: "FILE",
+        help: "a thing",
+    },
     flags: &[
         Flag::gnu(Force, "fF", "force", "by force"),
         Flag::gnu(Bare, "b", "", "has no long name"),
-        Flag::gnu(Backup, "", "backup", "with a backup,\nor none").optional("HOW"),
-        Flag::gnu(Target, "t", "target-directory", "into DIR").required("DIR"),
-        Flag::gnu(Update, "u", "update", "only if older").optional("WHEN"),
+        Flag::gnu(Backup, "", "backup", "with a backup,\nor none")
+            .optional("HOW", Accepts::OneOf(&["well", "badly"])),
+        Flag::gnu(Target, "t", "target-directory", "into DIR").required("DIR", Accepts::Directory),
+        Flag::gnu(Update, "u", "", "only if older"),
+        Flag::gnu(Update, "", "update", "only these")
+            .optional("WHEN", Accepts::ListOf(&["older", "newer"])),
         Flag::gnu(Force, "", "no-preserve-root", "").in_full(),
         Flag::gnu(Parents, "", "parents", ""),
         Flag::gnu(Parents, "", "path", "")
@@ -31,20 +39,20 @@ static TABLE: Table<Id> = Table {
             .hidden(),
         Flag::help(),
         Flag::version(),
-        Flag::extension(Threads, "threads", "many").required("N"),
+        Flag::extension(Threads, "threads", "many").required("N", Accepts::Text),
     ],
     notes: "That is all.\n",
 };
 
 fn scan(arguments: &[&str]) -> Scan<Id> {
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-    TABLE.scan(&arguments, Personality::Extended, Order::Any)
+    Scan::of(&TABLE, &arguments, Personality::Extended, Order::Any)
 }
 
 fn given(arguments: &[&str]) -> Vec<(Id, Option<String>)> {
-    let mut scan = scan(arguments);
+    let scan = scan(arguments);
     assert_eq!(scan.stop, None);
-    scan.given()
+    scan.matched
         .into_iter()
         .map(|flag| {
             (
@@ -61,8 +69,8 @@ fn with(value: &str) -> Option<String> {
 
 fn complaint(scan: &Scan<Id>) -> &str {
     match &scan.stop {
-        Some(Stop::Misuse(misuse)) => str::from_utf8(&misuse.message).unwrap(),
-        other => panic!("no misuse but {other:?}"),
+        Some(Stop::Error(error)) => str::from_utf8(&error.message).unwrap(),
+        other => panic!("no usage error but {other:?}"),
     }
 }
 
@@ -70,7 +78,7 @@ fn complaint(scan: &Scan<Id>) -> &str {
 fn finds_flags_among_operands() {
     let scan = scan(&["a", "-f", "b", "-", "--backup", "c"]);
     assert_eq!(scan.operands, ["a", "b", "-", "c"]);
-    assert_eq!(scan.met.len(), 2);
+    assert_eq!(scan.matched.len(), 2);
 }
 
 #[test]
@@ -83,9 +91,14 @@ fn takes_everything_after_two_dashes_for_operands() {
 #[test]
 fn ends_flags_at_the_first_operand_if_posix_says_so() {
     let arguments = ["-f", "a", "--help", "--"].map(OsString::from);
-    let scan = TABLE.scan(&arguments, Personality::Extended, Order::OptionsFirst);
+    let scan = Scan::of(
+        &TABLE,
+        &arguments,
+        Personality::Extended,
+        Order::OptionsFirst,
+    );
     assert_eq!(scan.operands, ["a", "--help", "--"]);
-    assert_eq!(scan.met.len(), 1);
+    assert_eq!(scan.matched.len(), 1);
 }
 
 #[test]
@@ -124,16 +137,16 @@ fn keeps_bytes_that_are_no_utf8() {
     use std::os::unix::ffi::OsStringExt;
     let value = OsString::from_vec(b"\xff=\xfe".to_vec());
     let arguments = ["-t".into(), value.clone(), value.clone()];
-    let mut scan = TABLE.scan(&arguments, Personality::Extended, Order::Any);
+    let scan = Scan::of(&TABLE, &arguments, Personality::Extended, Order::Any);
     assert_eq!(scan.operands.as_slice(), std::slice::from_ref(&value));
-    assert_eq!(scan.given()[0].value, Some(value));
+    assert_eq!(scan.matched[0].value.clone(), Some(value));
 }
 
 #[test]
 fn stops_at_the_first_error_and_keeps_what_came_before() {
     let scan = scan(&["-f", "-bx", "--help", "a"]);
     assert_eq!(complaint(&scan), "invalid option -- 'x'");
-    assert_eq!(scan.met.len(), 2);
+    assert_eq!(scan.matched.len(), 2);
 }
 
 #[test]
@@ -168,7 +181,7 @@ fn never_shortens_an_extension_nor_counts_it_as_a_possibility() {
 #[test]
 fn knows_no_extension_when_strict() {
     let arguments = ["--threads=3".into()];
-    let scan = TABLE.scan(&arguments, Personality::Strict, Order::Any);
+    let scan = Scan::of(&TABLE, &arguments, Personality::Strict, Order::Any);
     assert_eq!(complaint(&scan), "unrecognized option '--threads=3'");
 }
 
@@ -194,7 +207,8 @@ Does things.
       --backup[=HOW]          with a backup,
                                 or none
   -t, --target-directory=DIR  into DIR
-  -u, --update[=WHEN]         only if older
+  -u                          only if older
+      --update[=WHEN]         only these
 ";
     assert!(help.starts_with(expected), "{help}");
     assert!(!help.contains("--path"));
@@ -208,6 +222,21 @@ fn helps_with_no_extensions_when_strict() {
 }
 
 #[test]
-fn makes_a_whole_clap_command() {
-    TABLE.clap_command("x").debug_assert();
+fn clap_has_each_row_and_nothing_else() {
+    Agreement(&TABLE).clap_has_the_rows();
+}
+
+#[test]
+fn clap_reads_command_lines_as_the_scan_does() {
+    Agreement(&TABLE).clap_reads_as_the_scan(&[
+        &[],
+        &["-"],
+        &["-fbFu", "x", "-tdir", "y"],
+        &["--backup=well", "--backup=badly", "x"],
+        &["--update=older,newer", "--update=older"],
+        &["--backup", "well"],
+        &["-t", "--threads=3", "--threads", "-3"],
+        &["--help", "--nonsense"],
+        &["--nonsense", "--help"],
+    ]);
 }

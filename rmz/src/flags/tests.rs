@@ -1,15 +1,19 @@
 //! The table against the installed rm: each command line is scanned here and given to rm, and the complaints are compared.
 
 use super::TABLE;
-use fuc_cli::flags::{Order, Stop};
+use crate::options;
+use fuc_cli::command::Context;
+use fuc_cli::console::Console;
+use fuc_cli::flags::{Agreement, Order, Scan, Stop};
 use fuc_cli::invocation::Personality;
+use fuc_cli::locale::Charset;
 use std::ffi::OsString;
 use std::process::Command;
 
 /// The complaint about these arguments, none of them an operand; empty: they are fine.
 fn ours(arguments: &[OsString]) -> String {
-    match TABLE.scan(arguments, Personality::Strict, Order::Any).stop {
-        Some(Stop::Misuse(misuse)) => String::from_utf8(misuse.message).unwrap(),
+    match Scan::of(&TABLE, arguments, Personality::Strict, Order::Any).stop {
+        Some(Stop::Error(error)) => String::from_utf8(error.message).unwrap(),
         Some(Stop::Help | Stop::Version) | None => String::new(),
     }
 }
@@ -91,4 +95,31 @@ fn complains_as_rm_does() {
     ] {
         agrees_with_rm(arguments);
     }
+}
+
+#[test]
+fn clap_has_each_row_and_nothing_else() {
+    Agreement(&TABLE).clap_has_the_rows();
+}
+
+#[test]
+fn the_words_of_the_table_are_those_that_the_options_accept() {
+    let console = &Console::new(b"rmz".to_vec(), Charset::Ascii);
+    let context = Context {
+        personality: Personality::Extended,
+        console,
+    };
+    Agreement(&TABLE).words_are_accepted(|flag| options::resolve(&[flag], context).is_ok());
+}
+
+#[test]
+fn clap_reads_command_lines_as_the_scan_does() {
+    Agreement(&TABLE).clap_reads_as_the_scan(&[
+        &[],
+        &["-rf", "a", "-v", "--", "-b"],
+        &["-iI", "--interactive=once", "--interactive", "a"],
+        &["--preserve-root=all", "--no-preserve-root", "a"],
+        &["--threads=3", "--threads", "4", "--progress=auto", "a"],
+        &["--one-file-system", "-d", "-", "a", "-R"],
+    ]);
 }

@@ -19,14 +19,14 @@ pub enum Advice {
 
 /// A command line that cannot be obeyed; the exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misuse {
+pub struct UsageError {
     /// Without the command's name in front and without a newline at its end; most are one line.
     pub message: Vec<u8>,
     /// What follows it.
     pub advice: Advice,
 }
 
-impl Misuse {
+impl UsageError {
     /// An error that is complete in itself.
     #[must_use]
     pub fn plain(message: impl Into<Vec<u8>>) -> Self {
