@@ -23,4 +23,5 @@ pub mod probe;
 pub mod run;
 pub mod snapshot;
 pub mod tree;
+mod util;
 mod walk;

@@ -15,7 +15,6 @@
 
 use std::{
     env, fs,
-    io::{self, Write as _},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -26,8 +25,8 @@ use rustix::{
 };
 
 use crate::{
-    run::{TIME_LIMIT, unless_busy},
     tree::Scratch,
+    util::{TIME_LIMIT, note, unless_busy},
 };
 
 pub use mount::{Fs, LoopMount};
@@ -44,7 +43,7 @@ pub struct Skip(pub String);
 impl Skip {
     /// Prints the reason as `SKIP: reason`, where the test harness does not capture it.
     pub fn announce(&self) {
-        tell(&format!("SKIP: {}", self.0));
+        note(&format!("SKIP: {}", self.0));
     }
 }
 
@@ -69,14 +68,6 @@ macro_rules! or_skip {
             }
         }
     };
-}
-
-/// Writes a line past the test harness, which captures what `println!` and `eprintln!` write.
-pub(crate) fn tell(line: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("?");
-    // Not worth a failed test.
-    let _ = writeln!(io::stderr(), "{line} [{test}]");
 }
 
 /// Whether we act as root.

@@ -23,7 +23,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::tree::{Scratch, Tree};
+use crate::{
+    tree::{Scratch, Tree},
+    util::{TIME_LIMIT, unless_busy},
+};
 
 pub use compare::{normal_lines, same_but_for_name};
 pub use input::Input;
@@ -36,9 +39,6 @@ mod input;
 mod parity;
 mod twins;
 mod wrapped;
-
-/// Long enough for a debug build on a busy machine; whoever takes longer hangs.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A command to run. Its environment is ours, but for `LC_ALL=C`; its stdin is empty.
 #[derive(Clone, Debug)]
@@ -205,25 +205,6 @@ impl fmt::Display for Run {
             write!(f, " {arg:?}")?;
         }
         Ok(())
-    }
-}
-
-/// Starts a program, again and again if it is busy: one that a test has just written may be open for
-/// writing in a child of another thread, which was forked meanwhile and has not come to its exec.
-pub(crate) fn unless_busy<T>(
-    limit: Duration,
-    mut start: impl FnMut() -> io::Result<T>,
-) -> io::Result<T> {
-    let deadline = Instant::now() + limit;
-    loop {
-        match start() {
-            Err(e)
-                if e.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < deadline =>
-            {
-                thread::sleep(Duration::from_millis(5));
-            }
-            outcome => return outcome,
-        }
     }
 }
 

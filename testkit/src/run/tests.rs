@@ -119,19 +119,6 @@ fn the_whole_group_of_who_hangs_is_killed() {
 }
 
 #[test]
-fn a_busy_program_is_tried_again() {
-    let mut tries = 0;
-    let outcome = unless_busy(TIME_LIMIT, || {
-        tries += 1;
-        if tries < 3 {
-            return Err(io::ErrorKind::ExecutableFileBusy.into());
-        }
-        Ok(tries)
-    });
-    assert_eq!(outcome.unwrap(), 3);
-}
-
-#[test]
 #[should_panic(expected = "can't start no-such-program")]
 fn a_missing_program_is_told() {
     Run::new("no-such-program").output();

@@ -1,24 +1,9 @@
 //! Saying how two trees differ: both are gone through side by side, directory by directory, with a stack
 //! of pairs; entries belong together by their names.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ffi::OsStr,
-    fmt::Write as _,
-};
+use std::{collections::BTreeMap, ffi::OsStr, fmt::Write as _};
 
 use super::{SHOWN_LINES, Snapshot, shortened};
-
-impl Snapshot {
-    /// The numbers of the entries of each directory.
-    pub(super) fn children(&self) -> HashMap<usize, Vec<usize>> {
-        let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, entry) in self.entries.iter().enumerate().skip(1) {
-            children.entry(entry.parent).or_default().push(index);
-        }
-        children
-    }
-}
 
 /// See [`Snapshot::diff`].
 pub(super) fn diff(a: &Snapshot, b: &Snapshot) -> String {

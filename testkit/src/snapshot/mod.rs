@@ -18,6 +18,7 @@
 //! parent by number. So equal trees are equal lists, and a chain of 100 000 levels needs no long paths.
 
 use std::{
+    collections::HashMap,
     ffi::{OsStr, OsString},
     fmt,
     ops::RangeInclusive,
@@ -117,6 +118,15 @@ impl Snapshot {
     #[must_use]
     pub fn diff(&self, other: &Self) -> String {
         diff::diff(self, other)
+    }
+
+    /// The numbers of the entries of each directory.
+    pub(super) fn children(&self) -> HashMap<usize, Vec<usize>> {
+        let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, entry) in self.entries.iter().enumerate().skip(1) {
+            children.entry(entry.parent).or_default().push(index);
+        }
+        children
     }
 }
 

@@ -19,7 +19,7 @@ use std::{
 
 use rustix::fs::{Access, access};
 
-use crate::probe;
+use crate::util::note;
 
 pub use builder::Tree;
 pub use generators::{chain, comb, wide, wide_dirs};
@@ -106,7 +106,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // A test may have removed or replaced it, and a second panic would hide the first.
         if let Err(e) = remove_for_sure(&self.path) {
-            probe::tell(&format!("left behind: {}: {e}", self.path.display()));
+            note(&format!("left behind: {}: {e}", self.path.display()));
         }
     }
 }

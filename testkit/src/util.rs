@@ -1,0 +1,57 @@
+//! Helpers that any other module may use. This module uses none of them.
+
+use std::{
+    io::{self, Write as _},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Time after which a command counts as hung: ample for a debug build on a busy machine.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Writes a line to stderr past the test harness, which captures the output of `eprintln!`.
+pub(crate) fn note(line: &str) {
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("?");
+    // A closed stderr is not worth a failed test.
+    let _ = writeln!(io::stderr(), "{line} [{test}]");
+}
+
+/// Calls `start` again until the program it starts is not busy, or until `limit` has passed.
+///
+/// A program that a test has just written may still be open for writing in a child of another thread:
+/// one that was forked during the write and has not reached its exec yet.
+pub(crate) fn unless_busy<T>(
+    limit: Duration,
+    mut start: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match start() {
+            Err(e)
+                if e.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < deadline =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_program_is_tried_again() {
+        let mut tries = 0;
+        let outcome = unless_busy(TIME_LIMIT, || {
+            tries += 1;
+            if tries < 3 {
+                return Err(io::ErrorKind::ExecutableFileBusy.into());
+            }
+            Ok(tries)
+        });
+        assert_eq!(outcome.unwrap(), 3);
+    }
+}
