@@ -30,12 +30,14 @@ use crate::{
 
 pub use compare::{normal_lines, same_but_for_name};
 pub use input::Input;
+pub use pair::Pair;
 pub use parity::{Parity, parity};
 pub use twins::twin;
 pub use wrapped::Link;
 
 mod compare;
 mod input;
+mod pair;
 mod parity;
 mod twins;
 mod wrapped;

@@ -11,7 +11,7 @@ use std::{
 use super::{
     Input, Outcome, Run, same_but_for_name,
     twins::{Period, Twins},
-    wrapped::Scripts,
+    wrapped::{Link, Scripts},
 };
 use crate::{
     probe::{Skip, is_gnu},
@@ -46,6 +46,7 @@ pub struct Parity {
     attributes: Attributes,
     twins: Twins,
     scripts: Option<[String; 2]>,
+    has_gnus_name: bool,
 }
 
 impl Parity {
@@ -62,6 +63,7 @@ impl Parity {
             attributes: Attributes::ALL - Attributes::ATIME,
             twins: Twins::default(),
             scripts: None,
+            has_gnus_name: false,
         }
     }
 
@@ -130,6 +132,13 @@ impl Parity {
         self
     }
 
+    /// Runs ours by a link that has the name of GNU's.
+    #[must_use]
+    pub fn under_gnus_name(mut self) -> Self {
+        self.has_gnus_name = true;
+        self
+    }
+
     /// Builds the trees, runs both programs, and compares. Returns our outcome, for what a test wants to
     /// say of it besides; `None` if it was skipped because there is no GNU program here.
     ///
@@ -142,17 +151,21 @@ impl Parity {
             return None;
         }
         let (our_tree, gnu_tree) = self.twins.make(build);
-        let (our_program, gnu_program) = (self.ours.as_path(), Path::new(&self.gnu));
+        let link = self
+            .has_gnus_name
+            .then(|| Link::named(&self.gnu, &self.ours));
+        let our_program = link.as_ref().map_or(self.ours.clone(), Link::path);
+        let (our_program, gnu_program) = (our_program.as_path(), Path::new(&self.gnu));
         let scripts = self.scripts.as_ref().map(|[ours, gnu]| {
             Scripts::around([(our_program, ours.as_str()), (gnu_program, gnu.as_str())])
         });
-        let run = |program: &Path, tree: &Scratch| match &scripts {
-            Some(scripts) => self.side(&scripts.path(program), tree),
-            None => self.side(program, tree),
+        let [our_command, gnu_command] = match &scripts {
+            Some(scripts) => scripts.paths(),
+            None => [our_program, gnu_program].map(Path::to_owned),
         };
         let period = Period::begin();
-        let ours = run(our_program, &our_tree);
-        let gnu = run(gnu_program, &gnu_tree);
+        let ours = self.side(&our_command, &our_tree);
+        let gnu = self.side(&gnu_command, &gnu_tree);
         let period = period.end();
         let [before, after] = [&gnu_tree, &our_tree].map(|tree| {
             let without_pwd = |target: &OsStr| without_pwd(target.as_bytes(), tree.path());
@@ -308,6 +321,20 @@ mod tests {
         let outcome = outcome.expect("rm is GNU's here");
         assert_eq!(outcome.stdout_text(), "before\n1\n");
         assert_eq!(outcome.status, super::super::Status::Exit(7));
+    }
+
+    #[test]
+    #[should_panic(expected = "only ours says this")]
+    fn scripts_run_both_even_if_they_have_one_name() {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("rmz", "#!/bin/sh\necho only ours says this\n")
+            .mode(0o755);
+        Parity::new(scratch.path().join("rmz"), "rm")
+            .under_gnus_name()
+            .args(["-r", "a"])
+            .in_script(r#"exec "$@""#)
+            .check(build);
     }
 
     #[test]

@@ -11,50 +11,49 @@ use crate::tree::{Scratch, Tree};
 /// Every user can run them.
 pub(super) struct Scripts {
     dir: Scratch,
+    names: [String; 2],
 }
 
+/// Directories of the two scripts: they may have the same name.
+const SIDES: [&str; 2] = ["ours", "gnu"];
+
 impl Scripts {
-    /// Each is a program, in `PATH` or by its path, and a script, which is called as the program is.
+    /// Writes a script for each program, which is in `PATH` or has a path. A script is called as its
+    /// program is.
     #[track_caller]
     pub(super) fn around(commands: [(&Path, &str); 2]) -> Self {
         let dir = Scratch::new();
-        let programs = dir.path().join("programs");
-        Tree::at(&programs);
-        for (program, script) in commands {
-            let mut search = Path::new("");
+        let names = commands.map(|(program, _)| name(program).to_owned());
+        for (side, (program, script)) in SIDES.into_iter().zip(commands) {
+            let tree = Tree::at(dir.path().join(side));
+            let mut path = String::new();
             if program.components().count() > 1 {
+                let programs = tree.dir("programs").path().join("programs");
                 // By another process: a file that this one wrote may be "busy" when it is to be run.
                 let copied = Command::new("cp").arg(program).arg(&programs).status();
                 assert!(copied.is_ok_and(|status| status.success()), "cp copies");
-                let copy = Path::new("programs").join(name(program));
-                Tree::at(dir.path()).select(copy).mode(0o755);
-                search = &programs;
+                tree.select(Path::new("programs").join(name(program)))
+                    .mode(0o755);
+                path = format!("PATH={}:$PATH", programs.display());
             }
-            Tree::at(dir.path())
-                .file(name(program), wrapper(search, name(program), script))
-                .mode(0o755);
+            let script = format!(
+                "#!/bin/sh\n{path}\nset -- {0} \"$@\"\n{script}\n",
+                name(program)
+            );
+            tree.file(name(program), script).mode(0o755);
         }
-        Self { dir }
+        Self { dir, names }
     }
 
-    pub(super) fn path(&self, program: &Path) -> PathBuf {
-        self.dir.path().join(name(program))
+    /// Returns the paths of our script and of GNU's.
+    pub(super) fn paths(&self) -> [PathBuf; 2] {
+        [0, 1].map(|side| self.dir.path().join(SIDES[side]).join(&self.names[side]))
     }
 }
 
 fn name(program: &Path) -> &str {
     let name = program.file_name().and_then(|name| name.to_str());
     name.expect("a program has a name in UTF-8")
-}
-
-fn wrapper(search: &Path, name: &str, script: &str) -> String {
-    format!(
-        "#!/bin/sh\n\
-         PATH={}:$PATH\n\
-         set -- {name} \"$@\"\n\
-         {script}\n",
-        search.display()
-    )
 }
 
 /// A link to a program under another name.
@@ -71,7 +70,7 @@ impl Link {
     /// If it can't be made.
     #[must_use]
     #[track_caller]
-    pub fn named(name: &str, target: &str) -> Self {
+    pub fn named(name: &str, target: impl AsRef<Path>) -> Self {
         let dir = Scratch::new();
         Tree::at(dir.path()).symlink(name, target);
         Self {

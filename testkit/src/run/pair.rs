@@ -1,0 +1,118 @@
+//! A command of ours and its GNU counterpart, with shortcuts for the usual comparisons.
+
+use std::{ffi::OsStr, path::Path};
+
+use super::{Link, Outcome, Parity, Run, normal_lines, twin};
+use crate::{
+    probe::{NOBODY, Skip, is_root},
+    tree::{Scratch, Tree},
+};
+
+/// A command of ours and the GNU command that it replaces. Comparisons run both with `-r` first, unless
+/// a method says otherwise.
+///
+/// ```no_run
+/// use testkit::run::Pair;
+///
+/// const RM: Pair = Pair::new("/path/to/rmz", "rm");
+///
+/// RM.check(["-v", "a"], |tree| {
+///     tree.file("a/b", b"content");
+/// });
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    ours: &'static str,
+    gnu: &'static str,
+}
+
+impl Pair {
+    /// Pairs the program at `ours` with the GNU program `gnu`.
+    #[must_use]
+    pub const fn new(ours: &'static str, gnu: &'static str) -> Self {
+        Self { ours, gnu }
+    }
+
+    /// Starts a comparison.
+    #[must_use]
+    pub fn parity(&self) -> Parity {
+        Parity::new(self.ours, self.gnu).args(["-r"])
+    }
+
+    /// Starts a comparison in which the same shell script runs each command; see [`Parity::in_script`].
+    #[must_use]
+    pub fn in_script(&self, script: &str) -> Parity {
+        self.parity().in_script(script)
+    }
+
+    /// Starts a comparison in which a script of its own runs each command.
+    #[must_use]
+    pub fn in_scripts(&self, ours: &str, gnu: &str) -> Parity {
+        self.parity().in_scripts(ours, gnu)
+    }
+
+    /// Compares both commands; see [`Parity::check`].
+    #[track_caller]
+    pub fn check(
+        &self,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        build: impl Fn(&Tree),
+    ) -> Option<Outcome> {
+        self.parity().args(args).check(build)
+    }
+
+    /// Compares both commands, run by an ordinary user who owns the trees. Skips unless the test runs as root.
+    #[track_caller]
+    pub fn check_as_nobody(
+        &self,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        build: impl Fn(&Tree),
+    ) {
+        if !is_root() {
+            return Skip("only root can become another user".into()).announce();
+        }
+        self.parity().args(args).uid(NOBODY).check(build);
+    }
+
+    /// Compares both commands without `-r`, ours under GNU's name: it then has GNU's defaults.
+    #[track_caller]
+    pub fn check_strict(
+        &self,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        build: impl Fn(&Tree),
+    ) {
+        self.strict().args(args).check(build);
+    }
+
+    /// Starts a comparison without `-r`, with ours under GNU's name.
+    #[must_use]
+    pub fn strict(&self) -> Parity {
+        Parity::new(self.ours, self.gnu).under_gnus_name()
+    }
+
+    /// Asserts that both commands end with the same status and the same messages on stderr, whatever they
+    /// do to their trees. Returns our tree.
+    ///
+    /// # Panics
+    /// If the statuses or the messages differ.
+    #[must_use]
+    #[track_caller]
+    pub fn check_messages(&self, args: &[&str], build: impl Fn(&Tree)) -> Scratch {
+        let (ours, gnu) = twin(build);
+        let run = |program: &str, tree: &Scratch| {
+            let run = Run::new(program).arg("-r").args(args);
+            let outcome = run.current_dir(tree).output();
+            let messages = normal_lines(&outcome.stderr, Path::new(program));
+            (outcome.status, messages)
+        };
+        assert_eq!(run(self.ours, &ours), run(self.gnu, &gnu), "ours, GNU's");
+        ours
+    }
+
+    /// Makes a symlink to our command under another name.
+    #[must_use]
+    #[track_caller]
+    pub fn link(&self, name: &str) -> Link {
+        Link::named(name, self.ours)
+    }
+}
