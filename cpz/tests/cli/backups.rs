@@ -9,7 +9,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, link, strict_cp};
+use crate::support::{CP, CPZ, complaint};
 
 fn two_files(tree: &Tree) {
     tree.file("a", "new").file("b", "old").symlink("l", "b");
@@ -25,47 +25,47 @@ fn in_directory(tree: &Tree) {
 
 #[test]
 fn appends_a_tilde() {
-    cp_r(["-b", "-v", "a", "b"], two_files);
-    cp_r(["--backup", "a", "b"], two_files);
-    cp_r(["--backup=", "-v", "a", "b"], two_files);
-    cp_r(["-b", "a", "new"], two_files);
+    CP.check(["-b", "-v", "a", "b"], two_files);
+    CP.check(["--backup", "a", "b"], two_files);
+    CP.check(["--backup=", "-v", "a", "b"], two_files);
+    CP.check(["-b", "a", "new"], two_files);
 }
 
 #[test]
 fn appends_a_suffix() {
-    cp_r(["-S", ".o", "-v", "a", "b"], two_files);
-    cp_r(["--suffix=.o", "--backup=never", "-v", "a", "b"], two_files);
-    cp_r(["-S", "", "-v", "a", "b"], two_files);
+    CP.check(["-S", ".o", "-v", "a", "b"], two_files);
+    CP.check(["--suffix=.o", "--backup=never", "-v", "a", "b"], two_files);
+    CP.check(["-S", "", "-v", "a", "b"], two_files);
 }
 
 #[test]
 fn ignores_a_suffix_that_would_lead_elsewhere() {
-    cp_r(["-S", "x/y", "-v", "a", "b"], two_files);
+    CP.check(["-S", "x/y", "-v", "a", "b"], two_files);
 }
 
 #[test]
 fn numbers_backups() {
-    cp_r(["--backup=numbered", "-v", "a", "b"], two_files);
-    cp_r(["--backup=t", "-v", "a", "d"], in_directory);
-    cp_r(["--backup=nil", "-v", "a", "d"], in_directory);
-    cp_r(["--backup=num", "-v", "a", "e/a", "d"], in_directory);
+    CP.check(["--backup=numbered", "-v", "a", "b"], two_files);
+    CP.check(["--backup=t", "-v", "a", "d"], in_directory);
+    CP.check(["--backup=nil", "-v", "a", "d"], in_directory);
+    CP.check(["--backup=num", "-v", "a", "e/a", "d"], in_directory);
 }
 
 #[test]
 fn makes_no_backup_if_none_is_wanted() {
-    cp_r(["--backup=none", "-v", "a", "b"], two_files);
-    cp_r(["-b", "--backup=off", "a", "b"], two_files);
-    cp_r(["--backup=off", "-b", "a", "b"], two_files);
+    CP.check(["--backup=none", "-v", "a", "b"], two_files);
+    CP.check(["-b", "--backup=off", "a", "b"], two_files);
+    CP.check(["--backup=off", "-b", "a", "b"], two_files);
 }
 
 #[test]
 fn refuses_words_that_are_no_control() {
-    cp_r(["--backup=x", "a", "b"], two_files);
-    cp_r(["--backup=n", "a", "b"], two_files);
+    CP.check(["--backup=x", "a", "b"], two_files);
+    CP.check(["--backup=n", "a", "b"], two_files);
 }
 
 fn with_variable(name: &str, value: &str, args: &[&str]) {
-    let parity = Parity::new(CPZ, "cp").args(["-r"]).args(args);
+    let parity = CP.parity().args(args);
     parity.env(name, value).check(two_files);
 }
 
@@ -85,9 +85,9 @@ fn obeys_the_environment_where_no_flag_speaks() {
 
 #[test]
 fn renames_a_link_itself() {
-    cp_r(["-bv", "a", "l"], two_files);
-    cp_r(["-bv", "-T", "l", "b"], two_files);
-    cp_r(["-bv", "a", "dangling"], |tree| {
+    CP.check(["-bv", "a", "l"], two_files);
+    CP.check(["-bv", "-T", "l", "b"], two_files);
+    CP.check(["-bv", "a", "dangling"], |tree| {
         two_files(tree);
         tree.symlink("dangling", "nowhere");
     });
@@ -95,7 +95,7 @@ fn renames_a_link_itself() {
 
 #[test]
 fn replaces_special_files() {
-    cp_r(["-bv", "p", "b"], |tree| {
+    CP.check(["-bv", "p", "b"], |tree| {
         two_files(tree);
         tree.fifo("p");
     });
@@ -103,13 +103,13 @@ fn replaces_special_files() {
 
 #[test]
 fn keeps_directories_where_they_are() {
-    cp_r(["-bvT", "a", "d"], in_directory);
-    cp_r(["--backup=t", "-v", "e", "-T", "d"], in_directory);
+    CP.check(["-bvT", "a", "d"], in_directory);
+    CP.check(["--backup=t", "-v", "e", "-T", "d"], in_directory);
 }
 
 #[test]
 fn gives_a_file_back_its_name_if_the_copy_fails() {
-    cp_r_as_nobody(["-bv", "a", "b"], |tree| {
+    CP.check_as_nobody(["-bv", "a", "b"], |tree| {
         tree.file("a", "new").mode(0).file("b", "old");
     });
 }
@@ -120,29 +120,29 @@ fn does_not_back_up_over_the_source() {
         two_files(tree);
         tree.file("b~", "backup").file("c", "");
     };
-    cp_r(["-b", "b~", "b"], build);
-    cp_r(["-b", "./b~", "$PWD/b"], build);
-    cp_r(["--backup=t", "b~", "b"], build);
-    cp_r(["-b", "b~", "c"], build);
+    CP.check(["-b", "b~", "b"], build);
+    CP.check(["-b", "./b~", "$PWD/b"], build);
+    CP.check(["--backup=t", "b~", "b"], build);
+    CP.check(["-b", "b~", "c"], build);
 }
 
 #[test]
 fn copies_a_file_over_itself_to_its_backup() {
-    cp_r(["-fbv", "b", "b"], two_files);
-    cp_r(["-f", "--backup=t", "-v", "b", "b"], two_files);
-    strict_cp(["-fbv", "l", "l"], two_files);
-    cp_r(["-fbv", "b", "./b"], two_files);
-    cp_r(["-bv", "b", "b"], two_files);
+    CP.check(["-fbv", "b", "b"], two_files);
+    CP.check(["-f", "--backup=t", "-v", "b", "b"], two_files);
+    CP.check_strict(["-fbv", "l", "l"], two_files);
+    CP.check(["-fbv", "b", "./b"], two_files);
+    CP.check(["-bv", "b", "b"], two_files);
 }
 
 #[test]
 fn lets_only_numbered_backups_replace_what_was_just_created() {
-    cp_r(["--backup=t", "-v", "a", "e/a", "d"], in_directory);
-    cp_r(["-b", "-v", "a", "e/a", "new"], |tree| {
+    CP.check(["--backup=t", "-v", "a", "e/a", "d"], in_directory);
+    CP.check(["-b", "-v", "a", "e/a", "new"], |tree| {
         in_directory(tree);
         tree.dir("new");
     });
-    cp_r(["--backup=t", "-v", "a", "a", "d"], in_directory);
+    CP.check(["--backup=t", "-v", "a", "a", "d"], in_directory);
 }
 
 fn run(dir: &Scratch, args: &[&str]) -> testkit::run::Outcome {
@@ -193,7 +193,7 @@ fn backs_up_a_name_of_the_backup_itself() {
 
 #[test]
 fn numbers_the_backups_of_a_whole_tree() {
-    cp_r(["--backup=t", "-T", "from", "to"], |tree| {
+    CP.check(["--backup=t", "-T", "from", "to"], |tree| {
         for number in 0..40 {
             tree.file(format!("from/{}/{number}", number % 3), "new")
                 .file(format!("to/{}/{number}", number % 3), "old");
@@ -211,7 +211,7 @@ fn counts_on_after_any_number() {
         "18446744073709551615",
         "18446744073709551616",
     ] {
-        cp_r(["--backup=numbered", "-v", "a", "b"], |tree| {
+        CP.check(["--backup=numbered", "-v", "a", "b"], |tree| {
             two_files(tree);
             tree.file(format!("b.~{number}~"), "");
         });
@@ -246,7 +246,7 @@ fn long(len_bytes: usize) -> String {
 /// Copies over a name of so many bytes, beside one with more at its end if there is any.
 fn over_long_name(args: &[&str], len_bytes: usize, neighbour: Option<(usize, &str)>) {
     let dest = long(len_bytes);
-    cp_r(args.iter().copied().chain(["-v", "a", &dest]), |tree| {
+    CP.check(args.iter().copied().chain(["-v", "a", &dest]), |tree| {
         let tree = tree.file("a", "new").file(&dest, "old");
         if let Some((len_bytes, tail)) = neighbour {
             tree.file(long(len_bytes) + tail, "a backup");
@@ -353,7 +353,7 @@ fn excludes_no_clobber() {
 
 #[test]
 fn is_the_same_called_as_cp() {
-    let cp = link("cp");
+    let cp = CP.link("cp");
     Parity::new(cp.path(), "cp")
         .args(["-bv", "a", "l"])
         .check(two_files);

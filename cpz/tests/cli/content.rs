@@ -2,22 +2,25 @@
 
 use std::path::Path;
 
-use testkit::{skip, tree::Tree};
+use testkit::{
+    skip,
+    tree::{Tree, noise},
+};
 
-use crate::support::{cp_r, noise};
+use crate::support::CP;
 
 const MIB: u64 = 1 << 20;
 
 #[track_caller]
 fn copies_file_of(len_bytes: usize) {
     let content = noise(len_bytes);
-    cp_r(["f", "new"], |tree| {
+    CP.check(["f", "new"], |tree| {
         tree.file("f", &content);
     });
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", &content).mode(0o600);
     });
-    cp_r(["f", "old"], |tree| {
+    CP.check(["f", "old"], |tree| {
         tree.file("f", &content).file("old", noise(5_000));
     });
 }
@@ -45,31 +48,31 @@ fn copies_a_file_of_a_mebibyte_and_some() {
 #[test]
 fn copies_a_file_of_20_mebibytes_and_some() {
     let content = noise((20 << 20) + 7);
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", &content);
     });
 }
 
 #[test]
 fn copies_zeros_that_are_no_hole() {
-    cp_r(["f", "new"], |tree| {
+    CP.check(["f", "new"], |tree| {
         tree.file("f", vec![0; MIB as usize]);
     });
 }
 
 #[test]
 fn shortens_a_dest_that_was_longer() {
-    cp_r(["f", "old"], |tree| {
+    CP.check(["f", "old"], |tree| {
         tree.file("f", noise(100)).file("old", noise(100_000));
     });
-    cp_r(["f", "old"], |tree| {
+    CP.check(["f", "old"], |tree| {
         tree.file("f", "").file("old", noise(100_000));
     });
 }
 
 #[track_caller]
 fn copies_holes(build: impl Fn(&Tree)) {
-    let copied = cp_r(["f", "d", "new"], |tree| {
+    let copied = CP.check(["f", "d", "new"], |tree| {
         build(tree.dir("new"));
         tree.hardlink("f", "d/f");
     });
@@ -129,7 +132,7 @@ fn keeps_a_huge_hole() {
 
 #[test]
 fn punches_no_old_data_into_holes() {
-    cp_r(["f", "old"], |tree| {
+    CP.check(["f", "old"], |tree| {
         tree.sparse("f", MIB, &[(MIB - 5, b"tail!")])
             .file("old", noise(MIB as usize * 2));
     });
@@ -140,8 +143,8 @@ fn copies_whole(path: &str) {
     if !Path::new(path).exists() {
         skip!("there is no {path}");
     }
-    cp_r([path, "new"], |_| {});
-    cp_r([path, "old"], |tree| {
+    CP.check([path, "new"], |_| {});
+    CP.check([path, "old"], |tree| {
         tree.file("old", noise(100_000));
     });
 }
@@ -168,7 +171,7 @@ fn copies_directories_of_sys() {
     if !Path::new(dir).exists() {
         skip!("there is no {dir}");
     }
-    cp_r([dir, "new"], |_| {});
+    CP.check([dir, "new"], |_| {});
 }
 
 #[test]
@@ -188,7 +191,7 @@ fn copies_the_flags_of_the_processor_whole() {
 
 #[test]
 fn copies_links_as_files_of_their_own() {
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", b"content").hardlink("d/f", "d/twin");
     });
 }
@@ -196,7 +199,7 @@ fn copies_links_as_files_of_their_own() {
 #[test]
 fn keeps_no_times() {
     let long_ago = std::time::Duration::from_secs(77);
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", b"content")
             .mtime(long_ago)
             .symlink("d/l", "f")
@@ -211,7 +214,7 @@ fn keeps_no_extended_attributes() {
     if !testkit::probe::supports_xattrs(&std::env::temp_dir()) {
         skip!("no extended attributes here");
     }
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", b"content")
             .xattr("user.note", b"x")
             .select("d")

@@ -7,10 +7,10 @@ use testkit::{
     probe::{Fs, LoopMount, has_program, is_gnu},
     run::{Outcome, Run, Status},
     skip,
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, noise},
 };
 
-use crate::support::{CPZ, cp_r, noise, strict_cp};
+use crate::support::{CP, CPZ};
 
 fn run(program: &str, dir: &Path, args: &[&str]) -> Outcome {
     let run = Run::new(program).args(args).current_dir(dir);
@@ -88,26 +88,26 @@ fn shares_all_blocks_or_fails() {
 
 #[test]
 fn says_which_file_shares_no_blocks() {
-    cp_r(["--reflink=always", "f", "old"], |tree| {
+    CP.check(["--reflink=always", "f", "old"], |tree| {
         tree.file("f", b"content").file("old", b"old");
     });
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     Tree::at(other.path()).file("old", b"old");
     let dest = other.path().join("old").display().to_string();
-    strict_cp(["--reflink", "f", &dest], |tree| {
+    CP.check_strict(["--reflink", "f", &dest], |tree| {
         tree.file("f", b"content");
     });
 }
 
 #[test]
 fn shares_and_makes_holes_not_at_once() {
-    strict_cp(["--reflink", "--sparse=always", "f", "new"], |_| {});
-    strict_cp(["--reflink=always", "--sparse=never"], |_| {});
-    strict_cp(["--reflink=x", "f", "new"], |_| {});
-    strict_cp(["--reflink=a", "f", "new"], |_| {});
-    strict_cp(["--sparse=a", "f", "new"], |_| {});
-    strict_cp(["--sparse=", "f", "new"], |_| {});
-    strict_cp(["--sparse=n", "--reflink=au", "f", "new"], |tree| {
+    CP.check_strict(["--reflink", "--sparse=always", "f", "new"], |_| {});
+    CP.check_strict(["--reflink=always", "--sparse=never"], |_| {});
+    CP.check_strict(["--reflink=x", "f", "new"], |_| {});
+    CP.check_strict(["--reflink=a", "f", "new"], |_| {});
+    CP.check_strict(["--sparse=a", "f", "new"], |_| {});
+    CP.check_strict(["--sparse=", "f", "new"], |_| {});
+    CP.check_strict(["--sparse=n", "--reflink=au", "f", "new"], |tree| {
         tree.file("f", b"content");
     });
 }
@@ -207,7 +207,8 @@ fn takes_sparse_at_its_word_where_blocks_could_be_shared() {
 
 #[test]
 fn makes_holes_in_files_only() {
-    crate::support::in_script(r#"cat p & "$@"; status=$?; wait; exit "$status""#)
+    crate::support::CP
+        .in_script(r#"cat p & "$@"; status=$?; wait; exit "$status""#)
         .args(["--sparse=always", "f", "p"])
         .check(|tree| {
             tree.sparse("f", 100_000, &[(50_000, b"data\n")]).fifo("p");
@@ -216,9 +217,9 @@ fn makes_holes_in_files_only() {
 
 #[test]
 fn copies_trees_sparsely() {
-    cp_r(["--sparse=always", "d", "new"], zeros);
-    cp_r(["--sparse=never", "d", "new"], zeros);
-    cp_r(
+    CP.check(["--sparse=always", "d", "new"], zeros);
+    CP.check(["--sparse=never", "d", "new"], zeros);
+    CP.check(
         [
             "--sparse=auto",
             "--reflink=never",
@@ -231,7 +232,7 @@ fn copies_trees_sparsely() {
             zeros(tree);
         },
     );
-    cp_r(["--sparse=always", "d/.", "old"], |tree| {
+    CP.check(["--sparse=always", "d/.", "old"], |tree| {
         zeros(tree);
         tree.file("old/zeros", noise(300_000));
     });

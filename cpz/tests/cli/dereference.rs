@@ -10,7 +10,7 @@ use testkit::{
     tree::{Scratch, Tree, chain},
 };
 
-use crate::support::{CPZ, cp_r, cp_r_as_nobody, strict_cp};
+use crate::support::{CP, CPZ};
 
 fn links(tree: &Tree) {
     tree.file("d/f", b"content")
@@ -28,41 +28,41 @@ fn links(tree: &Tree) {
 
 #[test]
 fn follows_all_links_with_capital_l() {
-    cp_r(["-L", "d", "new"], links);
-    cp_r(["-Lv", "dir-link", "new"], links);
-    cp_r(["-L", "dir-link", "d", "file-link", "into"], links);
-    strict_cp(["-RL", "d", "new"], links);
+    CP.check(["-L", "d", "new"], links);
+    CP.check(["-Lv", "dir-link", "new"], links);
+    CP.check(["-L", "dir-link", "d", "file-link", "into"], links);
+    CP.check_strict(["-RL", "d", "new"], links);
 }
 
 #[test]
 fn follows_links_among_the_sources_with_capital_h() {
-    cp_r(["-H", "dir-link", "new"], links);
-    cp_r(["-Hv", "dir-link", "file-link", "d", "into"], links);
-    strict_cp(["-H", "file-link", "new"], links);
-    strict_cp(["-RH", "dir-link", "new"], links);
+    CP.check(["-H", "dir-link", "new"], links);
+    CP.check(["-Hv", "dir-link", "file-link", "d", "into"], links);
+    CP.check_strict(["-H", "file-link", "new"], links);
+    CP.check_strict(["-RH", "dir-link", "new"], links);
 }
 
 #[test]
 fn follows_no_links_with_capital_p() {
-    strict_cp(["-P", "file-link", "new"], links);
-    strict_cp(["-P", "dir-link", "dangling", "into"], links);
-    strict_cp(["-RP", "dir-link", "new"], links);
-    cp_r(["-P", "d", "new"], links);
+    CP.check_strict(["-P", "file-link", "new"], links);
+    CP.check_strict(["-P", "dir-link", "dangling", "into"], links);
+    CP.check_strict(["-RP", "dir-link", "new"], links);
+    CP.check(["-P", "d", "new"], links);
 }
 
 #[test]
 fn lets_the_last_of_these_flags_win() {
-    cp_r(["-HLP", "dir-link", "new"], links);
-    cp_r(["-PLH", "dir-link", "new"], links);
-    cp_r(["-L", "--no-dereference", "d", "new"], links);
-    cp_r(["-P", "--dereference", "d", "new"], links);
-    strict_cp(["-LP", "-R", "file-link", "new"], links);
+    CP.check(["-HLP", "dir-link", "new"], links);
+    CP.check(["-PLH", "dir-link", "new"], links);
+    CP.check(["-L", "--no-dereference", "d", "new"], links);
+    CP.check(["-P", "--dereference", "d", "new"], links);
+    CP.check_strict(["-LP", "-R", "file-link", "new"], links);
 }
 
 #[test]
 fn refuses_directories_behind_links_without_r() {
-    strict_cp(["-L", "dir-link", "new"], links);
-    strict_cp(["-H", "dir-link", "new"], links);
+    CP.check_strict(["-L", "dir-link", "new"], links);
+    CP.check_strict(["-H", "dir-link", "new"], links);
 }
 
 #[test]
@@ -76,15 +76,15 @@ fn names_links_that_lead_nowhere() {
             .symlink("dangling", "nowhere")
             .symlink("loop", "loop");
     }
-    cp_r(["-Lv", "d", "new"], lost);
-    cp_r(["-L", "dangling", "new"], lost);
-    cp_r(["-H", "loop", "new"], lost);
-    cp_r(["-H", "d", "new"], lost);
+    CP.check(["-Lv", "d", "new"], lost);
+    CP.check(["-L", "dangling", "new"], lost);
+    CP.check(["-H", "loop", "new"], lost);
+    CP.check(["-H", "d", "new"], lost);
 }
 
 #[test]
 fn refuses_links_that_lead_back_up() {
-    cp_r(["-Lv", "d", "new"], |tree| {
+    CP.check(["-Lv", "d", "new"], |tree| {
         tree.symlink("d/self", ".")
             .symlink("d/sub/up", "..")
             .symlink("d/sub/sub/top", "../..")
@@ -96,7 +96,7 @@ fn refuses_links_that_lead_back_up() {
 
 #[test]
 fn follows_links_to_fifos_and_recreates_them() {
-    cp_r(["-L", "d", "new"], |tree| {
+    CP.check(["-L", "d", "new"], |tree| {
         tree.fifo("d/p").symlink("d/link", "p");
     });
 }
@@ -110,22 +110,22 @@ fn leaves_special_files_alone_where_links_are_followed() {
             .file("into/d/p", b"old")
             .symlink("into/d/l", "gone");
     }
-    cp_r(["-Lv", "d", "into"], taken);
-    cp_r(["-Lfv", "d", "into"], taken);
-    cp_r(["-Hv", "d", "into"], taken);
-    cp_r(["-H", "d/p", "into/d"], taken);
+    CP.check(["-Lv", "d", "into"], taken);
+    CP.check(["-Lfv", "d", "into"], taken);
+    CP.check(["-Hv", "d", "into"], taken);
+    CP.check(["-H", "d/p", "into/d"], taken);
 }
 
 #[test]
 fn follows_links_as_an_ordinary_user() {
-    cp_r_as_nobody(["-L", "d", "new"], |tree| {
+    CP.check_as_nobody(["-L", "d", "new"], |tree| {
         tree.file("locked/f", b"content")
             .symlink("d/link", "../locked")
             .symlink("d/file", "../locked/f")
             .select("locked")
             .mode(0);
     });
-    cp_r_as_nobody(["-L", "d", "new"], |tree| {
+    CP.check_as_nobody(["-L", "d", "new"], |tree| {
         tree.file("locked/f", b"content")
             .symlink("d/link", "../locked")
             .select("locked")
@@ -185,7 +185,7 @@ fn stays_on_one_filesystem(args: &[&str]) {
     with_mount(&tree, "s/point", || {
         let source = tree.path().join("s").display().to_string();
         let args = args.iter().map(|arg| arg.replace('@', &source));
-        cp_r(args, |_| {});
+        CP.check(args, |_| {});
     });
 }
 
@@ -217,15 +217,16 @@ fn reads_special_files_with_copy_contents() {
             .file("d/f", b"content")
             .file("old", b"old");
     }
-    cp_r(["--copy-contents", "d", "new"], devices);
-    cp_r(["--copy-contents", "null", "new"], devices);
-    cp_r(["-v", "--copy-contents", "null", "old"], devices);
-    cp_r(["-Lv", "--copy-contents", "null", "old"], devices);
+    CP.check(["--copy-contents", "d", "new"], devices);
+    CP.check(["--copy-contents", "null", "new"], devices);
+    CP.check(["-v", "--copy-contents", "null", "old"], devices);
+    CP.check(["-Lv", "--copy-contents", "null", "old"], devices);
 }
 
 #[test]
 fn reads_fifos_with_copy_contents() {
-    crate::support::in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
+    crate::support::CP
+        .in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
         .args(["--copy-contents", "d", "new"])
         .check(|tree| {
             tree.fifo("d/p").file("d/f", b"content");
@@ -234,7 +235,7 @@ fn reads_fifos_with_copy_contents() {
 
 #[test]
 fn reads_no_sockets() {
-    cp_r(["--copy-contents", "d", "new"], |tree| {
+    CP.check(["--copy-contents", "d", "new"], |tree| {
         tree.socket("d/socket").file("d/f", b"content");
     });
 }
@@ -255,7 +256,7 @@ fn follows_nothing_that_is_not_the_users_to_follow() {
 
 #[test]
 fn says_what_is_in_the_way_of_a_looping_link_first() {
-    cp_r(["-L", "d", "dest"], |tree| {
+    CP.check(["-L", "d", "dest"], |tree| {
         tree.file("d/f", b"")
             .symlink("d/loop", "../d")
             .file("dest/d/loop", b"in the way");

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use testkit::{
-    run::{Parity, Run, Status},
+    run::{Run, Status},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, cp_r, succeeds};
+use crate::support::{CP, CPZ, complaint, succeeds};
 
 fn small(tree: &Tree) {
     tree.file("a/b/f", b"content")
@@ -35,182 +35,182 @@ fn copies_directories_without_being_told_to() {
 
 #[test]
 fn makes_a_missing_dest() {
-    cp_r(["a", "new"], small);
-    cp_r(["f", "new"], small);
+    CP.check(["a", "new"], small);
+    CP.check(["f", "new"], small);
 }
 
 #[test]
 fn makes_a_missing_dest_with_a_slash_if_it_is_a_directory() {
-    cp_r(["a", "new/"], small);
-    cp_r(["a", "new//"], small);
-    cp_r(["a", "new/."], small);
+    CP.check(["a", "new/"], small);
+    CP.check(["a", "new//"], small);
+    CP.check(["a", "new/."], small);
 }
 
 #[test]
 fn makes_no_file_with_a_slash_after_it() {
-    cp_r(["f", "new/"], small);
-    cp_r(["f", "old/"], small);
-    cp_r(["f", "dangling/"], small);
+    CP.check(["f", "new/"], small);
+    CP.check(["f", "old/"], small);
+    CP.check(["f", "dangling/"], small);
 }
 
 #[test]
 fn copies_into_an_existing_directory() {
-    cp_r(["a", "dir"], small);
-    cp_r(["f", "dir"], small);
-    cp_r(["a", "dir/"], small);
-    cp_r(["f", "dir/."], small);
+    CP.check(["a", "dir"], small);
+    CP.check(["f", "dir"], small);
+    CP.check(["a", "dir/"], small);
+    CP.check(["f", "dir/."], small);
 }
 
 #[test]
 fn copies_into_the_directory_behind_a_symlink() {
-    cp_r(["a", "to-dir"], small);
-    cp_r(["f", "to-dir/"], small);
+    CP.check(["a", "to-dir"], small);
+    CP.check(["f", "to-dir/"], small);
 }
 
 #[test]
 fn copies_over_an_existing_file() {
-    cp_r(["f", "old"], small);
-    cp_r(["f", "to-old"], small);
+    CP.check(["f", "old"], small);
+    CP.check(["f", "to-old"], small);
 }
 
 #[test]
 fn copies_no_directory_over_a_file() {
-    cp_r(["a", "old"], small);
-    cp_r(["a", "to-old"], small);
-    cp_r(["a", "old/"], small);
+    CP.check(["a", "old"], small);
+    CP.check(["a", "to-old"], small);
+    CP.check(["a", "old/"], small);
 }
 
 #[test]
 fn copies_the_content_of_a_directory_with_a_dot_after_it() {
-    cp_r(["a/.", "dir"], small);
-    cp_r(["a/.", "new"], small);
-    cp_r(["a/./", "dir"], small);
+    CP.check(["a/.", "dir"], small);
+    CP.check(["a/.", "new"], small);
+    CP.check(["a/./", "dir"], small);
 }
 
 #[test]
 fn copies_a_directory_with_slashes_after_it() {
-    cp_r(["a/", "dir"], small);
-    cp_r(["a///", "new"], small);
-    cp_r(["-v", "a//b//", "dir//"], small);
+    CP.check(["a/", "dir"], small);
+    CP.check(["a///", "new"], small);
+    CP.check(["-v", "a//b//", "dir//"], small);
 }
 
 #[test]
 fn copies_a_path_that_ends_in_dot_dot() {
-    cp_r(["-v", "a/b/..", "dir"], small);
-    cp_r(["-v", "a/b/..", "new"], small);
+    CP.check(["-v", "a/b/..", "dir"], small);
+    CP.check(["-v", "a/b/..", "new"], small);
 }
 
 #[test]
 fn copies_into_the_working_directory() {
-    cp_r(["a/b", "."], small);
-    cp_r(["a/g", "a/b/f", "./"], |tree| {
+    CP.check(["a/b", "."], small);
+    CP.check(["a/g", "a/b/f", "./"], |tree| {
         tree.file("a/b/f", b"content").file("a/g", b"more");
     });
 }
 
 #[test]
 fn copies_by_absolute_paths() {
-    cp_r(["-v", "$PWD/a", "$PWD/dir"], small);
-    cp_r(["-v", "$PWD/f", "$PWD/new"], small);
+    CP.check(["-v", "$PWD/a", "$PWD/dir"], small);
+    CP.check(["-v", "$PWD/f", "$PWD/new"], small);
 }
 
 #[test]
 fn copies_several_into_a_directory() {
-    cp_r(["a", "f", "old", "dir"], small);
-    cp_r(["a", "f", "to-dir"], small);
+    CP.check(["a", "f", "old", "dir"], small);
+    CP.check(["a", "f", "to-dir"], small);
 }
 
 #[test]
 fn copies_several_only_into_a_directory() {
-    cp_r(["a", "f", "old"], small);
-    cp_r(["a", "f", "new"], small);
-    cp_r(["a", "f", "dangling"], small);
-    cp_r(["a", "f", "old/"], small);
+    CP.check(["a", "f", "old"], small);
+    CP.check(["a", "f", "new"], small);
+    CP.check(["a", "f", "dangling"], small);
+    CP.check(["a", "f", "old/"], small);
 }
 
 #[test]
 fn makes_no_parents_of_the_dest() {
-    cp_r(["f", "new/f"], small);
-    cp_r(["a", "new/new"], small);
-    cp_r(["a", "old/new"], small);
-    cp_r(["f", "old/new"], small);
+    CP.check(["f", "new/f"], small);
+    CP.check(["a", "new/new"], small);
+    CP.check(["a", "old/new"], small);
+    CP.check(["f", "old/new"], small);
 }
 
 #[test]
 fn copies_into_a_target_directory() {
-    cp_r(["-t", "dir", "a", "f"], small);
-    cp_r(["--target-directory=to-dir", "a"], small);
-    cp_r(["a", "-tdir/"], small);
+    CP.check(["-t", "dir", "a", "f"], small);
+    CP.check(["--target-directory=to-dir", "a"], small);
+    CP.check(["a", "-tdir/"], small);
 }
 
 #[test]
 fn wants_the_target_directory_to_be_one() {
-    cp_r(["-t", "old", "a"], small);
-    cp_r(["-t", "new", "a"], small);
-    cp_r(["-t", "dangling", "a"], small);
-    cp_r(["-t", "", "a"], small);
+    CP.check(["-t", "old", "a"], small);
+    CP.check(["-t", "new", "a"], small);
+    CP.check(["-t", "dangling", "a"], small);
+    CP.check(["-t", "", "a"], small);
 }
 
 #[test]
 fn takes_one_target_directory() {
-    cp_r(["-t", "dir", "-t", "to-dir", "a"], small);
-    cp_r(["-t", "dir", "-T", "a", "new"], small);
+    CP.check(["-t", "dir", "-t", "to-dir", "a"], small);
+    CP.check(["-t", "dir", "-T", "a", "new"], small);
 }
 
 #[test]
 fn takes_the_dest_for_the_copy_itself_if_told_to() {
-    cp_r(["-T", "a", "dir"], small);
-    cp_r(["-T", "a", "new"], small);
-    cp_r(["-T", "a", "to-dir"], small);
-    cp_r(["-T", "f", "old"], small);
-    cp_r(["-T", "a/", "dir/"], small);
+    CP.check(["-T", "a", "dir"], small);
+    CP.check(["-T", "a", "new"], small);
+    CP.check(["-T", "a", "to-dir"], small);
+    CP.check(["-T", "f", "old"], small);
+    CP.check(["-T", "a/", "dir/"], small);
 }
 
 #[test]
 fn copies_no_file_over_a_directory() {
-    cp_r(["-T", "f", "dir"], small);
-    cp_r(["-T", "f", "to-dir"], small);
-    cp_r(["-T", "f", "dir/"], small);
+    CP.check(["-T", "f", "dir"], small);
+    CP.check(["-T", "f", "to-dir"], small);
+    CP.check(["-T", "f", "dir/"], small);
 }
 
 #[test]
 fn takes_two_operands_if_there_is_no_target_directory() {
-    cp_r(["-T", "a", "f", "dir"], small);
-    cp_r(["-T", "a"], small);
+    CP.check(["-T", "a", "f", "dir"], small);
+    CP.check(["-T", "a"], small);
 }
 
 #[test]
 fn reports_missing_sources() {
-    cp_r(["missing", "new"], small);
-    cp_r(["missing", "dir"], small);
-    cp_r(["f", "missing", "a", "dir"], small);
-    cp_r(["missing/x", "f/x", "f/", "dangling/x", "dir"], small);
+    CP.check(["missing", "new"], small);
+    CP.check(["missing", "dir"], small);
+    CP.check(["f", "missing", "a", "dir"], small);
+    CP.check(["missing/x", "f/x", "f/", "dangling/x", "dir"], small);
 }
 
 #[test]
 fn reports_empty_names() {
-    cp_r(["", "new"], small);
-    cp_r(["f", ""], small);
-    cp_r(["a", ""], small);
-    cp_r(["", "f", "dir"], small);
-    cp_r(["f", "a", ""], small);
+    CP.check(["", "new"], small);
+    CP.check(["f", ""], small);
+    CP.check(["a", ""], small);
+    CP.check(["", "f", "dir"], small);
+    CP.check(["f", "a", ""], small);
 }
 
 #[test]
 fn does_not_go_through_a_dangling_symlink() {
-    cp_r(["f", "dangling"], small);
-    cp_r(["a", "dangling"], small);
-    cp_r(["-T", "f", "dangling"], small);
+    CP.check(["f", "dangling"], small);
+    CP.check(["a", "dangling"], small);
+    CP.check(["-T", "f", "dangling"], small);
 }
 
 #[test]
 fn forces_no_way_through_a_dangling_symlink() {
-    cp_r(["-f", "f", "dangling"], small);
+    CP.check(["-f", "f", "dangling"], small);
 }
 
 #[test]
 fn merges_into_a_directory_that_exists() {
-    cp_r(["-v", "a", "dir"], |tree| {
+    CP.check(["-v", "a", "dir"], |tree| {
         tree.file("a/b/f", b"new")
             .file("a/g", b"new")
             .file("dir/a/b/f", b"older and longer")
@@ -222,7 +222,7 @@ fn merges_into_a_directory_that_exists() {
 
 #[test]
 fn keeps_the_modes_of_directories_that_exist() {
-    cp_r(["-T", "a", "dir"], |tree| {
+    CP.check(["-T", "a", "dir"], |tree| {
         tree.file("a/b/f", b"new")
             .select("a/b")
             .mode(0o777)
@@ -237,7 +237,7 @@ fn keeps_the_modes_of_directories_that_exist() {
 
 #[test]
 fn merges_through_no_symlink_below_the_dest() {
-    cp_r(["a", "dir"], |tree| {
+    CP.check(["a", "dir"], |tree| {
         tree.file("a/b/f", b"new")
             .dir("other")
             .dir("dir/a")
@@ -247,7 +247,7 @@ fn merges_through_no_symlink_below_the_dest() {
 
 #[test]
 fn writes_through_a_symlink_below_the_dest_that_leads_to_a_file() {
-    cp_r(["a", "dir"], |tree| {
+    CP.check(["a", "dir"], |tree| {
         tree.file("a/f", b"new")
             .file("other", b"older and longer")
             .dir("dir/a")
@@ -257,7 +257,7 @@ fn writes_through_a_symlink_below_the_dest_that_leads_to_a_file() {
 
 #[test]
 fn merges_no_directory_with_a_file() {
-    cp_r(["a", "dir"], |tree| {
+    CP.check(["a", "dir"], |tree| {
         tree.file("a/b/f", b"new")
             .file("a/c", b"new")
             .file("dir/a/b", b"a file")
@@ -270,14 +270,14 @@ fn does_not_make_what_a_dangling_link_with_a_slash_leads_to() {
     let build = |tree: &Tree| {
         tree.dir("d").symlink("l", "x").symlink("dest", "nowhere");
     };
-    cp_r(["d", "dest/"], build);
-    cp_r(["l", "dest/"], build);
+    CP.check(["d", "dest/"], build);
+    CP.check(["l", "dest/"], build);
 }
 
 /// Compares where `POSIXLY_CORRECT` is set.
 #[track_caller]
 fn posix(args: &[&str]) {
-    let parity = Parity::new(CPZ, "cp").args(["-r"]).args(args);
+    let parity = CP.parity().args(args);
     parity.env("POSIXLY_CORRECT", "1").check(|tree| {
         small(tree);
         tree.file("x/f", b"newer")

@@ -8,11 +8,10 @@ use std::{
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount, Skip},
-    run::Parity,
-    tree::Tree,
+    tree::{Tree, noise},
 };
 
-use crate::support::{CPZ, cp_r, noise};
+use crate::support::CP;
 
 /// A mounted filesystem, and an empty directory on it.
 struct Place {
@@ -103,7 +102,7 @@ fn copies_to_each(from: &Place) {
 
 #[track_caller]
 fn copies(source: &str, to: &Place) {
-    let parity = |args: &[&str]| Parity::new(CPZ, "cp").args(["-r"]).args(args).on(to.path());
+    let parity = |args: &[&str]| CP.parity().args(args).on(to.path());
     parity(&[source, "new"]).check(|_| {});
     parity(&["-L", "--sparse=always", source, "old"]).check(|tree| {
         tree.file("old/d/large", noise(100_000))
@@ -163,7 +162,7 @@ fn copies_what_several_filesystems_hold_in_one_run() {
         })
         .collect();
     let args = sources.iter().map(String::as_str).chain(["into"]);
-    cp_r(args, |tree| {
+    CP.check(args, |tree| {
         tree.dir("into");
     });
 }

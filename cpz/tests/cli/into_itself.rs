@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{cp_r, same_words};
+use crate::support::CP;
 
 fn build(tree: &Tree) {
     tree.file("a/1/f", b"content")
@@ -37,49 +37,49 @@ fn refused_part_is_not_there(scratch: &Scratch, path: &str) {
 
 #[test]
 fn refuses_a_new_directory_in_itself() {
-    let scratch = same_words(&["a", "a/new"], build);
+    let scratch = CP.check_messages(&["a", "a/new"], build);
     all_is_there(&scratch, "a/new");
     refused_part_is_not_there(&scratch, "a/new/new");
 }
 
 #[test]
 fn refuses_a_directory_into_one_in_itself() {
-    let scratch = same_words(&["a", "a/b"], build);
+    let scratch = CP.check_messages(&["a", "a/b"], build);
     all_is_there(&scratch, "a/b/a");
     refused_part_is_not_there(&scratch, "a/b/a/b/a");
 }
 
 #[test]
 fn refuses_a_directory_into_one_deeper_in_itself() {
-    let scratch = same_words(&["a", "a/b/c"], build);
+    let scratch = CP.check_messages(&["a", "a/b/c"], build);
     all_is_there(&scratch, "a/b/c/a");
     refused_part_is_not_there(&scratch, "a/b/c/a/b/c/a");
 }
 
 #[test]
 fn refuses_a_directory_into_itself() {
-    let scratch = same_words(&["a", "a"], build);
+    let scratch = CP.check_messages(&["a", "a"], build);
     all_is_there(&scratch, "a/a");
     refused_part_is_not_there(&scratch, "a/a/a");
 }
 
 #[test]
 fn refuses_the_working_directory_into_itself() {
-    let scratch = same_words(&[".", "a/new"], build);
+    let scratch = CP.check_messages(&[".", "a/new"], build);
     all_is_there(&scratch, "a/new/a");
     refused_part_is_not_there(&scratch, "a/new/a/new");
 }
 
 #[test]
 fn refuses_the_content_of_a_directory_into_itself() {
-    let scratch = same_words(&["a/.", "a/b"], build);
+    let scratch = CP.check_messages(&["a/.", "a/b"], build);
     all_is_there(&scratch, "a/b");
     refused_part_is_not_there(&scratch, "a/b/b");
 }
 
 #[test]
 fn refuses_a_directory_into_itself_through_a_symlink() {
-    let scratch = same_words(&["a", "to-b"], |tree| {
+    let scratch = CP.check_messages(&["a", "to-b"], |tree| {
         build(tree);
         tree.symlink("to-b", "a/b");
     });
@@ -89,7 +89,7 @@ fn refuses_a_directory_into_itself_through_a_symlink() {
 
 #[test]
 fn copies_other_operands_after_refusing_one() {
-    let scratch = same_words(&["a", "z", "a/b"], |tree| {
+    let scratch = CP.check_messages(&["a", "z", "a/b"], |tree| {
         build(tree);
         tree.file("z/f", b"content");
     });
@@ -100,15 +100,15 @@ fn copies_other_operands_after_refusing_one() {
 
 #[test]
 fn copies_a_directory_beside_itself() {
-    cp_r(["a", "a2"], build);
-    cp_r(["a/b", "a/b2"], build);
-    cp_r(["a/b", "a/1"], build);
+    CP.check(["a", "a2"], build);
+    CP.check(["a/b", "a/b2"], build);
+    CP.check(["a/b", "a/1"], build);
 }
 
 #[test]
 fn copies_a_child_over_its_parent_directory() {
-    cp_r(["-T", "a/a", "a"], |tree| {
+    CP.check(["-T", "a/a", "a"], |tree| {
         tree.file("a/a/f", b"content");
     });
-    cp_r(["a/b/c", "a"], build);
+    CP.check(["a/b/c", "a"], build);
 }

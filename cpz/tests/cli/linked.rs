@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use testkit::{run::Parity, tree::Tree};
 
-use crate::support::{CPZ, in_scripts, strict_cp};
+use crate::support::{CP, CPZ};
 
 fn with(flags: &[&str]) -> Parity {
-    Parity::new(CPZ, "cp").args(["-r"]).args(flags)
+    CP.parity().args(flags)
 }
 
 fn linked(tree: &Tree) {
@@ -66,7 +66,7 @@ fn are_linked_to_what_a_link_at_the_dest_leads_to() {
         tree.symlink("into/one", "old").file("into/old", b"old");
     };
     let names = ["s/one", "s/two", "t/four", "into"];
-    strict_cp(["--preserve=links"].into_iter().chain(names), behind_a_link);
+    CP.check_strict(["--preserve=links"].into_iter().chain(names), behind_a_link);
     with(&["-L", "--preserve=links"])
         .args(names)
         .check(behind_a_link);
@@ -157,7 +157,7 @@ fn become_links_where_symbolic_links_are_followed() {
         linked(tree);
         tree.symlink("s/to-alone", "alone");
     });
-    strict_cp(["--preserve=links", "s/alone", "s/to-alone", "into"], build);
+    CP.check_strict(["--preserve=links", "s/alone", "s/to-alone", "into"], build);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn become_links_to_what_is_newer() {
 #[test]
 fn leave_alone_what_is_newer_than_their_copy() {
     let gnu = r#"cp -p into/one into/kept && "$@" && mv -f into/kept into/one"#;
-    in_scripts(r#"exec "$@""#, gnu)
+    CP.in_scripts(r#"exec "$@""#, gnu)
         .args(["-u", "--preserve=links", "s/two", "s/one", "into"])
         .check(updated);
 }

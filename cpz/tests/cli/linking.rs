@@ -10,7 +10,7 @@ use testkit::{
     tree::Tree,
 };
 
-use crate::support::{CPZ, cp_r, strict_cp};
+use crate::support::{CP, CPZ};
 
 fn sources(tree: &Tree) {
     tree.file("d/f", b"content")
@@ -28,125 +28,125 @@ fn sources(tree: &Tree) {
 
 #[test]
 fn makes_hard_links() {
-    strict_cp(["-l", "f", "new"], sources);
-    strict_cp(["-lv", "f", "d/f", "other", "into"], sources);
-    cp_r(["-l", "f", "new"], sources);
+    CP.check_strict(["-l", "f", "new"], sources);
+    CP.check_strict(["-lv", "f", "d/f", "other", "into"], sources);
+    CP.check(["-l", "f", "new"], sources);
 }
 
 #[test]
 fn makes_directories_of_hard_links() {
-    cp_r(["-l", "d", "new"], sources);
-    cp_r(["-lv", "d", "into"], sources);
-    strict_cp(["-l", "d", "new"], sources);
+    CP.check(["-l", "d", "new"], sources);
+    CP.check(["-lv", "d", "into"], sources);
+    CP.check_strict(["-l", "d", "new"], sources);
 }
 
 #[test]
 fn makes_hard_links_to_symlinks_only_if_asked() {
-    strict_cp(["-l", "link", "new"], sources);
-    strict_cp(["-lP", "link", "new"], sources);
-    strict_cp(["-lL", "link", "new"], sources);
-    strict_cp(["-l", "dangling", "new"], sources);
-    cp_r(["-lP", "d", "new"], sources);
-    cp_r(["-lP", "to-dir", "new"], sources);
-    cp_r(["-l", "to-dir", "new"], sources);
-    cp_r(["-lL", "d", "new"], sources);
-    cp_r(["-lH", "d", "new"], sources);
+    CP.check_strict(["-l", "link", "new"], sources);
+    CP.check_strict(["-lP", "link", "new"], sources);
+    CP.check_strict(["-lL", "link", "new"], sources);
+    CP.check_strict(["-l", "dangling", "new"], sources);
+    CP.check(["-lP", "d", "new"], sources);
+    CP.check(["-lP", "to-dir", "new"], sources);
+    CP.check(["-l", "to-dir", "new"], sources);
+    CP.check(["-lL", "d", "new"], sources);
+    CP.check(["-lH", "d", "new"], sources);
 }
 
 #[test]
 fn makes_hard_links_to_special_files() {
-    cp_r(["-l", "d", "new"], |tree| {
+    CP.check(["-l", "d", "new"], |tree| {
         tree.fifo("d/p").socket("d/s");
     });
-    strict_cp(["-l", "p", "new"], |tree| {
+    CP.check_strict(["-l", "p", "new"], |tree| {
         tree.fifo("p");
     });
 }
 
 #[test]
 fn replaces_no_dest_by_a_hard_link() {
-    strict_cp(["-lv", "f", "other"], sources);
-    strict_cp(["-l", "f", "dangling"], sources);
-    strict_cp(["-l", "d/f", "link"], sources);
-    strict_cp(["-lT", "f", "into"], sources);
+    CP.check_strict(["-lv", "f", "other"], sources);
+    CP.check_strict(["-l", "f", "dangling"], sources);
+    CP.check_strict(["-l", "d/f", "link"], sources);
+    CP.check_strict(["-lT", "f", "into"], sources);
 }
 
 #[test]
 fn replaces_the_dest_by_a_hard_link_with_force() {
-    strict_cp(["-lfv", "f", "other"], sources);
-    strict_cp(["-lf", "f", "dangling"], sources);
-    strict_cp(["-lf", "d/f", "link"], sources);
-    strict_cp(["-lfT", "f", "into"], sources);
+    CP.check_strict(["-lfv", "f", "other"], sources);
+    CP.check_strict(["-lf", "f", "dangling"], sources);
+    CP.check_strict(["-lf", "d/f", "link"], sources);
+    CP.check_strict(["-lfT", "f", "into"], sources);
 }
 
 #[test]
 fn is_content_with_a_hard_link_that_is_there() {
-    strict_cp(["-lv", "f", "twin"], sources);
-    strict_cp(["-lv", "f", "f"], sources);
-    strict_cp(["-lfv", "f", "f"], sources);
-    strict_cp(["-lP", "link", "link"], sources);
+    CP.check_strict(["-lv", "f", "twin"], sources);
+    CP.check_strict(["-lv", "f", "f"], sources);
+    CP.check_strict(["-lfv", "f", "f"], sources);
+    CP.check_strict(["-lP", "link", "link"], sources);
 }
 
 #[test]
 fn makes_no_hard_links_to_another_filesystem() {
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let dest = other.path().join("new").display().to_string();
-    strict_cp(["-lv", "f", &dest], sources);
+    CP.check_strict(["-lv", "f", &dest], sources);
 }
 
 #[test]
 fn makes_symlinks() {
-    strict_cp(["-s", "d/f", "new"], sources);
-    strict_cp(["-sv", "d/f", "./new"], sources);
-    strict_cp(["-s", "./d/f", "into/../new"], sources);
-    strict_cp(["-s", "$PWD/f", "$PWD/d/f", "into"], sources);
-    strict_cp(["-s", "f", "$PWD/new"], sources);
+    CP.check_strict(["-s", "d/f", "new"], sources);
+    CP.check_strict(["-sv", "d/f", "./new"], sources);
+    CP.check_strict(["-s", "./d/f", "into/../new"], sources);
+    CP.check_strict(["-s", "$PWD/f", "$PWD/d/f", "into"], sources);
+    CP.check_strict(["-s", "f", "$PWD/new"], sources);
 }
 
 #[test]
 fn makes_directories_of_symlinks() {
-    cp_r(["-s", "$PWD/d", "new"], sources);
-    cp_r(["-sL", "$PWD/d", "new"], sources);
-    cp_r(["-s", "d/.", "."], sources);
+    CP.check(["-s", "$PWD/d", "new"], sources);
+    CP.check(["-sL", "$PWD/d", "new"], sources);
+    CP.check(["-s", "d/.", "."], sources);
 }
 
 #[test]
 fn makes_relative_symlinks_in_the_working_directory_only() {
-    strict_cp(["-sv", "f", "into"], sources);
-    strict_cp(["-s", "d/f", "into/with a space"], sources);
-    strict_cp(["-s", "f", "missing/new"], sources);
-    cp_r(["-s", "d", "new"], sources);
+    CP.check_strict(["-sv", "f", "into"], sources);
+    CP.check_strict(["-s", "d/f", "into/with a space"], sources);
+    CP.check_strict(["-s", "f", "missing/new"], sources);
+    CP.check(["-s", "d", "new"], sources);
 }
 
 #[test]
 fn follows_the_links_that_symlinks_are_made_to() {
-    strict_cp(["-s", "link", "new"], sources);
-    strict_cp(["-sP", "link", "new"], sources);
-    strict_cp(["-s", "dangling", "new"], sources);
-    strict_cp(["-sP", "dangling", "new"], sources);
+    CP.check_strict(["-s", "link", "new"], sources);
+    CP.check_strict(["-sP", "link", "new"], sources);
+    CP.check_strict(["-s", "dangling", "new"], sources);
+    CP.check_strict(["-sP", "dangling", "new"], sources);
 }
 
 #[test]
 fn replaces_no_dest_by_a_symlink() {
-    strict_cp(["-sv", "f", "other"], sources);
-    strict_cp(["-s", "f", "dangling"], sources);
-    strict_cp(["-s", "d/f", "link"], sources);
-    strict_cp(["-sT", "f", "into"], sources);
+    CP.check_strict(["-sv", "f", "other"], sources);
+    CP.check_strict(["-s", "f", "dangling"], sources);
+    CP.check_strict(["-s", "d/f", "link"], sources);
+    CP.check_strict(["-sT", "f", "into"], sources);
 }
 
 #[test]
 fn replaces_the_dest_by_a_symlink_with_force() {
-    strict_cp(["-sfv", "f", "other"], sources);
-    strict_cp(["-sf", "f", "dangling"], sources);
-    strict_cp(["-sf", "d/f", "link"], sources);
+    CP.check_strict(["-sfv", "f", "other"], sources);
+    CP.check_strict(["-sf", "f", "dangling"], sources);
+    CP.check_strict(["-sf", "d/f", "link"], sources);
 }
 
 #[test]
 fn loses_no_file_to_a_symlink_to_itself() {
-    strict_cp(["-s", "f", "f"], sources);
-    strict_cp(["-sf", "f", "f"], sources);
-    strict_cp(["-sf", "f", "twin"], sources);
-    strict_cp(["-sf", "link", "d/f"], sources);
+    CP.check_strict(["-s", "f", "f"], sources);
+    CP.check_strict(["-sf", "f", "f"], sources);
+    CP.check_strict(["-sf", "f", "twin"], sources);
+    CP.check_strict(["-sf", "link", "d/f"], sources);
 }
 
 #[test]
@@ -158,17 +158,17 @@ fn replaces_symlinks_and_special_files_by_links() {
             .symlink("into/d/l", "x")
             .file("into/d/p", b"old");
     }
-    cp_r(["-sv", "$PWD/d", "into"], taken);
-    cp_r(["-lPv", "d", "into"], taken);
-    cp_r(["-lv", "d", "into"], taken);
-    cp_r(["-sLv", "$PWD/d", "into"], taken);
+    CP.check(["-sv", "$PWD/d", "into"], taken);
+    CP.check(["-lPv", "d", "into"], taken);
+    CP.check(["-lv", "d", "into"], taken);
+    CP.check(["-sLv", "$PWD/d", "into"], taken);
 }
 
 #[test]
 fn makes_either_hard_or_symbolic_links() {
-    strict_cp(["-ls", "f", "new"], sources);
-    strict_cp(["-sl"], sources);
-    strict_cp(["-slt", "missing", "f"], sources);
+    CP.check_strict(["-ls", "f", "new"], sources);
+    CP.check_strict(["-sl"], sources);
+    CP.check_strict(["-slt", "missing", "f"], sources);
 }
 
 #[test]

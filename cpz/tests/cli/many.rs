@@ -3,15 +3,15 @@
 use testkit::{
     run::Parity,
     snapshot::{Attributes, assert_same_tree},
-    tree::{Scratch, Tree, chain, comb, wide, wide_dirs},
+    tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
 };
 
-use crate::support::{CPZ, in_scripts, noise, succeeds};
+use crate::support::{CP, CPZ, succeeds};
 
 #[track_caller]
 fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
-    in_scripts(&ours, r#"exec "$@""#)
+    CP.in_scripts(&ours, r#"exec "$@""#)
         .on(testkit::tree::memory())
         .args(args)
         .check(build);

@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{cp_r, cp_r_as_nobody, in_script, succeeds};
+use crate::support::{CP, succeeds};
 
 fn files_of_all_modes(tree: &Tree) {
     let modes = [
@@ -50,7 +50,7 @@ fn all_modes(tree: &Tree) {
 
 #[track_caller]
 fn with_umask(umask: &str) {
-    let wrapped = in_script(&format!(r#"umask {umask}; exec "$@""#));
+    let wrapped = CP.in_script(&format!(r#"umask {umask}; exec "$@""#));
     wrapped.clone().args(["d", "new"]).check(all_modes);
     wrapped
         .clone()
@@ -101,7 +101,7 @@ fn obeys_umask_0277() {
 
 #[test]
 fn keeps_the_mode_of_a_file_that_exists() {
-    cp_r(["f", "old"], |tree| {
+    CP.check(["f", "old"], |tree| {
         tree.file("f", b"new")
             .mode(0o4755)
             .file("old", b"old")
@@ -111,7 +111,7 @@ fn keeps_the_mode_of_a_file_that_exists() {
 
 #[test]
 fn drops_set_id_bits_of_a_file_it_writes_to() {
-    cp_r_as_nobody(["f", "old"], |tree| {
+    CP.check_as_nobody(["f", "old"], |tree| {
         owned(tree.file("f", b"new").file("old", b"old")).mode(0o6755);
     });
 }
@@ -125,7 +125,7 @@ fn inherits_the_group_of_a_setgid_directory() {
     if !probe::is_root() {
         skip!("only root can give directories away");
     }
-    cp_r(["d", "into"], |tree| {
+    CP.check(["d", "into"], |tree| {
         all_modes(tree);
         setgid_parent(tree);
     });
@@ -135,7 +135,7 @@ fn inherits_the_group_of_a_setgid_directory() {
 // by a chmod that drops the set-gid bit, so that what is in them is in another group.
 #[test]
 fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
-    cp_r_as_nobody(["d", "into"], |tree| {
+    CP.check_as_nobody(["d", "into"], |tree| {
         files_of_all_modes(tree);
         setgid_parent(
             tree.file("d/sub/sub/f", b"content")
@@ -185,7 +185,7 @@ fn obeys_a_default_acl_of_the_dest() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         skip!("no ACLs here");
     }
-    cp_r(["d", "into"], default_acl);
+    CP.check(["d", "into"], default_acl);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn obeys_a_default_acl_of_the_dest_whatever_the_umask() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         skip!("no ACLs here");
     }
-    let wrapped = in_script(r#"umask 077; exec "$@""#);
+    let wrapped = CP.in_script(r#"umask 077; exec "$@""#);
     wrapped.clone().args(["d", "into"]).check(default_acl);
     wrapped.args(["d", "into"]).uid(NOBODY).check(default_acl);
 }
@@ -203,7 +203,7 @@ fn keeps_no_acls_of_the_source() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         skip!("no ACLs here");
     }
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", b"content")
             .acl("u:1:rwx")
             .dir("d/sub")
@@ -217,7 +217,7 @@ fn owns_what_it_copies() {
     if !probe::is_root() {
         skip!("only root can give files away");
     }
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.file("d/f", b"content")
             .owner(1, 2)
             .mode(0o6755)

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
 
 use testkit::{run::Parity, tree::Tree};
 
-use crate::support::{CPZ, cp_r};
+use crate::support::{CP, CPZ};
 
 const ODD: [&[u8]; 12] = [
     b"new\nline",
@@ -73,10 +73,10 @@ fn quotes_odd_names_that_are_the_target() {
 #[test]
 fn copies_names_of_255_bytes() {
     let name = "n".repeat(255);
-    cp_r(["-v", &name, "new"], |tree| {
+    CP.check(["-v", &name, "new"], |tree| {
         tree.file(format!("{name}/{name}"), b"content");
     });
-    cp_r(["f", &name], |tree| {
+    CP.check(["f", &name], |tree| {
         tree.file("f", b"content");
     });
 }
@@ -91,17 +91,17 @@ fn reports_names_that_are_too_long() {
             .fifo("p")
             .dir("into");
     };
-    cp_r([&name, "new"], build);
-    cp_r(["f", &name], build);
-    cp_r(["d", &name], build);
-    cp_r(["l", &name], build);
-    cp_r(["p", &name], build);
-    cp_r(["f", "d", &name], build);
+    CP.check([&name, "new"], build);
+    CP.check(["f", &name], build);
+    CP.check(["d", &name], build);
+    CP.check(["l", &name], build);
+    CP.check(["p", &name], build);
+    CP.check(["f", "d", &name], build);
 }
 
 #[test]
 fn copies_names_that_begin_with_a_dash() {
-    cp_r(["-v", "--", "-v", "-", "--", "-t"], |tree| {
+    CP.check(["-v", "--", "-v", "-", "--", "-t"], |tree| {
         tree.file("-v", b"content")
             .file("-", b"content")
             .file("--/f", b"content")
@@ -111,7 +111,7 @@ fn copies_names_that_begin_with_a_dash() {
 
 #[test]
 fn takes_a_lone_dash_for_a_name() {
-    cp_r(["f", "-"], |tree| {
+    CP.check(["f", "-"], |tree| {
         tree.file("f", b"content");
     });
 }

@@ -2,7 +2,7 @@
 
 use testkit::tree::Tree;
 
-use crate::support::{cp_r, cp_r_as_nobody};
+use crate::support::CP;
 
 fn file(tree: &Tree) -> &Tree {
     tree.file("source", b"content")
@@ -67,10 +67,10 @@ fn copies_over(source: fn(&Tree) -> &Tree, dest: fn(&Tree) -> &Tree) {
     let build = |tree: &Tree| {
         dest(source(tree));
     };
-    cp_r(["source", "dest"], build);
-    cp_r(["-T", "source", "dest"], build);
-    cp_r(["-fv", "source", "dest"], build);
-    cp_r_as_nobody(["-f", "source", "dest"], build);
+    CP.check(["source", "dest"], build);
+    CP.check(["-T", "source", "dest"], build);
+    CP.check(["-fv", "source", "dest"], build);
+    CP.check_as_nobody(["-f", "source", "dest"], build);
     // The same one level below.
     let below = |tree: &Tree| {
         let path = tree.path().to_owned();
@@ -87,8 +87,8 @@ fn copies_over(source: fn(&Tree) -> &Tree, dest: fn(&Tree) -> &Tree) {
             }
         }
     };
-    cp_r(["-T", "from", "to"], below);
-    cp_r_as_nobody(["-fT", "from", "to"], below);
+    CP.check(["-T", "from", "to"], below);
+    CP.check_as_nobody(["-fT", "from", "to"], below);
 }
 
 macro_rules! over_each_other {
@@ -144,7 +144,7 @@ over_each_other! {
 
 #[test]
 fn writes_through_a_second_name_of_the_dest() {
-    cp_r(["f", "old"], |tree| {
+    CP.check(["f", "old"], |tree| {
         tree.file("f", b"new")
             .file("old", b"old")
             .hardlink("old", "twin");
@@ -153,7 +153,7 @@ fn writes_through_a_second_name_of_the_dest() {
 
 #[test]
 fn force_makes_another_file_of_an_unwritable_dest() {
-    cp_r_as_nobody(["-fv", "f", "old"], |tree| {
+    CP.check_as_nobody(["-fv", "f", "old"], |tree| {
         tree.file("f", b"new")
             .mode(0o640)
             .file("old", b"old")
@@ -164,21 +164,21 @@ fn force_makes_another_file_of_an_unwritable_dest() {
 
 #[test]
 fn refuses_to_overwrite_a_directory_before_it_opens_the_source() {
-    cp_r_as_nobody(["-v", "f", "into"], |tree| {
+    CP.check_as_nobody(["-v", "f", "into"], |tree| {
         tree.file("f", b"content").mode(0).dir("into/f");
     });
 }
 
 #[test]
 fn refuses_to_overwrite_a_file_before_it_lists_the_directory() {
-    cp_r_as_nobody(["-v", "d", "into"], |tree| {
+    CP.check_as_nobody(["-v", "d", "into"], |tree| {
         tree.file("into/d", b"old").dir("d").mode(0);
     });
 }
 
 #[test]
 fn force_does_not_help_in_a_directory_without_w() {
-    cp_r_as_nobody(["-f", "f", "d/old"], |tree| {
+    CP.check_as_nobody(["-f", "f", "d/old"], |tree| {
         tree.file("f", b"new")
             .file("d/old", b"old")
             .mode(0o400)
@@ -189,7 +189,7 @@ fn force_does_not_help_in_a_directory_without_w() {
 
 #[test]
 fn force_does_not_follow_a_symlink_to_an_unwritable_file() {
-    cp_r_as_nobody(["-f", "f", "l"], |tree| {
+    CP.check_as_nobody(["-f", "f", "l"], |tree| {
         tree.file("f", b"new")
             .file("old", b"old")
             .mode(0o400)
@@ -199,7 +199,7 @@ fn force_does_not_follow_a_symlink_to_an_unwritable_file() {
 
 #[test]
 fn writes_to_a_writable_file_in_a_directory_without_w() {
-    cp_r_as_nobody(["f", "d"], |tree| {
+    CP.check_as_nobody(["f", "d"], |tree| {
         tree.file("f", b"new")
             .file("d/f", b"older")
             .select("d")
@@ -209,7 +209,7 @@ fn writes_to_a_writable_file_in_a_directory_without_w() {
 
 #[test]
 fn replaces_no_symlink_in_a_directory_without_w() {
-    cp_r_as_nobody(["l", "fifo", "d"], |tree| {
+    CP.check_as_nobody(["l", "fifo", "d"], |tree| {
         tree.symlink("l", "x")
             .fifo("fifo")
             .symlink("d/l", "y")

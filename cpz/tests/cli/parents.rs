@@ -9,7 +9,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, strict_cp};
+use crate::support::{CP, CPZ, complaint};
 
 fn nested(tree: &Tree) {
     tree.file("a/b/f", "content")
@@ -25,22 +25,22 @@ fn nested(tree: &Tree) {
 
 #[test]
 fn makes_the_directories_on_the_way() {
-    cp_r(["--parents", "-v", "a/b/f", "d"], nested);
-    cp_r(["--path", "-v", "a/b/f", "a/b/g", "f", "d/"], nested);
-    cp_r(["--parents", "-v", "-t", "d", "./a//b/f"], nested);
-    cp_r(["--parents", "-v", "a/../a/b/f", "d"], nested);
-    strict_cp(["--parents", "-v", "l/f", "d"], nested);
+    CP.check(["--parents", "-v", "a/b/f", "d"], nested);
+    CP.check(["--path", "-v", "a/b/f", "a/b/g", "f", "d/"], nested);
+    CP.check(["--parents", "-v", "-t", "d", "./a//b/f"], nested);
+    CP.check(["--parents", "-v", "a/../a/b/f", "d"], nested);
+    CP.check_strict(["--parents", "-v", "l/f", "d"], nested);
 }
 
 #[test]
 fn gives_them_the_modes_of_the_sources_directories() {
-    cp_r_as_nobody(["--parents", "-v", "a/b/f", "d"], nested);
+    CP.check_as_nobody(["--parents", "-v", "a/b/f", "d"], nested);
 }
 
 #[test]
 fn copies_directories_below_them() {
-    cp_r(["--parents", "-v", "a/b", "d"], nested);
-    cp_r(["--parents", "-v", "a/b//", "l", "d"], nested);
+    CP.check(["--parents", "-v", "a/b", "d"], nested);
+    CP.check(["--parents", "-v", "a/b//", "l", "d"], nested);
 }
 
 #[test]
@@ -49,17 +49,17 @@ fn leaves_directories_that_are_there_as_they_are() {
         nested(tree);
         tree.dir("d/a").mode(0o700).dir("e").symlink("d/l", "../e");
     };
-    cp_r(["--parents", "-v", "a/b/f", "d"], build);
-    cp_r(["--parents", "-v", "l/f", "d"], build);
+    CP.check(["--parents", "-v", "a/b/f", "d"], build);
+    CP.check(["--parents", "-v", "l/f", "d"], build);
 }
 
 #[test]
 fn says_what_is_in_the_way() {
-    cp_r(["--parents", "-v", "a/b/f", "f", "d"], |tree| {
+    CP.check(["--parents", "-v", "a/b/f", "f", "d"], |tree| {
         nested(tree);
         tree.file("d/a", "");
     });
-    cp_r(["--parents", "-v", "a/b/f", "d"], |tree| {
+    CP.check(["--parents", "-v", "a/b/f", "d"], |tree| {
         nested(tree);
         tree.symlink("d/a", "nowhere");
     });
@@ -67,7 +67,7 @@ fn says_what_is_in_the_way() {
 
 #[test]
 fn says_what_is_missing() {
-    cp_r(
+    CP.check(
         ["--parents", "-v", "a/zz/f", "a/b/zz", "f/x", "", "d"],
         nested,
     );
@@ -75,11 +75,11 @@ fn says_what_is_missing() {
 
 #[test]
 fn needs_a_directory() {
-    cp_r(["--parents", "f", "g"], nested);
-    cp_r(["--parents", "f", "a/b/f"], nested);
-    cp_r(["--parents", "-T", "f", "d"], nested);
-    cp_r(["--parents", "f", "f", "g"], nested);
-    cp_r(["--parents", "f"], nested);
+    CP.check(["--parents", "f", "g"], nested);
+    CP.check(["--parents", "f", "a/b/f"], nested);
+    CP.check(["--parents", "-T", "f", "d"], nested);
+    CP.check(["--parents", "f", "f", "g"], nested);
+    CP.check(["--parents", "f"], nested);
 }
 
 #[test]
@@ -88,26 +88,26 @@ fn joins_other_rules() {
         nested(tree);
         tree.file("d/a/b/f", "old");
     };
-    cp_r(["--parents", "-nv", "a/b/f", "a/b/g", "d"], build);
-    cp_r(["--parents", "--backup=t", "-v", "a/b/f", "d"], build);
-    cp_r(
+    CP.check(["--parents", "-nv", "a/b/f", "a/b/g", "d"], build);
+    CP.check(["--parents", "--backup=t", "-v", "a/b/f", "d"], build);
+    CP.check(
         ["--parents", "--remove-destination", "-v", "a/b/f", "d"],
         build,
     );
-    cp_r(["--parents", "-v", "a/b/f", "a/b/f", "d"], build);
+    CP.check(["--parents", "-v", "a/b/f", "a/b/f", "d"], build);
 }
 
 #[test]
 fn strips_slashes_from_sources_that_go_into_a_directory() {
-    cp_r(["--strip-trailing-slashes", "-v", "f///", "d"], nested);
-    cp_r(["--strip-trailing-slashes", "-v", "l/", "d"], nested);
-    cp_r(
+    CP.check(["--strip-trailing-slashes", "-v", "f///", "d"], nested);
+    CP.check(["--strip-trailing-slashes", "-v", "l/", "d"], nested);
+    CP.check(
         ["--strip-trailing-slashes", "--parents", "-v", "a/b/f/", "d"],
         nested,
     );
-    cp_r(["--strip-trailing-slashes", "-v", "f/", "g"], nested);
-    cp_r(["--strip-trailing-slashes", "-v", "f", "g/"], nested);
-    strict_cp(["--strip-trailing-slashes", "-v", "//", "d"], nested);
+    CP.check(["--strip-trailing-slashes", "-v", "f/", "g"], nested);
+    CP.check(["--strip-trailing-slashes", "-v", "f", "g/"], nested);
+    CP.check_strict(["--strip-trailing-slashes", "-v", "//", "d"], nested);
 }
 
 // --keep-directory-symlink is of 9.6: the installed cp does not know it.

@@ -2,7 +2,7 @@
 
 use testkit::tree::Tree;
 
-use crate::support::cp_r_as_nobody;
+use crate::support::CP;
 
 fn around(tree: &Tree) -> &Tree {
     tree.file("d/a/f", b"content")
@@ -12,7 +12,7 @@ fn around(tree: &Tree) -> &Tree {
 
 #[track_caller]
 fn with_dir_of_mode(mode: u32) {
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         around(tree)
             .file("d/odd/f", b"content")
             .file("d/odd/sub/f", b"content")
@@ -21,14 +21,14 @@ fn with_dir_of_mode(mode: u32) {
             .select("d/odd")
             .mode(mode);
     });
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         around(tree).dir("d/odd").mode(mode);
     });
-    cp_r_as_nobody(["odd", "new"], |tree| {
+    CP.check_as_nobody(["odd", "new"], |tree| {
         tree.file("odd/f", b"content").select("odd").mode(mode);
     });
     // Into one that exists.
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         around(tree)
             .file("d/odd/f", b"content")
             .select("d/odd")
@@ -69,7 +69,7 @@ fn copies_a_read_only_directory() {
 
 #[test]
 fn copies_nested_read_only_directories() {
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         tree.file("d/1/2/f", b"content")
             .mode(0o400)
             .select("d/1/2")
@@ -83,7 +83,7 @@ fn copies_nested_read_only_directories() {
 
 #[test]
 fn reports_unreadable_files() {
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         around(tree)
             .file("d/locked", b"content")
             .mode(0)
@@ -96,13 +96,13 @@ fn reports_unreadable_files() {
 
 #[test]
 fn reports_an_unreadable_operand() {
-    cp_r_as_nobody(["f", "new"], |tree| {
+    CP.check_as_nobody(["f", "new"], |tree| {
         tree.file("f", b"content").mode(0);
     });
-    cp_r_as_nobody(["f", "old"], |tree| {
+    CP.check_as_nobody(["f", "old"], |tree| {
         tree.file("f", b"content").mode(0).file("old", b"old");
     });
-    cp_r_as_nobody(["-f", "f", "g", "into"], |tree| {
+    CP.check_as_nobody(["-f", "f", "g", "into"], |tree| {
         tree.file("f", b"content")
             .mode(0)
             .file("g", b"content")
@@ -112,7 +112,7 @@ fn reports_an_unreadable_operand() {
 
 #[test]
 fn reports_sources_below_a_directory_without_x() {
-    cp_r_as_nobody(["d/f", "d/sub", "d/missing", "into"], |tree| {
+    CP.check_as_nobody(["d/f", "d/sub", "d/missing", "into"], |tree| {
         tree.file("d/f", b"")
             .dir("d/sub")
             .dir("into")
@@ -123,7 +123,7 @@ fn reports_sources_below_a_directory_without_x() {
 
 #[test]
 fn reports_a_dest_in_a_directory_without_w() {
-    cp_r_as_nobody(["d", "f", "l", "p", "into"], |tree| {
+    CP.check_as_nobody(["d", "f", "l", "p", "into"], |tree| {
         tree.file("d/f", b"content")
             .file("f", b"content")
             .symlink("l", "f")
@@ -135,7 +135,7 @@ fn reports_a_dest_in_a_directory_without_w() {
 
 #[test]
 fn reports_a_dest_in_a_directory_without_x() {
-    cp_r_as_nobody(["d", "f", "l", "p", "into"], |tree| {
+    CP.check_as_nobody(["d", "f", "l", "p", "into"], |tree| {
         tree.file("d/f", b"content")
             .file("f", b"content")
             .symlink("l", "f")
@@ -143,14 +143,14 @@ fn reports_a_dest_in_a_directory_without_x() {
             .dir("into")
             .mode(0o666);
     });
-    cp_r_as_nobody(["f", "into/new"], |tree| {
+    CP.check_as_nobody(["f", "into/new"], |tree| {
         tree.file("f", b"content").dir("into").mode(0o666);
     });
 }
 
 #[test]
 fn reports_directories_of_the_dest_without_w() {
-    cp_r_as_nobody(["d", "into"], |tree| {
+    CP.check_as_nobody(["d", "into"], |tree| {
         around(tree)
             .symlink("d/a/l", "f")
             .fifo("d/a/p")
@@ -162,7 +162,7 @@ fn reports_directories_of_the_dest_without_w() {
 
 #[test]
 fn reports_directories_of_the_dest_without_x() {
-    cp_r_as_nobody(["d", "into"], |tree| {
+    CP.check_as_nobody(["d", "into"], |tree| {
         around(tree)
             .symlink("d/a/l", "f")
             .fifo("d/a/p")
@@ -174,14 +174,14 @@ fn reports_directories_of_the_dest_without_x() {
 
 #[test]
 fn reports_files_of_the_dest_without_w() {
-    cp_r_as_nobody(["d", "into"], |tree| {
+    CP.check_as_nobody(["d", "into"], |tree| {
         around(tree).file("into/d/f", b"old").mode(0o444);
     });
 }
 
 #[test]
 fn reports_what_belongs_to_others() {
-    cp_r_as_nobody(["d", "into"], |tree| {
+    CP.check_as_nobody(["d", "into"], |tree| {
         around(tree)
             .file("d/theirs", b"content")
             .owner(1, 1)

@@ -1,11 +1,11 @@
 //! A link called `cp` is cp.
 
 use testkit::{
-    run::{Parity, Run, Status, normal_lines},
+    run::{Run, Status, normal_lines},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, link, strict_cp};
+use crate::support::{CP, CPZ};
 
 fn small(tree: &Tree) {
     tree.file("d/f", b"content")
@@ -16,15 +16,15 @@ fn small(tree: &Tree) {
 
 #[test]
 fn a_link_called_cp_omits_directories() {
-    strict_cp(["d", "new"], small);
-    strict_cp(["d", "f", "l", "into"], small);
-    strict_cp(["l", "new"], small);
-    strict_cp(["d/", ".", "into"], small);
+    CP.check_strict(["d", "new"], small);
+    CP.check_strict(["d", "f", "l", "into"], small);
+    CP.check_strict(["l", "new"], small);
+    CP.check_strict(["d/", ".", "into"], small);
 }
 
 #[test]
 fn a_link_called_cp_says_that_it_omits_a_directory() {
-    let link = link("cp");
+    let link = CP.link("cp");
     let scratch = Scratch::new();
     small(&Tree::at(scratch.path()));
     let outcome = Run::new(link.path())
@@ -38,27 +38,27 @@ fn a_link_called_cp_says_that_it_omits_a_directory() {
 
 #[test]
 fn a_link_called_cp_is_recursive_if_told_to() {
-    strict_cp(["-r", "d", "new"], small);
-    strict_cp(["-R", "d", "l", "into"], small);
-    strict_cp(["--recur", "d", "new"], small);
+    CP.check_strict(["-r", "d", "new"], small);
+    CP.check_strict(["-R", "d", "l", "into"], small);
+    CP.check_strict(["--recur", "d", "new"], small);
 }
 
 #[test]
 fn a_link_called_cp_copies_files() {
-    strict_cp(["f", "new"], small);
-    strict_cp(["-v", "f", "d/f", "into"], small);
-    strict_cp(["-T", "f", "into"], small);
-    strict_cp(["f", "into"], small);
+    CP.check_strict(["f", "new"], small);
+    CP.check_strict(["-v", "f", "d/f", "into"], small);
+    CP.check_strict(["-T", "f", "into"], small);
+    CP.check_strict(["f", "into"], small);
 }
 
 #[test]
 fn a_link_called_cp_knows_no_extension() {
-    strict_cp(["--threads=2", "f", "new"], small);
+    CP.check_strict(["--threads=2", "f", "new"], small);
 }
 
 #[test]
 fn a_link_called_cp_obeys_the_environment_as_to_threads() {
-    Parity::new(link("cp").path(), "cp")
+    CP.strict()
         .args(["-r", "d", "new"])
         .env("CPZ_THREADS", "3")
         .check(small);
@@ -68,7 +68,7 @@ fn a_link_called_cp_obeys_the_environment_as_to_threads() {
 fn a_link_of_another_name_is_cpz() {
     let scratch = Scratch::new();
     small(&Tree::at(scratch.path()));
-    let link = link("duplicate");
+    let link = CP.link("duplicate");
     let run = Run::new(link.path())
         .args(["--threads=2", "d", "new"])
         .current_dir(&scratch);

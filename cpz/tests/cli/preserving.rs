@@ -11,7 +11,7 @@ use testkit::{
     tree::Tree,
 };
 
-use crate::support::{CPZ, in_script, in_scripts};
+use crate::support::{CP, CPZ};
 
 const PAST: Duration = Duration::new(1_000_000_000, 123_456_789);
 const EARLIER: Duration = Duration::new(900_000_000, 987_654_321);
@@ -63,7 +63,7 @@ fn owned(tree: &Tree, id: u32) -> &Tree {
 }
 
 fn with(flags: &[&str]) -> Parity {
-    Parity::new(CPZ, "cp").args(["-r"]).args(flags)
+    CP.parity().args(flags)
 }
 
 /// To a new dest, onto one with other attributes, and both as somebody who may not do it all.
@@ -224,14 +224,14 @@ fn keeps_no_mode_where_a_default_acl_gives_more() {
 
 #[test]
 fn keeps_owners_under_an_umask() {
-    in_script(r#"umask 027; exec "$@""#)
+    CP.in_script(r#"umask 027; exec "$@""#)
         .args(["--preserve=ownership", "s", "new"])
         .check(some_of_everything);
 }
 
 #[test]
 fn keeps_no_mode_under_an_umask() {
-    in_script(r#"umask 027; exec "$@""#)
+    CP.in_script(r#"umask 027; exec "$@""#)
         .args(["--no-preserve=mode", "s", "new"])
         .check(some_of_everything);
 }
@@ -270,7 +270,7 @@ fn names_the_times_that_it_may_not_set() {
 fn for_others(args: &[&str]) {
     let script =
         "chown 0 theirs; chmod 666 theirs; exec setpriv --reuid 65534 --clear-groups \"$@\"";
-    in_script(script).args(args).check(|tree| {
+    CP.in_script(script).args(args).check(|tree| {
         tree.file("f", b"new").mode(0o640);
         tree.file("theirs", b"old").select(".").mode(0o777);
     });
@@ -286,7 +286,7 @@ fn on_ramfs(flags: &[&str]) {
     // cp gives the group what the mask of an ACL lets through, were it only for others.
     let without_mask = r#"case "$*" in *=xattr*) ;; *) chmod g-wx plain/with-acl ;; esac"#;
     let without_mask = script.replace("cp -rp", &format!("{without_mask}; cp -rp"));
-    in_scripts(script, &without_mask)
+    CP.in_scripts(script, &without_mask)
         .args(flags)
         .args(["f", "with-acl", "d", "plain"])
         .check(|tree| {
@@ -393,7 +393,7 @@ fn follows_no_links_with_a_and_d() {
 fn of_others(flags: &[&str]) {
     let script = "chown -hR 0:0 s; chmod 6755 s/set-id; chmod 7755 s/d s/all; mkdir -m 777 into; \
         exec setpriv --reuid 65534 --clear-groups \"$@\"";
-    in_script(script)
+    CP.in_script(script)
         .args(flags)
         .args(["s", "into"])
         .check(|tree| {
@@ -463,8 +463,7 @@ fn keeps_the_attributes_of_files_that_may_not_be_written_to() {
         "-a --attributes-only",
         "--no-preserve=mode --preserve=xattr",
     ] {
-        Parity::new(CPZ, "cp")
-            .args(["-r"])
+        CP.parity()
             .args(flag.split(' '))
             .args(["s", "new"])
             .uid(NOBODY)
@@ -501,7 +500,7 @@ fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied
         ["-a", "--attributes-only", "fifo", "dest"],
         ["-af", "--attributes-only", "s", "dest"],
     ] {
-        Parity::new(CPZ, "cp").args(["-r"]).args(flags).check(build);
+        CP.parity().args(flags).check(build);
     }
 }
 
@@ -514,7 +513,7 @@ fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
     const NOWHERE: &str = r#"exec unshare -m sh -c '
         mount -t tmpfs none /proc || exit 9
         exec "$@"' sh "$@""#;
-    in_scripts(NOWHERE, r#"exec "$@""#)
+    CP.in_scripts(NOWHERE, r#"exec "$@""#)
         .args(flags)
         .args(["s", "into"])
         .check(build);
@@ -585,7 +584,7 @@ fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+    CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
         .args(["-a", "l1", "l2"])
         .check(|tree| {
             tree.symlink("l1", "x")
@@ -602,7 +601,7 @@ fn keeps_times_of_access_of_directories_of_others() {
         skip!("only root can become another user");
     }
     for flags in ["-a", "-p", "--preserve=timestamps"] {
-        in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+        CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
             .args([flags, "s", "into"])
             .attributes(Attributes::ALL)
             .check(|tree| {

@@ -5,7 +5,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, link};
+use crate::support::{CP, CPZ};
 
 /// What clears the line.
 const CLEAR: &str = "\r\x1b[2K";
@@ -119,7 +119,7 @@ fn is_drawn_where_the_typed_line_ends() {
 
 #[test]
 fn is_unknown_to_cp() {
-    let (cp, scratch) = (link("cp"), fifo());
+    let (cp, scratch) = (CP.link("cp"), fifo());
     let outcome = Run::new(cp.path())
         .args(["--progress", "f", "g"])
         .current_dir(&scratch)

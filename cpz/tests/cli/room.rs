@@ -8,10 +8,10 @@ use testkit::{
     run::{Outcome, Run, Status, normal_lines},
     skip,
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, wide_dirs},
+    tree::{Scratch, Tree, noise, wide_dirs},
 };
 
-use crate::support::{CPZ, noise};
+use crate::support::CPZ;
 
 /// Runs a command in a tree, with the filesystem called `full` there.
 fn run(program: &str, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcome {

@@ -6,7 +6,7 @@ use testkit::{
     tree::Tree,
 };
 
-use crate::support::{cp_r, in_script, strict_cp};
+use crate::support::CP;
 
 fn names_of_one_file(tree: &Tree) {
     tree.file("f", "f")
@@ -38,8 +38,8 @@ fn all_pairs(flags: &[&str]) {
     for pair in PAIRS {
         let args = || flags.iter().chain(&pair);
         println!("{:?}", args().collect::<Vec<_>>());
-        cp_r(args(), names_of_one_file);
-        strict_cp(args(), names_of_one_file);
+        CP.check(args(), names_of_one_file);
+        CP.check_strict(args(), names_of_one_file);
     }
 }
 
@@ -90,7 +90,7 @@ fn through_a_bind_mount(flags: &[&str]) {
         testkit::skip!("nothing can be mounted here");
     }
     let script = r#"mount --bind d m && "$@"; s=$?; umount m; exit $s"#;
-    in_script(script)
+    CP.in_script(script)
         .args(flags)
         .args(["d/f", "m/f"])
         .check(|tree| {

@@ -6,11 +6,11 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, cp_r, strict_cp, succeeds};
+use crate::support::{CP, CPZ, succeeds};
 
 #[test]
 fn merges_two_directories_of_one_name() {
-    cp_r(["1/d", "2/d", "into"], |tree| {
+    CP.check(["1/d", "2/d", "into"], |tree| {
         tree.file("1/d/a", b"1")
             .file("1/d/sub/a", b"1")
             .file("2/d/b", b"2")
@@ -37,14 +37,14 @@ fn copies_directories_in_their_order_on_one_thread() {
 
 #[test]
 fn does_not_overwrite_what_it_has_just_created() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.file("1/f", b"1").file("2/f", b"2").dir("into");
     });
 }
 
 #[test]
 fn does_not_overwrite_what_it_has_just_written_to() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.file("1/f", b"1")
             .file("2/f", b"2")
             .file("into/f", b"old");
@@ -53,34 +53,34 @@ fn does_not_overwrite_what_it_has_just_written_to() {
 
 #[test]
 fn does_not_overwrite_what_it_has_just_created_in_a_merged_directory() {
-    cp_r(["1/d", "2/d", "into"], |tree| {
+    CP.check(["1/d", "2/d", "into"], |tree| {
         tree.file("1/d/f", b"1").file("2/d/f", b"2").dir("into");
     });
 }
 
 #[test]
 fn does_not_put_a_directory_over_a_file_it_has_just_created() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.file("1/f", b"1").file("2/f/x", b"2").dir("into");
     });
 }
 
 #[test]
 fn does_not_put_a_file_over_a_directory_it_has_just_created() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.file("1/f/x", b"1").file("2/f", b"2").dir("into");
     });
 }
 
 #[test]
 fn does_not_write_through_a_symlink_it_has_just_created() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.symlink("1/f", "../other")
             .file("2/f", b"2")
             .file("other", b"old")
             .dir("into");
     });
-    cp_r(["1/d", "2/d", "into"], |tree| {
+    CP.check(["1/d", "2/d", "into"], |tree| {
         tree.symlink("1/d/f", "../../other")
             .file("2/d/f", b"2")
             .file("other", b"old")
@@ -90,7 +90,7 @@ fn does_not_write_through_a_symlink_it_has_just_created() {
 
 #[test]
 fn does_not_merge_through_a_symlink_it_has_just_created() {
-    cp_r(["1/d", "2/d", "into"], |tree| {
+    CP.check(["1/d", "2/d", "into"], |tree| {
         tree.symlink("1/d", "../other")
             .file("2/d/f", b"2")
             .dir("other")
@@ -100,65 +100,65 @@ fn does_not_merge_through_a_symlink_it_has_just_created() {
 
 #[test]
 fn keeps_a_symlink_it_has_just_created() {
-    cp_r(["1/l", "2/l", "into"], |tree| {
+    CP.check(["1/l", "2/l", "into"], |tree| {
         tree.symlink("1/l", "1").symlink("2/l", "2").dir("into");
     });
 }
 
 #[test]
 fn keeps_a_fifo_it_has_just_created() {
-    cp_r(["1/p", "2/p", "into"], |tree| {
+    CP.check(["1/p", "2/p", "into"], |tree| {
         tree.fifo("1/p").fifo("2/p").mode(0o600).dir("into");
     });
 }
 
 #[test]
 fn warns_of_a_file_that_is_named_twice() {
-    cp_r(["f", "f", "into"], |tree| {
+    CP.check(["f", "f", "into"], |tree| {
         tree.file("f", b"content").dir("into");
     });
-    strict_cp(["f", "f", "f", "into"], |tree| {
+    CP.check_strict(["f", "f", "f", "into"], |tree| {
         tree.file("f", b"content").dir("into");
     });
 }
 
 #[test]
 fn warns_of_a_directory_that_is_named_twice() {
-    cp_r(["d", "d", "into"], |tree| {
+    CP.check(["d", "d", "into"], |tree| {
         tree.file("d/f", b"content").dir("into");
     });
-    cp_r(["d", "d/", "./d", "$PWD/d", "into"], |tree| {
+    CP.check(["d", "d/", "./d", "$PWD/d", "into"], |tree| {
         tree.file("d/f", b"content").dir("into");
     });
 }
 
 #[test]
 fn does_not_overwrite_with_a_file_that_is_named_otherwise() {
-    cp_r(["f", "./f", "into"], |tree| {
+    CP.check(["f", "./f", "into"], |tree| {
         tree.file("f", b"content").dir("into");
     });
-    cp_r(["f", "twin", "into"], |tree| {
+    CP.check(["f", "twin", "into"], |tree| {
         tree.file("f", b"content").hardlink("f", "twin").dir("into");
     });
 }
 
 #[test]
 fn warns_of_a_symlink_that_is_named_twice() {
-    cp_r(["l", "l", "into"], |tree| {
+    CP.check(["l", "l", "into"], |tree| {
         tree.symlink("l", "f").dir("into");
     });
 }
 
 #[test]
 fn copies_a_directory_and_what_is_in_it() {
-    cp_r(["d", "d/sub", "d/sub/f", "into"], |tree| {
+    CP.check(["d", "d/sub", "d/sub/f", "into"], |tree| {
         tree.file("d/sub/f", b"content").dir("into");
     });
 }
 
 #[test]
 fn goes_on_after_what_could_not_be_copied() {
-    cp_r(["missing", "f", "d", "f2", "into"], |tree| {
+    CP.check(["missing", "f", "d", "f2", "into"], |tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")
             .file("f2", b"content")
@@ -168,7 +168,7 @@ fn goes_on_after_what_could_not_be_copied() {
 
 #[test]
 fn merges_the_contents_of_two_directories() {
-    cp_r(["1/.", "2/.", "into"], |tree| {
+    CP.check(["1/.", "2/.", "into"], |tree| {
         tree.file("1/a", b"1")
             .file("1/sub/a", b"1")
             .file("2/b", b"2")
@@ -196,21 +196,21 @@ fn copies_a_directory_to_two_places_unlike_cp() {
 
 #[test]
 fn does_not_write_through_a_looping_symlink_it_has_just_created() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.symlink("1/f", "f/").file("2/f", b"2").dir("into");
     });
 }
 
 #[test]
 fn refuses_a_directory_twice_if_it_was_not_copied() {
-    cp_r(["d", "d", "into"], |tree| {
+    CP.check(["d", "d", "into"], |tree| {
         tree.file("d/f", b"content").file("into/d", b"in the way");
     });
 }
 
 #[test]
 fn does_not_write_through_a_symlink_to_a_directory_it_has_just_created() {
-    cp_r(["1/f", "2/f", "into"], |tree| {
+    CP.check(["1/f", "2/f", "into"], |tree| {
         tree.symlink("1/f", "..").file("2/f", b"2").dir("into");
     });
 }

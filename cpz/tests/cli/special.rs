@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, cp_r, cp_r_as_nobody, in_script, in_scripts, link, strict_cp};
+use crate::support::{CP, CPZ};
 
 fn links(tree: &Tree) {
     tree.file("d/f", b"content")
@@ -26,38 +26,38 @@ fn links(tree: &Tree) {
 
 #[test]
 fn copies_symlinks_as_they_are() {
-    cp_r(["d", "new"], links);
+    CP.check(["d", "new"], links);
 }
 
 #[test]
 fn copies_a_symlink_that_is_an_operand_as_it_is() {
-    cp_r(["l", "new"], links);
-    cp_r(["lf", "new"], links);
-    cp_r(["ld", "new"], links);
-    cp_r(["l", "lf", "ld", "d/loop", "elsewhere"], links);
+    CP.check(["l", "new"], links);
+    CP.check(["lf", "new"], links);
+    CP.check(["ld", "new"], links);
+    CP.check(["l", "lf", "ld", "d/loop", "elsewhere"], links);
 }
 
 #[test]
 fn copies_the_directory_behind_a_symlink_with_a_slash_after_it() {
-    cp_r(["l/", "new"], links);
-    cp_r(["l/", "elsewhere"], links);
-    cp_r(["l/.", "new"], links);
+    CP.check(["l/", "new"], links);
+    CP.check(["l/", "elsewhere"], links);
+    CP.check(["l/.", "new"], links);
 }
 
 #[test]
 fn copies_nothing_behind_a_symlink_to_a_file_with_a_slash_after_it() {
-    cp_r(["lf/", "new"], links);
-    cp_r(["ld/", "new"], links);
-    cp_r(["d/loop/", "new"], links);
+    CP.check(["lf/", "new"], links);
+    CP.check(["ld/", "new"], links);
+    CP.check(["d/loop/", "new"], links);
 }
 
 #[test]
 fn follows_a_symlink_that_is_an_operand_without_r() {
-    strict_cp(["lf", "new"], links);
-    strict_cp(["l", "new"], links);
-    strict_cp(["ld", "new"], links);
-    strict_cp(["d/loop", "new"], links);
-    strict_cp(["lf", "l", "ld", "elsewhere"], links);
+    CP.check_strict(["lf", "new"], links);
+    CP.check_strict(["l", "new"], links);
+    CP.check_strict(["ld", "new"], links);
+    CP.check_strict(["d/loop", "new"], links);
+    CP.check_strict(["lf", "l", "ld", "elsewhere"], links);
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn keeps_the_special_bits_of_fifos_and_sockets() {
             .socket("d/socket")
             .mode(0o6711);
     };
-    cp_r(["d", "new"], build);
-    cp_r(["--no-preserve=mode", "d", "new"], build);
-    cp_r(["-p", "d", "new"], build);
+    CP.check(["d", "new"], build);
+    CP.check(["--no-preserve=mode", "d", "new"], build);
+    CP.check(["-p", "d", "new"], build);
 }
 
 #[test]
 fn recreates_fifos_and_sockets() {
-    cp_r(["d", "new"], |tree| {
+    CP.check(["d", "new"], |tree| {
         tree.fifo("d/fifo")
             .mode(0o600)
             .socket("d/socket")
@@ -85,17 +85,17 @@ fn recreates_fifos_and_sockets() {
 
 #[test]
 fn recreates_fifos_and_sockets_that_are_operands() {
-    cp_r(["fifo", "new"], |tree| {
+    CP.check(["fifo", "new"], |tree| {
         tree.fifo("fifo");
     });
-    cp_r(["fifo", "socket", "d"], |tree| {
+    CP.check(["fifo", "socket", "d"], |tree| {
         tree.fifo("fifo").socket("socket").dir("d");
     });
 }
 
 #[test]
 fn recreates_fifos_and_sockets_as_an_ordinary_user() {
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         tree.fifo("d/fifo").mode(0).socket("d/socket").mode(0o4751);
     });
 }
@@ -105,7 +105,7 @@ fn recreates_devices() {
     if !probe::is_root() {
         skip!("only root can make devices");
     }
-    cp_r(["d", "null", "into"], |tree| {
+    CP.check(["d", "null", "into"], |tree| {
         tree.char_device("null", 1, 3)
             .char_device("d/zero", 1, 5)
             .mode(0o666)
@@ -117,18 +117,18 @@ fn recreates_devices() {
 
 #[test]
 fn reports_devices_it_may_not_recreate() {
-    cp_r_as_nobody(["d", "new"], |tree| {
+    CP.check_as_nobody(["d", "new"], |tree| {
         tree.char_device("d/zero", 1, 5).file("d/f", b"content");
     });
 }
 
 #[test]
 fn reads_a_fifo_without_r() {
-    let cp = link("cp");
+    let cp = CP.link("cp");
     let wrapper = |program: &str| format!(r#"shift 2; printf content >fifo & {program} "$@""#);
     // The name in front of messages does not matter here: there are none.
     let ours = wrapper(&format!("'{}'", cp.path().display()));
-    in_scripts(&ours, &wrapper("cp"))
+    CP.in_scripts(&ours, &wrapper("cp"))
         .args(["fifo", "out"])
         .check(|tree| {
             tree.fifo("fifo");
@@ -137,7 +137,7 @@ fn reads_a_fifo_without_r() {
 
 #[test]
 fn writes_into_a_fifo() {
-    in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
+    CP.in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
         .args(["f", "fifo"])
         .check(|tree| {
             tree.file("f", b"content\n").fifo("fifo");
@@ -146,10 +146,10 @@ fn writes_into_a_fifo() {
 
 #[test]
 fn writes_into_a_fifo_without_r() {
-    let cp = link("cp");
+    let cp = CP.link("cp");
     let script = |program: &str| format!(r#"shift 2; cat fifo & {program} "$@"; wait"#);
     let ours = script(&format!("'{}'", cp.path().display()));
-    in_scripts(&ours, &script("cp"))
+    CP.in_scripts(&ours, &script("cp"))
         .args(["f", "fifo"])
         .check(|tree| {
             tree.file("f", b"content\n").fifo("fifo");
@@ -159,21 +159,21 @@ fn writes_into_a_fifo_without_r() {
 #[test]
 fn writes_to_stdout() {
     // Not /dev/stdout: a cpz that replaced that would harm the machine.
-    cp_r(["f", "/proc/self/fd/1"], |tree| {
+    CP.check(["f", "/proc/self/fd/1"], |tree| {
         tree.file("f", b"content\nof two lines\n");
     });
-    cp_r(["f", "out"], |tree| {
+    CP.check(["f", "out"], |tree| {
         tree.file("f", b"content\n")
             .symlink("out", "/proc/self/fd/1");
     });
-    strict_cp(["f", "/proc/self/fd/1"], |tree| {
+    CP.check_strict(["f", "/proc/self/fd/1"], |tree| {
         tree.file("f", b"content\n");
     });
 }
 
 #[test]
 fn reads_stdin_without_r() {
-    Parity::new(link("cp").path(), "cp")
+    CP.strict()
         .args(["/dev/stdin", "out"])
         .stdin(b"content")
         .check(|_| {});
@@ -190,28 +190,28 @@ fn copies_the_link_that_is_stdin() {
 #[test]
 fn writes_to_dev_null() {
     // By a user who could not replace it.
-    cp_r_as_nobody(["f", "/dev/null"], |tree| {
+    CP.check_as_nobody(["f", "/dev/null"], |tree| {
         tree.file("f", b"content");
     });
-    cp_r_as_nobody(["-f", "f", "/dev/null"], |tree| {
+    CP.check_as_nobody(["-f", "f", "/dev/null"], |tree| {
         tree.file("f", b"content");
     });
-    cp_r_as_nobody(["-T", "d", "/dev/null"], |tree| {
+    CP.check_as_nobody(["-T", "d", "/dev/null"], |tree| {
         tree.file("d/f", b"content");
     });
 }
 
 #[test]
 fn reads_dev_null_without_r() {
-    strict_cp(["/dev/null", "new"], |_| {});
-    strict_cp(["/dev/null", "old"], |tree| {
+    CP.check_strict(["/dev/null", "new"], |_| {});
+    CP.check_strict(["/dev/null", "old"], |tree| {
         tree.file("old", b"old");
     });
 }
 
 #[test]
 fn a_socket_is_not_read_without_r() {
-    strict_cp(["socket", "new"], |tree| {
+    CP.check_strict(["socket", "new"], |tree| {
         tree.socket("socket");
     });
 }

@@ -14,7 +14,7 @@ use testkit::{
     tree::{Scratch, Tree, wide},
 };
 
-use crate::support::{CPZ, in_script};
+use crate::support::{CP, CPZ};
 
 const SIGPIPE: i32 = 13;
 
@@ -77,30 +77,30 @@ fn some(tree: &Tree) {
 
 #[test]
 fn writes_to_a_full_device_and_fails_but_copies() {
-    let wrapped = in_script(r#"exec "$@" >/dev/full"#);
+    let wrapped = CP.in_script(r#"exec "$@" >/dev/full"#);
     wrapped.args(["-v", "d", "new"]).check(some);
 }
 
 #[test]
 fn help_to_a_full_device_fails() {
-    let wrapped = in_script(r#"exec "$@" >/dev/full"#);
+    let wrapped = CP.in_script(r#"exec "$@" >/dev/full"#);
     wrapped.args(["--help"]).check(some);
 }
 
 #[test]
 fn needs_no_stdout_where_there_is_nothing_to_say() {
-    let wrapped = in_script(r#"exec "$@" >&-"#);
+    let wrapped = CP.in_script(r#"exec "$@" >&-"#);
     wrapped.args(["d", "new"]).check(some);
 }
 
 #[test]
 fn needs_no_stderr() {
-    let wrapped = in_script(r#"exec "$@" 2>&-"#);
+    let wrapped = CP.in_script(r#"exec "$@" 2>&-"#);
     wrapped.args(["missing", "d", "."]).check(some);
 }
 
 #[test]
 fn needs_no_stdin() {
-    let wrapped = in_script(r#"exec "$@" <&-"#);
+    let wrapped = CP.in_script(r#"exec "$@" <&-"#);
     wrapped.args(["d", "new"]).check(some);
 }

@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, cp_r, cp_r_as_nobody, strict_cp};
+use crate::support::{CP, CPZ, complaint};
 
 fn dated(tree: &Tree) {
     let at = Duration::from_nanos;
@@ -29,42 +29,42 @@ fn dated(tree: &Tree) {
 
 #[test]
 fn replaces_what_is_older_by_a_nanosecond() {
-    cp_r(["-uv", "new", "old"], dated);
-    cp_r(["-uv", "old", "new"], dated);
-    cp_r(["-uv", "same", "old"], dated);
-    cp_r(["--update", "-v", "new", "old", "d"], dated);
+    CP.check(["-uv", "new", "old"], dated);
+    CP.check(["-uv", "old", "new"], dated);
+    CP.check(["-uv", "same", "old"], dated);
+    CP.check(["--update", "-v", "new", "old", "d"], dated);
 }
 
 #[test]
 fn copies_what_is_not_there() {
-    cp_r(["-uv", "old", "fresh"], dated);
-    cp_r(["-nv", "old", "fresh"], dated);
-    cp_r(["--remove-destination", "-v", "old", "fresh"], dated);
+    CP.check(["-uv", "old", "fresh"], dated);
+    CP.check(["-nv", "old", "fresh"], dated);
+    CP.check(["--remove-destination", "-v", "old", "fresh"], dated);
 }
 
 #[test]
 fn compares_the_files_that_links_lead_to() {
-    cp_r(["-uv", "new", "l"], dated);
-    cp_r(["-uv", "l", "new"], dated);
-    strict_cp(["-uv", "l", "new"], dated);
-    cp_r(["-u", "new", "dangling"], dated);
-    cp_r(["-n", "new", "dangling"], dated);
+    CP.check(["-uv", "new", "l"], dated);
+    CP.check(["-uv", "l", "new"], dated);
+    CP.check_strict(["-uv", "l", "new"], dated);
+    CP.check(["-u", "new", "dangling"], dated);
+    CP.check(["-n", "new", "dangling"], dated);
 }
 
 #[test]
 fn passes_over_whatever_exists() {
-    cp_r(["-nv", "new", "old"], dated);
-    cp_r(["-nv", "new", "old", "l", "d"], dated);
-    cp_r(["-nvT", "new", "d"], dated);
-    cp_r(["-nf", "new", "old"], dated);
-    cp_r(["-n", "--remove-destination", "new", "dangling"], dated);
-    cp_r(["-un", "new", "old"], dated);
-    cp_r(["-n", "old", "old"], dated);
+    CP.check(["-nv", "new", "old"], dated);
+    CP.check(["-nv", "new", "old", "l", "d"], dated);
+    CP.check(["-nvT", "new", "d"], dated);
+    CP.check(["-nf", "new", "old"], dated);
+    CP.check(["-n", "--remove-destination", "new", "dangling"], dated);
+    CP.check(["-un", "new", "old"], dated);
+    CP.check(["-n", "old", "old"], dated);
 }
 
 #[test]
 fn passes_over_without_opening_the_source() {
-    cp_r_as_nobody(["-nv", "secret", "old"], |tree| {
+    CP.check_as_nobody(["-nv", "secret", "old"], |tree| {
         dated(tree);
         tree.file("secret", "").mode(0);
     });
@@ -72,8 +72,8 @@ fn passes_over_without_opening_the_source() {
 
 #[test]
 fn refuses_one_file_though_it_is_not_older() {
-    cp_r(["-u", "old", "old"], dated);
-    cp_r(["-u", "old", "l"], dated);
+    CP.check(["-u", "old", "old"], dated);
+    CP.check(["-u", "old", "l"], dated);
 }
 
 #[test]
@@ -93,31 +93,31 @@ fn updates_a_tree() {
             .file("to/3/other", "")
             .dir("from/3/other");
     };
-    cp_r(["-uv", "-T", "from", "to"], build);
-    cp_r(["-nv", "-T", "from", "to"], build);
-    cp_r(["--remove-destination", "-v", "-T", "from", "to"], build);
+    CP.check(["-uv", "-T", "from", "to"], build);
+    CP.check(["-nv", "-T", "from", "to"], build);
+    CP.check(["--remove-destination", "-v", "-T", "from", "to"], build);
 }
 
 #[test]
 fn updates_a_file_twice_in_one_run_only_if_it_is_newer() {
-    cp_r(["-uv", "new", "d/new", "dir"], dated);
-    cp_r(["-nv", "new", "d/new", "dir"], dated);
-    cp_r(["--remove-destination", "-v", "new", "d/new", "dir"], dated);
+    CP.check(["-uv", "new", "d/new", "dir"], dated);
+    CP.check(["-nv", "new", "d/new", "dir"], dated);
+    CP.check(["--remove-destination", "-v", "new", "d/new", "dir"], dated);
 }
 
 #[test]
 fn removes_the_dest_first() {
-    cp_r(["--remove-destination", "-v", "new", "old"], dated);
-    cp_r(["--remove-destination", "-v", "new", "l"], dated);
-    cp_r(["--remove-destination", "-v", "new", "dangling"], dated);
-    cp_r(["--remove-destination", "-v", "-T", "new", "dir"], dated);
-    cp_r(["--remove-destination", "-v", "-T", "dir", "new"], dated);
-    cp_r(["--remove-destination", "-v", "l", "new"], dated);
+    CP.check(["--remove-destination", "-v", "new", "old"], dated);
+    CP.check(["--remove-destination", "-v", "new", "l"], dated);
+    CP.check(["--remove-destination", "-v", "new", "dangling"], dated);
+    CP.check(["--remove-destination", "-v", "-T", "new", "dir"], dated);
+    CP.check(["--remove-destination", "-v", "-T", "dir", "new"], dated);
+    CP.check(["--remove-destination", "-v", "l", "new"], dated);
 }
 
 #[test]
 fn says_what_cannot_be_removed() {
-    cp_r_as_nobody(["--remove-destination", "-v", "a", "locked/a"], |tree| {
+    CP.check_as_nobody(["--remove-destination", "-v", "a", "locked/a"], |tree| {
         tree.file("a", "new")
             .file("locked/a", "")
             .select("locked")

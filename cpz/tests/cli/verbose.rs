@@ -5,11 +5,11 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, cp_r, cp_r_as_nobody};
+use crate::support::{CP, CPZ};
 
 #[test]
 fn tells_what_is_copied() {
-    cp_r(["-v", "f", "d", "l", "fifo", "e/", "into"], |tree| {
+    CP.check(["-v", "f", "d", "l", "fifo", "e/", "into"], |tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")
             .dir("d/e")
@@ -22,23 +22,23 @@ fn tells_what_is_copied() {
 
 #[test]
 fn tells_paths_as_they_were_given() {
-    cp_r(["-v", ".//d", "e//f/", "$PWD/g", "into//"], |tree| {
+    CP.check(["-v", ".//d", "e//f/", "$PWD/g", "into//"], |tree| {
         tree.file("d/f", b"")
             .file("e/f/x", b"")
             .file("g/f", b"")
             .dir("into");
     });
-    cp_r(["-v", "d/.", "into"], |tree| {
+    CP.check(["-v", "d/.", "into"], |tree| {
         tree.file("d/f", b"").file("d/e/f", b"").dir("into");
     });
-    cp_r(["-v", "d//", "new/"], |tree| {
+    CP.check(["-v", "d//", "new/"], |tree| {
         tree.file("d/f", b"").file("d/e/f", b"");
     });
 }
 
 #[test]
 fn tells_of_files_that_exist() {
-    cp_r(["-vT", "d", "old"], |tree| {
+    CP.check(["-vT", "d", "old"], |tree| {
         tree.file("d/f", b"new")
             .symlink("d/l", "new")
             .fifo("d/p")
@@ -52,7 +52,7 @@ fn tells_of_files_that_exist() {
 
 #[test]
 fn does_not_tell_what_is_not_copied() {
-    cp_r(["-v", "missing", "f", "d", "into"], |tree| {
+    CP.check(["-v", "missing", "f", "d", "into"], |tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")
             .dir("into/f")
@@ -62,7 +62,7 @@ fn does_not_tell_what_is_not_copied() {
 
 #[test]
 fn tells_of_unreadable_files_what_cp_does() {
-    cp_r_as_nobody(["-v", "d", "new"], |tree| {
+    CP.check_as_nobody(["-v", "d", "new"], |tree| {
         tree.file("d/locked", b"content")
             .mode(0)
             .file("d/f", b"content")
@@ -74,7 +74,7 @@ fn tells_of_unreadable_files_what_cp_does() {
 
 #[test]
 fn tells_of_a_forced_dest() {
-    cp_r_as_nobody(["-vf", "d", "into"], |tree| {
+    CP.check_as_nobody(["-vf", "d", "into"], |tree| {
         tree.file("d/f", b"content")
             .file("into/d/f", b"old")
             .mode(0);

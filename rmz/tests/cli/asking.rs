@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, link};
+use crate::support::{RM, RMZ};
 
 /// A directory with one entry of each kind, and directories with and without something in them.
 fn kinds(tree: &Tree) {
@@ -23,11 +23,7 @@ fn kinds(tree: &Tree) {
 
 #[track_caller]
 fn asked(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
-    Parity::new(RMZ, "rm")
-        .args(["-r"])
-        .args(args)
-        .stdin(answers)
-        .check(build);
+    RM.parity().args(args).stdin(answers).check(build);
 }
 
 /// Compares strict rm with rm, a terminal before both.
@@ -36,7 +32,7 @@ fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
     if !is_root() {
         skip!("only root can become another user");
     }
-    Parity::new(link("rm").path(), "rm")
+    RM.strict()
         .args(args)
         .stdin(answers)
         .input(Input::Terminal)
@@ -164,10 +160,7 @@ fn asks_once_before_more_than_three_files() {
         tree.file("a", "").file("b", "").file("c", "").file("d", "");
     };
     let strict = |args: &[&str], answers: &str| {
-        Parity::new(link("rm").path(), "rm")
-            .args(args)
-            .stdin(answers)
-            .check(build);
+        RM.strict().args(args).stdin(answers).check(build);
     };
     strict(&["-I", "a", "b", "c"], "");
     strict(&["-I", "a", "b", "c", "d"], "n\n");
@@ -247,7 +240,7 @@ fn presumes_a_terminal_if_told_to() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    Parity::new(link("rm").path(), "rm")
+    RM.strict()
         .args(["---presume-input-tty", "-r", "d"])
         .stdin("y\nn\ny\nn\n")
         .env("RMZ_THREADS", "1")
@@ -260,7 +253,7 @@ fn asks_nothing_about_write_protected_files_without_a_terminal() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    Parity::new(link("rm").path(), "rm")
+    RM.strict()
         .args(["-r", "d"])
         .stdin("n\n")
         .uid(NOBODY)
@@ -279,7 +272,7 @@ fn loses_no_answer_with_several_workers() {
         }
     };
     // All are declined, so the order does not matter.
-    Parity::new(link("rm").path(), "rm")
+    RM.strict()
         .args(["---presume-input-tty", "-r", "d"])
         .stdin("n\n".repeat(40))
         .env("RMZ_THREADS", "4")

@@ -2,24 +2,21 @@
 
 use testkit::{
     probe::{NOBODY, is_root},
-    run::{Parity, Run},
+    run::Run,
     skip,
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, link};
+use crate::support::{RM, RMZ};
 
 #[track_caller]
 fn strict(args: &[&str], answers: &str) {
-    Parity::new(link("rm").path(), "rm")
-        .args(args)
-        .stdin(answers)
-        .check(|tree: &Tree| {
-            tree.dir("empty")
-                .file("full/f", "")
-                .file("file", "")
-                .symlink("link", "empty");
-        });
+    RM.strict().args(args).stdin(answers).check(|tree: &Tree| {
+        tree.dir("empty")
+            .file("full/f", "")
+            .file("file", "")
+            .symlink("link", "empty");
+    });
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn removes_an_empty_directory_that_cannot_be_read() {
     let make = Run::new("sh").args(["-c", "mkdir d; chmod 0 d"]);
     let make = make.current_dir(&scratch).uid(NOBODY);
     make.output().assert_success();
-    let rmz = link("rm");
+    let rmz = RM.link("rm");
     let run = Run::new(rmz.path()).args(["-d", "d"]);
     let outcome = run.current_dir(&scratch).uid(NOBODY).output();
     outcome.assert_success();

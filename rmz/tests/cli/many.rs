@@ -3,12 +3,12 @@
 use testkit::run::Run;
 use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
 
-use crate::support::{RMZ, in_scripts};
+use crate::support::{RM, RMZ};
 
 #[track_caller]
 fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
-    in_scripts(&ours, r#"exec "$@""#)
+    RM.in_scripts(&ours, r#"exec "$@""#)
         .on(testkit::tree::memory())
         .args(args)
         .check(build);

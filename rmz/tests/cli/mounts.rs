@@ -2,12 +2,12 @@
 
 use testkit::{
     probe::{has_program, is_root},
-    run::{Parity, Run},
+    run::Run,
     skip,
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, link};
+use crate::support::{RM, RMZ};
 
 /// Runs both with `mounts` done before, and tells on stdout what is left.
 #[track_caller]
@@ -23,8 +23,7 @@ fn with(mounts: &str, args: &[&str]) {
             exit $status
         ' sh "$@""#
     );
-    Parity::new(RMZ, "rm")
-        .args(["-r"])
+    RM.parity()
         .args(args)
         .in_script(&script)
         .check(|tree: &Tree| {
@@ -96,7 +95,7 @@ fn refuses_mount_points_without_recursion_as_well() {
         skip!("mounting takes root and unshare");
     }
     let script = r#"exec unshare -m sh -c 'mount -t tmpfs none d && exec "$@"' sh "$@""#;
-    Parity::new(link("rm").path(), "rm")
+    RM.strict()
         .args(["-d", "--preserve-root=all", "d"])
         .in_script(script)
         .check(|tree: &Tree| {

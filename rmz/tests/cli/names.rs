@@ -4,7 +4,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
 use testkit::run::Parity;
 
-use crate::support::{RMZ, rm_r};
+use crate::support::{RM, RMZ};
 
 const ODD: [&[u8]; 12] = [
     b"new\nline",
@@ -68,23 +68,23 @@ fn quotes_odd_names_that_are_missing_in_utf_8() {
 #[test]
 fn removes_names_of_255_bytes() {
     let name = "n".repeat(255);
-    rm_r(["-v", &name], |tree| {
+    RM.check(["-v", &name], |tree| {
         tree.file(format!("{name}/{name}"), "");
     });
 }
 
 #[test]
 fn reports_names_that_are_too_long() {
-    rm_r(
+    RM.check(
         ["n".repeat(256), format!("{}/x", "d/".repeat(3000))],
         |_| {},
     );
-    rm_r(["-f".to_owned(), "n".repeat(256)], |_| {});
+    RM.check(["-f".to_owned(), "n".repeat(256)], |_| {});
 }
 
 #[test]
 fn removes_names_that_begin_with_a_dash() {
-    rm_r(
+    RM.check(
         ["-v", "--", "-v", "-", "--", "--threads=x", "./-f"],
         |tree| {
             tree.file("-v", "")
@@ -98,7 +98,7 @@ fn removes_names_that_begin_with_a_dash() {
 
 #[test]
 fn takes_a_lone_dash_for_a_name() {
-    rm_r(["-v", "-"], |tree| {
+    RM.check(["-v", "-"], |tree| {
         tree.file("-", "");
     });
 }
@@ -112,24 +112,24 @@ fn hints_at_a_file_named_like_an_option() {
 
 #[test]
 fn misses_the_empty_name() {
-    rm_r([""], |tree| {
+    RM.check([""], |tree| {
         tree.file("f", "");
     });
-    rm_r(["f", "", "g"], |tree| {
+    RM.check(["f", "", "g"], |tree| {
         tree.file("f", "").file("g", "");
     });
 }
 
 #[test]
 fn ignores_the_empty_name_if_forced() {
-    rm_r(["-f", "", "f"], |tree| {
+    RM.check(["-f", "", "f"], |tree| {
         tree.file("f", "");
     });
 }
 
 #[test]
 fn removes_names_of_dots_that_are_neither_dot_nor_dot_dot() {
-    rm_r(["-v", "...", ".x", "..x"], |tree| {
+    RM.check(["-v", "...", ".x", "..x"], |tree| {
         tree.dir("...").file(".x", "").file("..x/..y", "");
     });
 }

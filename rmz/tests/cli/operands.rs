@@ -9,7 +9,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, rm_r};
+use crate::support::{RM, RMZ};
 
 const NONE: [&str; 0] = [];
 
@@ -31,7 +31,7 @@ fn tree_of_all_kinds(tree: &Tree) {
 
 #[test]
 fn removes_a_tree_of_all_kinds() {
-    rm_r(["d"], tree_of_all_kinds);
+    RM.check(["d"], tree_of_all_kinds);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn removes_directories_without_being_told_to() {
 
 #[test]
 fn removes_what_is_no_directory() {
-    rm_r(["f", "l", "dangling", "fifo", "socket"], |tree| {
+    RM.check(["f", "l", "dangling", "fifo", "socket"], |tree| {
         tree.file("f", b"content")
             .file("kept", "")
             .symlink("l", "kept")
@@ -66,7 +66,7 @@ fn removes_devices() {
     if !probe::is_root() {
         skip!("only root can make devices");
     }
-    rm_r(["null", "d"], |tree| {
+    RM.check(["null", "d"], |tree| {
         tree.char_device("null", 1, 3)
             .char_device("d/zero", 1, 5)
             .block_device("d/loop", 7, 0);
@@ -75,63 +75,63 @@ fn removes_devices() {
 
 #[test]
 fn removes_a_symlink_and_not_the_directory_it_leads_to() {
-    rm_r(["l"], |tree| {
+    RM.check(["l"], |tree| {
         tree.file("d/f", "").symlink("l", "d");
     });
 }
 
 #[test]
 fn removes_no_symlink_to_a_directory_that_has_a_slash_after_it() {
-    rm_r(["l/"], |tree| {
+    RM.check(["l/"], |tree| {
         tree.file("d/f", "").symlink("l", "d");
     });
 }
 
 #[test]
 fn removes_what_a_link_with_a_slash_leads_to_before_its_neighbours() {
-    rm_r(["d/self/", "d/file"], |tree| {
+    RM.check(["d/self/", "d/file"], |tree| {
         tree.file("d/file", "").symlink("d/self", ".");
     });
 }
 
 #[test]
 fn removes_no_dangling_symlink_that_has_a_slash_after_it() {
-    rm_r(["l/"], |tree| {
+    RM.check(["l/"], |tree| {
         tree.symlink("l", "nowhere");
     });
 }
 
 #[test]
 fn removes_no_file_that_has_a_slash_after_it() {
-    rm_r(["f/"], |tree| {
+    RM.check(["f/"], |tree| {
         tree.file("f", "");
     });
 }
 
 #[test]
 fn removes_no_fifo_that_has_a_slash_after_it() {
-    rm_r(["p/", "l/"], |tree| {
+    RM.check(["p/", "l/"], |tree| {
         tree.fifo("p").symlink("l", "p");
     });
 }
 
 #[test]
 fn removes_a_directory_that_has_slashes_after_it() {
-    rm_r(["-v", "d///"], |tree| {
+    RM.check(["-v", "d///"], |tree| {
         tree.file("d/f", "").file("d/e/f", "");
     });
 }
 
 #[test]
 fn removes_by_absolute_path() {
-    rm_r(["-v", "$PWD/d", "$PWD//e//f"], |tree| {
+    RM.check(["-v", "$PWD/d", "$PWD//e//f"], |tree| {
         tree.file("d/f", "").file("e/f", "");
     });
 }
 
 #[test]
 fn removes_through_dots_and_symlinks_in_the_middle_of_a_path() {
-    rm_r(["-v", "./d/../d/e", "l/f", ".//d//g"], |tree| {
+    RM.check(["-v", "./d/../d/e", "l/f", ".//d//g"], |tree| {
         tree.file("d/e/x", "")
             .file("d/f/y", "")
             .file("d/g", "")
@@ -141,7 +141,7 @@ fn removes_through_dots_and_symlinks_in_the_middle_of_a_path() {
 
 #[test]
 fn removes_several_operands() {
-    rm_r(["a", "b", "c"], |tree| {
+    RM.check(["a", "b", "c"], |tree| {
         tree.file("a/f", "")
             .file("b", "")
             .symlink("c", "a")
@@ -151,42 +151,42 @@ fn removes_several_operands() {
 
 #[test]
 fn misses_what_went_with_the_operand_before() {
-    rm_r(["a", "a/b"], |tree| {
+    RM.check(["a", "a/b"], |tree| {
         tree.file("a/b/c", "").file("a/d", "");
     });
 }
 
 #[test]
 fn removes_a_nested_operand_and_then_the_outer_one() {
-    rm_r(["-v", "a/b", "a"], |tree| {
+    RM.check(["-v", "a/b", "a"], |tree| {
         tree.file("a/b/c", "").file("a/d", "");
     });
 }
 
 #[test]
 fn misses_an_operand_the_second_time() {
-    rm_r(["a", "f", "a", "f"], |tree| {
+    RM.check(["a", "f", "a", "f"], |tree| {
         tree.file("a/b/c", "").file("f", "");
     });
 }
 
 #[test]
 fn ignores_an_operand_the_second_time_if_forced() {
-    rm_r(["-f", "a", "f", "a", "f", "a/b"], |tree| {
+    RM.check(["-f", "a", "f", "a", "f", "a/b"], |tree| {
         tree.file("a/b/c", "").file("f", "");
     });
 }
 
 #[test]
 fn knows_an_operand_under_two_names() {
-    rm_r(["a", "./a", "$PWD/a", "l/b"], |tree| {
+    RM.check(["a", "./a", "$PWD/a", "l/b"], |tree| {
         tree.file("a/b/c", "").symlink("l", "a");
     });
 }
 
 #[test]
 fn goes_on_after_a_missing_operand() {
-    rm_r(["a", "missing", "b"], |tree| {
+    RM.check(["a", "missing", "b"], |tree| {
         tree.file("a/f", "").file("b/f", "");
     });
 }
@@ -208,7 +208,7 @@ fn names_a_missing_operand_and_exits_1() {
 
 #[test]
 fn names_operands_below_what_is_missing_or_no_directory() {
-    rm_r(
+    RM.check(
         ["missing/x", "f/x", "dangling/x", "loop/x", "loop/"],
         |tree| {
             tree.file("f", "")
@@ -220,7 +220,7 @@ fn names_operands_below_what_is_missing_or_no_directory() {
 
 #[test]
 fn ignores_missing_operands_if_forced() {
-    rm_r(
+    RM.check(
         ["-f", "a", "missing", "f/x", "missing/x", "dangling/x"],
         |tree| {
             tree.file("a/f", "")
@@ -232,7 +232,7 @@ fn ignores_missing_operands_if_forced() {
 
 #[test]
 fn reports_a_loop_of_symlinks_even_if_forced() {
-    rm_r(["-f", "loop/x", "loop/"], |tree| {
+    RM.check(["-f", "loop/x", "loop/"], |tree| {
         tree.symlink("loop", "loop");
     });
 }
@@ -240,18 +240,18 @@ fn reports_a_loop_of_symlinks_even_if_forced() {
 #[test]
 fn needs_an_operand() {
     Parity::new(RMZ, "rm").args(NONE).check(|_| {});
-    rm_r(NONE, |_| {});
-    rm_r(["--"], |_| {});
+    RM.check(NONE, |_| {});
+    RM.check(["--"], |_| {});
 }
 
 #[test]
 fn needs_no_operand_if_forced() {
-    rm_r(["-f"], |_| {});
+    RM.check(["-f"], |_| {});
 }
 
 #[test]
 fn takes_options_after_operands() {
-    rm_r(["a", "-v", "missing", "-f"], |tree| {
+    RM.check(["a", "-v", "missing", "-f"], |tree| {
         tree.file("a/f", "");
     });
 }
@@ -268,14 +268,14 @@ fn takes_options_for_operands_if_posixly_correct() {
 
 #[test]
 fn refuses_dot() {
-    rm_r(["."], |tree| {
+    RM.check(["."], |tree| {
         tree.file("f", "");
     });
 }
 
 #[test]
 fn refuses_dot_even_if_forced() {
-    rm_r(["-f", ".", "./", "d/.", "d/..", "d/./", "d/..//"], |tree| {
+    RM.check(["-f", ".", "./", "d/.", "d/..", "d/./", "d/..//"], |tree| {
         tree.file("d/f", "");
     });
 }
@@ -284,7 +284,8 @@ fn refuses_dot_even_if_forced() {
 fn refuses_dot_dot() {
     // `sub` is the working directory, so that the tree is all that could go.
     let script = r#"cd sub && exec "$@""#;
-    crate::support::in_script(script)
+    crate::support::RM
+        .in_script(script)
         .args(["..", "../", "../.."])
         .check(|tree| {
             tree.file("sub/f", "").file("f", "");
@@ -293,7 +294,7 @@ fn refuses_dot_dot() {
 
 #[test]
 fn refuses_paths_that_end_in_dots() {
-    rm_r(
+    RM.check(
         ["d/.", "d/..", "d/../", "d/.//", "missing/.", "missing/.."],
         |tree| {
             tree.file("d/f", "");
@@ -303,18 +304,19 @@ fn refuses_paths_that_end_in_dots() {
 
 #[test]
 fn does_the_rest_after_refusing_dots() {
-    rm_r([".", "d", "d/..", "e"], |tree| {
+    RM.check([".", "d", "d/..", "e"], |tree| {
         tree.file("d/f", "").file("e", "");
     });
 }
 
 #[test]
 fn removes_the_working_directory_by_its_path() {
-    rm_r(["$PWD/sub/../sub"], |tree| {
+    RM.check(["$PWD/sub/../sub"], |tree| {
         tree.file("sub/f", "");
     });
     let script = r#"cd sub && exec "$@""#;
-    crate::support::in_script(script)
+    crate::support::RM
+        .in_script(script)
         .args(["$PWD/sub"])
         .check(|tree| {
             tree.file("sub/f", "").file("f", "");
@@ -333,7 +335,8 @@ fn reports_a_mount_point_and_empties_it() {
             "$@"; status=$?
             ls -A d/mount
             exit "$status"' sh "$@""#;
-    let outcome = crate::support::in_script(script)
+    let outcome = crate::support::RM
+        .in_script(script)
         .args(["-v", "d"])
         .check(|tree| {
             tree.file("d/f", "").dir("d/mount").file("d/z/f", "");

@@ -2,7 +2,7 @@
 
 use testkit::tree::Tree;
 
-use crate::support::rm_r_as_nobody;
+use crate::support::RM;
 
 /// Somebody who is neither root nor the user that runs the commands.
 const OTHER: u32 = 1;
@@ -10,9 +10,9 @@ const OTHER: u32 = 1;
 /// Removes a tree with one directory of this mode that holds a file and a directory.
 #[track_caller]
 fn with_full_dir_of_mode(mode: u32) {
-    rm_r_as_nobody(["-v", "d"], |tree| full_dir_of_mode(tree, mode));
-    rm_r_as_nobody(["-vf", "d"], |tree| full_dir_of_mode(tree, mode));
-    rm_r_as_nobody(["d/sub/odd"], |tree| full_dir_of_mode(tree, mode));
+    RM.check_as_nobody(["-v", "d"], |tree| full_dir_of_mode(tree, mode));
+    RM.check_as_nobody(["-vf", "d"], |tree| full_dir_of_mode(tree, mode));
+    RM.check_as_nobody(["d/sub/odd"], |tree| full_dir_of_mode(tree, mode));
 }
 
 fn full_dir_of_mode(tree: &Tree, mode: u32) {
@@ -30,8 +30,8 @@ fn with_empty_dir_of_mode(mode: u32) {
     let build = |tree: &Tree| {
         tree.file("d/f", "").dir("d/odd").mode(mode);
     };
-    rm_r_as_nobody(["-v", "d"], build);
-    rm_r_as_nobody(["-v", "d/odd"], build);
+    RM.check_as_nobody(["-v", "d"], build);
+    RM.check_as_nobody(["-v", "d/odd"], build);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn removes_an_empty_directory_without_x() {
 
 #[test]
 fn removes_files_of_any_mode() {
-    rm_r_as_nobody(["f", "d"], |tree| {
+    RM.check_as_nobody(["f", "d"], |tree| {
         tree.file("f", "")
             .mode(0)
             .file("d/a", "")
@@ -100,7 +100,7 @@ fn removes_files_of_any_mode() {
 
 #[test]
 fn keeps_operands_in_a_directory_without_w() {
-    rm_r_as_nobody(["f", "d", "l", "missing"], |tree| {
+    RM.check_as_nobody(["f", "d", "l", "missing"], |tree| {
         tree.file("f", "")
             .file("d/f", "")
             .symlink("l", "d")
@@ -111,20 +111,20 @@ fn keeps_operands_in_a_directory_without_w() {
 
 #[test]
 fn keeps_an_empty_operand_in_a_directory_without_w() {
-    rm_r_as_nobody(["-v", "d"], |tree| {
+    RM.check_as_nobody(["-v", "d"], |tree| {
         tree.dir("d").select("").mode(0o555);
     });
 }
 
 #[test]
 fn reports_operands_below_a_directory_without_x() {
-    rm_r_as_nobody(["d/f", "d/missing", "d/sub/f"], |tree| {
+    RM.check_as_nobody(["d/f", "d/missing", "d/sub/f"], |tree| {
         tree.file("d/f", "")
             .file("d/sub/f", "")
             .select("d")
             .mode(0o666);
     });
-    rm_r_as_nobody(["-f", "d/f", "d/missing", "d/sub/f"], |tree| {
+    RM.check_as_nobody(["-f", "d/f", "d/missing", "d/sub/f"], |tree| {
         tree.file("d/f", "")
             .file("d/sub/f", "")
             .select("d")
@@ -134,7 +134,7 @@ fn reports_operands_below_a_directory_without_x() {
 
 #[test]
 fn keeps_several_locked_directories_and_removes_the_rest() {
-    rm_r_as_nobody(["-v", "d", "e"], |tree| {
+    RM.check_as_nobody(["-v", "d", "e"], |tree| {
         tree.file("d/1/locked/f", "")
             .file("d/1/f", "")
             .file("d/2/3/locked/f", "")
@@ -152,7 +152,7 @@ fn keeps_several_locked_directories_and_removes_the_rest() {
 
 #[test]
 fn reports_each_file_that_stays() {
-    rm_r_as_nobody(["d"], |tree| {
+    RM.check_as_nobody(["d"], |tree| {
         tree.file("d/a", "")
             .file("d/b", "")
             .symlink("d/c", "a")
@@ -165,7 +165,7 @@ fn reports_each_file_that_stays() {
 
 #[test]
 fn keeps_what_is_in_a_directory_of_another_user() {
-    rm_r_as_nobody(["-v", "d"], |tree| {
+    RM.check_as_nobody(["-v", "d"], |tree| {
         tree.file("d/theirs/f", "")
             .owner(OTHER, OTHER)
             .dir("d/theirs/empty")
@@ -182,7 +182,7 @@ fn keeps_what_is_in_a_directory_of_another_user() {
 
 #[test]
 fn keeps_what_others_have_in_a_sticky_directory() {
-    rm_r_as_nobody(["-v", "d"], |tree| {
+    RM.check_as_nobody(["-v", "d"], |tree| {
         tree.file("d/sticky/theirs", "")
             .owner(OTHER, OTHER)
             .dir("d/sticky/their-dir")
@@ -197,7 +197,7 @@ fn keeps_what_others_have_in_a_sticky_directory() {
 
 #[test]
 fn keeps_nested_locked_directories() {
-    rm_r_as_nobody(["d"], |tree| {
+    RM.check_as_nobody(["d"], |tree| {
         tree.file("d/x/y/z", "")
             .select("d/x/y")
             .mode(0o555)

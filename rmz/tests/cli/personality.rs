@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use testkit::{
-    run::{Outcome, Parity, Run, Status, normal_lines, parity},
+    run::{Outcome, Run, Status, normal_lines},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, link};
+use crate::support::{RM, RMZ};
 
 /// Runs a link of this name in a directory with a tree `d` and a file `f`.
 fn run_link(name: &'static str, args: &[&str]) -> (Outcome, Vec<String>, Scratch) {
-    let link = link(name);
+    let link = RM.link(name);
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("d/f", "").file("f", "");
     let outcome = Run::new(link.path())
@@ -24,7 +24,7 @@ fn run_link(name: &'static str, args: &[&str]) -> (Outcome, Vec<String>, Scratch
 
 #[test]
 fn a_link_called_rm_takes_no_directory() {
-    parity(&link("rm").path(), "rm", ["d", "f"], |tree| {
+    RM.check_strict(["d", "f"], |tree| {
         tree.file("d/f", "").file("f", "");
     });
 }
@@ -39,47 +39,37 @@ fn a_link_called_rm_says_that_it_is_a_directory() {
 
 #[test]
 fn a_link_called_rm_takes_no_directory_even_if_forced() {
-    parity(
-        &link("rm").path(),
-        "rm",
-        ["-f", "d", "f", "e", "l/"],
-        |tree| {
-            tree.file("d/f", "")
-                .file("f", "")
-                .dir("e")
-                .symlink("l", "d");
-        },
-    );
+    RM.check_strict(["-f", "d", "f", "e", "l/"], |tree| {
+        tree.file("d/f", "")
+            .file("f", "")
+            .dir("e")
+            .symlink("l", "d");
+    });
 }
 
 #[test]
 fn a_link_called_rm_refuses_dots_and_roots_like_directories() {
-    parity(
-        &link("rm").path(),
-        "rm",
-        [".", "d/..", "d/.", "d/"],
-        |tree| {
-            tree.file("d/f", "");
-        },
-    );
+    RM.check_strict([".", "d/..", "d/.", "d/"], |tree| {
+        tree.file("d/f", "");
+    });
 }
 
 #[test]
 fn a_link_called_rm_is_recursive_if_told_to() {
-    parity(&link("rm").path(), "rm", ["-r", "d"], |tree| {
+    RM.check_strict(["-r", "d"], |tree| {
         tree.file("d/f", "");
     });
-    parity(&link("rm").path(), "rm", ["-Rf", "d"], |tree| {
+    RM.check_strict(["-Rf", "d"], |tree| {
         tree.file("d/f", "");
     });
-    parity(&link("rm").path(), "rm", ["--recur", "d"], |tree| {
+    RM.check_strict(["--recur", "d"], |tree| {
         tree.file("d/f", "");
     });
 }
 
 #[test]
 fn a_link_called_rm_knows_no_extension() {
-    parity(&link("rm").path(), "rm", ["--threads=2", "f"], |tree| {
+    RM.check_strict(["--threads=2", "f"], |tree| {
         tree.file("f", "");
     });
     let (outcome, lines, scratch) = run_link("rm", &["--threads=2", "f"]);
@@ -107,7 +97,7 @@ fn a_link_of_another_name_speaks_under_it() {
 
 #[test]
 fn a_link_called_rm_obeys_the_environment_as_to_threads() {
-    Parity::new(link("rm").path(), "rm")
+    RM.strict()
         .args(["-r", "d"])
         .env("RMZ_THREADS", "3")
         .check(|tree| {

@@ -5,7 +5,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, link};
+use crate::support::{RM, RMZ};
 
 /// What clears the line.
 const CLEAR: &str = "\r\x1b[2K";
@@ -151,7 +151,7 @@ fn refuses_other_words() {
 
 #[test]
 fn is_unknown_to_rm() {
-    let (rm, scratch) = (link("rm"), two_trees());
+    let (rm, scratch) = (RM.link("rm"), two_trees());
     let outcome = Run::new(rm.path())
         .args(["--progress", "t"])
         .current_dir(&scratch)

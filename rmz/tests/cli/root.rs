@@ -1,5 +1,7 @@
 //! `/` is refused. All of this happens in a chroot: should a refusal fail, what goes is a scratch tree.
 
+use std::{path::Path, process::Command};
+
 use testkit::{
     probe::{has_program, is_gnu, is_root},
     run::{Outcome, Run, Status, normal_lines},
@@ -7,7 +9,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::furnish_root;
+use crate::support::RMZ;
 
 /// A small tree with both programs in it, to be `/`; `None` says why not.
 fn small_root() -> Option<Scratch> {
@@ -118,4 +120,22 @@ fn refuses_mount_points_with_preserve_root_all() {
 #[test]
 fn does_the_rest_after_refusing_the_root() {
     refused("mkdir $root/gone", &["-rv", "/", "/gone"]);
+}
+
+/// Puts GNU rm, rmz and what both load into `dir`, as `rm` and `rmz`, so that they run when `dir` is `/`.
+fn furnish_root(dir: &Path) {
+    let script = r#"
+        set -e
+        for program in "$1" "$(command -v rm)"; do
+            cp -L "$program" "$2/"
+            for library in $(ldd "$program" | grep -o '/[^ )]*'); do
+                mkdir -p "$2${library%/*}"
+                cp -L "$library" "$2$library"
+            done
+        done"#;
+    let status = Command::new("sh")
+        .args(["-c", script, "sh", RMZ])
+        .arg(dir)
+        .status();
+    assert!(status.is_ok_and(|s| s.success()), "no programs in a chroot");
 }

@@ -14,7 +14,7 @@ use testkit::{
     tree::{Scratch, Tree, wide},
 };
 
-use crate::support::{RMZ, in_script};
+use crate::support::{RM, RMZ};
 
 const SIGPIPE: i32 = 13;
 
@@ -96,37 +96,37 @@ fn some(tree: &Tree) {
 
 #[test]
 fn help_to_a_full_device_fails() {
-    let wrapped = in_script(r#"exec "$@" >/dev/full"#);
+    let wrapped = RM.in_script(r#"exec "$@" >/dev/full"#);
     wrapped.args(["--help"]).check(some);
 }
 
 #[test]
 fn needs_no_stdout_where_there_is_nothing_to_say() {
-    let wrapped = in_script(r#"exec "$@" >&-"#);
+    let wrapped = RM.in_script(r#"exec "$@" >&-"#);
     wrapped.args(["d"]).check(some);
 }
 
 #[test]
 fn reports_a_closed_stdout_as_rm_does() {
-    let wrapped = in_script(r#"exec "$@" >&-"#);
+    let wrapped = RM.in_script(r#"exec "$@" >&-"#);
     wrapped.args(["-v", "d"]).check(some);
 }
 
 #[test]
 fn needs_no_stderr() {
-    let wrapped = in_script(r#"exec "$@" 2>&-"#);
+    let wrapped = RM.in_script(r#"exec "$@" 2>&-"#);
     wrapped.args(["missing", "d"]).check(some);
 }
 
 #[test]
 fn needs_no_stdin() {
-    let wrapped = in_script(r#"exec "$@" <&-"#);
+    let wrapped = RM.in_script(r#"exec "$@" <&-"#);
     wrapped.args(["missing", "d"]).check(some);
 }
 
 #[test]
 fn says_errors_on_a_full_stderr_to_nobody() {
-    let wrapped = in_script(r#"exec "$@" 2>/dev/full"#);
+    let wrapped = RM.in_script(r#"exec "$@" 2>/dev/full"#);
     wrapped.args(["missing", "d"]).check(some);
 }
 
@@ -135,7 +135,7 @@ fn reports_a_stdout_that_cannot_be_written_to() {
     let build = |tree: &Tree| {
         tree.file("d/f", "");
     };
-    let parity = in_script(r#"exec "$@" 1</dev/null"#);
+    let parity = RM.in_script(r#"exec "$@" 1</dev/null"#);
     parity.clone().args(["-v", "d"]).check(build);
     parity.args(["d"]).check(build);
 }

@@ -5,11 +5,11 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RMZ, rm_r};
+use crate::support::{RM, RMZ};
 
 #[test]
 fn tells_what_is_gone() {
-    rm_r(["-v", "f", "d", "l", "fifo", "e/"], |tree| {
+    RM.check(["-v", "f", "d", "l", "fifo", "e/"], |tree| {
         tree.file("f", "")
             .file("d/f", "")
             .dir("d/e")
@@ -21,14 +21,14 @@ fn tells_what_is_gone() {
 
 #[test]
 fn tells_paths_as_they_were_given() {
-    rm_r(["-v", ".//d", "e//f/", "$PWD/g"], |tree| {
+    RM.check(["-v", ".//d", "e//f/", "$PWD/g"], |tree| {
         tree.file("d/f", "").file("e/f/x", "").file("g/f", "");
     });
 }
 
 #[test]
 fn does_not_tell_what_is_missing() {
-    rm_r(["-v", "missing", "f"], |tree| {
+    RM.check(["-v", "missing", "f"], |tree| {
         tree.file("f", "");
     });
 }
@@ -83,7 +83,8 @@ fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
 
 #[test]
 fn writes_to_a_full_device_and_fails_but_removes() {
-    crate::support::in_script(r#"exec "$@" >/dev/full"#)
+    crate::support::RM
+        .in_script(r#"exec "$@" >/dev/full"#)
         .args(["-v", "d"])
         .check(|tree| {
             tree.file("d/f", "");

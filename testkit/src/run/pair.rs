@@ -95,7 +95,6 @@ impl Pair {
     ///
     /// # Panics
     /// If the statuses or the messages differ.
-    #[must_use]
     #[track_caller]
     pub fn check_messages(&self, args: &[&str], build: impl Fn(&Tree)) -> Scratch {
         let (ours, gnu) = twin(build);

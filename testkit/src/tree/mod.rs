@@ -23,12 +23,14 @@ use crate::util::note;
 
 pub use builder::Tree;
 pub use generators::{chain, comb, wide, wide_dirs};
+pub use noise::noise;
 pub use removal::remove_for_sure;
 
 pub(crate) use builder::OMIT;
 
 mod builder;
 mod generators;
+mod noise;
 mod removal;
 
 /// A temporary directory of mode 755 that is removed in the end, even if it is 100 000 levels deep
