@@ -30,14 +30,10 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use testkit::{
     probe::{NOBODY, is_root},
+    random::{self, Entries, Kinds, Node, Operand, operand},
     run::{Link, Parity},
     tree::Tree,
 };
-
-use trees::{Entries, Kinds, Node, Operand, operand};
-
-#[path = "../../rmz/tests/property/trees.rs"]
-mod trees;
 
 const CPZ: &str = env!("CARGO_BIN_EXE_cpz");
 
@@ -161,8 +157,8 @@ fn case() -> impl Strategy<Value = Case> {
     };
     let existing = prop_oneof![
         1 => Just(None),
-        1 => trees::node(Kinds::Overwritable).prop_map(Some),
-        3 => (trees::entries(Kinds::Overwritable), Just(0o755))
+        1 => random::node(Kinds::Overwritable).prop_map(Some),
+        3 => (random::entries(Kinds::Overwritable), Just(0o755))
             .prop_map(|(entries, mode)| Some(Node::Dir { entries, mode })),
     ];
     let sources = prop_oneof![
@@ -171,7 +167,7 @@ fn case() -> impl Strategy<Value = Case> {
         1 => vec(operand(), 0..1),
     ];
     (
-        trees::entries(Kinds::All),
+        random::entries(Kinds::All),
         existing,
         sources,
         dest(),
@@ -199,10 +195,10 @@ fn case() -> impl Strategy<Value = Case> {
 
 /// The command line of a case, or `None` for one that is left out.
 fn arguments(case: &Case) -> Option<Vec<OsString>> {
-    let there = trees::paths(Path::new("s"), &case.entries);
+    let there = random::paths(Path::new("s"), &case.entries);
     let existing: Vec<(PathBuf, &Node)> = match &case.existing {
         Some(node @ Node::Dir { entries, .. }) => {
-            let mut all = trees::paths(Path::new("dest"), entries);
+            let mut all = random::paths(Path::new("dest"), entries);
             all.push(("dest".into(), node));
             all
         }
@@ -275,7 +271,7 @@ fn arguments(case: &Case) -> Option<Vec<OsString>> {
         matches!(
             node,
             Node::Symlink {
-                target: trees::Target::Verbatim("..")
+                target: random::Target::Verbatim("..")
             }
         )
     };
@@ -382,9 +378,9 @@ fn check(case: &Case, cp: &Path) {
     }
     parity.check(|tree: &Tree| {
         let tree = tree.dir("s").dir("beside/dir");
-        trees::build(tree, Path::new("s"), &case.entries);
+        random::build_entries(tree, Path::new("s"), &case.entries);
         if let Some(node) = &case.existing {
-            trees::build_node(tree, Path::new("dest"), node, &mut 0);
+            random::build_node(tree, Path::new("dest"), node);
         }
         date(tree, case);
     });
@@ -392,9 +388,9 @@ fn check(case: &Case, cp: &Path) {
 
 /// Gives files at both ends times of which either may be the older one.
 fn date(tree: &Tree, case: &Case) {
-    let mut all = trees::paths(Path::new("s"), &case.entries);
+    let mut all = random::paths(Path::new("s"), &case.entries);
     if let Some(Node::Dir { entries, .. }) = &case.existing {
-        all.extend(trees::paths(Path::new("dest"), entries));
+        all.extend(random::paths(Path::new("dest"), entries));
     }
     for (path, node) in all {
         if matches!(node, Node::File { .. }) {
@@ -408,5 +404,5 @@ fn date(tree: &Tree, case: &Case) {
 #[test]
 fn does_what_cp_does() {
     let cp = Link::named("cp", CPZ);
-    proptest!(trees::config(150), |(case in case())| check(&case, &cp.path()));
+    proptest!(random::config(150), |(case in case())| check(&case, &cp.path()));
 }

@@ -5,14 +5,10 @@ use std::{ffi::OsString, path::Path};
 use proptest::{collection::vec, prelude::*, sample::select};
 use testkit::{
     probe::{NOBODY, is_root},
+    random::{self, Entries, Kinds, Node, Operand, operand},
     run::{Link, Parity},
     tree::Tree,
 };
-
-use trees::{Entries, Kinds, Node, Operand, operand};
-
-#[path = "property/trees.rs"]
-mod trees;
 
 const RMZ: &str = env!("CARGO_BIN_EXE_rmz");
 
@@ -121,7 +117,7 @@ fn case_of(
     let answer =
         prop_oneof![4 => Just("y"), 2 => Just("n"), 1 => select(vec!["", "Yes", "x", " y"])];
     (
-        trees::entries(Kinds::All),
+        random::entries(Kinds::All),
         vec(operand(), 0..5),
         flags,
         threads,
@@ -160,7 +156,7 @@ fn make_readable(entries: &mut Entries) {
 }
 
 fn check(case: &Case, rm: &Path) {
-    let paths = trees::paths(Path::new("s"), &case.entries);
+    let paths = random::paths(Path::new("s"), &case.entries);
     let operands = case.operands.iter().map(|operand| operand.among(&paths).0);
     let operands: Vec<OsString> = operands.collect();
     let ours = match case.personality {
@@ -182,12 +178,12 @@ fn check(case: &Case, rm: &Path) {
     }
     parity.check(|tree: &Tree| {
         let tree = tree.dir("s");
-        trees::build(tree, Path::new("s"), &case.entries);
+        random::build_entries(tree, Path::new("s"), &case.entries);
     });
 }
 
 #[test]
 fn does_what_rm_does() {
     let rm = Link::named("rm", RMZ);
-    proptest!(trees::config(300), |(case in case())| check(&case, &rm.path()));
+    proptest!(random::config(300), |(case in case())| check(&case, &rm.path()));
 }

@@ -2,6 +2,7 @@
 //! bug in it can't hide itself: trees are built, walked and cleaned up by code of this crate's own.
 //!
 //! - [`tree`] builds trees and deletes them for sure, however deep they are.
+//! - [`random`] generates random trees and operands for property tests.
 //! - [`snapshot`] records what a tree is, and says how two trees differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
 //! - [`probe`] tells what this machine can do, so that a test is skipped and not failed.
@@ -20,6 +21,7 @@
 //! A kit for tests panics where a library would return an error: a tree that can't be built is no test.
 
 pub mod probe;
+pub mod random;
 pub mod run;
 pub mod snapshot;
 pub mod tree;

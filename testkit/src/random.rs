@@ -1,6 +1,6 @@
-//! Random trees, for the property tests of both commands.
+//! Random trees and operands, for property tests of both commands.
 //!
-//! Names come from a small pool, so that trees collide where they are merged and operands nest.
+//! Names come from a small pool, so that merged trees collide and operands lie within each other.
 
 use std::{
     collections::BTreeMap,
@@ -15,10 +15,13 @@ use proptest::{
     sample::{Index, select},
     test_runner::Config,
 };
-use testkit::tree::Tree;
 
+use crate::tree::Tree;
+
+/// A random entry, and everything below it.
 #[derive(Clone, Debug)]
-pub(crate) enum Node {
+#[expect(missing_docs, reason = "the names say it all")]
+pub enum Node {
     File { content: Content, mode: u32 },
     Dir { entries: Entries, mode: u32 },
     Symlink { target: Target },
@@ -26,50 +29,55 @@ pub(crate) enum Node {
     Socket { mode: u32 },
 }
 
-pub(crate) type Entries = BTreeMap<OsString, Node>;
+/// The entries of a directory by their names.
+pub type Entries = BTreeMap<OsString, Node>;
 
+/// The content of a random file.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub enum Content {
+    /// These bytes.
     Bytes(Vec<u8>),
-    /// A pattern of so many bytes.
+    /// A repeating pattern of this length in bytes.
     Long(usize),
-    /// So many bytes with data at these offsets.
+    /// A sparse file: its length in bytes, and the offsets at which it has data.
     Holes(u64, Vec<u64>),
 }
 
+/// The target of a random symlink.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub enum Target {
+    /// This text, which may lead anywhere in the tree.
     Verbatim(&'static str),
-    /// A file of its own, beside the tree; no other symlink leads there.
+    /// A file in the directory `beside`, to which no other symlink leads.
     File,
-    /// A directory beside the tree.
+    /// The directory `beside/dir`.
     Directory,
 }
 
-/// Which kinds of entries a tree may have.
-#[allow(dead_code, reason = "only cpz has dests")]
+/// The kinds of entries that a random tree may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kinds {
-    /// All that takes no root.
+pub enum Kinds {
+    /// All kinds that an ordinary user can make.
     All,
-    /// What a copy can be put over with an outcome that does not depend on the order of the listing, and
-    /// without waiting for a reader: no FIFOs, and no symlinks to what is in the tree.
+    /// Kinds that a copy can overwrite with a result that does not depend on the order of the listing: no
+    /// FIFOs, which wait for a reader, and no symlinks to other entries of the tree.
     Overwritable,
 }
 
-/// As many cases as `PROPTEST_CASES` says, else `default`.
-pub(crate) fn config(default: u32) -> Config {
+/// Configures proptest to run as many cases as `PROPTEST_CASES` says, and else `default`.
+#[must_use]
+pub fn config(default: u32) -> Config {
     let cases = std::env::var("PROPTEST_CASES").ok();
     Config {
         cases: cases.and_then(|n| n.parse().ok()).unwrap_or(default),
         max_shrink_iters: 400,
-        // A tree that fails belongs into a test with a name.
+        // A case that fails belongs in a test with a name.
         failure_persistence: None,
         ..Config::default()
     }
 }
 
-pub(crate) fn name() -> impl Strategy<Value = OsString> {
+fn name() -> impl Strategy<Value = OsString> {
     let odd: Vec<&'static [u8]> = vec![
         b"new\nline",
         b"\xff\xfe",
@@ -90,11 +98,13 @@ pub(crate) fn name() -> impl Strategy<Value = OsString> {
     ]
 }
 
-pub(crate) fn entries(kinds: Kinds) -> impl Strategy<Value = Entries> {
+/// Generates the entries of a directory.
+pub fn entries(kinds: Kinds) -> impl Strategy<Value = Entries> {
     btree_map(name(), node(kinds), 0..6)
 }
 
-pub(crate) fn node(kinds: Kinds) -> impl Strategy<Value = Node> {
+/// Generates an entry.
+pub fn node(kinds: Kinds) -> impl Strategy<Value = Node> {
     leaf(kinds).prop_recursive(4, 40, 5, |inner| {
         (btree_map(name(), inner, 0..5), dir_mode())
             .prop_map(|(entries, mode)| Node::Dir { entries, mode })
@@ -152,66 +162,93 @@ fn dir_mode() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Builds `entries` at `at`, with what their symlinks lead to in `beside`.
-pub(crate) fn build(tree: &Tree, at: &Path, entries: &Entries) {
-    let mut links = 0;
-    build_entries(tree, at, entries, &mut links);
+/// Builds the entries of a directory in the directory `at` of `tree`.
+#[track_caller]
+pub fn build_entries(tree: &Tree, at: &Path, entries: &Entries) {
+    Builder { tree, links: 0 }.entries(at, entries);
 }
 
-fn build_entries(tree: &Tree, at: &Path, entries: &Entries, links: &mut usize) {
-    for (name, node) in entries {
-        build_node(tree, &at.join(name), node, links);
+/// Builds an entry at the path `at` of `tree`.
+#[track_caller]
+pub fn build_node(tree: &Tree, at: &Path, node: &Node) {
+    Builder { tree, links: 0 }.node(at, node);
+}
+
+struct Builder<'a> {
+    tree: &'a Tree,
+    /// The number of symlinks made so far. It names the files to which they lead.
+    links: usize,
+}
+
+impl Builder<'_> {
+    #[track_caller]
+    fn entries(&mut self, at: &Path, entries: &Entries) {
+        for (name, node) in entries {
+            self.node(&at.join(name), node);
+        }
+    }
+
+    #[track_caller]
+    fn node(&mut self, path: &Path, node: &Node) {
+        match node {
+            Node::File { content, mode } => {
+                self.file(path, content);
+                self.tree.mode(*mode);
+            }
+            Node::Dir { entries, mode } => {
+                self.tree.dir(path);
+                self.entries(path, entries);
+                // The mode comes last because it may forbid to add entries.
+                self.tree.select(path).mode(*mode);
+            }
+            Node::Symlink { target } => self.symlink(path, target),
+            Node::Fifo { mode } => {
+                self.tree.fifo(path).mode(*mode);
+            }
+            Node::Socket { mode } => {
+                self.tree.socket(path).mode(*mode);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn file(&self, path: &Path, content: &Content) {
+        match content {
+            Content::Bytes(bytes) => self.tree.file(path, bytes),
+            Content::Long(len) => {
+                let pattern = (0..*len).map(|i| (i % 251) as u8).collect::<Vec<_>>();
+                self.tree.file(path, pattern)
+            }
+            Content::Holes(len, offsets) => {
+                let data = offsets.iter().map(|&at| (at % (len - 4), &b"data"[..]));
+                self.tree.sparse(path, *len, &data.collect::<Vec<_>>())
+            }
+        };
+    }
+
+    #[track_caller]
+    fn symlink(&mut self, path: &Path, target: &Target) {
+        let up = "../".repeat(path.components().count() - 1);
+        self.links += 1;
+        match target {
+            Target::Verbatim(target) => self.tree.symlink(path, target),
+            Target::File => {
+                let name = format!("beside/{}", self.links);
+                self.tree
+                    .file(&name, "beside")
+                    .symlink(path, format!("{up}{name}"))
+            }
+            Target::Directory => self
+                .tree
+                .dir("beside/dir")
+                .symlink(path, format!("{up}beside/dir")),
+        };
     }
 }
 
-pub(crate) fn build_node(tree: &Tree, path: &Path, node: &Node, links: &mut usize) {
-    match node {
-        Node::File { content, mode } => {
-            let tree = match content {
-                Content::Bytes(bytes) => tree.file(path, bytes),
-                Content::Long(len) => {
-                    let pattern = (0..*len).map(|i| (i % 251) as u8).collect::<Vec<_>>();
-                    tree.file(path, pattern)
-                }
-                Content::Holes(len, offsets) => {
-                    let data = offsets.iter().map(|&at| (at % (len - 4), &b"data"[..]));
-                    tree.sparse(path, *len, &data.collect::<Vec<_>>())
-                }
-            };
-            tree.mode(*mode);
-        }
-        Node::Dir { entries, mode } => {
-            let tree = tree.dir(path);
-            build_entries(tree, path, entries, links);
-            // Last, for it may be one that takes no entries.
-            tree.select(path).mode(*mode);
-        }
-        Node::Symlink { target } => {
-            let up = "../".repeat(path.components().count() - 1);
-            *links += 1;
-            match target {
-                Target::Verbatim(target) => tree.symlink(path, target),
-                Target::File => {
-                    let name = format!("beside/{links}");
-                    tree.file(&name, "beside")
-                        .symlink(path, format!("{up}{name}"))
-                }
-                Target::Directory => tree
-                    .dir("beside/dir")
-                    .symlink(path, format!("{up}beside/dir")),
-            };
-        }
-        Node::Fifo { mode } => {
-            tree.fifo(path).mode(*mode);
-        }
-        Node::Socket { mode } => {
-            tree.socket(path).mode(*mode);
-        }
-    }
-}
-
-/// All paths of `entries`, which are at `at`.
-pub(crate) fn paths<'a>(at: &Path, entries: &'a Entries) -> Vec<(PathBuf, &'a Node)> {
+/// Returns the paths of all entries of a tree whose top level is in the directory `at`.
+#[must_use]
+pub fn paths<'a>(at: &Path, entries: &'a Entries) -> Vec<(PathBuf, &'a Node)> {
     let mut found = Vec::new();
     for (name, node) in entries {
         let path = at.join(name);
@@ -223,9 +260,9 @@ pub(crate) fn paths<'a>(at: &Path, entries: &'a Entries) -> Vec<(PathBuf, &'a No
     found
 }
 
-/// What is named on the command line, before it is known what there is to name.
+/// An operand of a command line, generated before it is known which paths exist.
 #[derive(Clone, Debug)]
-pub(crate) struct Operand {
+pub struct Operand {
     which: Which,
     before: &'static str,
     after: &'static str,
@@ -238,7 +275,9 @@ enum Which {
     Named(OsString),
 }
 
-pub(crate) fn operand() -> impl Strategy<Value = Operand> {
+/// Generates an operand: most name an existing path, some a missing one, and some have dots or slashes
+/// added.
+pub fn operand() -> impl Strategy<Value = Operand> {
     let which = prop_oneof![
         8 => any::<Index>().prop_map(Which::Existing),
         1 => (any::<Index>(), name()).prop_map(|(index, name)| Which::Below(index, name)),
@@ -254,8 +293,9 @@ pub(crate) fn operand() -> impl Strategy<Value = Operand> {
 }
 
 impl Operand {
-    /// The argument that names it, and the path in the tree that was chosen.
-    pub(crate) fn among<'p>(&self, paths: &'p [(PathBuf, &Node)]) -> (OsString, Option<&'p Path>) {
+    /// Returns the argument for the command line, and the path among `paths` that it was made from.
+    #[must_use]
+    pub fn among<'p>(&self, paths: &'p [(PathBuf, &Node)]) -> (OsString, Option<&'p Path>) {
         let existing = |index: &Index| match paths.is_empty() {
             true => Path::new("nothing"),
             false => paths[index.index(paths.len())].0.as_path(),
