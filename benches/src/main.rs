@@ -73,6 +73,8 @@ enum Verb {
     },
     /// Names the cells
     List,
+    /// Measures nothing; writes Benchmarks.md again from the figures in benches/results
+    Tables,
     /// Fails if a small tree costs more system calls or instructions than it did
     Guard(guard::Options),
     /// The system calls alone, once; prints JSON
@@ -121,6 +123,7 @@ fn run(cli: &Cli) -> Result<()> {
             runs::list();
             Ok(())
         }
+        Verb::Tables => runs::tables(&cli.settings),
         Verb::Floor { task, threads } => {
             let figures = floor::run(task, threads.unwrap_or_else(machine::cores))?;
             println!("{}", serde_json::to_string(&figures)?);

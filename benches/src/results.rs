@@ -1,13 +1,16 @@
-//! What a run of the benchmarks found: the shape of the JSON files, and the few figures that are made of it.
+//! What a run of the benchmarks found: the rows of all tables, and the few figures that are derived from them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     host::machine::{Machine, Stamp},
-    what::cells::{self, Cell},
+    what::{
+        cells::{self, Cell},
+        peers::{Peer, Role},
+    },
 };
 
-/// What was measured on one machine, in one run or in several.
+/// Everything that was measured on one machine, in one run or in several.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Results {
     /// `quick`, `full`, or the names of cells.
@@ -17,13 +20,15 @@ pub(crate) struct Results {
     pub(crate) versions: Vec<(String, String)>,
     /// What was left out of everything, and why.
     pub(crate) notes: Vec<String>,
-    pub(crate) cells: Vec<CellResult>,
     pub(crate) calls: Vec<CallsRow>,
     pub(crate) contention: Vec<ContentionRow>,
+    /// Stored one by one, see `out::store`.
+    #[serde(skip)]
+    pub(crate) cells: Vec<CellResult>,
 }
 
 impl Results {
-    /// The cell of that name, where it was run.
+    /// Returns the cell of that name, if it was run.
     pub(crate) fn cell(&self, name: &str) -> Option<&CellResult> {
         self.cells.iter().find(|cell| cell.name == name)
     }
@@ -41,8 +46,9 @@ impl Results {
         }
     }
 
-    /// Adds a cell, or replaces it; figures are not replaced by none. The order is that of all cells; of those that
-    /// are no more nothing remains.
+    /// Adds or replaces a cell, but keeps earlier figures if there are no new ones.
+    ///
+    /// The cells are then in the order of `cells::all`, and those that no longer exist are dropped.
     pub(crate) fn put(&mut self, cell: CellResult) {
         let mut old = std::mem::take(&mut self.cells);
         match old.iter_mut().find(|old| old.name == cell.name) {
@@ -57,27 +63,27 @@ impl Results {
     }
 }
 
-/// What one cell gave. Without rows it was skipped, and the notes say why.
+/// The figures of one cell. If it was skipped there are no rows, and the notes give the reason.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct CellResult {
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) title: String,
     pub(crate) stamp: Stamp,
-    /// How long all of it took.
+    /// How long the whole cell took.
     pub(crate) seconds: f64,
     pub(crate) filesystem: String,
     pub(crate) files: u64,
     pub(crate) dirs: u64,
     pub(crate) bytes: u64,
-    pub(crate) rows: Vec<Row>,
     /// The system calls alone, see `floor`.
-    pub(crate) floor: Vec<Run>,
+    pub(crate) floor: Option<Times>,
+    pub(crate) rows: Vec<Row>,
     pub(crate) notes: Vec<String>,
 }
 
 impl CellResult {
-    /// Of a cell that has not begun.
+    /// Returns the result of a cell that has not begun.
     pub(crate) fn of(cell: &Cell) -> Self {
         Self {
             name: cell.name.clone(),
@@ -87,7 +93,7 @@ impl CellResult {
         }
     }
 
-    /// Of a cell that was not measured.
+    /// Returns the result of a cell that was not measured.
     pub(crate) fn skipped(cell: &Cell, reason: &str) -> Self {
         Self {
             notes: vec![format!("skipped: {reason}")],
@@ -95,30 +101,36 @@ impl CellResult {
         }
     }
 
-    /// The median of the floor, in seconds.
+    /// Returns the median time of the floor.
     pub(crate) fn floor_seconds(&self) -> Option<f64> {
-        median(self.floor.iter().map(|run| run.seconds))
+        self.floor.as_ref().map(|times| times.seconds)
     }
 
-    /// The row of a peer, by its label.
+    /// Returns the row of a peer, by its label.
     pub(crate) fn row(&self, peer: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.peer == peer)
     }
 
-    /// The fastest row.
-    pub(crate) fn fastest(&self) -> Option<&Row> {
-        let measured = self.rows.iter().filter(|row| row.seconds().is_some());
-        measured.min_by(|a, b| f64::total_cmp(&a.median_seconds(), &b.median_seconds()))
+    /// Returns the row of rmz or cpz.
+    pub(crate) fn ours(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.role == Role::Ours)
     }
 
-    /// The rows, fastest first.
+    /// Returns the row of GNU's command.
+    pub(crate) fn reference(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.role == Role::Reference)
+    }
+
+    /// Returns the row with the lowest median.
+    pub(crate) fn fastest(&self) -> Option<&Row> {
+        let order = |a: &&Row, b: &&Row| f64::total_cmp(&a.times.seconds, &b.times.seconds);
+        self.rows.iter().min_by(order)
+    }
+
+    /// Returns the rows, fastest first.
     pub(crate) fn ranking(&self) -> Vec<&Row> {
-        let mut rows: Vec<_> = self
-            .rows
-            .iter()
-            .filter(|row| row.seconds().is_some())
-            .collect();
-        rows.sort_by(|a, b| f64::total_cmp(&a.median_seconds(), &b.median_seconds()));
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by(|a, b| f64::total_cmp(&a.times.seconds, &b.times.seconds));
         rows
     }
 }
@@ -127,53 +139,66 @@ impl CellResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) peer: String,
-    /// What is measured here, as opposed to what it is measured against.
-    pub(crate) ours: bool,
-    /// GNU's command, which the others are compared with.
-    pub(crate) reference: bool,
+    #[serde(default, skip_serializing_if = "Role::is_other")]
+    pub(crate) role: Role,
     pub(crate) command: String,
-    pub(crate) runs: Vec<Run>,
+    #[serde(flatten)]
+    pub(crate) times: Times,
 }
 
 impl Row {
-    /// The median time.
-    pub(crate) fn seconds(&self) -> Option<f64> {
-        median(self.runs.iter().map(|run| run.seconds))
-    }
-
-    /// The median time; infinite where there is none, so that it sorts last.
-    pub(crate) fn median_seconds(&self) -> f64 {
-        self.seconds().unwrap_or(f64::INFINITY)
-    }
-
-    /// The shortest and the longest time.
-    pub(crate) fn range(&self) -> (f64, f64) {
-        let times = self.runs.iter().map(|run| run.seconds);
-        times.fold((f64::INFINITY, 0.0), |(low, high), t| {
-            (low.min(t), high.max(t))
-        })
-    }
-
-    /// The median of user and system time together.
-    pub(crate) fn cpu_seconds(&self) -> Option<f64> {
-        median(self.runs.iter().map(|run| run.cpu_seconds))
-    }
-
-    /// The largest resident set of any run.
-    pub(crate) fn peak_bytes(&self) -> Option<u64> {
-        self.runs.iter().filter_map(|run| run.peak_bytes).max()
+    /// Returns the row of `peer`.
+    pub(crate) fn of(peer: &Peer, times: Times) -> Self {
+        Self {
+            peer: peer.label.to_owned(),
+            role: peer.role,
+            command: peer.command.to_owned(),
+            times,
+        }
     }
 }
 
 /// One run of one command.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Run {
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: Option<u64>,
 }
 
-/// System calls of one peer.
+/// The runs of one command, summarised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Times {
+    /// The median time.
+    pub(crate) seconds: f64,
+    /// The shortest and the longest time.
+    pub(crate) range: (f64, f64),
+    pub(crate) runs: usize,
+    /// The median of user and system time together.
+    pub(crate) cpu_seconds: f64,
+    /// The largest resident set of any run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) peak_bytes: Option<u64>,
+}
+
+impl Times {
+    /// Summarises `runs`; `None` if there are none.
+    pub(crate) fn of(runs: &[Run]) -> Option<Self> {
+        let seconds = || runs.iter().map(|run| run.seconds);
+        Some(Self {
+            seconds: whole_nanoseconds(median(seconds())?),
+            range: (
+                seconds().fold(f64::INFINITY, f64::min),
+                seconds().fold(0.0, f64::max),
+            ),
+            runs: runs.len(),
+            cpu_seconds: whole_nanoseconds(median(runs.iter().map(|run| run.cpu_seconds))?),
+            peak_bytes: runs.iter().filter_map(|run| run.peak_bytes).max(),
+        })
+    }
+}
+
+/// The system calls of one peer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CallsRow {
     pub(crate) work: String,
@@ -187,11 +212,18 @@ pub(crate) struct CallsRow {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ContentionRow {
     pub(crate) threads: usize,
+    /// With a directory for each thread.
     pub(crate) apart_per_second: f64,
+    /// With one directory for all threads.
     pub(crate) together_per_second: f64,
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// Takes away the digits that only binary arithmetic adds: the clock has none behind the ninth.
+fn whole_nanoseconds(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e9
+}
+
+/// Returns the middle value, or the mean of the two in the middle.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -207,21 +239,27 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A row whose runs took these seconds.
+    /// Returns runs that took these seconds.
+    pub(crate) fn runs(seconds: &[f64]) -> Vec<Run> {
+        let run = |&seconds| Run {
+            seconds,
+            cpu_seconds: 2.0 * seconds,
+            peak_bytes: Some(1 << 21),
+        };
+        seconds.iter().map(run).collect()
+    }
+
+    /// Returns a row whose runs took these seconds.
     pub(crate) fn row(peer: &str, seconds: &[f64]) -> Row {
         Row {
             peer: peer.to_owned(),
-            ours: peer == "rmz",
-            reference: peer == "rm -r",
+            role: match peer {
+                "rmz" => Role::Ours,
+                "rm -r" => Role::Reference,
+                _ => Role::Other,
+            },
             command: format!("{peer} tree"),
-            runs: seconds
-                .iter()
-                .map(|&seconds| Run {
-                    seconds,
-                    cpu_seconds: 2.0 * seconds,
-                    peak_bytes: Some(1 << 21),
-                })
-                .collect(),
+            times: Times::of(&runs(seconds)).unwrap(),
         }
     }
 
@@ -230,6 +268,21 @@ pub(crate) mod tests {
         assert_eq!(median([].into_iter()), None);
         assert_eq!(median([3.0, 1.0, 9.0].into_iter()), Some(3.0));
         assert_eq!(median([3.0, 1.0, 9.0, 5.0].into_iter()), Some(4.0));
+    }
+
+    #[test]
+    fn runs_are_summarised() {
+        let mut three = runs(&[3.0, 1.0, 9.0]);
+        three[2].peak_bytes = Some(1 << 22);
+        let expected = Times {
+            seconds: 3.0,
+            range: (1.0, 9.0),
+            runs: 3,
+            cpu_seconds: 6.0,
+            peak_bytes: Some(1 << 22),
+        };
+        assert_eq!(Times::of(&three), Some(expected));
+        assert_eq!(Times::of(&[]), None);
     }
 
     fn cell(name: &str, rows: Vec<Row>) -> CellResult {
@@ -249,7 +302,7 @@ pub(crate) mod tests {
         results.put(cell("copy-10", vec![row("rmz", &[2.0])]));
         results.put(cell("update-first", Vec::new()));
         let figures = |cell: &CellResult| {
-            let row = cell.row("rmz").and_then(Row::seconds);
+            let row = cell.row("rmz").map(|row| row.times.seconds);
             (cell.name.clone(), row)
         };
         let all: Vec<_> = results.cells.iter().map(figures).collect();
@@ -272,17 +325,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_row_without_runs_is_never_the_fastest() {
-        let cell = CellResult {
-            rows: vec![
-                row("rm -r", &[]),
-                row("rmz", &[2.0]),
-                row("find", &[1.0, 5.0, 4.0]),
-            ],
-            ..CellResult::default()
-        };
+    fn the_fastest_row_has_the_lowest_median() {
+        let rows = vec![row("rmz", &[2.0]), row("find", &[1.0, 5.0, 4.0])];
+        let cell = cell("copy-10", rows);
         assert_eq!(cell.fastest().map(|row| row.peer.as_str()), Some("rmz"));
         assert_eq!(cell.ranking().len(), 2);
-        assert_eq!(cell.row("find").map(Row::range), Some((1.0, 5.0)));
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::{
     Settings,
     host::{command, machine::Machine},
-    out::document::{self, Document},
+    out::document::{Document, Files},
     results::Results,
     run::{execute::execute, schedule::Schedule},
     what::{
@@ -59,7 +59,20 @@ pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
     let nothing = Results::default().carry_over(Machine::probe(), &schedule.mode, |_| ());
     let results = execute(settings, schedule, nothing, |_| Ok(()))?;
     let dir = Path::new(command::repository()).join("target/benches");
-    println!("{}", document::publish(&results, &dir, "cell")?);
+    let files = Files {
+        dir: &dir,
+        stem: "cell",
+    };
+    println!("{}", files.write(&results)?);
+    Ok(())
+}
+
+/// Writes all tables and plots again, from the figures of earlier runs on whatever machine.
+pub(crate) fn tables(settings: &Settings) -> Result<()> {
+    for section in ["quick", "full"] {
+        let document = Document::open(settings.document(), section)?;
+        document.write(&document.parse())?;
+    }
     Ok(())
 }
 

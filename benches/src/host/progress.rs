@@ -28,8 +28,8 @@ impl Progress {
         }
     }
 
-    /// What is being run.
-    pub(crate) fn say(&self, what: &str) {
+    /// Shows what is being run.
+    pub(crate) fn show_message(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
         }

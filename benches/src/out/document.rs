@@ -7,12 +7,15 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use super::{markers, plot, report};
+use super::{details, markers, plot, report, store};
 use crate::{
     host::machine::Machine,
-    results::Results,
+    results::{CellResult, Results},
     what::cells::{GROUPS, Group},
 };
+
+/// Where the files are, relative to the page.
+const RESULTS: &str = "benches/results";
 
 /// A page with a section of tables, and the directory of the figures and plots behind them.
 pub(crate) struct Document {
@@ -24,35 +27,34 @@ pub(crate) struct Document {
 impl Document {
     /// Checks that `page` has the markers of `section`, so that a missing one is an error before a long run.
     pub(crate) fn open(page: PathBuf, section: &'static str) -> Result<Self> {
-        let dir = page
-            .parent()
-            .unwrap_or(Path::new("."))
-            .join("benches/results");
+        let dir = page.parent().unwrap_or(Path::new(".")).join(RESULTS);
         let document = Self { page, dir, section };
         document.with("").map(|_| document)
     }
 
-    /// Returns the figures of earlier runs on this machine.
+    /// Returns the figures of earlier runs on this machine, to which a run adds its own.
     pub(crate) fn read(&self) -> Results {
         let log = |line: &str| eprintln!("{}: {line}", self.page.display());
         self.parse().carry_over(Machine::probe(), self.section, log)
     }
 
-    /// Reads the file of figures; without one, or without a readable one, there are none.
-    fn parse(&self) -> Results {
-        let json = self.dir.join(format!("{}.json", self.section));
-        let Ok(text) = fs::read_to_string(&json) else {
-            return Results::default();
-        };
-        serde_json::from_str(&text).unwrap_or_else(|error| {
-            eprintln!("{} is ignored: {error}", json.display());
+    /// Returns the figures of earlier runs; if their file cannot be read, there are none.
+    pub(crate) fn parse(&self) -> Results {
+        let file = self.dir.join(format!("{}.jsonl", self.section));
+        store::read(&file).unwrap_or_else(|error| {
+            eprintln!("{} is ignored: {error:#}", file.display());
             Results::default()
         })
     }
 
-    /// Writes the figures, the plots and the section.
+    /// Writes the section, and the files behind it.
     pub(crate) fn write(&self, results: &Results) -> Result<()> {
-        let text = publish(results, &self.dir, self.section)?;
+        let files = Files {
+            dir: &self.dir,
+            stem: self.section,
+        };
+        files.write(results)?;
+        let text = report::section(results, &format!("{RESULTS}/{}.md", self.section));
         // The page is read again, because the user may have edited it during the run.
         fs::write(&self.page, self.with(&text)?)
             .with_context(|| format!("cannot write {}", self.page.display()))
@@ -72,29 +74,35 @@ impl fmt::Display for Document {
     }
 }
 
-/// Writes figures and plots into `dir`, and returns the tables as Markdown.
-pub(crate) fn publish(results: &Results, dir: &Path, stem: &str) -> Result<String> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    let json = dir.join(format!("{stem}.json"));
-    fs::write(&json, serde_json::to_string_pretty(results)? + "\n")
-        .with_context(|| format!("cannot write {}", json.display()))?;
-    let mut drawn = Vec::new();
-    for &group in GROUPS {
-        let cells: Vec<_> = results
-            .cells
-            .iter()
-            .filter(|cell| cell.group == group.name())
-            .collect();
-        let name = format!("{stem}-{}.svg", group.name());
-        if plot::draw(&cells, &dir.join(&name))? {
-            drawn.push((group, format!("benches/results/{name}")));
+/// The files in a directory that belong to one run.
+pub(crate) struct Files<'a> {
+    pub(crate) dir: &'a Path,
+    /// The beginning of their names.
+    pub(crate) stem: &'a str,
+}
+
+impl Files<'_> {
+    /// Writes the figures, the plots and the page of all figures. Returns that page.
+    pub(crate) fn write(&self, results: &Results) -> Result<String> {
+        let Self { dir, stem } = self;
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        store::write(results, &dir.join(format!("{stem}.jsonl")))?;
+        let mut drawn = Vec::new();
+        for &group in GROUPS {
+            let of_group = |cell: &&CellResult| cell.group == group.name();
+            let cells: Vec<_> = results.cells.iter().filter(of_group).collect();
+            if plot::draw(&cells, &dir.join(self.plot(group)))? {
+                drawn.push(group);
+            }
         }
+        let plot = |group| drawn.contains(&group).then(|| self.plot(group));
+        let page = details::page(results, plot);
+        let file = dir.join(format!("{stem}.md"));
+        fs::write(&file, &page).with_context(|| format!("cannot write {}", file.display()))?;
+        Ok(page)
     }
-    let plot = |group: Group| {
-        drawn
-            .iter()
-            .find(|(g, _)| *g == group)
-            .map(|(_, path)| path.clone())
-    };
-    Ok(report::document(results, plot))
+
+    fn plot(&self, group: Group) -> String {
+        format!("{}-{}.svg", self.stem, group.name())
+    }
 }

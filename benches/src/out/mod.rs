@@ -1,6 +1,9 @@
-//! What is written: tables, plots, and the document that holds them.
+//! What is written: the figures, their tables and plots, and the page that sums them up.
 
+mod details;
 pub(crate) mod document;
+mod format;
 mod markers;
 mod plot;
 mod report;
+mod store;

@@ -2,17 +2,20 @@
 //!
 //! They stand on white whatever the page's colour is, since nobody knows that.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use plotters::{
     coord::Shift,
     prelude::*,
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::report::time;
-use crate::results::{CellResult, Row};
+use super::format::time;
+use crate::{
+    results::{CellResult, Row},
+    what::peers::Role,
+};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -59,7 +62,8 @@ pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
     let heights: Vec<_> = cells.chunks(COLUMNS).map(height).collect();
     let height = LEGEND + heights.iter().sum::<i32>();
     let size = ((PANEL_WIDTH * COLUMNS as i32) as u32, height as u32);
-    let root = SVGBackend::new(file, size).into_drawing_area();
+    let mut svg = String::new();
+    let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
     root.fill(&WHITE)
         .map_err(|error| failed(error.to_string()))?;
     legend(&root).map_err(failed)?;
@@ -75,7 +79,35 @@ pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
         top += height;
     }
     root.present().map_err(|error| failed(error.to_string()))?;
+    drop(root);
+    fs::write(file, compact(&svg)).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(true)
+}
+
+/// Takes out of an SVG what the backend repeats with each element, about half of it.
+fn compact(svg: &str) -> String {
+    let defaults = " font-family=\"sans-serif\" font-size=\"12.1\" fill=\"#222222\"";
+    let repeated = [
+        (" xmlns=", &*format!("{defaults} xmlns=")),
+        (" opacity=\"1\"", ""),
+        (" stroke=\"none\"", ""),
+        (" text-anchor=\"start\"", ""),
+        (" font-size=\"12.096774193548388\"", ""),
+        (" font-size=\"14.516129032258064\"", " font-size=\"14.5\""),
+        (" font-size=\"10.483870967741936\"", " font-size=\"10.5\""),
+    ];
+    let mut text = svg.replace(" font-family=\"sans-serif\"", "");
+    for (from, to) in repeated {
+        text = text.replace(from, to);
+    }
+    let lines = text.lines().map(|line| match line.strip_prefix("<text") {
+        // The words are on a line of their own.
+        Some(line) => format!("<text{}", line.replace(" fill=\"#222222\"", "")),
+        None if line.starts_with('<') && line != "</text>" => format!("{line}\n"),
+        None if line == "</text>" => "</text>\n".to_owned(),
+        None => line.to_owned(),
+    });
+    lines.collect()
 }
 
 /// Of panels beside each other.
@@ -112,11 +144,7 @@ struct Scale {
 
 impl Scale {
     fn of(cell: &CellResult) -> Self {
-        let times: Vec<_> = cell
-            .ranking()
-            .iter()
-            .map(|row| row.median_seconds())
-            .collect();
+        let times: Vec<_> = cell.ranking().iter().map(|row| row.times.seconds).collect();
         let (fastest, longest) = (times[0], times[times.len() - 1]);
         let floor = cell.floor_seconds();
         let shown = longest.min(fastest * LONGEST).max(floor.unwrap_or(0.0));
@@ -150,14 +178,12 @@ fn panel(area: &Area<'_>, cell: &CellResult) -> Result<(), String> {
 }
 
 fn bar(area: &Area<'_>, row: &Row, (y, scale): (i32, &Scale)) -> Result<(), String> {
-    let (colour, style) = if row.ours {
-        (OURS, Style::Ours)
-    } else if row.reference {
-        (GNU, Style::Label)
-    } else {
-        (OTHER, Style::Label)
+    let (colour, style) = match row.role {
+        Role::Ours => (OURS, Style::Ours),
+        Role::Reference => (GNU, Style::Label),
+        Role::Other => (OTHER, Style::Label),
     };
-    let seconds = row.median_seconds();
+    let seconds = row.times.seconds;
     let (end, cut) = scale.end(seconds);
     rectangle(area, (LEFT, y + 2), (end, y + LINE - 3), colour)?;
     if cut {

@@ -1,45 +1,39 @@
-//! The tables: Markdown of what was measured.
+//! The section of the page: on what was measured, each peer against the floor, and where ours loses.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
+use super::format::{NONE, escape, figure, list};
 use crate::{
     host::progress,
-    results::{CallsRow, CellResult, Results, Row},
-    what::cells::{GROUPS, Group},
+    results::{CellResult, Results, Row},
+    what::cells::GROUPS,
 };
 
-/// All that a run has to say. `plot` gives the path of a group's plot as the document sees it.
-pub(crate) fn document(results: &Results, plot: impl Fn(Group) -> Option<String>) -> String {
-    let mut text = heading(results);
+/// A smaller loss is named in a line below the table, because the noise of the machine is of that size.
+const NOISE: f64 = 1.05;
+
+/// Returns the section as Markdown. `details` is the path of the page that has all figures.
+pub(super) fn section(results: &Results, details: &str) -> String {
+    let mut text = format!("{} [All figures]({details}).\n", machine(results));
+    text += &list(&results.notes);
+    if !results.cells.is_empty() {
+        text += "\nTime, x floor; the fastest in bold.\n";
+    }
     for &group in GROUPS {
-        let cells: Vec<_> = results
-            .cells
-            .iter()
-            .filter(|cell| cell.group == group.name())
-            .collect();
-        if cells.is_empty() {
-            continue;
-        }
-        let _ = write!(text, "\n### {}\n", group.title());
-        if let Some(plot) = plot(group) {
-            let _ = write!(
-                text,
-                "\n![{}: the time of each peer]({plot})\n",
-                group.title()
-            );
-        }
-        text += &summary(&cells);
-        for cell in cells {
-            text += &cell_table(cell);
+        let of_group = |cell: &&CellResult| cell.group == group.name();
+        let cells: Vec<_> = results.cells.iter().filter(of_group).collect();
+        for cells in by_program(&cells) {
+            text += &summary(group.title(), &cells);
         }
     }
-    text + &losses(results) + &contention(results) + &calls(results)
+    text + &losses(results)
 }
 
-fn heading(results: &Results) -> String {
+/// Returns a paragraph about the machine and the run.
+pub(super) fn machine(results: &Results) -> String {
     let machine = &results.machine;
     let mut text = format!(
-        "**Machine:** {} cores of {}, {} GiB. ",
+        "**Machine:** {} cores of {}, {} GiB.",
         machine.cores, machine.cpu, machine.memory_gib
     );
     let cells = &results.cells;
@@ -47,26 +41,19 @@ fn heading(results: &Results) -> String {
         let seconds = cells.iter().map(|cell| cell.seconds).sum();
         let _ = write!(
             text,
-            "**Kernel:** {}. **Date:** {}. **Commit:** {}. **Taken by:** `{}`, {} cells in {}.",
+            " **Kernel:** {}. **Date:** {}. **Commit:** {}. **Taken by:** `{}`, {} cells in {}.",
             distinct(cells.iter().map(|cell| &cell.stamp.kernel)),
             distinct(cells.iter().map(|cell| &cell.stamp.date)),
             distinct(cells.iter().map(|cell| &cell.stamp.commit)),
             results.mode,
             cells.len(),
-            progress::show(std::time::Duration::from_secs_f64(seconds)),
+            progress::show(Duration::from_secs_f64(seconds)),
         );
     }
-    let versions: Vec<_> = results
-        .versions
-        .iter()
-        .map(|(name, version)| format!("{name} {version}"))
-        .collect();
-    let _ = write!(text, "\n\n**Versions:** {}.\n", versions.join("; "));
-    notes(&mut text, &results.notes);
     text
 }
 
-/// Each once, in the order in which they come.
+/// Returns each value once, in order.
 fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
     let mut all: Vec<&str> = Vec::new();
     for value in values {
@@ -77,23 +64,24 @@ fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
     all.join(", ")
 }
 
-fn notes(text: &mut String, notes: &[String]) {
-    if !notes.is_empty() {
-        text.push('\n');
+/// Returns the cells of each of our programs by themselves, because they have other peers.
+fn by_program<'a>(cells: &[&'a CellResult]) -> Vec<Vec<&'a CellResult>> {
+    let program = |cell: &CellResult| cell.ours().map(|ours| ours.peer.clone());
+    let mut parts: Vec<Vec<&CellResult>> = Vec::new();
+    for cell in cells {
+        match parts
+            .iter_mut()
+            .find(|part| program(part[0]) == program(cell))
+        {
+            Some(part) => part.push(cell),
+            None => parts.push(vec![cell]),
+        }
     }
-    for note in notes {
-        let _ = writeln!(text, "- {}", cut(note));
-    }
+    parts
 }
 
-/// A message that may hold lines and bars of somebody else's, for one line of Markdown.
-fn cut(note: &str) -> String {
-    let line = note.replace(['\n', '|', '`'], " ");
-    line.chars().take(200).collect()
-}
-
-/// One row per cell, one column per peer: the time against the floor's.
-fn summary(cells: &[&CellResult]) -> String {
+/// Returns a table with a row for each cell and a column for each peer: the time against the floor's.
+fn summary(title: &str, cells: &[&CellResult]) -> String {
     let mut peers: Vec<&str> = Vec::new();
     for row in cells.iter().flat_map(|cell| &cell.rows) {
         if !peers.contains(&row.peer.as_str()) {
@@ -103,257 +91,120 @@ fn summary(cells: &[&CellResult]) -> String {
     if peers.is_empty() {
         return String::new();
     }
-    let escaped: Vec<_> = peers.iter().map(|peer| peer.replace('|', "\\|")).collect();
-    let mut text = format!(
-        "\nTime, x floor; the fastest in bold.\n\n| | {} |\n",
-        escaped.join(" | ")
-    );
+    let escaped: Vec<_> = peers.iter().map(|peer| escape(peer)).collect();
+    let mut text = format!("\n| {title} | {} |\n", escaped.join(" | "));
     let _ = writeln!(text, "|---|{}", "---|".repeat(peers.len()));
     for cell in cells.iter().filter(|cell| !cell.rows.is_empty()) {
         let figures = peers.iter().map(|peer| {
             match cell.row(peer).and_then(|row| against_floor(cell, row)) {
-                None => "–".to_owned(),
+                None => NONE.to_owned(),
                 Some(ratio) if cell.fastest().is_some_and(|row| row.peer == *peer) => {
                     format!("**{}**", figure(ratio))
                 }
                 Some(ratio) => figure(ratio),
             }
         });
-        let _ = writeln!(
-            text,
-            "| {} | {} |",
-            cell.title,
-            figures.collect::<Vec<_>>().join(" | ")
-        );
+        let figures = figures.collect::<Vec<_>>().join(" | ");
+        let _ = writeln!(text, "| {} | {figures} |", cell.title);
     }
     text
 }
 
-/// All figures of a cell.
-pub(crate) fn cell_table(cell: &CellResult) -> String {
-    let mut text = format!(
-        "\n<details><summary><code>{}</code>: {}</summary>\n\n",
-        cell.name, cell.title
-    );
-    if !cell.rows.is_empty() {
-        let _ = write!(
-            text,
-            "{} files, {} directories, {:.1} MB on {}; {} at {}. Floor: {}, {} runs.\n\n\
-             | peer | time | range | runs | x floor | x GNU | CPU | peak memory | command |\n\
-             |---|---|---|---|---|---|---|---|---|\n",
-            cell.files,
-            cell.dirs,
-            cell.bytes as f64 / 1e6,
-            cell.filesystem,
-            cell.stamp.date,
-            cell.stamp.commit,
-            cell.floor_seconds().map_or_else(dash, time),
-            cell.floor.len(),
-        );
+/// Returns the time of `row` as a multiple of the floor's.
+pub(super) fn against_floor(cell: &CellResult, row: &Row) -> Option<f64> {
+    Some(row.times.seconds / cell.floor_seconds()?)
+}
+
+/// A cell in which another command is faster than ours.
+struct Loss<'a> {
+    cell: &'a CellResult,
+    best: &'a Row,
+    ratio: f64,
+}
+
+impl<'a> Loss<'a> {
+    fn of(cell: &'a CellResult) -> Option<Self> {
+        let (ours, best) = (cell.ours()?, cell.fastest()?);
+        let ratio = ours.times.seconds / best.times.seconds;
+        (best.peer != ours.peer).then_some(Self { cell, best, ratio })
     }
-    for row in cell.ranking() {
-        text += &line(cell, row);
-    }
-    notes(&mut text, &cell.notes);
-    text + "\n</details>\n"
 }
 
-fn line(cell: &CellResult, row: &Row) -> String {
-    let (low, high) = row.range();
-    let name = if row.ours {
-        format!("**{}**", row.peer)
-    } else {
-        row.peer.clone()
-    };
-    let reference = cell
-        .rows
-        .iter()
-        .find(|row| row.reference)
-        .and_then(Row::seconds);
-    format!(
-        "| {} | {} | {}–{} | {} | {} | {} | {} | {} | `{}` |\n",
-        name.replace('|', "\\|"),
-        row.seconds().map_or_else(dash, time),
-        time(low),
-        time(high),
-        row.runs.len(),
-        against_floor(cell, row).map_or_else(dash, figure),
-        reference.map_or_else(dash, |gnu| figure(row.median_seconds() / gnu)),
-        row.cpu_seconds().map_or_else(dash, time),
-        row.peak_bytes().map_or_else(dash, |bytes| format!(
-            "{:.1} MiB",
-            bytes as f64 / f64::from(1 << 20)
-        )),
-        row.command.replace('|', "\\|"),
-    )
-}
-
-fn dash() -> String {
-    "–".to_owned()
-}
-
-fn against_floor(cell: &CellResult, row: &Row) -> Option<f64> {
-    Some(row.seconds()? / cell.floor_seconds()?)
-}
-
-/// Where ours is not the fastest: by more than the machine's noise, which is a few per cent at best.
+/// Returns where ours is not the fastest, the largest loss first.
 fn losses(results: &Results) -> String {
     if results.cells.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\n### Where rmz or cpz is not the fastest\n\n");
-    let mut lines = Vec::new();
-    for cell in &results.cells {
-        let (Some(ours), Some(best)) = (cell.rows.iter().find(|row| row.ours), cell.fastest())
-        else {
-            continue;
-        };
-        let ratio = ours.median_seconds() / best.median_seconds();
-        if ratio.is_finite() && !best.ours {
-            lines.push(format!(
-                "- `{}` ({}): {} takes {ratio:.2}x the time of {}.",
-                cell.name, cell.title, ours.peer, best.peer
-            ));
-        }
-    }
-    if lines.is_empty() {
-        lines.push("Nowhere in this run.".to_owned());
-    }
-    let _ = writeln!(text, "{}", lines.join("\n"));
-    text
-}
-
-fn contention(results: &Results) -> String {
-    let Some(one) = results.contention.first() else {
-        return String::new();
-    };
-    let mut text = String::from(
-        "\n### Threads in one directory\n\nEach thread creates 16 384 files and deletes them; calls per second of all \
-         threads, against one thread's.\n\n| threads | each in its own directory | all in one |\n|---|---|---|\n",
-    );
-    for row in &results.contention {
-        let apart = row.apart_per_second / one.apart_per_second;
-        let together = row.together_per_second / one.apart_per_second;
-        let _ = writeln!(text, "| {} | {apart:.2} | {together:.2} |", row.threads);
-    }
-    text
-}
-
-fn calls(results: &Results) -> String {
+    let mut losses: Vec<_> = results.cells.iter().filter_map(Loss::of).collect();
+    losses.sort_by(|a, b| f64::total_cmp(&b.ratio, &a.ratio));
+    let (large, small) = losses.split_at(losses.partition_point(|loss| loss.ratio >= NOISE));
     let mut text = String::new();
-    for (work, cell) in [("remove", "remove-100k"), ("copy", "copy-100k")] {
-        let rows: Vec<_> = results
-            .calls
-            .iter()
-            .filter(|row| row.work == work)
-            .collect();
-        if rows.is_empty() {
-            continue;
-        }
-        let _ = write!(
-            text,
-            "\n### System calls, CPU and memory: {work}\n\nCalls by `strace -f -c`, as differences between small uniform trees, without those for memory and waiting; CPU and memory in `{cell}`.\n\n| peer | calls per empty file | per file of 4 KiB | per directory | CPU | \
-             peak memory |\n|---|---|---|---|---|---|\n"
-        );
-        for row in rows {
-            text += &calls_line(row, results.cell(cell));
-        }
+    if !large.is_empty() {
+        text += "\n| Where we lose | cell | our time | of the fastest |\n|---|---|---|---|\n";
     }
+    for Loss { cell, best, ratio } in large {
+        let (title, name, peer) = (&cell.title, &cell.name, escape(&best.peer));
+        let _ = writeln!(text, "| {title} | `{name}` | {ratio:.2}x | {peer} |");
+    }
+    let show = |loss: &Loss<'_>| format!("`{}` {:.2}x", loss.cell.name, loss.ratio);
+    let shown: Vec<_> = small.iter().map(show).collect();
+    text += &match (large, small) {
+        ([], []) => "\nrmz and cpz are the fastest in every cell.\n".to_owned(),
+        (_, []) => String::new(),
+        _ => format!(
+            "\nSmaller losses, within the noise: {}.\n",
+            shown.join(", ")
+        ),
+    };
     text
-}
-
-fn calls_line(calls: &CallsRow, cell: Option<&CellResult>) -> String {
-    let measured = cell.and_then(|cell| cell.row(&calls.peer));
-    format!(
-        "| {} | {:.1} | {:.1} | {:.1} | {} | {} |\n",
-        calls.peer.replace('|', "\\|"),
-        calls.per_empty_file,
-        calls.per_data_file,
-        calls.per_dir,
-        measured.and_then(Row::cpu_seconds).map_or_else(dash, time),
-        measured
-            .and_then(Row::peak_bytes)
-            .map_or_else(dash, |bytes| format!(
-                "{:.1} MiB",
-                bytes as f64 / f64::from(1 << 20)
-            )),
-    )
-}
-
-/// Three digits, no more.
-fn figure(value: f64) -> String {
-    match value {
-        v if v < 10.0 => format!("{v:.2}"),
-        v if v < 100.0 => format!("{v:.1}"),
-        v => format!("{v:.0}"),
-    }
-}
-
-/// Seconds or milliseconds, three digits.
-pub(crate) fn time(seconds: f64) -> String {
-    if seconds < 1.0 {
-        format!("{} ms", figure(seconds * 1e3))
-    } else {
-        format!("{} s", figure(seconds))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Run, tests::row};
+    use crate::results::tests::row;
 
-    fn cell() -> CellResult {
+    fn cell(name: &str, rows: &[(&str, f64)]) -> CellResult {
+        let floor = row("floor", &[0.1]).times;
         CellResult {
-            name: "remove-10".to_owned(),
+            name: name.to_owned(),
             title: "10 files".to_owned(),
-            filesystem: "tmpfs".to_owned(),
-            files: 10,
-            dirs: 2,
-            rows: vec![row("rm -r", &[0.4]), row("rmz", &[0.2])],
-            floor: vec![Run {
-                seconds: 0.1,
-                cpu_seconds: 0.1,
-                peak_bytes: None,
-            }],
-            notes: vec!["perl is left out:\nno | perl".to_owned()],
+            group: "remove".to_owned(),
+            rows: rows.iter().map(|(peer, s)| row(peer, &[*s])).collect(),
+            floor: Some(floor),
             ..CellResult::default()
         }
     }
 
     #[test]
-    fn a_table_has_the_fastest_first_and_compares_with_the_floor_and_gnu() {
-        let table = cell_table(&cell());
-        let rows: Vec<_> = table
-            .lines()
-            .filter(|line| line.starts_with("| **rmz") || line.starts_with("| rm"))
-            .collect();
+    fn the_summary_marks_the_fastest_and_has_a_dash_for_a_peer_that_did_not_run() {
+        let both = cell("remove-10", &[("rm -r", 0.4), ("rmz", 0.2)]);
+        let one = cell("remove-10k", &[("rmz", 0.2)]);
+        let table = summary("Removing", &[&both, &one]);
         assert_eq!(
-            rows,
-            [
-                "| **rmz** | 200 ms | 200 ms–200 ms | 1 | 2.00 | 0.50 | 400 ms | 2.0 MiB | `rmz tree` |",
-                "| rm -r | 400 ms | 400 ms–400 ms | 1 | 4.00 | 1.00 | 800 ms | 2.0 MiB | `rm -r tree` |",
-            ]
-        );
-        assert!(table.contains("- perl is left out: no   perl\n"), "{table}");
-    }
-
-    #[test]
-    fn the_summary_marks_the_fastest_and_leaves_out_who_did_not_run() {
-        let mut other = cell();
-        other.rows.remove(0);
-        let table = summary(&[&cell(), &other]);
-        assert!(
-            table.contains("| 10 files | 4.00 | **2.00** |\n| 10 files | – | **2.00** |\n"),
-            "{table}"
+            table,
+            "\n| Removing | rm -r | rmz |\n|---|---|---|\n\
+             | 10 files | 4.00 | **2.00** |\n| 10 files | – | **2.00** |\n"
         );
     }
 
     #[test]
-    fn times_and_figures_have_three_digits() {
-        assert_eq!(
-            [time(0.001_234), time(0.0123), time(0.999), time(12.34)],
-            ["1.23 ms", "12.3 ms", "999 ms", "12.3 s"]
-        );
+    fn losses_are_sorted_and_small_ones_are_in_one_line() {
+        let mut results = Results {
+            cells: vec![
+                cell("a", &[("rmz", 0.3), ("other", 0.2)]),
+                cell("b", &[("rmz", 0.1), ("other", 0.2)]),
+                cell("c", &[("rmz", 1.02), ("other", 1.0)]),
+                cell("d", &[("rmz", 0.4), ("other", 0.2)]),
+            ],
+            ..Results::default()
+        };
+        let text = losses(&results);
+        let d = text.find("| 10 files | `d` | 2.00x | other |").unwrap();
+        let a = text.find("| 10 files | `a` | 1.50x | other |").unwrap();
+        let c = text.find("within the noise: `c` 1.02x.").unwrap();
+        assert!(d < a && a < c && !text.contains("`b`"), "{text}");
+        results.cells = vec![cell("b", &[("rmz", 0.1), ("other", 0.2)])];
+        assert!(losses(&results).contains("the fastest in every cell"));
     }
 }

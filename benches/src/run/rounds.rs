@@ -1,18 +1,21 @@
-//! Who runs how often.
+//! Decides which commands of a cell run in the next round.
 //!
-//! All peers of a cell take turns, round after round. Where the time does not suffice for three rounds of everybody,
-//! those that are far behind stop early: a run more of them would tell nothing new, and would cost those who are
-//! close together the rounds that tell them apart.
+//! All commands take turns, round after round. If the time does not suffice for three rounds of all of them, those
+//! that are far behind stop early: another run of a slow command would change no conclusion, and would cost the
+//! fast ones the rounds that tell them apart.
 
 use std::time::Duration;
 
-use crate::results::{CellResult, Row};
+use crate::{
+    results::{Run, median},
+    what::peers::{Peer, Role},
+};
 
 /// How long a cell is measured, and how often its commands run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) budget: Duration,
-    /// All commands run as often, however long it takes.
+    /// Every command runs as often as this, however long it takes.
     pub(crate) fewest: usize,
     pub(crate) most: usize,
     pub(crate) overtime: Overtime,
@@ -21,37 +24,59 @@ pub(crate) struct Limits {
 /// What happens when the time is up in the first round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overtime {
-    /// Nothing.
+    /// The round goes on.
     Allowed,
-    /// What is neither ours, nor GNU's, nor the floor, is left out.
+    /// The round goes on with ours, GNU's and the floor alone.
     CutShort,
 }
 
-/// Rounds that everybody takes part in where the time suffices.
+/// One command of a cell, and its runs so far.
+pub(super) struct Lane {
+    pub(super) command: Command,
+    pub(super) runs: Vec<Run>,
+    /// How long its last turn took, with the preparations.
+    pub(super) cost: Duration,
+}
+
+/// What runs in a lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Command {
+    Peer(Peer),
+    Floor,
+}
+
+impl Lane {
+    fn median_seconds(&self) -> f64 {
+        median(self.runs.iter().map(|run| run.seconds)).unwrap_or(f64::INFINITY)
+    }
+
+    /// Returns `true` if this is not a mere competitor: all others are compared with it.
+    fn is_needed(&self) -> bool {
+        match self.command {
+            Command::Peer(peer) => peer.role != Role::Other,
+            Command::Floor => true,
+        }
+    }
+}
+
+/// The rounds in which every command takes part if the time suffices.
 const THOROUGH: usize = 3;
-/// Who takes longer than so many times the fastest is far behind.
+/// A command that takes so many times as long as the fastest is far behind.
 const FAR: f64 = 2.0;
 
-/// Who runs in the round after `done` rounds, with so much time left: places in the rows, and the floor behind them.
-/// None if it is enough.
-///
-/// `costs` is what the last turn of each took, with all that had to be done before it.
-pub(crate) fn next(
-    cell: &CellResult,
-    costs: &[Duration],
-    (done, left): (usize, Duration),
-    limits: &Limits,
-) -> Vec<usize> {
+/// Returns the places of the lanes that run next, after `done` rounds and with the time `left`. There are none if it
+/// is enough.
+pub(super) fn next(lanes: &[Lane], done: usize, left: Duration, limits: &Limits) -> Vec<usize> {
     if done >= limits.most {
         return Vec::new();
     }
-    let takes = |turns: &[usize]| turns.iter().map(|&turn| costs[turn]).sum::<Duration>();
-    let all: Vec<_> = (0..costs.len()).collect();
+    let takes = |turns: &[usize]| turns.iter().map(|&turn| lanes[turn].cost).sum::<Duration>();
+    let all: Vec<_> = (0..lanes.len()).collect();
     let rounds = THOROUGH.saturating_sub(done).max(1);
     if done < limits.fewest || takes(&all) * rounds as u32 <= left {
         return all;
     }
-    let front = front(cell);
+    let front = front(lanes);
     if takes(&front) <= left {
         front
     } else {
@@ -59,22 +84,22 @@ pub(crate) fn next(
     }
 }
 
-/// Whoever is near the fastest, and what all are compared with.
-fn front(cell: &CellResult) -> Vec<usize> {
-    let best = cell.fastest().map_or(0.0, Row::median_seconds);
-    let near = cell
-        .rows
+/// Returns the lanes near the fastest, and those that all are compared with.
+fn front(lanes: &[Lane]) -> Vec<usize> {
+    let peers = lanes
         .iter()
-        .enumerate()
-        .filter(|(_, row)| row.ours || row.reference || row.median_seconds() <= FAR * best);
-    let floor = cell.rows.len();
-    near.map(|(place, _)| place).chain([floor]).collect()
+        .filter(|lane| matches!(lane.command, Command::Peer(_)));
+    let best = peers
+        .map(Lane::median_seconds)
+        .fold(f64::INFINITY, f64::min);
+    let runs = |lane: &Lane| lane.is_needed() || lane.median_seconds() <= FAR * best;
+    (0..lanes.len()).filter(|&i| runs(&lanes[i])).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::row;
+    use crate::{results::tests::runs, what::peers};
 
     const LIMITS: Limits = Limits {
         budget: Duration::from_secs(100),
@@ -83,26 +108,35 @@ mod tests {
         overtime: Overtime::CutShort,
     };
 
-    /// Ours, GNU's, one that is far behind, one that is not; the floor is the fifth.
-    fn cell() -> CellResult {
-        CellResult {
-            rows: vec![
-                row("rmz", &[1.0]),
-                row("rm -r", &[3.0]),
-                row("slow", &[30.0]),
-                row("near", &[2.0]),
-            ],
-            ..CellResult::default()
+    fn lane(command: Command, seconds: u64) -> Lane {
+        Lane {
+            command,
+            runs: runs(&[seconds as f64]),
+            cost: Duration::from_secs(seconds),
         }
     }
 
+    /// Returns ours, GNU's, one that is far behind, one that is not, and the floor.
+    fn lanes() -> Vec<Lane> {
+        let peer = |role| {
+            let mut peers = peers::REMOVE.iter();
+            Command::Peer(*peers.find(|peer| peer.role == role).unwrap())
+        };
+        vec![
+            lane(peer(Role::Ours), 1),
+            lane(peer(Role::Reference), 3),
+            lane(peer(Role::Other), 30),
+            lane(peer(Role::Other), 2),
+            lane(Command::Floor, 1),
+        ]
+    }
+
     fn turns(done: usize, left: u64) -> Vec<usize> {
-        let costs = [1, 3, 30, 2, 1].map(Duration::from_secs);
-        next(&cell(), &costs, (done, Duration::from_secs(left)), &LIMITS)
+        next(&lanes(), done, Duration::from_secs(left), &LIMITS)
     }
 
     #[test]
-    fn all_run_where_the_time_suffices_for_three_rounds() {
+    fn all_run_if_the_time_suffices_for_three_rounds() {
         assert_eq!(turns(1, 74), [0, 1, 2, 3, 4]);
         assert_eq!(turns(2, 37), [0, 1, 2, 3, 4]);
     }
@@ -115,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_rounds_take_what_they_take_and_the_most_are_enough() {
+    fn the_fewest_rounds_take_their_time_and_the_most_are_enough() {
         assert_eq!(turns(0, 0), [0, 1, 2, 3, 4]);
         assert_eq!(turns(5, 1000), [0; 0]);
     }

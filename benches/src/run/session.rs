@@ -1,10 +1,9 @@
-//! Runs cells: makes the tree and goes through the peers in turn, round after round, until the cell's time is up.
-//! In the first round it looks at what each of them did.
+//! Runs cells: makes the tree, and lets the commands take turns, round after round, until the cell's time is up.
+//! After the first run of each command it checks what the command did.
 
 use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    thread,
+    path::PathBuf,
+    process, thread,
     time::{Duration, Instant},
 };
 
@@ -12,27 +11,27 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::{
     place::{self, Mount},
-    rounds::{self, Limits, Overtime},
+    rounds::{self, Command, Lane, Limits, Overtime},
     timing::Stopwatch,
     trees::{self, Count, Trees},
 };
 use crate::{
     floor,
     host::{command, interrupt, machine, progress::Progress},
-    results::{CellResult, Row, Run},
+    results::{CellResult, Row, Run, Times},
     what::{
         cells::{Cache, Cell, Place, Work},
         peers::{Peer, Role},
     },
 };
 
-/// What the kernel frees later, it frees in this time, and not in the next run's.
+/// The kernel frees some memory later. It does so in this pause, and not during the next run.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// What all cells have in common.
-pub(crate) struct Session<'a> {
-    pub(crate) trees: Trees<'a>,
-    pub(crate) progress: &'a Progress,
+pub(super) struct Session<'a> {
+    pub(super) trees: Trees<'a>,
+    pub(super) progress: &'a Progress,
 }
 
 /// One cell under way.
@@ -40,28 +39,48 @@ struct Bench<'a> {
     session: &'a Session<'a>,
     cell: &'a Cell,
     stopwatch: Stopwatch<'a>,
+    clock: Clock<'a>,
     original: Count,
 }
 
+/// The time of one cell.
+#[derive(Clone, Copy)]
+struct Clock<'a> {
+    limits: &'a Limits,
+    start: Instant,
+}
+
+impl Clock<'_> {
+    fn left(&self) -> Duration {
+        self.limits.budget.saturating_sub(self.start.elapsed())
+    }
+
+    /// Returns `true` if the first round has only the needed commands from now on.
+    fn is_cut_short(&self) -> bool {
+        self.limits.overtime == Overtime::CutShort && self.left().is_zero()
+    }
+}
+
 impl Session<'_> {
-    /// Measures one cell. What can't be done here is a result too: one without rows.
+    /// Measures one cell. A cell that can't be measured here has a result too: one without rows.
     ///
     /// # Errors
     /// Only after an interrupt.
-    pub(crate) fn measure(&self, cell: &Cell, limits: &Limits) -> Result<CellResult> {
+    pub(super) fn measure(&self, cell: &Cell, limits: &Limits) -> Result<CellResult> {
         let mut result = CellResult::of(cell);
-        let start = Instant::now();
-        if let Err(error) = self.fill(cell, limits, &mut result) {
+        let clock = Clock {
+            limits,
+            start: Instant::now(),
+        };
+        if let Err(error) = self.fill(cell, clock, &mut result) {
             interrupt::check()?;
-            result.rows.clear();
             result.notes.push(format!("skipped: {error:#}"));
         }
-        result.seconds = start.elapsed().as_secs_f64();
+        result.seconds = clock.start.elapsed().as_secs_f64();
         Ok(result)
     }
 
-    fn fill(&self, cell: &Cell, limits: &Limits, result: &mut CellResult) -> Result<()> {
-        let start = Instant::now();
+    fn fill(&self, cell: &Cell, clock: Clock<'_>, result: &mut CellResult) -> Result<()> {
         let scratch = self.trees.scratch;
         place::need_space(scratch.path(), cell.space_bytes())?;
         let mount = match cell.place {
@@ -76,14 +95,12 @@ impl Session<'_> {
             place::need_cold(&dir)?;
         }
         result.filesystem = machine::filesystem(&dir)?;
-        let export = scratch.path().join("hyperfine.json");
         let stopwatch = Stopwatch {
             programs: self.trees.programs,
             dir: &dir,
-            export,
+            export: scratch.path().join("hyperfine.json"),
         };
-        let done = Bench::prepare(self, cell, stopwatch)
-            .and_then(|bench| bench.run(result, (limits, start)));
+        let done = Bench::prepare(self, cell, stopwatch, clock).and_then(|bench| bench.run(result));
         if mount.is_none() {
             self.trees.clear(&dir)?;
         }
@@ -92,7 +109,12 @@ impl Session<'_> {
 }
 
 impl<'a> Bench<'a> {
-    fn prepare(session: &'a Session<'a>, cell: &'a Cell, stopwatch: Stopwatch<'a>) -> Result<Self> {
+    fn prepare(
+        session: &'a Session<'a>,
+        cell: &'a Cell,
+        stopwatch: Stopwatch<'a>,
+        clock: Clock<'a>,
+    ) -> Result<Self> {
         let tree = stopwatch.dir.join("tree");
         std::fs::create_dir(stopwatch.dir.join("empty"))?;
         session.trees.make(&cell.tree, &tree)?;
@@ -102,102 +124,105 @@ impl<'a> Bench<'a> {
             session,
             cell,
             stopwatch,
+            clock,
             original,
         })
     }
 
-    fn run(&self, result: &mut CellResult, (limits, start): (&Limits, Instant)) -> Result<()> {
+    /// Measures the cell; `result` gets its rows only if all went well.
+    fn run(&self, result: &mut CellResult) -> Result<()> {
         let Count { files, dirs, bytes } = self.original;
         (result.files, result.dirs, result.bytes) = (files, dirs, bytes);
         self.warm_up()?;
-        let left = || limits.budget.saturating_sub(start.elapsed());
-        let mut costs = self.first_round(result, (limits, start))?;
+        let mut lanes = self.first_round(&mut result.notes)?;
         for round in 1.. {
-            let mut turns = rounds::next(result, &costs, (round, left()), limits);
+            let mut turns = rounds::next(&lanes, round, self.clock.left(), self.clock.limits);
             if turns.is_empty() {
                 break;
             }
             let first = round % turns.len();
             turns.rotate_left(first);
             for turn in turns {
-                let begun = Instant::now();
-                self.turn(turn, (round, result))?;
-                costs[turn] = begun.elapsed();
+                self.run_lane(&mut lanes[turn], round)?;
+            }
+        }
+        for Lane { command, runs, .. } in &lanes {
+            match (command, Times::of(runs)) {
+                (Command::Peer(peer), Some(times)) => result.rows.push(Row::of(peer, times)),
+                (Command::Floor, times) => result.floor = times,
+                (Command::Peer(_), None) => {}
             }
         }
         Ok(())
     }
 
-    /// Makes a copy that nobody measures. A virtual machine's memory costs twice as much when it is touched for the
-    /// first time: the first copy of 1 GB took 1.5 s, all others a third of that, and the first one is ours.
+    /// Makes a copy that is not measured.
+    ///
+    /// A virtual machine's memory costs twice as much when it is touched for the first time. The first copy of 1 GB
+    /// took 1.5 s and all others a third of that, and the first one would be ours.
     fn warm_up(&self) -> Result<()> {
         match self.cell.work {
             Work::Copy => self.session.trees.copy(&self.tree(), &self.copy()),
-            // The tree that is removed is a new one each time, and the copy is there.
+            // The tree that is removed is a new one each time, and the copy exists already.
             Work::Remove | Work::Compare => Ok(()),
         }
     }
 
-    /// Runs each peer that is installed, and keeps those that did the whole work. Returns what each turn took.
-    fn first_round(
-        &self,
-        result: &mut CellResult,
-        (limits, start): (&Limits, Instant),
-    ) -> Result<Vec<Duration>> {
-        // Who is not installed is named once, on top of all tables.
+    /// Runs each peer that is installed, and then the floor. Returns the lanes of those that did the whole work.
+    fn first_round(&self, notes: &mut Vec<String>) -> Result<Vec<Lane>> {
+        // A peer that is not installed is named once, above all tables.
         let installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
-        let mut costs = Vec::new();
+        let mut lanes = Vec::new();
         for peer in self.cell.peers().into_iter().filter(installed) {
-            let late = limits.overtime == Overtime::CutShort && start.elapsed() >= limits.budget;
-            if late && peer.role == Role::Other {
-                let note = format!("{} is left out: no time left", peer.label);
-                result.notes.push(note);
+            if self.clock.is_cut_short() && peer.role == Role::Other {
+                notes.push(format!("{} is left out: no time left", peer.label));
                 continue;
             }
             let begun = Instant::now();
             match self.try_out(&peer) {
-                Ok(run) => {
-                    result.rows.push(row(&peer, run));
-                    costs.push(begun.elapsed());
-                }
+                Ok(run) => lanes.push(Lane {
+                    command: Command::Peer(peer),
+                    runs: vec![run],
+                    cost: begun.elapsed(),
+                }),
                 Err(error) => {
                     interrupt::check()?;
-                    let note = format!("{} is left out: {error:#}", peer.label);
-                    result.notes.push(note);
+                    notes.push(format!("{} is left out: {error:#}", peer.label));
                 }
             }
         }
-        let begun = Instant::now();
-        self.turn(result.rows.len(), (0, result))?;
-        costs.push(begun.elapsed());
-        Ok(costs)
+        let mut floor = Lane {
+            command: Command::Floor,
+            runs: Vec::new(),
+            cost: Duration::ZERO,
+        };
+        self.run_lane(&mut floor, 0)?;
+        lanes.push(floor);
+        Ok(lanes)
     }
 
-    /// Runs one peer, or the floor, whose turn comes behind the last peer's.
-    fn turn(&self, turn: usize, (round, result): (usize, &mut CellResult)) -> Result<()> {
-        let row = result.rows.get_mut(turn);
-        let peer = row.as_ref().map_or("floor", |row| row.peer.as_str());
-        self.session
-            .progress
-            .say(&format!("{}: round {}, {peer}", self.cell.name, round + 1));
-        self.reset()?;
-        self.settle()?;
-        match row {
-            Some(row) => row.runs.push(self.stopwatch.time(&row.command)?),
-            None => result.floor.push(self.floor()?),
-        }
+    fn run_lane(&self, lane: &mut Lane, round: usize) -> Result<()> {
+        let begun = Instant::now();
+        let run = match lane.command {
+            Command::Peer(peer) => {
+                self.get_ready(peer.label, round)?;
+                self.stopwatch.time(peer.command)?
+            }
+            Command::Floor => {
+                self.get_ready("floor", round)?;
+                self.floor()?
+            }
+        };
+        lane.runs.push(run);
+        lane.cost = begun.elapsed();
         Ok(())
     }
 
-    /// Runs a peer, and looks at what it did: nobody wins by doing less.
+    /// Runs a peer, and checks that it did the whole work: doing less must not win.
     fn try_out(&self, peer: &Peer) -> Result<Run> {
-        self.session
-            .progress
-            .say(&format!("{}: round 1, {}", self.cell.name, peer.label));
-        self.reset()?;
-        self.settle()?;
+        self.get_ready(peer.label, 0)?;
         let Ok(run) = self.stopwatch.time(peer.command) else {
-            // hyperfine keeps what the command complained of to itself.
+            // hyperfine does not pass on the messages of a command.
             self.reset()?;
             self.stopwatch.try_out(peer.command)?;
             bail!("it failed once, and then no more");
@@ -225,7 +250,14 @@ impl<'a> Bench<'a> {
         Ok(run)
     }
 
-    /// Makes things as they were before the first run.
+    fn get_ready(&self, name: &str, round: usize) -> Result<()> {
+        let line = format!("{}: round {}, {name}", self.cell.name, round + 1);
+        self.session.progress.show_message(&line);
+        self.reset()?;
+        self.settle()
+    }
+
+    /// Restores the state before the first run.
     fn reset(&self) -> Result<()> {
         let trees = &self.session.trees;
         match self.cell.work {
@@ -234,7 +266,7 @@ impl<'a> Bench<'a> {
                 trees.make(&self.cell.tree, &self.tree())
             }
             Work::Copy => trees.clear(&self.copy()),
-            // Nobody has anything to do to it, so it lasts.
+            // No command changes the copy, so it lasts.
             Work::Compare if self.copy().exists() => Ok(()),
             Work::Compare => self.stopwatch.try_out("cp -rpT tree copy"),
         }
@@ -251,9 +283,9 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// In a process of its own: ours has threads and memory already.
+    /// Runs the floor in a process of its own, because this one has threads and memory already.
     fn floor(&self) -> Result<Run> {
-        let mut floor = Command::new(std::env::current_exe()?);
+        let mut floor = process::Command::new(std::env::current_exe()?);
         floor.current_dir(self.stopwatch.dir).arg("floor");
         match self.cell.work {
             Work::Remove => floor.args(["remove", "tree"]),
@@ -282,16 +314,6 @@ impl<'a> Bench<'a> {
     }
 
     fn copy(&self) -> PathBuf {
-        Path::new(self.stopwatch.dir).join("copy")
-    }
-}
-
-fn row(peer: &Peer, first: Run) -> Row {
-    Row {
-        peer: peer.label.to_owned(),
-        ours: peer.role == Role::Ours,
-        reference: peer.role == Role::Reference,
-        command: peer.command.to_owned(),
-        runs: vec![first],
+        self.stopwatch.dir.join("copy")
     }
 }

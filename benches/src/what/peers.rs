@@ -3,6 +3,8 @@
 //! Every command runs in the directory that holds the trees, under fixed names: `tree` is removed, or copied to
 //! `copy`; `empty` is an empty directory.
 
+use serde::{Deserialize, Serialize};
+
 /// A command that does the cell's work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
@@ -14,13 +16,23 @@ pub(crate) struct Peer {
 }
 
 /// What a peer's figures are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
-    /// rmz or cpz of this repository.
+    /// The peer is rmz or cpz of this repository.
     Ours,
-    /// GNU's command.
+    /// The peer is GNU's command.
     Reference,
+    /// The peer is a competitor.
+    #[default]
     Other,
+}
+
+impl Role {
+    /// Returns `true` for a competitor; the files of figures leave that role out.
+    pub(crate) fn is_other(&self) -> bool {
+        *self == Self::Other
+    }
 }
 
 impl Peer {
