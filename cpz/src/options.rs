@@ -1,19 +1,17 @@
-//! What the flags of cpz come to.
+//! The options that the flags of cpz resolve to.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
+use fuc_cli::invocation::Personality;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
-use fuc_engine::{Dereference, LinkKind, Reflink, Sparse};
-
-use fuc_engine::DestRules;
+use fuc_engine::{CopyOptions, Dereference, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
-use crate::preserve::Kept;
+use crate::preserve::PreserveFlags;
 use crate::rules::{Clobber, RuleFlags};
 use crate::words::{REFLINK, SPARSE};
 
@@ -26,44 +24,52 @@ pub(crate) enum LastOperand {
     IsTheDest,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The engine's options, and those of the command itself.
+#[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) recursive: bool,
-    pub(crate) force: bool,
-    pub(crate) rules: DestRules,
-    /// Each source's whole path is appended to the target (`--parents`).
-    pub(crate) parents: bool,
-    pub(crate) strips_slashes: bool,
-    /// `None`: as is usual without `-H`, `-L` and `-P`.
-    pub(crate) dereference: Option<Dereference>,
-    pub(crate) one_file_system: bool,
-    pub(crate) copy_contents: bool,
-    /// `-l` was given, and `-s`.
+    pub(crate) engine: CopyOptions,
+    /// The flags behind the engine's attributes, for [`check_context`](PreserveFlags::check_context).
+    pub(crate) preserve: PreserveFlags,
+    /// Whether `-l` was given, which excludes `-s`.
     pub(crate) hard_links: bool,
+    /// Whether `-s` was given.
     pub(crate) symbolic_links: bool,
-    pub(crate) reflink: Reflink,
-    pub(crate) sparse: Sparse,
-    pub(crate) kept: Kept,
-    pub(crate) attributes_only: bool,
-    /// The directory of `-t`; then no operand is one.
+    pub(crate) strips_slashes: bool,
+    /// The directory of `-t`; with it, all operands are sources.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
     pub(crate) verbosity: Verbosity,
     pub(crate) progress: Progress,
-    /// `None`: nothing was asked for on the command line.
-    pub(crate) threads: Option<NonZeroUsize>,
 }
 
 impl Options {
+    fn new(personality: Personality) -> Self {
+        let mut engine = CopyOptions::default();
+        engine.recursive = personality.is_recursive_by_default();
+        Self {
+            engine,
+            preserve: PreserveFlags::default(),
+            hard_links: false,
+            symbolic_links: false,
+            strips_slashes: false,
+            target_directory: None,
+            last_operand: LastOperand::MayBeDirectory,
+            verbosity: Verbosity::Quiet,
+            progress: Progress::Never,
+        }
+    }
+
+    /// Checks the options against each other, which cp does after `--help`.
+    ///
     /// # Errors
-    /// Options that contradict each other, which is said only when all have been looked at.
+    /// If two of them exclude each other.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.hard_links && self.symbolic_links {
             return Err(UsageError::with_help(
                 "cannot make both hard and symbolic links",
             ));
         }
-        if self.reflink == Reflink::Always && self.sparse != Sparse::Auto {
+        if self.engine.reflink == Reflink::Always && self.engine.sparse != Sparse::Auto {
             return Err(UsageError::with_help(
                 "--reflink can be used only with --sparse=auto",
             ));
@@ -71,7 +77,7 @@ impl Options {
         Ok(())
     }
 
-    pub(crate) fn as_links(&self) -> Option<LinkKind> {
+    fn as_links(&self) -> Option<LinkKind> {
         match (self.hard_links, self.symbolic_links) {
             (true, _) => Some(LinkKind::Hard),
             (false, true) => Some(LinkKind::Symbolic),
@@ -79,48 +85,27 @@ impl Options {
         }
     }
 
-    /// Which links are followed: as asked, else all, unless directories are copied.
-    pub(crate) fn dereference(&self) -> Dereference {
-        self.dereference.unwrap_or({
-            // Hard links are made to files, as without -r.
-            if self.recursive && !self.hard_links {
-                Dereference::Never
-            } else {
-                Dereference::Always
-            }
-        })
+    /// Returns which links are followed if none of `-H`, `-L` and `-P` says it: none in a
+    /// recursive copy, else all. `-l` makes hard links to files, as without `-r`.
+    fn default_dereference(&self) -> Dereference {
+        if self.engine.recursive && !self.hard_links {
+            Dereference::Never
+        } else {
+            Dereference::Always
+        }
     }
 }
 
-/// Folds the flags, later over earlier.
+/// Resolves the flags, later over earlier.
 pub(crate) fn resolve(
-    given: &[Occurrence<Id>],
+    matched: &[Occurrence<Id>],
     context: Context<'_>,
 ) -> Result<Options, UsageError> {
-    let mut options = Options {
-        recursive: context.personality.is_recursive_by_default(),
-        force: false,
-        rules: DestRules::default(),
-        parents: false,
-        strips_slashes: false,
-        dereference: None,
-        one_file_system: false,
-        copy_contents: false,
-        hard_links: false,
-        symbolic_links: false,
-        reflink: Reflink::Auto,
-        sparse: Sparse::Auto,
-        kept: Kept::default(),
-        attributes_only: false,
-        target_directory: None,
-        last_operand: LastOperand::MayBeDirectory,
-        verbosity: Verbosity::Quiet,
-        progress: Progress::Never,
-        threads: None,
-    };
+    let mut options = Options::new(context.personality);
+    let mut dereference = None;
     let charset = context.console.charset();
     let mut rules = RuleFlags::new();
-    for flag in given {
+    for flag in matched {
         let value = || {
             let value = flag.value.as_deref();
             value.expect("BUG: a required value is missing")
@@ -129,49 +114,47 @@ pub(crate) fn resolve(
             Id::Backup => rules.back_up(flag.value.clone()),
             Id::BackupSimply => rules.back_up(None),
             Id::Archive => {
-                options.recursive = true;
-                options.dereference = Some(Dereference::Never);
-                options.kept.keep_all_quietly();
+                options.engine.recursive = true;
+                dereference = Some(Dereference::Never);
+                options.preserve.preserve_archive();
             }
-            Id::AttributesOnly => options.attributes_only = true,
+            Id::AttributesOnly => options.engine.attributes_only = true,
             Id::KeepLinks => {
-                options.dereference = Some(Dereference::Never);
-                options.kept.keep_links();
+                dereference = Some(Dereference::Never);
+                options.preserve.preserve_links();
             }
-            Id::PreserveDefault => options.kept.keep_the_usual(),
-            Id::Preserve => {
-                options.kept.keep_these(flag.value.as_deref(), charset)?;
-            }
-            Id::NoPreserve => options.kept.drop_these(value(), charset)?,
+            Id::PreserveDefault => options.preserve.preserve_default(),
+            Id::Preserve => options.preserve.preserve(flag.value.as_deref(), charset)?,
+            Id::NoPreserve => options.preserve.discard(value(), charset)?,
             Id::Context => options
-                .kept
+                .preserve
                 .set_context(flag.value.as_ref(), context.console),
-            Id::Force => options.force = true,
+            Id::Force => options.engine.force = true,
             Id::Interactive => rules.clobber = Clobber::Ask,
             Id::KeepDirectorySymlink => rules.keep_directory_symlink = true,
             Id::NoClobber => rules.clobber = Clobber::Never,
-            Id::Parents => options.parents = true,
+            Id::Parents => options.engine.parents = true,
             Id::RemoveDestination => rules.remove_destination = true,
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => rules.suffix(value().into()),
             Id::Update => rules.update(flag.value.as_deref(), charset)?,
-            Id::Dereference => options.dereference = Some(Dereference::Always),
-            Id::DereferenceOperands => options.dereference = Some(Dereference::Operands),
-            Id::NoDereference => options.dereference = Some(Dereference::Never),
-            Id::OneFileSystem => options.one_file_system = true,
-            Id::CopyContents => options.copy_contents = true,
+            Id::Dereference => dereference = Some(Dereference::Always),
+            Id::DereferenceOperands => dereference = Some(Dereference::Operands),
+            Id::NoDereference => dereference = Some(Dereference::Never),
+            Id::OneFileSystem => options.engine.one_file_system = true,
+            Id::CopyContents => options.engine.copy_contents = true,
             Id::HardLink => options.hard_links = true,
             Id::SymbolicLink => options.symbolic_links = true,
             Id::Reflink => {
-                options.reflink = match flag.value.as_deref() {
+                options.engine.reflink = match flag.value.as_deref() {
                     None => Reflink::Always,
                     Some(when) => choose("--reflink", when, &REFLINK, charset)?,
                 }
             }
             Id::Sparse => {
-                options.sparse = choose("--sparse", value(), &SPARSE, charset)?;
+                options.engine.sparse = choose("--sparse", value(), &SPARSE, charset)?;
             }
-            Id::Recursive => options.recursive = true,
+            Id::Recursive => options.engine.recursive = true,
             Id::Verbose if options.verbosity == Verbosity::Debug => {}
             Id::Verbose => options.verbosity = Verbosity::Verbose,
             Id::Debug => options.verbosity = Verbosity::Debug,
@@ -187,10 +170,14 @@ pub(crate) fn resolve(
                 options.progress = Progress::parse(flag.value.as_deref(), charset)?;
             }
             Id::Threads => {
-                options.threads = Some(threads::parse(value(), charset)?);
+                options.engine.threads = Some(threads::parse(value(), charset)?);
             }
         }
     }
-    options.rules = rules.resolve(charset)?;
+    options.engine.rules = rules.resolve(charset)?;
+    options.engine.dereference = dereference.unwrap_or_else(|| options.default_dereference());
+    options.engine.as_links = options.as_links();
+    options.engine.preserve = options.preserve.attributes();
+    options.engine.context = options.preserve.given_context();
     Ok(options)
 }

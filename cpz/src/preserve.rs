@@ -1,4 +1,4 @@
-//! What `-p`, `-a`, `--preserve`, `--no-preserve` and `-Z` come to, later over earlier.
+//! The state of `-p`, `-a`, `--preserve`, `--no-preserve` and `-Z`, later over earlier.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,77 +11,77 @@ use fuc_engine::{ModePolicy, Preserve, Xattrs};
 
 use crate::words::{ATTRIBUTES, Attribute};
 
-/// How much an attribute was asked for.
+/// How an attribute was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Wish {
+enum Requested {
     #[default]
     No,
-    /// As one of all.
+    /// As one of `all`: only if that is possible.
     IfPossible,
-    /// By its own name.
-    Must,
+    /// By its own name: or it is a failure.
+    ByName,
 }
 
-/// The attributes to be kept, as the flags so far have it.
+/// The attributes to preserve, according to the flags so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
-    engine: Preserve,
-    xattrs: Wish,
-    keeps_context: bool,
-    /// Of what cannot be kept and was not named, nothing is said.
+pub(crate) struct PreserveFlags {
+    /// All but the context and extended attributes, which the next fields decide.
+    attributes: Preserve,
+    xattrs: Requested,
+    context: bool,
+    /// `-a` was given, which warns of no attribute that cannot be preserved.
     is_archive: bool,
-    /// That the context is kept was asked for by its own name, which `--no-preserve=all` does
-    /// not take back.
+    /// The context was requested by its own name, which `--no-preserve=all` does not take back.
     requires_context: bool,
-    /// The last value of `--context`, where there is SELinux.
-    pub(crate) given_context: Option<CString>,
+    /// The last value of `--context`, if the kernel has SELinux.
+    given_context: Option<CString>,
 }
 
-impl Kept {
-    /// `-p`
-    pub(crate) fn keep_the_usual(&mut self) {
-        self.engine.mode = ModePolicy::Preserve;
-        self.engine.ownership = true;
-        self.engine.timestamps = true;
+impl PreserveFlags {
+    /// Applies `-p`.
+    pub(crate) fn preserve_default(&mut self) {
+        self.attributes.mode = ModePolicy::Preserve;
+        self.attributes.ownership = true;
+        self.attributes.timestamps = true;
     }
 
-    /// `-a`, but for what it says of directories and symbolic links.
-    pub(crate) fn keep_all_quietly(&mut self) {
-        self.keep(Attribute::All);
+    /// Applies `-a`, except for recursion and symbolic links.
+    pub(crate) fn preserve_archive(&mut self) {
+        self.preserve_one(Attribute::All);
         self.is_archive = true;
     }
 
-    /// `-d`, but for what it says of symbolic links; a part of `--preserve` too.
-    pub(crate) fn keep_links(&mut self) {
-        self.engine.links = true;
+    /// Applies `-d`, except for symbolic links.
+    pub(crate) fn preserve_links(&mut self) {
+        self.attributes.links = true;
     }
 
-    /// `--preserve`
-    pub(crate) fn keep_these(
+    /// Applies `--preserve`.
+    pub(crate) fn preserve(
         &mut self,
         list: Option<&OsStr>,
         charset: Charset,
     ) -> Result<(), UsageError> {
         match list {
-            None => self.keep_the_usual(),
+            None => self.preserve_default(),
             Some(list) => {
                 for attribute in parse("--preserve", list, charset)? {
-                    self.keep(attribute);
+                    self.preserve_one(attribute);
                 }
             }
         }
         Ok(())
     }
 
-    /// `--no-preserve`
-    pub(crate) fn drop_these(&mut self, list: &OsStr, charset: Charset) -> Result<(), UsageError> {
+    /// Applies `--no-preserve`.
+    pub(crate) fn discard(&mut self, list: &OsStr, charset: Charset) -> Result<(), UsageError> {
         for attribute in parse("--no-preserve", list, charset)? {
-            self.drop(attribute);
+            self.discard_one(attribute);
         }
         Ok(())
     }
 
-    /// `-Z`, `--context`. Says at once, as cp does, what has no meaning without SELinux.
+    /// Applies `-Z` or `--context`. As in cp, the warning that the kernel lacks SELinux comes at once.
     pub(crate) fn set_context(&mut self, context: Option<&OsString>, console: &Console) {
         let Some(context) = context else {
             return;
@@ -95,63 +95,28 @@ impl Kept {
         }
     }
 
-    fn keep(&mut self, attribute: Attribute) {
-        match attribute {
-            Attribute::Mode => self.engine.mode = ModePolicy::Preserve,
-            Attribute::Timestamps => self.engine.timestamps = true,
-            Attribute::Ownership => self.engine.ownership = true,
-            Attribute::Links => self.keep_links(),
-            Attribute::Context => {
-                self.keeps_context = true;
-                self.requires_context = true;
-            }
-            Attribute::Xattr => self.xattrs = Wish::Must,
-            Attribute::All => {
-                self.keep_the_usual();
-                self.keep_links();
-                self.keeps_context = true;
-                if self.xattrs == Wish::No {
-                    self.xattrs = Wish::IfPossible;
-                }
-            }
-        }
-    }
-
-    fn drop(&mut self, attribute: Attribute) {
-        match attribute {
-            Attribute::Mode => self.engine.mode = ModePolicy::Discard,
-            Attribute::Timestamps => self.engine.timestamps = false,
-            Attribute::Ownership => self.engine.ownership = false,
-            Attribute::Links => self.engine.links = false,
-            Attribute::Context => {
-                self.keeps_context = false;
-                self.requires_context = false;
-            }
-            Attribute::Xattr => self.xattrs = Wish::No,
-            Attribute::All => {
-                self.engine = Preserve::default();
-                self.engine.mode = ModePolicy::Discard;
-                self.xattrs = Wish::No;
-                self.keeps_context = false;
-            }
-        }
-    }
-
-    /// What the engine is to do.
-    pub(crate) fn engine(&self) -> Preserve {
-        let mut engine = self.engine;
-        engine.context = self.keeps_context;
-        engine.xattrs = match self.xattrs {
-            Wish::Must => Xattrs::Require,
-            Wish::IfPossible if self.is_archive => Xattrs::Try,
-            Wish::IfPossible => Xattrs::Warn,
-            Wish::No => Xattrs::Leave,
+    /// Returns the attributes that the engine is to preserve.
+    pub(crate) fn attributes(&self) -> Preserve {
+        let mut attributes = self.attributes;
+        attributes.context = self.context;
+        attributes.xattrs = match self.xattrs {
+            Requested::ByName => Xattrs::Require,
+            Requested::IfPossible if self.is_archive => Xattrs::Try,
+            Requested::IfPossible => Xattrs::Warn,
+            Requested::No => Xattrs::Leave,
         };
-        engine
+        attributes
     }
 
+    /// Returns the context that `--context` gives to all copies.
+    pub(crate) fn given_context(&self) -> Option<CString> {
+        self.given_context.clone()
+    }
+
+    /// Checks a context that was requested by name, as cp does once all flags are known.
+    ///
     /// # Errors
-    /// As of cp: a context that cannot be kept, because of the kernel or because of another one.
+    /// If another context was given, or if the kernel lacks SELinux.
     pub(crate) fn check_context(&self) -> Result<(), UsageError> {
         if self.requires_context && self.given_context.is_some() {
             return Err(UsageError::plain(
@@ -164,16 +129,58 @@ impl Kept {
         }
         Ok(())
     }
+
+    fn preserve_one(&mut self, attribute: Attribute) {
+        match attribute {
+            Attribute::Mode => self.attributes.mode = ModePolicy::Preserve,
+            Attribute::Timestamps => self.attributes.timestamps = true,
+            Attribute::Ownership => self.attributes.ownership = true,
+            Attribute::Links => self.preserve_links(),
+            Attribute::Context => {
+                self.context = true;
+                self.requires_context = true;
+            }
+            Attribute::Xattr => self.xattrs = Requested::ByName,
+            Attribute::All => {
+                self.preserve_default();
+                self.preserve_links();
+                self.context = true;
+                if self.xattrs == Requested::No {
+                    self.xattrs = Requested::IfPossible;
+                }
+            }
+        }
+    }
+
+    fn discard_one(&mut self, attribute: Attribute) {
+        match attribute {
+            Attribute::Mode => self.attributes.mode = ModePolicy::Discard,
+            Attribute::Timestamps => self.attributes.timestamps = false,
+            Attribute::Ownership => self.attributes.ownership = false,
+            Attribute::Links => self.attributes.links = false,
+            Attribute::Context => {
+                self.context = false;
+                self.requires_context = false;
+            }
+            Attribute::Xattr => self.xattrs = Requested::No,
+            Attribute::All => {
+                self.attributes = Preserve::default();
+                self.attributes.mode = ModePolicy::Discard;
+                self.xattrs = Requested::No;
+                self.context = false;
+            }
+        }
+    }
 }
 
 fn has_selinux() -> bool {
     Path::new("/sys/fs/selinux/enforce").exists()
 }
 
-fn parse(what: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, UsageError> {
+fn parse(flag: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, UsageError> {
     list.as_bytes()
         .split(|&byte| byte == b',')
-        .map(|word| choose(what, OsStr::from_bytes(word), &ATTRIBUTES, charset))
+        .map(|word| choose(flag, OsStr::from_bytes(word), &ATTRIBUTES, charset))
         .collect()
 }
 
@@ -181,36 +188,41 @@ fn parse(what: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, U
 mod tests {
     use super::*;
 
-    fn kept(flags: &[(bool, &str)]) -> Preserve {
-        let mut kept = Kept::default();
-        for (keeps, list) in flags {
-            let list = OsStr::new(list);
-            let parsed = match keeps {
-                true => kept.keep_these(Some(list), Charset::Ascii),
-                false => kept.drop_these(list, Charset::Ascii),
+    enum Flag {
+        Keep(&'static str),
+        Discard(&'static str),
+    }
+    use Flag::{Discard, Keep};
+
+    fn preserved(flags: &[Flag]) -> Preserve {
+        let mut state = PreserveFlags::default();
+        for flag in flags {
+            let parsed = match flag {
+                Keep(list) => state.preserve(Some(OsStr::new(list)), Charset::Ascii),
+                Discard(list) => state.discard(OsStr::new(list), Charset::Ascii),
             };
             parsed.unwrap();
         }
-        kept.engine()
+        state.attributes()
     }
 
     #[test]
     fn the_later_flag_wins() {
-        assert!(kept(&[(false, "links"), (true, "mode,links")]).links);
-        assert!(!kept(&[(true, "all"), (false, "links")]).links);
+        assert!(preserved(&[Discard("links"), Keep("mode,links")]).links);
+        assert!(!preserved(&[Keep("all"), Discard("links")]).links);
         assert_eq!(
-            kept(&[(true, "all"), (false, "mode")]).mode,
+            preserved(&[Keep("all"), Discard("mode")]).mode,
             ModePolicy::Discard
         );
     }
 
     #[test]
-    fn only_what_is_named_must_be_possible() {
-        assert_eq!(kept(&[(true, "all")]).xattrs, Xattrs::Warn);
-        assert_eq!(kept(&[(true, "x"), (true, "all")]).xattrs, Xattrs::Require);
-        assert_eq!(kept(&[(true, "x"), (false, "x")]).xattrs, Xattrs::Leave);
-        let mut archive = Kept::default();
-        archive.keep_all_quietly();
-        assert_eq!(archive.engine(), Preserve::all());
+    fn only_attributes_that_are_named_must_be_possible() {
+        assert_eq!(preserved(&[Keep("all")]).xattrs, Xattrs::Warn);
+        assert_eq!(preserved(&[Keep("x"), Keep("all")]).xattrs, Xattrs::Require);
+        assert_eq!(preserved(&[Keep("x"), Discard("x")]).xattrs, Xattrs::Leave);
+        let mut archive = PreserveFlags::default();
+        archive.preserve_archive();
+        assert_eq!(archive.attributes(), Preserve::all());
     }
 }

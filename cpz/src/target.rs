@@ -51,11 +51,11 @@ pub(crate) fn take_dest(
                 [b"extra operand ", &quoted[..]].concat(),
             ))
         }
-        LastOperand::IsTheDest if options.parents => Err(not_into()),
+        LastOperand::IsTheDest if options.engine.parents => Err(not_into()),
         LastOperand::IsTheDest => Ok(Dest::Exactly(last)),
         LastOperand::MayBeDirectory => match require_directory(&last) {
             Ok(()) => Ok(Dest::Into(last)),
-            Err(_) if operands.len() == 1 && options.parents => Err(not_into()),
+            Err(_) if operands.len() == 1 && options.engine.parents => Err(not_into()),
             Err(_) if operands.len() == 1 => Ok(Dest::Exactly(last)),
             Err(error) => Err(not_a_target("target ", &last, &error, console)),
         },

@@ -1,6 +1,4 @@
-//! What the flags of rmz come to.
-
-use std::num::NonZeroUsize;
+//! The options that the flags of rmz resolve to.
 
 use fuc_cli::command::Context;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
@@ -8,51 +6,54 @@ use fuc_cli::invocation::Personality;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
+use fuc_engine::RemoveOptions;
 
 use crate::flags::Id;
 use crate::words::{ALL, WHEN, When};
 
-/// What a person is asked about.
+/// Which removals the user is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prompts {
-    /// Nothing.
     Never,
-    /// Write-protected files, if there is somebody at a terminal.
+    /// Only those of write-protected files, and only if stdin is a terminal.
     WriteProtected,
-    /// Everything (`-i`).
+    /// All of them (`-i`).
     Always,
 }
 
-/// Whether missing files and missing operands are errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    IsAnError,
-    IsFine,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The engine's options, and those of the command itself.
+#[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) recursive: bool,
-    pub(crate) empty_directories: bool,
-    pub(crate) one_file_system: bool,
+    /// Complete but for [`ask`](RemoveOptions::ask), which depends on stdin.
+    pub(crate) engine: RemoveOptions,
     pub(crate) prompts: Prompts,
     /// Ask once before removing many operands, or directories (`-I`).
     pub(crate) asks_once: bool,
-    /// Take stdin for a terminal.
+    /// Treat stdin as a terminal.
     pub(crate) presumes_terminal: bool,
-    pub(crate) missing: Missing,
-    pub(crate) preserve_root: bool,
-    /// Refuse every operand that is a mount point (`--preserve-root=all`). Nothing takes that back.
-    pub(crate) preserve_mount_points: bool,
     pub(crate) verbosity: Verbosity,
     pub(crate) progress: Progress,
-    /// `None`: nothing was asked for on the command line.
-    pub(crate) threads: Option<NonZeroUsize>,
 }
 
 impl Options {
-    /// Who wants to be asked wants to hear of missing files too, even after `-f`.
-    fn interact(&mut self, when: When) {
+    fn new(personality: Personality) -> Self {
+        let mut engine = RemoveOptions::default();
+        engine.recursive = personality.is_recursive_by_default();
+        Self {
+            engine,
+            prompts: match personality {
+                Personality::Strict => Prompts::WriteProtected,
+                Personality::Extended => Prompts::Never,
+            },
+            asks_once: false,
+            presumes_terminal: false,
+            verbosity: Verbosity::Quiet,
+            progress: Progress::Never,
+        }
+    }
+
+    /// Sets the prompts. A user who is asked also hears of missing files, even after `-f`.
+    fn prompt(&mut self, when: When) {
         self.asks_once = when == When::Once;
         self.prompts = match when {
             When::Never => Prompts::Never,
@@ -60,54 +61,40 @@ impl Options {
             When::Always => Prompts::Always,
         };
         if when != When::Never {
-            self.missing = Missing::IsAnError;
+            self.engine.ignore_missing = false;
         }
     }
 }
 
-/// Folds the flags, later over earlier.
+/// Resolves the flags, later over earlier.
 pub(crate) fn resolve(
-    given: &[Occurrence<Id>],
+    matched: &[Occurrence<Id>],
     context: Context<'_>,
 ) -> Result<Options, UsageError> {
-    let mut options = Options {
-        recursive: context.personality.is_recursive_by_default(),
-        empty_directories: false,
-        one_file_system: false,
-        prompts: match context.personality {
-            Personality::Strict => Prompts::WriteProtected,
-            Personality::Extended => Prompts::Never,
-        },
-        asks_once: false,
-        presumes_terminal: false,
-        missing: Missing::IsAnError,
-        preserve_root: true,
-        preserve_mount_points: false,
-        verbosity: Verbosity::Quiet,
-        progress: Progress::Never,
-        threads: None,
-    };
-    for flag in given {
+    let charset = context.console.charset();
+    let mut options = Options::new(context.personality);
+    for flag in matched {
         let value = flag.value.as_deref();
         match flag.id {
             Id::Force => {
-                options.interact(When::Never);
-                options.missing = Missing::IsFine;
+                options.prompt(When::Never);
+                options.engine.ignore_missing = true;
             }
-            Id::PromptAlways => options.interact(When::Always),
-            Id::PromptOnce => options.interact(When::Once),
-            Id::Interactive => options.interact(match value {
+            Id::PromptAlways => options.prompt(When::Always),
+            Id::PromptOnce => options.prompt(When::Once),
+            Id::Interactive => options.prompt(match value {
                 None => When::Always,
-                Some(when) => choose("--interactive", when, &WHEN, context.console.charset())?,
+                Some(when) => choose("--interactive", when, &WHEN, charset)?,
             }),
-            Id::Directories => options.empty_directories = true,
-            Id::OneFileSystem => options.one_file_system = true,
-            Id::Recursive => options.recursive = true,
+            Id::Directories => options.engine.empty_directories = true,
+            Id::OneFileSystem => options.engine.one_file_system = true,
+            Id::Recursive => options.engine.recursive = true,
             Id::Verbose => options.verbosity = Verbosity::Verbose,
-            Id::NoPreserveRoot => options.preserve_root = false,
+            Id::NoPreserveRoot => options.engine.preserve_root = false,
             Id::PreserveRoot => match value {
-                None => options.preserve_root = true,
-                Some(all) if all == ALL => options.preserve_mount_points = true,
+                None => options.engine.preserve_root = true,
+                // As in rm, no later flag takes this back.
+                Some(all) if all == ALL => options.engine.preserve_mount_points = true,
                 Some(other) => {
                     let quoted = context.console.quoted(other.as_encoded_bytes());
                     let message = [b"unrecognized --preserve-root argument: ", &quoted[..]];
@@ -115,12 +102,10 @@ pub(crate) fn resolve(
                 }
             },
             Id::PresumeInputTty => options.presumes_terminal = true,
-            Id::Progress => {
-                options.progress = Progress::parse(value, context.console.charset())?;
-            }
+            Id::Progress => options.progress = Progress::parse(value, charset)?,
             Id::Threads => {
                 let value = value.expect("BUG: a required value is missing");
-                options.threads = Some(threads::parse(value, context.console.charset())?);
+                options.engine.threads = Some(threads::parse(value, charset)?);
             }
         }
     }
@@ -132,7 +117,6 @@ mod tests {
     use super::*;
     use fuc_cli::console::Console;
     use fuc_cli::flags::{Order, Scan};
-    use fuc_cli::invocation::Personality;
     use fuc_cli::locale::Charset;
     use std::ffi::OsString;
 
@@ -155,45 +139,46 @@ mod tests {
     #[test]
     fn is_recursive_unless_called_rm() {
         let strict = |arguments| resolved(arguments, Personality::Strict).unwrap();
-        assert!(extended(&[]).recursive);
-        assert!(!strict(&["-f"]).recursive);
-        assert!(strict(&["-fR"]).recursive);
+        assert!(extended(&[]).engine.recursive);
+        assert!(!strict(&["-f"]).engine.recursive);
+        assert!(strict(&["-fR"]).engine.recursive);
     }
 
     #[test]
-    fn asks_as_the_last_word_says() {
-        let asks = |arguments| {
+    fn the_last_flag_decides_about_prompts() {
+        let prompts = |arguments| {
             let options = extended(arguments);
-            (options.prompts, options.asks_once, options.missing)
+            let ignores_missing = options.engine.ignore_missing;
+            (options.prompts, options.asks_once, ignores_missing)
         };
-        let (error, fine) = (Missing::IsAnError, Missing::IsFine);
-        assert_eq!(asks(&[]), (Prompts::Never, false, error));
-        assert_eq!(asks(&["-f", "-i"]), (Prompts::Always, false, error));
-        assert_eq!(asks(&["-i", "-f"]), (Prompts::Never, false, fine));
-        assert_eq!(asks(&["-iI"]), (Prompts::WriteProtected, true, error));
-        assert_eq!(asks(&["-Ii"]), (Prompts::Always, false, error));
+        assert_eq!(prompts(&[]), (Prompts::Never, false, false));
+        assert_eq!(prompts(&["-f", "-i"]), (Prompts::Always, false, false));
+        assert_eq!(prompts(&["-i", "-f"]), (Prompts::Never, false, true));
+        assert_eq!(prompts(&["-iI"]), (Prompts::WriteProtected, true, false));
+        assert_eq!(prompts(&["-Ii"]), (Prompts::Always, false, false));
         assert_eq!(
-            asks(&["-f", "--interactive=no"]),
-            (Prompts::Never, false, fine)
+            prompts(&["-f", "--interactive=no"]),
+            (Prompts::Never, false, true)
         );
-        assert_eq!(asks(&["-I", "--inter"]), (Prompts::Always, false, error));
+        assert_eq!(prompts(&["-I", "--inter"]), (Prompts::Always, false, false));
         assert_eq!(
-            asks(&["--interactive=o"]),
-            (Prompts::WriteProtected, true, error)
+            prompts(&["--interactive=o"]),
+            (Prompts::WriteProtected, true, false)
         );
     }
 
     #[test]
-    fn only_rm_asks_about_write_protected_files_unasked() {
+    fn only_rm_prompts_for_write_protected_files_by_default() {
         let strict = resolved(&[], Personality::Strict).unwrap();
         assert_eq!(strict.prompts, Prompts::WriteProtected);
     }
 
     #[test]
-    fn obeys_the_last_word_on_the_root_and_never_forgets_all_roots() {
+    fn the_last_flag_decides_about_the_root_and_all_lasts() {
         let preserved = |arguments| {
             let options = extended(arguments);
-            (options.preserve_root, options.preserve_mount_points)
+            let engine = options.engine;
+            (engine.preserve_root, engine.preserve_mount_points)
         };
         assert_eq!(preserved(&[]), (true, false));
         assert_eq!(preserved(&["--no-preserve-root", "--pres"]), (true, false));
@@ -208,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn names_values_that_mean_nothing() {
+    fn names_invalid_values() {
         for (argument, message) in [
             (
                 "--preserve-root=al",
