@@ -1,5 +1,7 @@
-//! Who may run: the one lock of the scheduler, taken only when a worker
-//! changes its state, and the two flags that busy workers read instead.
+//! Counts workers by state and decides which of them may run.
+//!
+//! Its lock is the scheduler's only one on the way of tasks. Workers take it when they change their
+//! state; busy workers read two flags instead. [`super`] shows the protocol.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,51 +9,51 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Counts of workers by state, and how many should be running.
 #[derive(Debug)]
 struct State {
-    /// Running workers, plus messages in the channel that one is for.
+    /// Running workers, plus batches under way to a worker that was idle.
     active: usize,
     /// How many should be active; at least 1.
     target: usize,
-    /// Blocked on the channel, with no message for them in it.
+    /// Workers without tasks: they wait on the channel, and no batch is under way to them.
     idle: usize,
-    /// Whether there is another message in it, for whoever rests first.
+    /// Whether there is a batch in the channel for the next worker that runs out of tasks.
     has_spare: bool,
-    /// Waiting with tasks of their own until they may go on.
+    /// Workers that wait, with tasks of their own, until they may go on.
     parked: usize,
-    /// Parked workers that have been let go on and have not noticed yet.
+    /// Workers that may go on and have not yet noticed. They count as active.
     permits: usize,
-    /// Threads, the main one included; they never end before the scope does.
+    /// Started threads and the main one. They never end before the scope does.
     threads: usize,
-    /// Threads at most; not raised again once one was refused.
+    /// How many threads there may be. It is not raised again after one was refused.
     most: usize,
     was_refused: bool,
-    /// A worker has panicked, or the main one is through: nobody waits for anybody.
+    /// Set when the scope ends or a worker has panicked: nothing waits any more.
     is_over: bool,
 }
 
 pub(super) struct Gate {
     state: Mutex<State>,
     unparked: Condvar,
-    /// Messages wanted now. Read without the lock: a hint, checked again under it.
+    /// How many batches are wanted now. A hint: it is read without the lock and checked under it.
     starving: AtomicUsize,
-    /// More are active than should be.
+    /// Whether more workers are active than should be. A hint, too.
     surplus: AtomicBool,
 }
 
-/// How a message that was permitted reaches a worker.
+/// Which worker gets a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Recipient {
-    /// An idle worker takes it from the channel.
+    /// One that waits on the channel.
     Idle,
-    /// Nobody is idle: start a thread for it.
+    /// None is idle: the sender starts a thread.
     NewThread,
 }
 
-/// What a worker without tasks does next.
+/// Tells a worker without tasks how to go on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum IdleOutcome {
-    /// For a message, which may be there.
+    /// Wait on the channel. A batch may be there already.
     Wait,
-    /// There is no task left anywhere.
+    /// No worker has any task left.
     AllDone,
 }
 
@@ -81,8 +83,8 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets parked workers go on while there is room, then publishes what is wanted.
-    fn settle(&self, state: &mut State) {
+    /// Lets parked workers go on while there is room for them, then updates the hints.
+    fn rebalance(&self, state: &mut State) {
         while state.parked > 0 && state.active < state.target {
             state.parked -= 1;
             state.permits += 1;
@@ -97,16 +99,18 @@ impl Gate {
             .store(state.active > state.target, Ordering::Relaxed);
     }
 
+    /// Returns `true` if another worker should get tasks and could.
     pub(super) fn is_starving(&self) -> bool {
         self.starving.load(Ordering::Relaxed) > 0
     }
 
+    /// Returns `true` if a worker should [`park`](Self::park).
     pub(super) fn has_surplus(&self) -> bool {
         self.surplus.load(Ordering::Relaxed)
     }
 
-    /// How many workers should be active from now on, of at most `most`
-    /// threads; returns how many threads there can be.
+    /// Sets how many workers should be active, and how many threads there may be. Returns how
+    /// many there can be, which is less if the kernel has refused one.
     pub(super) fn set_target(&self, target: usize, most: usize) -> usize {
         let mut state = self.lock();
         if !state.is_over {
@@ -114,32 +118,32 @@ impl Gate {
             if !state.was_refused {
                 state.most = most.max(state.threads);
             }
-            self.settle(&mut state);
+            self.rebalance(&mut state);
         }
         state.most
     }
 
-    /// Unparks every worker for good: the scope ends, perhaps by a panic.
+    /// Lets every worker go on for good: the scope ends, or a worker has panicked.
     pub(super) fn release_all(&self) {
         let mut state = self.lock();
         state.is_over = true;
         state.target = usize::MAX;
         state.most = state.threads;
-        self.settle(&mut state);
+        self.rebalance(&mut state);
     }
 
-    /// Threads started, the main one included.
+    /// Returns how many threads have been started, plus one for the main thread.
     pub(super) fn threads(&self) -> usize {
         self.lock().threads
     }
 
-    /// Asks to send one message; if permitted, it already counts as active.
-    pub(super) fn permit_work(&self) -> Option<Recipient> {
+    /// Reserves a recipient for one batch, which the caller must send. It counts as active at once.
+    pub(super) fn permit_batch(&self) -> Option<Recipient> {
         let mut state = self.lock();
         if state.active >= state.target || state.parked > 0 {
             return None;
         }
-        let give_work = if state.idle > 0 {
+        let recipient = if state.idle > 0 {
             state.idle -= 1;
             Recipient::Idle
         } else if state.threads < state.most {
@@ -149,31 +153,32 @@ impl Gate {
             return None;
         };
         state.active += 1;
-        self.settle(&mut state);
-        Some(give_work)
+        self.rebalance(&mut state);
+        Some(recipient)
     }
 
-    /// Asks to send a message that nobody waits for yet.
+    /// Returns `true` if the caller may leave a spare batch in the channel, which it must then do.
     pub(super) fn reserve_spare(&self) -> bool {
         let mut state = self.lock();
-        let all_run = state.active > 1 && state.idle == 0 && state.parked == 0;
-        let is_permitted = all_run && !state.has_spare;
+        let others_run = state.active > 1 && state.idle == 0 && state.parked == 0;
+        let is_permitted = others_run && !state.has_spare;
         state.has_spare |= is_permitted;
         is_permitted
     }
 
-    /// The message permitted last is not sent, and no thread is started again.
+    /// Takes back a permission for a new thread that the kernel has refused. No other thread will
+    /// be started.
     pub(super) fn thread_refused(&self) {
         let mut state = self.lock();
         state.active -= 1;
         state.threads -= 1;
         state.most = state.threads;
         state.was_refused = true;
-        self.settle(&mut state);
+        self.rebalance(&mut state);
     }
 
-    /// A worker has run out of tasks.
-    pub(super) fn rest(&self) -> IdleOutcome {
+    /// Counts a worker without tasks as idle, unless there is a spare batch, which it then takes.
+    pub(super) fn go_idle(&self) -> IdleOutcome {
         let mut state = self.lock();
         if state.has_spare {
             state.has_spare = false;
@@ -181,7 +186,7 @@ impl Gate {
         }
         state.active -= 1;
         state.idle += 1;
-        self.settle(&mut state);
+        self.rebalance(&mut state);
         if state.active == 0 {
             IdleOutcome::AllDone
         } else {
@@ -189,15 +194,15 @@ impl Gate {
         }
     }
 
-    /// The main thread goes on by itself after a run: it is active, not idle.
+    /// Counts the main thread, which goes on after a run, as active again.
     pub(super) fn wake_main(&self) {
         let mut state = self.lock();
         state.idle -= 1;
         state.active += 1;
-        self.settle(&mut state);
+        self.rebalance(&mut state);
     }
 
-    /// If there are too many active workers, waits until there are not.
+    /// Waits while more workers are active than should be.
     #[cold]
     pub(super) fn park(&self) {
         let mut state = self.lock();
@@ -206,7 +211,7 @@ impl Gate {
         }
         state.active -= 1;
         state.parked += 1;
-        self.settle(&mut state);
+        self.rebalance(&mut state);
         while state.permits == 0 {
             state = self
                 .unparked
@@ -222,47 +227,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_fed_before_more_than_one_is_wanted() {
+    fn no_batch_is_permitted_before_the_governor_wants_a_second_worker() {
         let gate = Gate::new();
-        assert_eq!(gate.permit_work(), None);
+        assert_eq!(gate.permit_batch(), None);
         gate.set_target(2, 2);
         assert!(gate.is_starving());
-        assert_eq!(gate.permit_work(), Some(Recipient::NewThread));
-        assert_eq!(gate.permit_work(), None);
+        assert_eq!(gate.permit_batch(), Some(Recipient::NewThread));
+        assert_eq!(gate.permit_batch(), None);
         assert!(!gate.is_starving());
     }
 
     #[test]
-    fn the_last_to_rest_learns_that_all_is_done() {
+    fn the_worker_that_goes_idle_last_finds_all_done() {
         let gate = Gate::new();
         gate.set_target(2, 2);
-        gate.permit_work();
-        assert_eq!(gate.rest(), IdleOutcome::Wait);
-        assert_eq!(gate.permit_work(), Some(Recipient::Idle));
-        assert_eq!(gate.rest(), IdleOutcome::Wait);
-        assert_eq!(gate.rest(), IdleOutcome::AllDone);
+        gate.permit_batch();
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert_eq!(gate.permit_batch(), Some(Recipient::Idle));
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 
     #[test]
-    fn a_spare_message_is_for_the_first_to_rest() {
+    fn the_first_worker_without_tasks_takes_the_spare() {
         let gate = Gate::new();
         gate.set_target(2, 2);
-        assert!(!gate.reserve_spare(), "nobody else runs");
-        gate.permit_work();
+        assert!(!gate.reserve_spare(), "no other worker runs");
+        gate.permit_batch();
         assert!(gate.reserve_spare());
-        assert!(!gate.reserve_spare(), "there is one");
-        assert_eq!(gate.rest(), IdleOutcome::Wait);
-        assert!(!gate.is_starving(), "who rested has work");
-        assert_eq!(gate.rest(), IdleOutcome::Wait);
+        assert!(!gate.reserve_spare(), "there is one already");
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert!(!gate.is_starving(), "the worker took the spare");
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
         assert!(gate.is_starving());
-        assert_eq!(gate.rest(), IdleOutcome::AllDone);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 
     #[test]
-    fn a_parked_worker_goes_on_when_an_active_one_rests() {
+    fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
         let gate = Gate::new();
         gate.set_target(2, 2);
-        gate.permit_work();
+        gate.permit_batch();
         gate.set_target(1, 2);
         assert!(gate.has_surplus());
         std::thread::scope(|scope| {
@@ -270,20 +275,20 @@ mod tests {
             while gate.has_surplus() {
                 std::thread::yield_now();
             }
-            assert_eq!(gate.rest(), IdleOutcome::Wait);
+            assert_eq!(gate.go_idle(), IdleOutcome::Wait);
             parked.join().unwrap();
         });
-        assert_eq!(gate.rest(), IdleOutcome::AllDone);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 
     #[test]
-    fn a_refused_thread_is_not_tried_again() {
+    fn no_thread_is_started_after_one_was_refused() {
         let gate = Gate::new();
         gate.set_target(4, 4);
-        assert_eq!(gate.permit_work(), Some(Recipient::NewThread));
+        assert_eq!(gate.permit_batch(), Some(Recipient::NewThread));
         gate.thread_refused();
         assert_eq!(gate.set_target(4, 4), 1);
-        assert_eq!(gate.permit_work(), None);
-        assert_eq!(gate.rest(), IdleOutcome::AllDone);
+        assert_eq!(gate.permit_batch(), None);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 }

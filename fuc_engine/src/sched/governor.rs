@@ -39,6 +39,8 @@
 
 use std::time::Duration;
 
+use super::meter::Sample;
+
 /// Where there is a backlog after this, other workers are let in: starting a
 /// thread costs about as much as removing thirty files, and a small tree is done by then.
 pub(super) const FIRST: Duration = Duration::from_micros(400);
@@ -67,18 +69,6 @@ const INITIAL_HOLD: Duration = Duration::from_millis(192);
 const HOLD_RANGE: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(768)];
 /// A try takes about one of so many parts of the time.
 const TRIES: u32 = 24;
-
-/// What workers did since the measurement began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sample {
-    pub(super) work: u64,
-    /// Summed over the workers.
-    pub(super) busy: Duration,
-    /// The longest time between two calls of one worker.
-    pub(super) longest: Duration,
-    /// Processor time of the process.
-    pub(super) cpu: Duration,
-}
 
 /// Workers at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,30 +1,62 @@
 //! Starts, feeds and stops workers; knows nothing about files.
 //!
-//! A worker runs depth-first on its own stack of tasks and, when the [`gate`]
-//! says that another one should be fed, gives away its *oldest* tasks: the
-//! nearest to the root, so the biggest. No thread is started until the
-//! [`governor`] has seen a backlog that is worth it. Idle workers block.
+//! A worker runs depth-first on its own stack of tasks. When the [`gate`] says that another
+//! worker should get some, it gives away its *oldest* tasks: the nearest to the root, so the biggest.
+//! No thread is started until there is a backlog; the [`governor`] then decides how
+//! many run, from what the [`meter`] shows. Idle workers block.
 //!
 //! ```text
-//!             fed                    own stack empty
+//!             given tasks            own stack is empty
 //!   (thread) -----> running (active) -----------------> idle: waits on the channel
 //!                     |        ^                          |
-//!     more active than|        | an active worker         | fed: the feeder counts it
-//!     the governor    v        | goes idle, or the        | as active *before* it sends
+//!     more active than|        | an active worker         | given tasks: the giver counts
+//!     the governor    v        | goes idle, or the        | it as active *before* it sends
 //!     wants         parked ----+ governor wants more      +--> running
 //! ```
 //!
-//! While a worker is long at one thing it can feed nobody: so where things have
-//! been long it lays a *spare* task out in the channel, which the first worker that
-//! runs out of tasks takes instead of going idle.
+//! **How tasks change hands.** Tasks travel through one channel, in batches. The gate keeps the
+//! counts; a sender changes them first, under the gate's lock, and sends afterwards.
 //!
-//! **Why a run ends.** `active` counts the running workers and the messages in
-//! the channel but for the spare one, which nobody goes idle before. Only a running worker makes tasks, and a worker is parked
-//! only while another one is active, so when `active` falls to zero there
-//! is no task anywhere, and whoever took it there tells the main thread.
+//! ```text
+//!   worker A, with tasks                      worker B, without
+//!   --------------------                      -----------------
+//!                                             go_idle: active 2 -> 1, idle 0 -> 1
+//!                                             waits on the channel
+//!   at its next checkpoint: is_starving
+//!   permit_batch: idle 1 -> 0, active 1 -> 2
+//!   sends its oldest tasks  ----------------> receives them, runs them
+//! ```
+//!
+//! A worker inside one slow operation cannot give anything. So after a slow operation it leaves one
+//! *spare* batch in the channel, for the next worker that runs out of tasks:
+//!
+//! ```text
+//!   worker A, with tasks                      worker B, running
+//!   --------------------                      -----------------
+//!   after a slow operation: reserve_spare
+//!   sends its oldest task   ----------------> (stays in the channel)
+//!   begins another slow operation
+//!                                             out of tasks; go_idle takes the spare:
+//!                                             active stays 2
+//!                                             receives the task at once, runs it
+//! ```
+//!
+//! **Why a run ends.** `active` is the number of running workers, plus the batches under way to
+//! a worker that was idle. The spare is not counted: a worker that finds it takes it instead of going
+//! idle, so the spare never changes `active`. Now let `active` fall to zero. Then:
+//!
+//! 1. No worker runs, and only a running worker makes tasks.
+//! 2. No batch is under way, as each of them counts as active.
+//! 3. There is no spare, or the last worker would have taken it and stayed active.
+//! 4. No worker is parked with tasks of its own: whenever `active` falls below the number
+//!    that the governor wants, which is at least one, the gate lets a parked worker go on.
+//!
+//! So there is no task anywhere. The worker that went idle last finds `active` at zero and
+//! wakes the main thread, which has been waiting on the channel or is that worker itself.
 
 mod gate;
 mod governor;
+mod meter;
 mod worker;
 
 pub(crate) use governor::Limits;

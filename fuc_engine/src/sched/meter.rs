@@ -1,0 +1,165 @@
+//! Measures what the workers do, so that the governor can judge their number.
+//!
+//! Each worker counts and times its own work in a [`Lap`], and adds it to the shared [`Meter`]
+//! after each task and at each checkpoint. A *window* is the time between two decisions of the
+//! governor; [`Meter::sample`] returns what the workers have done in the current one.
+//!
+//! All atomics are `Relaxed`, and none publishes anything else. They are statistics: a window
+//! that begins while a worker adds its lap may lose or gain that lap.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::sys;
+
+/// Value of `due_nanos` when only one worker is allowed: nothing is measured.
+const NEVER: u64 = u64::MAX;
+
+/// What the workers have done in one window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) work: u64,
+    /// Time spent working, summed over the workers.
+    pub(super) busy: Duration,
+    /// The longest lap of any worker.
+    pub(super) longest: Duration,
+    /// Processor time that the process has used.
+    pub(super) cpu: Duration,
+}
+
+/// Work of one worker that it has not yet added to the meter.
+pub(super) struct Lap {
+    work: u64,
+    /// When the lap began, in nanoseconds since the meter started.
+    began_nanos: u64,
+}
+
+impl Lap {
+    pub(super) fn new() -> Self {
+        Self {
+            work: 0,
+            began_nanos: 0,
+        }
+    }
+
+    /// Counts work: one for each entry, more for large ones.
+    pub(super) fn count(&mut self, work: u64) {
+        self.work += work;
+    }
+}
+
+/// A lap that has been added to the meter.
+pub(super) struct Recorded {
+    pub(super) time: Duration,
+    /// When the lap ended, in nanoseconds since the meter started.
+    pub(super) ended_nanos: u64,
+    /// Whether the governor was due by then.
+    pub(super) is_due: bool,
+}
+
+/// Sums the work of all workers since the window began.
+pub(super) struct Meter {
+    started: Instant,
+    /// When the governor is due, in nanoseconds since `started`; or [`NEVER`].
+    due_nanos: AtomicU64,
+    /// When the window began, in nanoseconds since `started`.
+    began_nanos: AtomicU64,
+    /// Processor time that the process had used when the window began.
+    cpu_before_nanos: AtomicU64,
+    work: AtomicU64,
+    busy_nanos: AtomicU64,
+    longest_nanos: AtomicU64,
+}
+
+impl Meter {
+    /// Starts the clock; the governor is due after `first`.
+    pub(super) fn new(first: Duration) -> Self {
+        Self {
+            started: Instant::now(),
+            due_nanos: AtomicU64::new(nanos(first)),
+            began_nanos: AtomicU64::new(0),
+            cpu_before_nanos: AtomicU64::new(0),
+            work: AtomicU64::new(0),
+            busy_nanos: AtomicU64::new(0),
+            longest_nanos: AtomicU64::new(0),
+        }
+    }
+
+    /// Begins a new lap. Whatever the worker did, or waited for, before now is not recorded.
+    pub(super) fn start_lap(&self, lap: &mut Lap) {
+        if self.due_nanos.load(Relaxed) != NEVER {
+            lap.work = 0;
+            lap.began_nanos = self.now_nanos();
+        }
+    }
+
+    /// Adds a lap and begins the next one. Returns `None` if nothing is measured any more.
+    pub(super) fn record(&self, lap: &mut Lap) -> Option<Recorded> {
+        let due = self.due_nanos.load(Relaxed);
+        if due == NEVER {
+            return None;
+        }
+        let now = self.now_nanos();
+        let time = now - lap.began_nanos;
+        let window_began = self.began_nanos.load(Relaxed).clamp(lap.began_nanos, now);
+        let (busy, work) = if window_began > lap.began_nanos {
+            // A lap that began before this window is prorated.
+            let within = now - window_began;
+            let share = within as f64 / time as f64;
+            (within, (lap.work as f64 * share) as u64)
+        } else {
+            (time, lap.work)
+        };
+        self.work.fetch_add(work, Relaxed);
+        self.busy_nanos.fetch_add(busy, Relaxed);
+        if time > self.longest_nanos.load(Relaxed) {
+            self.longest_nanos.fetch_max(time, Relaxed);
+        }
+        lap.work = 0;
+        lap.began_nanos = now;
+        Some(Recorded {
+            time: Duration::from_nanos(time),
+            ended_nanos: now,
+            is_due: now >= due,
+        })
+    }
+
+    /// Returns `true` if the governor is due at `now_nanos`.
+    pub(super) fn is_due(&self, now_nanos: u64) -> bool {
+        now_nanos >= self.due_nanos.load(Relaxed)
+    }
+
+    /// Sets when the governor is due again; `None` stops measuring for good.
+    pub(super) fn set_due(&self, due: Option<Duration>) {
+        self.due_nanos.store(due.map_or(NEVER, nanos), Relaxed);
+    }
+
+    /// Returns what was done since the window began. It costs a system call.
+    pub(super) fn sample(&self) -> Sample {
+        let duration = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Relaxed));
+        let cpu = sys::processor_time();
+        Sample {
+            work: self.work.load(Relaxed),
+            busy: duration(&self.busy_nanos),
+            longest: duration(&self.longest_nanos),
+            cpu: cpu.saturating_sub(duration(&self.cpu_before_nanos)),
+        }
+    }
+
+    /// Begins a new window at `now_nanos`; `sample` was the last of the window before it.
+    pub(super) fn start_window(&self, now_nanos: u64, sample: &Sample) {
+        self.began_nanos.store(now_nanos, Relaxed);
+        self.cpu_before_nanos.fetch_add(nanos(sample.cpu), Relaxed);
+        self.work.store(0, Relaxed);
+        self.busy_nanos.store(0, Relaxed);
+        self.longest_nanos.store(0, Relaxed);
+    }
+
+    fn now_nanos(&self) -> u64 {
+        nanos(self.started.elapsed())
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
