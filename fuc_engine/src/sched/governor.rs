@@ -1,41 +1,49 @@
-//! How many workers pay.
+//! Decides how many workers run.
 //!
-//! More are not faster everywhere: on some filesystems a second one doubles
-//! the time. So the throughput decides. Workers tell what they finished and
-//! how long they were at it; whoever tells it after a measurement is due
-//! steps the governor. There is no thread and no timer.
+//! More workers are not faster everywhere: on some filesystems a second one doubles the time. So
+//! the throughput decides. Workers record what they finished and how long it took; the first
+//! one that records anything after the governor is due steps it. There is no thread and no timer.
 //!
 //! ```text
-//!   Base: n work, for a time that doubles while nothing changes
-//!    |^
-//!    v|  does not pay: back to n, next time the other direction
-//!   Try: 2n work, or n/2
-//!    |^
-//!    v|  pays: back to n and once more; the second time stay with it
-//!   Base
+//!                         Start          one worker, until there is a backlog
+//!                           |
+//!          +----------------+-----------------+
+//!          | initial < cores                  | initial = cores, or 1
+//!          v                                  v
+//!        Climb <----------+                 Probe        do the workers wait? (skipped
+//!          |              |                   |          if no more than cores are allowed)
+//!          v        pays, |                   v
+//!     Trial(Climb) -------+   ends         Settled <------------------+---------+
+//!          +----------------------------->    |                       |         |
+//!                                             v         does not pay  |         |
+//!                                        Trial(First) ----------------+         |
+//!                                             | pays                            |
+//!                                             v                                 |
+//!                                          Recheck ------> Trial(Second) -------+
+//!                                      (the old number)            pays: stay with the new number
+//!                                                                  else: back to the old one
 //! ```
 //!
-//! Where workers compute, more than there are cores are no use, and are not tried;
-//! where most of their time they wait, for a disk or a server, more requests are
-//! under way with more of them. So the processor time of the process tells
-//! how many there may be. Where they wait from the beginning, as in a tree that is in
-//! no cache, it begins with all of them: what a disk does in some milliseconds
-//! differs by more than can be judged. If they begin to compute, they are as fast as
-//! fewer would be, so only a measurement makes them fewer.
+//! `Climb`, `Settled` and `Recheck` measure the present number of workers; a trial then measures
+//! another one, twice or half as many, against it. Accepting a bad change costs more than retrying a
+//! good one, and measurements on a busy machine are noisy. So a change must win twice, and
+//! fewer workers must be faster, not just as fast. Only while climbing from a number that is
+//! known to be good does one win suffice.
 //!
-//! A try that is wrongly believed costs far more than one that has to be made
-//! again, and on a busy machine every measurement is a draw: so it takes two,
-//! and fewer workers have to be faster, not just as fast. Nor does it begin
-//! from nothing, but with the number that is known to be good, and climbs from there.
+//! Workers that compute gain nothing from more threads than cores. Workers that wait, for a
+//! disk or a server, do: more requests are then under way. The processor time of the process
+//! shows which of the two is the case, and limits the number. If the workers wait from the
+//! beginning, as in a tree that no cache holds, the governor begins with all of them, because
+//! the latency of a disk varies too much to be judged in milliseconds. If they begin to
+//! compute later, as many are as fast as fewer, so only a measurement makes them fewer.
 //!
-//! The throughput of n workers is n times the work per *busy* time: a worker
-//! that is not there yet, since a thread takes its time to start, does not
-//! count against the number that was asked for.
+//! The throughput of n workers is n times the work per *busy* time. A thread takes time to start,
+//! and until then it does not count against the number that was asked for.
 //!
-//! Throughput comes in bursts on filesystems with a log: a single call may wait
-//! for longer than hundreds of others take. So a measurement lasts until the
-//! longest wait in it is a small part of it, and until most of the time of all
-//! workers has been accounted for: who waits has not told yet.
+//! On filesystems with a log, throughput comes in bursts: one call may wait for as long as
+//! hundreds of others take. So a measurement lasts until its longest wait is a small part of
+//! it, and until most of the workers' time is accounted for: a waiting worker has not recorded
+//! anything yet.
 
 use std::time::Duration;
 
@@ -70,17 +78,17 @@ const HOLD_RANGE: [Duration; 2] = [Duration::from_millis(24), Duration::from_mil
 /// A try takes about one of so many parts of the time.
 const TRIES: u32 = 24;
 
-/// Workers at most.
+/// How many workers are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Where they compute.
+    /// While they compute.
     pub(crate) computing: usize,
-    /// Where most of the time they wait; no less.
+    /// While they wait most of the time; at least as many.
     pub(crate) waiting: usize,
 }
 
 impl Limits {
-    /// As many as `most` in any case.
+    /// Allows `most` workers, whether they compute or wait.
     pub(crate) fn of(most: usize) -> Self {
         Self {
             computing: most,
@@ -90,15 +98,52 @@ impl Limits {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    /// Not begun.
+enum State {
+    /// One worker runs, and nothing has been decided.
     Start,
-    /// Finding out whether the workers wait.
+    /// The initial number runs, to find out whether the workers wait.
     Probe,
-    /// Left alone, and measured, before a try.
-    Base,
-    /// Measuring another number against the throughput that `from` workers had.
-    Try { base: f64, from: usize },
+    /// The present number is measured before a trial of more: so far, more were faster each time.
+    Climb,
+    /// The present number is kept, and measured, until the next trial.
+    Settled,
+    /// The number before the first trial, which has won, is measured once more.
+    Recheck,
+    /// Another number is measured against `base`.
+    Trial { round: Round, base: Base },
+}
+
+/// What a trial has to prove.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Round {
+    /// One win suffices.
+    Climb,
+    /// A win must be repeated.
+    First,
+    /// This is the repetition.
+    Second,
+}
+
+/// The number of workers before a trial, and their throughput.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Base {
+    workers: usize,
+    throughput: f64,
+}
+
+/// What a measurement has shown.
+#[derive(Clone, Copy)]
+struct Measured {
+    throughput: f64,
+    lasted: Duration,
+    /// How many workers are allowed, judged by the processor time they used.
+    most: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Direction {
+    More,
+    Fewer,
 }
 
 /// A hill climber over numbers of workers.
@@ -106,95 +151,109 @@ enum Phase {
 pub(super) struct Governor {
     workers: usize,
     limits: Limits,
-    /// What to begin with.
-    good: usize,
-    phase: Phase,
+    /// The number to begin with.
+    initial: usize,
+    state: State,
+    /// When the measurement began.
     began: Duration,
     due: Duration,
+    /// How long to keep the number that the next trial confirms.
     hold: Duration,
-    /// Whether the next try is of more workers (else of fewer).
-    upward: bool,
-    /// Whether the last try has paid, and is to be made once more.
-    has_paid: bool,
-    /// Whether more have paid each time so far: one measurement is then enough.
-    is_climbing: bool,
+    /// Where the next trial goes, if both are possible.
+    direction: Direction,
 }
 
 impl Governor {
-    /// Begins with one worker, and after [`FIRST`] has `good` ones, if so many may be.
-    pub(super) fn new(limits: Limits, good: usize) -> Self {
-        let most = limits.computing;
+    /// Begins with one worker, and after [`FIRST`] has `initial` ones, if so many are allowed.
+    pub(super) fn new(limits: Limits, initial: usize) -> Self {
         Self {
             workers: 1,
             limits,
-            good: good.min(most),
-            phase: Phase::Start,
+            initial: initial.min(limits.computing),
+            state: State::Start,
             began: Duration::ZERO,
             due: FIRST,
             hold: INITIAL_HOLD,
-            upward: true,
-            has_paid: false,
-            is_climbing: good > 1 && good < most,
+            direction: Direction::More,
         }
     }
 
+    /// Returns how many workers should run now.
     pub(super) fn workers(&self) -> usize {
         self.workers
     }
 
+    /// Returns how many there may ever be.
     pub(super) fn most(&self) -> usize {
         self.limits.waiting
     }
 
-    /// No more than `most` workers can be had after all.
+    /// Lowers the limits to `most`: the kernel refused another thread.
     pub(super) fn limit(&mut self, most: usize) {
         if most < self.limits.waiting {
             self.limits.waiting = most;
             self.limits.computing = self.limits.computing.min(most);
             self.workers = self.workers.min(most);
-            self.has_paid = false;
-            self.measure_base(self.hold);
+            let is_climbing = matches!(
+                self.state,
+                State::Climb
+                    | State::Trial {
+                        round: Round::Climb,
+                        ..
+                    }
+            );
+            let state = if is_climbing {
+                State::Climb
+            } else {
+                State::Settled
+            };
+            self.enter(state, self.hold);
         }
     }
 
-    /// When it wants to be stepped again, as time since the start; `None`: never.
+    /// Returns when to step it next, as time since the start; `None` if never.
     pub(super) fn due(&self) -> Option<Duration> {
         (self.limits.waiting > 1).then_some(self.due)
     }
 
-    /// Takes note of what was told since the last step that returned true;
-    /// returns whether a new measurement begins.
+    /// Takes note of what the workers have done since the last step that returned `true`.
+    /// Returns `true` if it has decided; a new measurement then begins.
     pub(super) fn step(&mut self, now: Duration, sample: Sample) -> bool {
-        // Who steps may have looked at the clock before another one stepped.
+        // A worker may have read the clock before another one stepped the governor.
         let lasted = now.saturating_sub(self.began);
         if !self.is_enough(lasted, sample) {
             self.due = now + RETRY_DELAY;
             return false;
         }
-        let worth_a_try = self.worth_a_try(sample);
-        if lasted < worth_a_try {
-            self.due = self.began + worth_a_try;
+        let worth_a_trial = self.worth_a_trial(sample);
+        if lasted < worth_a_trial {
+            self.due = self.began + worth_a_trial;
             return false;
         }
-        let throughput =
-            self.workers as f64 * sample.work as f64 / sample.busy.as_secs_f64().max(1e-9);
-        let most = self.most_while(lasted, sample.cpu);
+        let busy = sample.busy.as_secs_f64().max(1e-9);
+        let measured = Measured {
+            throughput: self.workers as f64 * sample.work as f64 / busy,
+            lasted,
+            most: self.most_while(lasted, sample.cpu),
+        };
         self.began = now.max(self.began);
-        match self.phase {
-            Phase::Start => self.begin(),
-            Phase::Probe => {
-                if self.good > 1 {
-                    self.workers = most;
+        match self.state {
+            State::Start => self.begin(),
+            State::Probe => {
+                if self.initial > 1 {
+                    self.workers = measured.most;
                 }
-                self.measure_base(self.hold);
+                self.enter(State::Settled, self.hold);
             }
-            Phase::Base => self.try_another(throughput, lasted, most),
-            Phase::Try { base, from } => self.judge(throughput / base, (from, most), lasted),
+            State::Climb => self.start_trial(Round::Climb, measured),
+            State::Settled => self.start_trial(Round::First, measured),
+            State::Recheck => self.start_trial(Round::Second, measured),
+            State::Trial { round, base } => self.judge(round, base, measured),
         }
         true
     }
 
-    /// Workers at most, to judge by the processor time that was used meanwhile.
+    /// Returns how many workers are allowed, given the processor time that they used.
     fn most_while(&self, lasted: Duration, cpu: Duration) -> usize {
         let usable = lasted * self.workers.min(self.limits.computing) as u32;
         let load = cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
@@ -205,8 +264,9 @@ impl Governor {
         }
     }
 
+    /// Returns `true` if a measurement has lasted long enough to be believed.
     fn is_enough(&self, lasted: Duration, sample: Sample) -> bool {
-        if self.phase == Phase::Start || lasted >= LONGEST {
+        if self.state == State::Start || lasted >= LONGEST {
             return true;
         }
         let all = (lasted * self.workers as u32).as_secs_f64();
@@ -214,79 +274,98 @@ impl Governor {
         accounted >= ACCOUNTED && sample.busy >= sample.longest * PARTS
     }
 
-    /// How long to leave alone what seems good, so that a try, which lasts as long
-    /// as some of the longest waits do, is still a small part of the time.
-    fn worth_a_try(&self, sample: Sample) -> Duration {
-        let try_lasts = sample.longest * PARTS;
-        let is_free = self.phase == Phase::Base && !self.is_climbing && !self.has_paid;
-        if is_free && try_lasts > SHORTEST {
-            (try_lasts * TRIES).min(HOLD_RANGE[1])
+    /// Returns how long to stay settled so that a trial is a small part of the time. A trial
+    /// lasts as long as several of the longest waits do.
+    fn worth_a_trial(&self, sample: Sample) -> Duration {
+        let trial = sample.longest * PARTS;
+        if self.state == State::Settled && trial > SHORTEST {
+            (trial * TRIES).min(HOLD_RANGE[1])
         } else {
             Duration::ZERO
         }
     }
 
     fn begin(&mut self) {
-        self.workers = self.good;
-        if !self.is_climbing && self.limits.computing < self.limits.waiting {
-            self.phase = Phase::Probe;
-            self.due = self.began + PROBE_DELAY;
-            return;
-        }
-        let time = if self.is_climbing {
-            SHORTEST
+        self.workers = self.initial;
+        if self.initial > 1 && self.initial < self.limits.computing {
+            self.enter(State::Climb, SHORTEST);
+        } else if self.limits.computing < self.limits.waiting {
+            self.enter(State::Probe, PROBE_DELAY);
         } else {
-            self.hold
-        };
-        self.measure_base(time);
+            self.enter(State::Settled, self.hold);
+        }
     }
 
-    fn measure_base(&mut self, time: Duration) {
-        self.phase = Phase::Base;
+    /// Begins a measurement that lasts for `time` or longer.
+    fn enter(&mut self, state: State, time: Duration) {
+        self.state = state;
         self.due = self.began + time;
     }
 
-    fn try_another(&mut self, base: f64, lasted: Duration, most: usize) {
-        let from = self.workers;
-        if from == 1 {
-            self.upward = true;
-        } else if from >= most {
-            self.upward = false;
-        }
-        self.workers = if self.upward {
-            (from * 2).min(most)
-        } else {
-            from.div_ceil(2)
+    fn start_trial(&mut self, round: Round, measured: Measured) {
+        let base = Base {
+            workers: self.workers,
+            throughput: measured.throughput,
         };
-        self.phase = Phase::Try { base, from };
-        self.due = self.began + (lasted / TRIES).clamp(SHORTEST, LONGEST);
+        if base.workers == 1 {
+            self.direction = Direction::More;
+        } else if base.workers >= measured.most {
+            self.direction = Direction::Fewer;
+        }
+        self.workers = match self.direction {
+            Direction::More => (base.workers * 2).min(measured.most),
+            Direction::Fewer => base.workers.div_ceil(2),
+        };
+        let time = (measured.lasted / TRIES).clamp(SHORTEST, LONGEST);
+        self.enter(State::Trial { round, base }, time);
     }
 
-    fn judge(&mut self, ratio: f64, (from, most): (usize, usize), lasted: Duration) {
-        let more = self.workers > from;
-        let pays = ratio >= if more { MORE } else { FEWER };
-        let is_sure = self.has_paid || self.is_climbing;
-        self.has_paid = pays && !is_sure;
-        if self.has_paid {
-            self.workers = from;
-            return self.measure_base(lasted.min(LONGEST));
+    /// Ends a trial.
+    fn judge(&mut self, round: Round, base: Base, measured: Measured) {
+        let is_more = self.workers > base.workers;
+        let needed = if is_more { MORE } else { FEWER };
+        let pays = measured.throughput / base.throughput >= needed;
+        let may_grow = is_more && self.workers < measured.most;
+        match (round, pays) {
+            (Round::First, true) => {
+                self.workers = base.workers;
+                self.enter(State::Recheck, measured.lasted.min(LONGEST));
+            }
+            (Round::Climb, true) if may_grow => self.grow(State::Climb),
+            (Round::Second, true) if may_grow => self.grow(State::Settled),
+            (Round::Climb | Round::Second, true) => {
+                self.hold = HOLD_RANGE[0];
+                self.settle(Duration::ZERO);
+            }
+            (Round::Climb, false) => {
+                self.hold = HOLD_RANGE[0];
+                self.go_back(base, measured.lasted);
+            }
+            (Round::First | Round::Second, false) => self.go_back(base, measured.lasted),
         }
-        if pays || self.is_climbing {
-            self.hold = HOLD_RANGE[0];
-        }
-        if pays && more && self.workers < most {
-            return self.measure_base(SHORTEST);
-        }
-        self.is_climbing = false;
-        let mut rest = self.hold;
-        if !pays {
-            self.workers = from;
-            self.upward = !self.upward;
-            // However long a stall made it.
-            rest = rest.max(lasted.min(LONGEST) * TRIES);
-        }
+    }
+
+    /// Measures the new number only briefly, since still more may be faster.
+    fn grow(&mut self, state: State) {
+        self.hold = HOLD_RANGE[0];
+        self.enter(state, SHORTEST);
+    }
+
+    /// Returns to the number before the trial. The next one goes the other way.
+    fn go_back(&mut self, base: Base, lasted: Duration) {
+        self.workers = base.workers;
+        self.direction = match self.direction {
+            Direction::More => Direction::Fewer,
+            Direction::Fewer => Direction::More,
+        };
+        // A stall may have made the trial very long: it counts as LONGEST.
+        self.settle(lasted.min(LONGEST) * TRIES);
+    }
+
+    /// Keeps the present number for `least` or longer, and the next one for twice as long.
+    fn settle(&mut self, least: Duration) {
+        self.enter(State::Settled, self.hold.max(least));
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
-        self.measure_base(rest);
     }
 }
 
@@ -295,7 +374,7 @@ mod tests {
     use super::*;
 
     /// Runs a governor for `time` on work that goes `speedup(n)` times as fast
-    /// on n workers; returns the share of the time for each number.
+    /// on n workers. Returns the share of the time that each number of workers had.
     fn shares(
         governor: Governor,
         time: Duration,
@@ -304,7 +383,7 @@ mod tests {
         shares_with_load(governor, time, |n| (speedup(n), 1.0))
     }
 
-    /// The same, where that also takes some processors.
+    /// Does the same for work that keeps fewer processors busy: `work(n)` returns both figures.
     fn shares_with_load(
         mut governor: Governor,
         time: Duration,
@@ -331,37 +410,37 @@ mod tests {
     }
 
     #[test]
-    fn stays_with_one_worker_where_two_are_slower() {
+    fn stays_with_one_worker_if_two_are_slower() {
         let time = Duration::from_millis(300);
         let shares = shares(Governor::new(Limits::of(2), 1), time, |n| 1.0 / n as f64);
         assert!(shares[1] > 0.95, "{shares:?}");
     }
 
     #[test]
-    fn goes_back_to_one_where_two_were_thought_better() {
+    fn goes_back_to_one_worker_if_two_turn_out_slower() {
         let time = Duration::from_secs(1);
         let shares = shares(Governor::new(Limits::of(2), 2), time, |n| 1.0 / n as f64);
         assert!(shares[1] > 0.75, "{shares:?}");
     }
 
     #[test]
-    fn uses_all_workers_soon_where_they_pay() {
-        for good in [1, 2] {
+    fn soon_uses_all_workers_if_each_adds_throughput() {
+        for initial in [1, 2] {
             let time = Duration::from_secs(2);
-            let shares = shares(Governor::new(Limits::of(16), good), time, |n| n as f64);
-            assert!(shares[16] > 0.85, "{good}: {shares:?}");
+            let shares = shares(Governor::new(Limits::of(16), initial), time, |n| n as f64);
+            assert!(shares[16] > 0.85, "{initial}: {shares:?}");
         }
     }
 
     #[test]
-    fn finds_the_number_above_which_nothing_is_gained() {
+    fn finds_the_number_above_which_throughput_does_not_rise() {
         let time = Duration::from_millis(500);
         let shares = shares(Governor::new(Limits::of(16), 2), time, |n| n.min(4) as f64);
         assert!(shares[4] > 0.85, "{shares:?}");
     }
 
     #[test]
-    fn follows_when_the_work_changes() {
+    fn lowers_the_number_when_the_work_changes() {
         let mut calls = 0;
         let shares = shares(
             Governor::new(Limits::of(2), 2),
@@ -384,7 +463,7 @@ mod tests {
     };
 
     #[test]
-    fn has_more_workers_than_cores_where_they_wait() {
+    fn runs_more_workers_than_cores_if_they_wait() {
         let time = Duration::from_millis(500);
         let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
             (n as f64, 0.1 * n as f64)
@@ -393,10 +472,10 @@ mod tests {
     }
 
     #[test]
-    fn has_no_more_workers_than_cores_where_they_compute() {
+    fn runs_no_more_workers_than_cores_if_they_compute() {
         let time = Duration::from_secs(2);
         let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
-            // As if more of them could take from others.
+            // Only the limit on cores keeps it from using all eight.
             (n as f64, n.min(2) as f64)
         });
         assert!(shares[2] > 0.9, "{shares:?}");
@@ -404,13 +483,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_best_alone_is_not_climbed_from_however_long_it_waits() {
+    fn an_initial_single_worker_stays_alone_even_if_it_waits() {
         let time = Duration::from_millis(150);
         let shares = shares_with_load(Governor::new(TWO_CORES, 1), time, |n| (n as f64, 0.0));
         assert!(shares[1] > 0.99, "{shares:?}");
     }
 
-    /// Numbers from 0 to 1, the same each time.
+    /// Returns pseudo-random numbers from 0 to 1, the same ones in each run.
     fn noise() -> impl FnMut() -> f64 {
         let mut state = 1_u64;
         move || {
@@ -422,8 +501,8 @@ mod tests {
     }
 
     #[test]
-    fn is_not_led_astray_by_a_busy_machine() {
-        // Each few milliseconds the second worker has a core, or has none.
+    fn keeps_both_workers_on_a_noisy_machine() {
+        // Every three milliseconds, the second worker has another share of a core.
         let (mut noise, mut calls, mut luck) = (noise(), 0, 0.0);
         let shares = shares(
             Governor::new(Limits::of(2), 2),
@@ -440,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stall_does_not_make_it_deaf() {
+    fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
         let mut governor = Governor::new(Limits::of(2), 2);
         let sample = |busy| Sample {
             work: 1000,
@@ -452,7 +531,7 @@ mod tests {
         let tried = FIRST + INITIAL_HOLD;
         assert!(governor.step(tried, sample(2 * INITIAL_HOLD)));
         assert_eq!(governor.workers(), 1);
-        // Nobody gets anywhere in this try.
+        // No worker makes progress during this trial.
         let stalled = tried + Duration::from_secs(10);
         assert!(governor.step(stalled, sample(Duration::from_secs(10))));
         assert_eq!(governor.workers(), 2);
@@ -461,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_at_one_thing_is_left_alone_for_longer() {
+    fn slow_operations_delay_the_first_trial() {
         let mut governor = Governor::new(Limits::of(2), 2);
         let sample = |busy| Sample {
             work: 1000,
@@ -479,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn of_three_workers_two_are_tried() {
+    fn half_of_three_workers_is_two() {
         let mut governor = Governor::new(Limits::of(3), 3);
         governor.step(FIRST, Sample::default());
         let sample = Sample {
@@ -492,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_long_wait_decides_nothing() {
+    fn a_measurement_with_one_long_wait_is_prolonged() {
         let mut governor = Governor::new(Limits::of(4), 2);
         assert!(governor.step(FIRST, Sample::default()));
         assert_eq!(governor.workers(), 2);
@@ -505,7 +584,7 @@ mod tests {
             ..Sample::default()
         };
         assert!(!governor.step(now, sample));
-        // One of them has not told since.
+        // One of the workers has not recorded anything since.
         let sample = Sample {
             work: 4000,
             busy: Duration::from_millis(6),
@@ -516,14 +595,14 @@ mod tests {
     }
 
     #[test]
-    fn a_step_from_before_the_last_one_is_no_step() {
+    fn a_step_with_an_older_clock_changes_nothing() {
         let mut governor = Governor::new(Limits::of(4), 2);
         governor.step(FIRST, Sample::default());
         assert!(!governor.step(FIRST / 2, Sample::default()));
     }
 
     #[test]
-    fn one_worker_needs_no_steps() {
+    fn is_never_due_if_only_one_worker_is_allowed() {
         assert_eq!(Governor::new(Limits::of(1), 2).due(), None);
     }
 }
