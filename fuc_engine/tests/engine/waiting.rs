@@ -1,11 +1,17 @@
-//! Names that wait for another name of their inode to be copied lose nothing of what they are.
+//! Names that wait while another name of their inode is copied.
+//!
+//! The first copy is held up in its event, until another worker has passed names of the same
+//! inode. These must then have been waiting, however slow or busy the machine is.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use fuc_engine::{
     Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, Error, Event, Observer, Preserve,
@@ -15,10 +21,10 @@ use testkit::tree::{Scratch, Tree};
 use crate::kit::{copy_options, exactly, threads};
 
 const DIRS: usize = 100;
-/// Long enough in copying that others come by.
+/// Several times the piece after which a copy gives tasks to other workers.
 const LARGE: usize = 24 << 20;
-/// In which somebody waits, unless the machine is very busy.
-const ROUNDS: usize = 20;
+/// How long to wait for another worker before the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn options(change: impl FnOnce(&mut CopyOptions)) -> CopyOptions {
     copy_options(|options| {
@@ -32,45 +38,89 @@ fn names() -> impl Iterator<Item = String> {
     (0..DIRS).map(|dir| format!("{dir}/name"))
 }
 
-#[test]
-fn what_waited_behind_a_symbolic_link_is_no_symbolic_link() {
-    let scratch = Scratch::in_memory();
-    let source = Tree::at(scratch.path().join("s"));
-    let target = scratch.path().join("large");
-    fs::write(&target, vec![b'x'; LARGE]).unwrap();
-    for name in names() {
-        source.symlink(name, &target);
-    }
-    let dest = scratch.path().join("d");
-    let failures = Mutex::new(Vec::new());
-    let following = options(|options| options.dereference = Dereference::Always);
-    let _ = CopyOp::new(following).run([source.path()], &exactly(&dest), &failures);
-    assert_eq!(failures.into_inner().unwrap().len(), 0);
-    for name in names() {
-        let copy = fs::symlink_metadata(dest.join(name)).unwrap();
-        assert!(copy.is_file());
-        assert_eq!(copy.nlink() as usize, DIRS);
+/// Makes a file of its own inode beside each name. Its copy shows that a worker was there.
+fn add_marks(source: &Tree) {
+    for dir in 0..DIRS {
+        source.file(format!("{dir}/mark"), "mark");
     }
 }
 
-/// Counts what it is told, and may be a stranger when it first hears of a copy.
+/// Holds up the first copy of a name until names of the same inode wait for it.
+#[derive(Default)]
+struct HoldUp {
+    /// The directories whose marks were copied, by thread.
+    passed: Mutex<HashMap<ThreadId, HashSet<PathBuf>>>,
+    more_passed: Condvar,
+    waited: AtomicUsize,
+}
+
+impl HoldUp {
+    fn pass(&self, mark: &Path) {
+        let dir = mark.parent().unwrap().to_owned();
+        let mut passed = self.passed.lock().unwrap();
+        passed
+            .entry(thread::current().id())
+            .or_default()
+            .insert(dir);
+        self.more_passed.notify_all();
+    }
+
+    /// Waits, on the thread of the first copy, for names to wait.
+    ///
+    /// Another thread that has copied marks in two directories has left one of them, and so has
+    /// met the name in it. It cannot have copied that name: the first copy is still under way.
+    fn wait_for_waiters(&self) {
+        let this = thread::current().id();
+        let waiting = |passed: &HashMap<ThreadId, HashSet<PathBuf>>| -> usize {
+            let others = passed.iter().filter(|&(&thread, _)| thread != this);
+            others.map(|(_, dirs)| dirs.len().saturating_sub(1)).sum()
+        };
+        let passed = self.passed.lock().unwrap();
+        let (passed, _) = self
+            .more_passed
+            .wait_timeout_while(passed, PATIENCE, |passed| waiting(passed) == 0)
+            .unwrap();
+        self.waited.store(waiting(&passed), Ordering::Relaxed);
+    }
+
+    #[track_caller]
+    fn assert_some_waited(&self) {
+        assert!(self.waited.load(Ordering::Relaxed) > 0, "no name waited");
+    }
+}
+
+/// Counts events, and may put other files into the dest while names wait.
 struct Witness<'a> {
     dest: &'a Path,
-    is_stranger: bool,
+    has_intruder: bool,
+    hold_up: HoldUp,
+    /// The backup of each copied name, if it has one.
     copied: Mutex<Vec<Option<PathBuf>>>,
     restored: AtomicUsize,
-    put: AtomicUsize,
+    intruded: AtomicUsize,
     failures: AtomicUsize,
 }
 
-impl Witness<'_> {
+impl<'a> Witness<'a> {
+    fn new(dest: &'a Path) -> Self {
+        Self {
+            dest,
+            has_intruder: false,
+            hold_up: HoldUp::default(),
+            copied: Mutex::default(),
+            restored: AtomicUsize::new(0),
+            intruded: AtomicUsize::new(0),
+            failures: AtomicUsize::new(0),
+        }
+    }
+
     /// Puts a file wherever the old one was moved away and the new one is not there yet.
-    fn put(&self) {
+    fn intrude(&self) {
         let moved = names().filter(|name| self.dest.join(format!("{name}~")).exists());
         for name in moved {
             if let Ok(mut file) = fs::File::create_new(self.dest.join(name)) {
-                file.write_all(b"stranger").unwrap();
-                self.put.fetch_add(1, Ordering::Relaxed);
+                file.write_all(b"intruder").unwrap();
+                self.intruded.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -86,13 +136,17 @@ impl Observer for Witness<'_> {
         true
     }
 
-    fn on_event(&self, done: Event<'_>) {
-        match done {
+    fn on_event(&self, event: Event<'_>) {
+        match event {
+            Event::Copied { source, .. } if source.ends_with("mark") => self.hold_up.pass(source),
             Event::Copied { source, backup, .. } if source.ends_with("name") => {
                 let mut copied = self.copied.lock().unwrap();
                 copied.push(backup.map(Path::to_owned));
-                if copied.len() == 1 && self.is_stranger {
-                    self.put();
+                if copied.len() == 1 {
+                    self.hold_up.wait_for_waiters();
+                    if self.has_intruder {
+                        self.intrude();
+                    }
                 }
             }
             Event::RestoredBackup { .. } => drop(self.restored.fetch_add(1, Ordering::Relaxed)),
@@ -101,14 +155,26 @@ impl Observer for Witness<'_> {
     }
 }
 
-fn witness(dest: &Path, is_stranger: bool) -> Witness<'_> {
-    Witness {
-        dest,
-        is_stranger,
-        copied: Mutex::default(),
-        restored: AtomicUsize::new(0),
-        put: AtomicUsize::new(0),
-        failures: AtomicUsize::new(0),
+#[test]
+fn a_name_that_waited_behind_a_symlink_becomes_a_file() {
+    let scratch = Scratch::in_memory();
+    let source = Tree::at(scratch.path().join("s"));
+    let target = scratch.path().join("large");
+    fs::write(&target, vec![b'x'; LARGE]).unwrap();
+    for name in names() {
+        source.symlink(name, &target);
+    }
+    add_marks(&source);
+    let dest = scratch.path().join("d");
+    let witness = Witness::new(&dest);
+    let following = options(|options| options.dereference = Dereference::Always);
+    let _ = CopyOp::new(following).run([source.path()], &exactly(&dest), &witness);
+    witness.hold_up.assert_some_waited();
+    assert_eq!(witness.failures.into_inner(), 0);
+    for name in names() {
+        let copy = fs::symlink_metadata(dest.join(name)).unwrap();
+        assert!(copy.is_file());
+        assert_eq!(copy.nlink() as usize, DIRS);
     }
 }
 
@@ -123,6 +189,7 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
             source.hardlink("0/name", &name);
         }
     }
+    add_marks(&source);
     let with_backups = options(|options| {
         options.rules.backup = Some(Backup {
             naming: BackupNaming::Simple,
@@ -131,17 +198,18 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
     });
     let exactly = Dest::Exactly(witness.dest.to_owned());
     let _ = CopyOp::new(with_backups).run([source.path()], &exactly, witness);
+    witness.hold_up.assert_some_waited();
 }
 
 #[test]
-fn what_waited_tells_of_its_backup() {
+fn the_event_of_a_name_that_waited_has_its_backup() {
     let scratch = Scratch::in_memory();
     let dest = scratch.path().join("d");
-    let witness = witness(&dest, false);
+    let witness = Witness::new(&dest);
     copy_over(&scratch, &witness);
-    let told = witness.copied.into_inner().unwrap();
-    assert_eq!(told.len(), DIRS);
-    assert!(told.iter().all(Option::is_some), "{told:?}");
+    let backups = witness.copied.into_inner().unwrap();
+    assert_eq!(backups.len(), DIRS);
+    assert!(backups.iter().all(Option::is_some), "{backups:?}");
     for name in names() {
         assert_eq!(fs::read(dest.join(format!("{name}~"))).unwrap(), b"old");
         assert_eq!(fs::metadata(dest.join(name)).unwrap().nlink(), 100);
@@ -149,20 +217,18 @@ fn what_waited_tells_of_its_backup() {
 }
 
 #[test]
-fn what_waited_in_vain_gets_its_backup_back() {
-    for _ in 0..ROUNDS {
-        let scratch = Scratch::in_memory();
-        let dest = scratch.path().join("d");
-        let witness = witness(&dest, true);
-        copy_over(&scratch, &witness);
-        let put = witness.put.into_inner();
-        assert_eq!(witness.failures.into_inner(), put);
-        assert_eq!(witness.restored.into_inner(), put);
-        let is_old = |name: &String| fs::read(dest.join(name)).unwrap() == b"old";
-        assert_eq!(names().filter(is_old).count(), put);
-        if put > 0 {
-            return;
-        }
-    }
-    panic!("nobody ever waited");
+fn a_name_that_waited_gets_its_backup_back_if_its_place_was_taken() {
+    let scratch = Scratch::in_memory();
+    let dest = scratch.path().join("d");
+    let witness = Witness {
+        has_intruder: true,
+        ..Witness::new(&dest)
+    };
+    copy_over(&scratch, &witness);
+    let intruded = witness.intruded.into_inner();
+    assert!(intruded > 0);
+    assert_eq!(witness.failures.into_inner(), intruded);
+    assert_eq!(witness.restored.into_inner(), intruded);
+    let is_old = |name: &String| fs::read(dest.join(name)).unwrap() == b"old";
+    assert_eq!(names().filter(is_old).count(), intruded);
 }
