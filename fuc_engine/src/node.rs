@@ -32,8 +32,6 @@ pub(crate) enum Side {
 
 /// What an operation keeps for each directory in flight.
 pub(crate) trait Dir: Send + Sync {
-    /// Whether there is a dest beside the source.
-    const HAS_DEST: bool;
     /// At most three bytes that go with it, kept apart where they take no room.
     type Mark: Copy + Send + Sync;
 
@@ -215,7 +213,6 @@ mod tests {
     struct Nothing(DirSlot);
 
     impl Dir for Nothing {
-        const HAS_DEST: bool = false;
         // As large as any.
         type Mark = [u8; 3];
 

@@ -43,6 +43,8 @@ const BYTES_PER_WORK: u64 = 16 << 10;
 pub(super) struct CopyScratch {
     /// The last file was empty.
     expects_empty: bool,
+    /// The entry that is copied has turned out to be a directory, which was queued.
+    pub(super) queued: bool,
     /// The device asked last, and whether its sizes are to be believed.
     truthful: Option<(u64, bool)>,
     buffer: Vec<u8>,

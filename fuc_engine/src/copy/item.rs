@@ -1,7 +1,7 @@
 //! One thing to be copied that is no directory: where it is, and where it goes.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use rustix::fs::FileType;
@@ -16,7 +16,7 @@ use crate::node::{Dir, Side};
 use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, At, Blocking, Symlinks};
-use crate::walk::OpenDirs;
+use crate::walk::{OpenDirs, SourceAndDest};
 
 /// What is there may be an entry of a node or an operand.
 #[derive(Clone, Copy)]
@@ -36,15 +36,11 @@ pub(super) struct Item<'a> {
 
 impl<'a> Item<'a> {
     /// An entry that is not followed if it is a symbolic link.
-    pub(super) fn entry(node: &'a CopyNode, dirs: &'a OpenDirs<'_>, name: &'a CStr) -> Self {
+    pub(super) fn entry(node: &'a CopyNode, dirs: &'a SourceAndDest<'_>, name: &'a CStr) -> Self {
         Self {
-            source_dir: dirs.source.as_fd(),
+            source_dir: dirs.source(),
             source_name: name,
-            dest_dir: dirs
-                .dest
-                .as_ref()
-                .expect("BUG: a copy without a dest")
-                .as_fd(),
+            dest_dir: dirs.dest(),
             dest_name: name,
             symlinks: Symlinks::NoFollow,
             ground: Ground::Unknown,

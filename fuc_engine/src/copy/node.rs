@@ -23,7 +23,6 @@ impl CopyDir {
 }
 
 impl Dir for CopyDir {
-    const HAS_DEST: bool = true;
     type Mark = Mark;
 
     fn slot(&self, side: Side) -> &DirSlot {

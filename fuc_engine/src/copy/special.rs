@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::existing::is_same;
 use super::item::Item;
+use super::node::CopyNode;
 use super::tree::Copying;
 use super::unopened::Unopened;
 use super::{ModePolicy, Preserve};
@@ -14,7 +15,11 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::sys::{self, Stat, Symlinks};
-use crate::walk::{self, Walker};
+use crate::walk::{self, Visit, Walker};
+
+fn queue(node: &CopyNode, name: &CStr, worker: &mut Walker<'_, '_, Copying<'_>>) {
+    worker.scratch.own.queued = walk::queue(node, name, worker) == Visit::Queued;
+}
 
 impl Copying<'_> {
     /// Copies something that `source` has shown to be no directory.
@@ -42,7 +47,7 @@ impl Copying<'_> {
             .stat_source()
             .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         match (sys::file_type(&source), item.node) {
-            (FileType::Directory, Some(node)) => walk::queue(node, item.source_name, worker),
+            (FileType::Directory, Some(node)) => queue(node, item.source_name, worker),
             _ => drop(self.copy_by_rules(item, &source, worker)?),
         }
         Ok(())
@@ -59,7 +64,7 @@ impl Copying<'_> {
             .map_err(|errno| self.source_error(item, Operation::Stat, errno))?;
         match (sys::file_type(&stat), item.node) {
             (FileType::Directory, Some(node)) => {
-                walk::queue(node, item.source_name, worker);
+                queue(node, item.source_name, worker);
                 Ok(())
             }
             // Operands are looked at before: it has changed since.

@@ -27,7 +27,7 @@ use crate::operand;
 use crate::report::Report;
 use crate::sched::{self, Limits};
 use crate::sys::{self, CWD, Entry, Identity, Symlinks};
-use crate::walk::{self, OpenDirs, Task, Visitor, Walker};
+use crate::walk::{self, SourceAndDest, Task, Visit, Visitor, Walker};
 
 /// Tasks of a copy that are not about listing a directory.
 pub(super) enum CopyTask {
@@ -258,11 +258,16 @@ fn is_mount_point(node: &CopyNode) -> bool {
 
 impl Visitor for Copying<'_> {
     type Dir = CopyDir;
+    type Open<'n> = SourceAndDest<'n>;
     type Task = CopyTask;
     type Scratch = CopyScratch;
 
     fn descriptors(&self) -> &Descriptors<CopyDir> {
         &self.descriptors
+    }
+
+    fn roots(&self) -> &dyn Roots {
+        self
     }
 
     fn report(&self) -> &Report<'_> {
@@ -296,10 +301,10 @@ impl Visitor for Copying<'_> {
     fn visit(
         &self,
         node: &CopyNode,
-        dirs: &OpenDirs<'_>,
+        dirs: &SourceAndDest<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) {
+    ) -> Visit {
         let symlinks = self.symlinks_of_entries();
         let item = Item::entry(node, dirs, entry.name).following(symlinks);
         let copied = match (entry.kind, self.options.as_links) {
@@ -314,6 +319,11 @@ impl Visitor for Copying<'_> {
         };
         if let Err(error) = copied {
             self.report_item(&item, error);
+        }
+        if std::mem::take(&mut worker.scratch.own.queued) {
+            Visit::Queued
+        } else {
+            Visit::Done
         }
     }
 

@@ -25,7 +25,7 @@ use super::tree::{Removal, RemoveDir, RemoveNode, is_directory};
 use crate::node::Place;
 use crate::observer::{Answer, Kind, Question, RemovalTarget};
 use crate::sys::{self, CWD, Entry, Symlinks};
-use crate::walk::{self, Walker};
+use crate::walk::{self, Visit, Walker};
 
 /// What may be done with a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,8 @@ impl Removal<'_> {
         })))
     }
 
-    /// Whether an entry that is listed as no directory may go. If it is one after all, it is queued.
+    /// Whether an entry that is listed as no directory may go; `Err` says what its visit comes to.
+    /// If it is a directory after all, it is queued.
     #[cold]
     pub(super) fn agrees_to_entry(
         &self,
@@ -113,19 +114,18 @@ impl Removal<'_> {
         dir: BorrowedFd<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> bool {
+    ) -> Result<(), Visit> {
         if entry.kind == FileType::Unknown && is_directory(dir, entry.name) {
-            walk::queue(node, entry.name, worker);
-            return false;
+            return Err(walk::queue(node, entry.name, worker));
         }
         let path = || self.path_of(Some(node), node.place.operand, entry.name);
         match self.agrees_to_name(dir, entry.name, entry.kind, path) {
-            Ok(Answer::Yes) => return true,
+            Ok(Answer::Yes) => return Ok(()),
             Ok(Answer::No) => {}
             Err(errno) => self.tell_failed(Some(node), node.place.operand, entry.name, errno),
         }
         node.mark_declined();
-        false
+        Err(Visit::Done)
     }
 
     /// Whether an operand that is no directory, or an empty one, may go.

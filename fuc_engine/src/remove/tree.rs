@@ -21,7 +21,7 @@ use crate::operand;
 use crate::report::Report;
 use crate::sched::{self, Limits};
 use crate::sys::{self, CWD, DirSlot, Entry, Identity, Symlinks};
-use crate::walk::{self, OpenDirs, Task, Visitor, Walker};
+use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
 
 /// A directory that others keep filling is listed again this often.
 const MOST_PASSES: u8 = 8;
@@ -37,7 +37,6 @@ pub(super) struct Mark {
 }
 
 impl Dir for RemoveDir {
-    const HAS_DEST: bool = false;
     type Mark = Mark;
 
     fn slot(&self, _side: Side) -> &DirSlot {
@@ -119,7 +118,7 @@ impl<'a> Removal<'a> {
         name: &CStr,
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
-    ) {
+    ) -> Visit {
         let is_one = match errno {
             // The listing did not tell the type, or the name has changed hands.
             Errno::ISDIR => true,
@@ -136,6 +135,7 @@ impl<'a> Removal<'a> {
             _ => errno,
         };
         self.fail(Some(node), node.place.operand, name, reason);
+        Visit::Done
     }
 
     /// Runs `call` on the directory that `place` is in, and its name there.
@@ -236,12 +236,17 @@ impl Roots for Removal<'_> {
 
 impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
+    type Open<'n> = SourceOnly<'n>;
     /// Operands that are to be begun, in order.
     type Task = Range<u32>;
     type Scratch = ();
 
     fn descriptors(&self) -> &Descriptors<RemoveDir> {
         &self.descriptors
+    }
+
+    fn roots(&self) -> &dyn Roots {
+        self
     }
 
     fn report(&self) -> &Report<'_> {
@@ -278,19 +283,25 @@ impl Visitor for Removal<'_> {
     fn visit(
         &self,
         node: &RemoveNode,
-        dirs: &OpenDirs<'_>,
+        dirs: &SourceOnly<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) {
+    ) -> Visit {
         if entry.kind == FileType::Directory {
             return walk::queue(node, entry.name, worker);
         }
-        let dir = dirs.source.as_fd();
-        if self.asks() && !self.agrees_to_entry(node, dir, entry, worker) {
-            return;
+        let dir = dirs.source();
+        if self.asks() {
+            match self.agrees_to_entry(node, dir, entry, worker) {
+                Ok(()) => {}
+                Err(visit) => return visit,
+            }
         }
         match sys::unlink(dir, entry.name) {
-            Ok(()) => self.removed(Some(node), 0, entry.name, worker),
+            Ok(()) => {
+                self.removed(Some(node), 0, entry.name, worker);
+                Visit::Done
+            }
             Err(errno) => self.not_unlinked(node, dir, entry.name, errno, worker),
         }
     }

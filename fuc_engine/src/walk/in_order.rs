@@ -1,66 +1,64 @@
-//! One entry after the other, as they are listed: for whoever is asked about each.
+//! Visits entries one after the other, in the order of the listing, because the user
+//! is asked about them.
 //!
-//! A sub-directory comes in its turn, with all that is in it. What comes after
-//! it in the buffer waits as a task below its own, together with a descriptor
-//! from which to list on if that is not all.
+//! A subdirectory is finished before the entry after it is visited. Until then, the
+//! rest of the buffer waits as a task below the subdirectory's own. If more of the
+//! directory is left to list, a descriptor at the right offset waits with it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::node::Node;
+use super::list::lend_position;
+use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
 use crate::sys::Listing;
 
-use super::{OpenDirs, Task, Visitor, Walker, leave, lend, open_dirs};
-
-/// What is left of a directory.
+/// The entries of a directory that have not been visited.
 pub(crate) struct Remainder {
     listing: Listing,
-    /// Where to list on; `None`: that is all.
+    /// Where to continue the listing; `None` if it has reached its end.
     position: Option<OwnedFd>,
 }
 
-/// Visits what is in a directory, or the rest of it, as far as the next sub-directory.
-pub(super) fn list<O: Visitor>(
-    op: &O,
-    node: Arc<Node<O::Dir>>,
+/// Visits the entries of a directory, or its remainder, up to the next subdirectory.
+pub(super) fn list<V: Visitor>(
+    visitor: &V,
+    node: NodeOf<V>,
     remainder: Option<Remainder>,
-    worker: &mut Walker<'_, '_, O>,
+    worker: &mut Walker<'_, '_, V>,
 ) {
     let had_position = remainder
         .as_ref()
         .is_some_and(|remainder| remainder.position.is_some());
     let mut buffer = worker.scratch.buffer();
-    let left = visit(op, &node, remainder, &mut buffer, worker);
+    let left = visit(visitor, &node, remainder, &mut buffer, worker);
     worker.scratch.keep_buffer(buffer);
     let has_position = matches!(&left, Ok(Some(remainder)) if remainder.position.is_some());
     if had_position && !has_position {
-        op.descriptors().take_back(1);
+        visitor.descriptors().take_back(1);
     }
     match left {
         Ok(Some(remainder)) => worker.push_under(1, Task::Remainder { node, remainder }),
-        Ok(None) => leave(op, Some(node), worker),
+        Ok(None) => leave(visitor, Some(node), worker),
         Err(errno) => {
-            op.listing_failed(&node, errno);
-            leave(op, Some(node), worker);
+            visitor.listing_failed(&node, errno);
+            leave(visitor, Some(node), worker);
         }
     }
 }
 
-/// Returns what is left after the sub-directory that was queued, if anything is.
-fn visit<O: Visitor>(
-    op: &O,
-    node: &Arc<Node<O::Dir>>,
+/// Returns the entries after the subdirectory that was queued, if there are any.
+fn visit<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
     remainder: Option<Remainder>,
     buffer: &mut Listing,
-    worker: &mut Walker<'_, '_, O>,
+    worker: &mut Walker<'_, '_, V>,
 ) -> Result<Option<Remainder>, Errno> {
-    let dirs = open_dirs(op, node)?;
-    worker.scratch.queued = 0;
+    let dirs = open_dirs(visitor, node)?;
     let mut position = None;
     if let Some(remainder) = remainder {
-        let left = visit_files(op, &remainder.listing, (node, &dirs), worker);
+        let left = visit_files(visitor, &remainder.listing, (node, &dirs), worker);
         match (left, remainder.position) {
             (None, None) => return Ok(None),
             (None, Some(fd)) => position = Some(fd),
@@ -68,17 +66,17 @@ fn visit<O: Visitor>(
             (Some(listing), position) => return Ok(Some(Remainder { listing, position })),
         }
     }
-    let dir = position.as_ref().map_or(dirs.source.as_fd(), AsFd::as_fd);
+    let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     while buffer.fill(dir)? {
-        let Some(mut listing) = visit_files(op, buffer, (node, &dirs), worker) else {
+        let Some(mut listing) = visit_files(visitor, buffer, (node, &dirs), worker) else {
             continue;
         };
-        // Mostly it was the last buffer, and no descriptor need be kept.
+        // Usually this was the last buffer, and no descriptor need be kept.
         if buffer.fill(dir)? {
             listing.append(buffer);
             let position = match position {
                 Some(position) => Some(position),
-                None => lend_or_list(op, dir, &mut listing, buffer)?,
+                None => lend_or_list(visitor, dir, &mut listing, buffer)?,
             };
             return Ok(Some(Remainder { listing, position }));
         }
@@ -91,33 +89,34 @@ fn visit<O: Visitor>(
     Ok(None)
 }
 
-/// Visits entries until one of them is queued: then returns those after it.
-fn visit_files<O: Visitor>(
-    op: &O,
+/// Visits entries until a directory is queued, and then returns those after it.
+fn visit_files<V: Visitor>(
+    visitor: &V,
     listing: &Listing,
-    (node, dirs): (&Arc<Node<O::Dir>>, &OpenDirs<'_>),
-    worker: &mut Walker<'_, '_, O>,
+    (node, dirs): (&NodeOf<V>, &V::Open<'_>),
+    worker: &mut Walker<'_, '_, V>,
 ) -> Option<Listing> {
     let mut entries = listing.entries();
     while let Some(entry) = entries.next() {
-        op.visit(node, dirs, entry, worker);
-        // Somebody takes time to answer, and may look on meanwhile.
-        op.report().show(&mut worker.scratch.tally);
-        if worker.scratch.queued > 0 {
+        let visit = visitor.visit(node, dirs, entry, worker);
+        // The user may take long to answer the next question and watch the progress.
+        visitor.report().show(&mut worker.scratch.tally);
+        if visit == Visit::Queued {
             return Some(listing.rest(&entries));
         }
     }
     None
 }
 
-/// A descriptor to list on from, or, if there is none to spare, all the rest.
-fn lend_or_list<O: Visitor>(
-    op: &O,
+/// Returns a descriptor to continue the listing at. If none can be lent, reads the
+/// rest of the directory into `listing`.
+fn lend_or_list<V: Visitor>(
+    visitor: &V,
     dir: BorrowedFd<'_>,
     listing: &mut Listing,
     buffer: &mut Listing,
 ) -> Result<Option<OwnedFd>, Errno> {
-    let position = lend(op, dir);
+    let position = lend_position(visitor, dir);
     if position.is_none() {
         while buffer.fill(dir)? {
             listing.append(buffer);

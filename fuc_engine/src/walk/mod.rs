@@ -1,0 +1,266 @@
+//! Lists directories, one task for each, and hands their entries to a [`Visitor`].
+//!
+//! A removal and a copy differ in what they do with an entry and with a finished
+//! directory. They share how a directory is cut into tasks, when a listing pauses,
+//! and that the last task of a directory climbs to its parent.
+//!
+//! ```text
+//!   Enter --opened--> list: a buffer at a time --end of listing--> climb
+//!                       |  ^            |
+//!   many subdirectories |  |            | a full buffer,
+//!   are queued          v  |            v and a worker is idle
+//!                      Resume          Batch (on that worker) --> climb
+//! ```
+//!
+//! If the user must be asked in the order of the listing, [`in_order`] visits the
+//! entries one after the other. The rest of a listing then waits as a task
+//! (`Remainder`) until the subdirectory before it is done.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `limits` | the tuning constants, and the number of workers |
+//! | `open_dirs` | the open directories that a visit gets |
+//! | `list` | listing a directory, and processing its entries |
+//! | `share` | giving a part of a listing to an idle worker |
+//! | `in_order` | listing and visiting in order |
+
+use std::ffi::CStr;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::descriptors::{Descriptors, Roots};
+use crate::node::{self, Dir, Node, Place, Side};
+use crate::report::{Report, Tally};
+use crate::sched::{Job, Limits, Worker};
+use crate::sys::{Entry, Listing};
+
+use in_order::Remainder;
+use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SPARE_BUFFERS};
+
+pub(crate) use limits::worker_limits;
+pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
+
+mod in_order;
+mod limits;
+mod list;
+mod open_dirs;
+mod share;
+
+/// A removal or a copy, as the walk sees it.
+pub(crate) trait Visitor: Sync + Sized {
+    type Dir: Dir;
+    /// The open directories of a node whose entries are visited.
+    type Open<'n>: OpenDirs<'n>;
+    /// Tasks other than those that list a directory.
+    type Task: Send;
+    /// State that each worker keeps for the visitor.
+    type Scratch: Default;
+
+    fn descriptors(&self) -> &Descriptors<Self::Dir>;
+
+    /// Returns how an evicted directory is reached again.
+    fn roots(&self) -> &dyn Roots;
+
+    fn report(&self) -> &Report<'_>;
+
+    /// Opens the directory at `place`.
+    ///
+    /// Returns `None` if the directory is not to be listed. Then the visitor has dealt
+    /// with it and has called [`leave`] for `place`. `pass` is the number of earlier
+    /// listings of the same directory.
+    fn enter(
+        &self,
+        place: Place<Self::Dir>,
+        pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<NodeOf<Self>>;
+
+    /// Processes an entry of `node`; calls [`queue`] for a directory.
+    fn visit(
+        &self,
+        node: &NodeOf<Self>,
+        dirs: &Self::Open<'_>,
+        entry: Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit;
+
+    /// Reports that the listing of `node` broke off.
+    fn listing_failed(&self, node: &NodeOf<Self>, errno: Errno);
+
+    /// Finishes a directory under which nothing is left to do. See [`node::climb`].
+    fn finish(&self, node: &NodeOf<Self>, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()>;
+
+    /// Runs one of the visitor's own tasks.
+    fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
+
+    /// As [`Job::limits`].
+    fn limits(&self) -> Limits;
+
+    /// As [`Job::initial_workers`].
+    fn initial_workers(&self) -> usize;
+
+    /// Returns `true` if entries are visited in the order of the listing, and each
+    /// subdirectory is finished before the entry after it. [`limits`](Self::limits)
+    /// must then allow for a single worker only.
+    fn is_in_order(&self) -> bool;
+}
+
+/// The directories in flight of a visitor `V`.
+pub(crate) type NodeOf<V> = Arc<Node<<V as Visitor>::Dir>>;
+
+/// A worker that runs the tasks of a visitor `V`.
+pub(crate) type Walker<'s, 'e, V> = Worker<'s, 'e, V>;
+
+/// Tells the lister what [`Visitor::visit`] did with an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Visit {
+    /// The entry needs no task of its own.
+    Done,
+    /// The entry is a directory, and a task for it was queued.
+    Queued,
+}
+
+pub(crate) enum Task<V: Visitor> {
+    /// Open a directory and list it.
+    Enter { place: Place<V::Dir>, pass: u8 },
+    /// Continue a listing at the offset of this descriptor.
+    Resume { node: NodeOf<V>, position: OwnedFd },
+    /// Process a part of a listing.
+    Batch { node: NodeOf<V>, listing: Listing },
+    /// Continue a listing in order.
+    Remainder {
+        node: NodeOf<V>,
+        remainder: Remainder,
+    },
+    /// Run a task of the visitor.
+    Own(V::Task),
+}
+
+/// State that each worker keeps for the walk.
+pub(crate) struct Scratch<S> {
+    pub(crate) own: S,
+    pub(crate) tally: Tally,
+    spare: Vec<Listing>,
+    /// Entries processed since the last slow one.
+    quick: usize,
+}
+
+impl<S> Scratch<S> {
+    /// Returns how many entries to process before the next checkpoint: one at a time
+    /// until 32 in a row were fast, so that a slow entry cannot delay handing out work.
+    fn checkpoint_interval(&self) -> usize {
+        if self.quick < CHECKPOINT_ENTRIES {
+            1
+        } else {
+            CHECKPOINT_ENTRIES
+        }
+    }
+
+    fn buffer(&mut self) -> Listing {
+        self.spare
+            .pop()
+            .unwrap_or_else(|| Listing::with_capacity(BUFFER_BYTES))
+    }
+
+    fn keep_buffer(&mut self, listing: Listing) {
+        if self.spare.len() <= SPARE_BUFFERS {
+            self.spare.push(listing);
+        }
+    }
+}
+
+/// Queues a directory found in `node`.
+pub(crate) fn queue<V: Visitor>(
+    node: &NodeOf<V>,
+    name: &CStr,
+    worker: &mut Walker<'_, '_, V>,
+) -> Visit {
+    worker.push(Task::Enter {
+        place: node.child(name),
+        pass: 0,
+    });
+    Visit::Queued
+}
+
+/// Gives up one use of `parent`, such as a [`Place`] in it has, and climbs.
+pub(crate) fn leave<V: Visitor>(
+    visitor: &V,
+    parent: Option<NodeOf<V>>,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    if let Some(parent) = parent {
+        node::climb(parent, |node| visitor.finish(node, worker));
+    }
+}
+
+impl<V: Visitor> Job for V {
+    type Task = Task<V>;
+    type Scratch = Scratch<V::Scratch>;
+
+    fn scratch(&self) -> Self::Scratch {
+        Scratch {
+            own: V::Scratch::default(),
+            tally: Tally::default(),
+            spare: Vec::new(),
+            quick: 0,
+        }
+    }
+
+    fn run(&self, task: Task<V>, worker: &mut Worker<'_, '_, Self>) {
+        match task {
+            Task::Enter { place, pass } => {
+                if let Some(node) = self.enter(place, pass, worker) {
+                    if self.is_in_order() {
+                        in_order::list(self, node, None, worker);
+                    } else {
+                        list::list(self, node, None, worker);
+                    }
+                }
+            }
+            Task::Resume { node, position } => {
+                list::list(self, node, Some(position), worker);
+                self.descriptors().take_back(1);
+            }
+            Task::Batch { node, listing } => list::process_batch(self, node, listing, worker),
+            Task::Remainder { node, remainder } => {
+                in_order::list(self, node, Some(remainder), worker);
+            }
+            Task::Own(task) => self.run_own(task, worker),
+        }
+        self.report().add(&mut worker.scratch.tally);
+    }
+
+    fn can_migrate(&self, task: &Task<V>) -> bool {
+        match task {
+            // An evicted parent is cheap to reopen only on the way back up to it.
+            Task::Enter { place, .. } => place
+                .parent
+                .as_ref()
+                .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
+            Task::Resume { .. } | Task::Batch { .. } | Task::Remainder { .. } | Task::Own(_) => {
+                true
+            }
+        }
+    }
+
+    fn max_batch(&self) -> usize {
+        // The parents of a batch's last tasks may be evicted before these tasks run.
+        if self.descriptors().are_short() {
+            1
+        } else {
+            MAX_BATCH
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Visitor::limits(self)
+    }
+
+    fn initial_workers(&self) -> usize {
+        Visitor::initial_workers(self)
+    }
+}
