@@ -114,6 +114,7 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
+    #[inline]
     fn next_record(&mut self) -> Option<Entry<'a>> {
         let header = self.rest.get(..NAME)?;
         let length = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));

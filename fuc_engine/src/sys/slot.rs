@@ -76,10 +76,7 @@ impl DirSlot {
             .state
             .compare_exchange(EMPTY, state, Ordering::AcqRel, Ordering::Relaxed)
         {
-            Ok(_) => Ok(Pinned {
-                slot: self,
-                fd: fd.into_raw_fd(),
-            }),
+            Ok(_) => Ok(Pinned::new(self, fd.into_raw_fd())),
             Err(_) => Err(fd),
         }
     }
@@ -93,10 +90,7 @@ impl DirSlot {
                 (state != EMPTY).then(|| state + 1)
             })
             .ok()
-            .map(|state| Pinned {
-                slot: self,
-                fd: descriptor(state),
-            })
+            .map(|state| Pinned::new(self, descriptor(state)))
     }
 
     /// Closes the descriptor unless it is pinned; whether it did.
@@ -113,7 +107,7 @@ impl DirSlot {
                 Err(_) => return false,
             }
         }
-        let alone = (pin.fd as u32 as u64) << 32 | 1;
+        let alone = (pin.fd.as_raw_fd() as u32 as u64) << 32 | 1;
         // Release: who finds the slot empty finds the identity recorded.
         if self
             .state
@@ -122,7 +116,7 @@ impl DirSlot {
         {
             return false;
         }
-        let fd = pin.fd;
+        let fd = pin.fd.as_raw_fd();
         std::mem::forget(pin);
         // SAFETY: the exchange above took the descriptor out of the slot, whose
         // own it was, while the only pin was this function's; so this is its only owner.
@@ -165,14 +159,24 @@ impl Drop for DirSlot {
 #[derive(Debug)]
 pub(crate) struct Pinned<'a> {
     slot: &'a DirSlot,
-    fd: RawFd,
+    /// Not to be copied out of the pin, which keeps it open.
+    fd: BorrowedFd<'a>,
+}
+
+impl<'a> Pinned<'a> {
+    /// Takes over a pin that was counted in `slot`, whose descriptor is `fd`.
+    fn new(slot: &'a DirSlot, fd: RawFd) -> Self {
+        // Checked once here, for -1, and not for each entry of the directory.
+        // SAFETY: the pin keeps the slot from closing the descriptor, and `as_fd`
+        // lends it no longer than the pin lives.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        Self { slot, fd }
+    }
 }
 
 impl AsFd for Pinned<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: this pin keeps the slot from closing the descriptor, and the
-        // borrow cannot outlive the pin.
-        unsafe { BorrowedFd::borrow_raw(self.fd) }
+        self.fd
     }
 }
 
