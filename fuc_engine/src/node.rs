@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys::DirSlot;
 
@@ -32,8 +32,8 @@ pub(crate) enum Side {
 
 /// What an operation keeps for each directory in flight.
 pub(crate) trait Dir: Send + Sync {
-    /// At most three bytes that go with it, kept apart where they take no room.
-    type Mark: Copy + Send + Sync;
+    /// At most four bytes of state, which fill a gap in the node.
+    type State: Send + Sync;
 
     fn slot(&self, side: Side) -> &DirSlot;
 }
@@ -51,23 +51,17 @@ pub(crate) struct Place<D: Dir> {
 pub(crate) struct Node<D: Dir> {
     pub(crate) place: Place<D>,
     pending: AtomicU32,
-    flags: AtomicU8,
-    pub(crate) mark: D::Mark,
+    pub(crate) state: D::State,
     pub(crate) dir: D,
 }
 
-const KEPT: u8 = 1;
-const SHRUNK: u8 = 2;
-const DECLINED: u8 = 4;
-
 impl<D: Dir> Node<D> {
     /// A node with one user: the task that lists it.
-    pub(crate) fn new(place: Place<D>, mark: D::Mark, dir: D) -> Arc<Self> {
+    pub(crate) fn new(place: Place<D>, state: D::State, dir: D) -> Arc<Self> {
         Arc::new(Self {
             place,
             pending: AtomicU32::new(1),
-            flags: AtomicU8::new(0),
-            mark,
+            state,
             dir,
         })
     }
@@ -81,36 +75,6 @@ impl<D: Dir> Node<D> {
     /// Whether anybody but the caller still uses the node. May err on the side of yes.
     pub(crate) fn is_shared(&self) -> bool {
         self.pending.load(Ordering::Relaxed) > 1
-    }
-
-    /// Something under this directory stays behind, so it and its ancestors stay as well.
-    pub(crate) fn keep(&self) {
-        // Relaxed: published by the AcqRel decrement in `climb`, as for `mark_shrunk`.
-        self.flags.fetch_or(KEPT, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_kept(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & KEPT != 0
-    }
-
-    /// Something was removed from this directory.
-    pub(crate) fn mark_shrunk(&self) {
-        if self.flags.load(Ordering::Relaxed) & SHRUNK == 0 {
-            self.flags.fetch_or(SHRUNK, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn has_shrunk(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & SHRUNK != 0
-    }
-
-    /// Somebody wants something to stay in this directory: not to be empty is what it should be.
-    pub(crate) fn mark_declined(&self) {
-        self.flags.fetch_or(DECLINED, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_declined(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & DECLINED != 0
     }
 
     /// A place for `name` in this directory, counted as a user of it.
@@ -187,7 +151,7 @@ pub(crate) fn climb<D: Dir>(
 ) {
     let mut next = Some(node);
     while let Some(node) = next {
-        // Release publishes what this user did to the node (its flags); Acquire
+        // Release publishes what this user did to the node (its state); Acquire
         // lets the last one see what all the others did.
         if node.pending.fetch_sub(1, Ordering::AcqRel) != 1 || finish(&node).is_break() {
             return;
@@ -214,7 +178,7 @@ mod tests {
 
     impl Dir for Nothing {
         // As large as any.
-        type Mark = [u8; 3];
+        type State = [u8; 4];
 
         fn slot(&self, _: Side) -> &DirSlot {
             &self.0
@@ -230,7 +194,7 @@ mod tests {
                 operand: 0,
             },
         };
-        Node::new(place, [0; 3], Nothing(DirSlot::empty()))
+        Node::new(place, [0; 4], Nothing(DirSlot::empty()))
     }
 
     fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {

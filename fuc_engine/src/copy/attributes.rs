@@ -169,11 +169,11 @@ impl Copying<'_> {
                     dest: Inode::directory(dest.as_fd()),
                     // Of one that was found, the set-id bits stay as well, as with cp.
                     age: Age::New,
-                    times: match node.mark.has_access_time() {
+                    times: match node.state.has_access_time() {
                         true => Times::OfModification,
                         false => Times::Both,
                     },
-                    mode: node.mark.mode(),
+                    mode: node.state.mode(),
                 };
                 self.transfer(&transfer, || path(Side::Dest))
             }

@@ -81,7 +81,7 @@ impl Copying<'_> {
             .map_err(|errno| self.no_source(place, errno, worker))?;
         let (stat, accessed) = sys::stat_directory_and_access(source.as_fd())
             .map_err(|errno| failed(Operation::Stat, errno))?;
-        let is_behind_link = |parent: &CopyNode| parent.mark.is_behind_link();
+        let is_behind_link = |parent: &CopyNode| parent.state.is_behind_link();
         if way == Symlinks::Follow || place.parent.as_ref().is_some_and(is_behind_link) {
             self.check_cycle(place, stat.identity)?;
         }

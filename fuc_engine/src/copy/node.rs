@@ -23,7 +23,7 @@ impl CopyDir {
 }
 
 impl Dir for CopyDir {
-    type Mark = Mark;
+    type State = Mark;
 
     fn slot(&self, side: Side) -> &DirSlot {
         match side {
@@ -66,11 +66,11 @@ impl Mark {
             return Self::default();
         };
         const INHERITED: u32 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
-        let mut mark = parent.mark.bits() & INHERITED;
+        let mut mark = parent.state.bits() & INHERITED;
         if parent.is_shared() {
             mark |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
         }
-        if parent.mark.mode().is_some() {
+        if parent.state.mode().is_some() {
             mark |= Self::RETURNS_TO_DEST;
         }
         Self::of(mark)

@@ -335,7 +335,7 @@ impl Visitor for Copying<'_> {
     fn finish(&self, node: &CopyNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         if let Some(parent) = &node.place.parent {
             for side in [Side::Source, Side::Dest] {
-                if node.mark.returns_to(side) {
+                if node.state.returns_to(side) {
                     // If this fails, whoever needs the parent walks down to it, or says so.
                     let _ = self.descriptors.pin_parent(parent, side, node, self);
                 }
@@ -343,7 +343,7 @@ impl Visitor for Copying<'_> {
         }
         if self.options.needs_a_finish() {
             self.finish_directory(node);
-        } else if let Some(mode) = node.mark.mode() {
+        } else if let Some(mode) = node.state.mode() {
             self.set_last_mode(node, mode);
         }
         self.descriptors.close(node, Side::Source);

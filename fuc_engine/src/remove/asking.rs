@@ -21,21 +21,19 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Ask;
-use super::tree::{Removal, RemoveDir, RemoveNode, is_directory};
+use super::node::{Consent, RemoveDir, RemoveNode};
+use super::tree::{Removal, is_directory};
 use crate::node::Place;
 use crate::observer::{Answer, Kind, Question, RemovalTarget};
-use crate::sys::{self, CWD, Entry, Symlinks};
-use crate::walk::{self, Visit, Walker};
+use crate::sys::{self, CWD, Symlinks};
 
-/// What may be done with a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Consent {
-    /// Nothing; what is to be said of that has been said.
-    None,
-    /// Go into it; ask again before it is removed.
-    ToEnter,
-    /// Remove it as well.
-    ToRemove,
+/// What to do with an entry that is not listed as a directory.
+pub(super) enum Verdict {
+    Remove,
+    /// Leave it alone. If there is anything to report, that is done.
+    Leave,
+    /// It is a directory: enter it, which asks about it.
+    Enter,
 }
 
 /// What is known of the content of a directory.
@@ -52,10 +50,6 @@ enum Due {
 }
 
 impl Removal<'_> {
-    pub(super) fn asks(&self) -> bool {
-        self.options.ask != Ask::Never
-    }
-
     /// Whether every name is looked at before it is removed.
     pub(super) fn looks_at_all(&self) -> bool {
         match self.options.ask {
@@ -105,27 +99,26 @@ impl Removal<'_> {
         })))
     }
 
-    /// Whether an entry that is listed as no directory may go; `Err` says what its visit comes to.
-    /// If it is a directory after all, it is queued.
+    /// Asks about an entry that is not listed as a directory.
     #[cold]
-    pub(super) fn agrees_to_entry(
+    pub(super) fn ask_about_entry(
         &self,
         node: &RemoveNode,
         dir: BorrowedFd<'_>,
-        entry: Entry<'_>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Visit> {
-        if entry.kind == FileType::Unknown && is_directory(dir, entry.name) {
-            return Err(walk::queue(node, entry.name, worker));
+        name: &CStr,
+        kind: FileType,
+    ) -> Verdict {
+        if kind == FileType::Unknown && is_directory(dir, name) {
+            return Verdict::Enter;
         }
-        let path = || self.path_of(Some(node), node.place.operand, entry.name);
-        match self.agrees_to_name(dir, entry.name, entry.kind, path) {
-            Ok(Answer::Yes) => return Ok(()),
+        let path = || self.path_of(Some(node), node.place.operand, name);
+        match self.agrees_to_name(dir, name, kind, path) {
+            Ok(Answer::Yes) => return Verdict::Remove,
             Ok(Answer::No) => {}
-            Err(errno) => self.tell_failed(Some(node), node.place.operand, entry.name, errno),
+            Err(errno) => self.tell_failed(Some(node), node.place.operand, name, errno),
         }
-        node.mark_declined();
-        Err(Visit::Done)
+        node.state.mark_declined();
+        Verdict::Leave
     }
 
     /// Whether an operand that is no directory, or an empty one, may go.
@@ -221,14 +214,14 @@ impl Removal<'_> {
             }
         };
         if let (Answer::No, Some(parent)) = (answer, &place.parent) {
-            parent.mark_declined();
+            parent.state.mark_declined();
         }
         answer == Answer::Yes
     }
 
     /// Whether the directory of `node`, which is `dir`'s entry and empty by now, may go.
     pub(super) fn agrees_to_finish(&self, node: &RemoveNode, dir: BorrowedFd<'_>) -> Answer {
-        if !self.asks() || node.mark.consent == Consent::ToRemove {
+        if !self.asks || node.state.consent == Consent::ToRemove {
             return Answer::Yes;
         }
         let Place {
@@ -244,7 +237,7 @@ impl Removal<'_> {
                 Answer::No
             });
         if let (Answer::No, Some(parent)) = (answer, parent) {
-            parent.mark_declined();
+            parent.state.mark_declined();
         }
         answer
     }

@@ -5,6 +5,7 @@
 
 mod asking;
 mod news;
+mod node;
 mod operand;
 mod options;
 mod tree;

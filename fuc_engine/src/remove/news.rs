@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use super::tree::{Removal, RemoveDir, RemoveNode};
+use super::node::{RemoveDir, RemoveNode};
+use super::tree::Removal;
 use crate::error::{Error, Operation};
 use crate::node::Place;
 use crate::observer::Event;
@@ -24,7 +25,7 @@ impl Removal<'_> {
         worker.scratch.tally.entries += 1;
         worker.count(1);
         if let Some(node) = node {
-            node.mark_shrunk();
+            node.state.mark_shrunk();
         }
         if self.report.wants_events() {
             self.tell_removed(node, operand, name);
@@ -45,7 +46,7 @@ impl Removal<'_> {
         worker.scratch.tally.entries += 1;
         worker.count(1);
         if let Some(parent) = &place.parent {
-            parent.mark_shrunk();
+            parent.state.mark_shrunk();
         }
         if self.report.wants_events() {
             self.report
@@ -97,7 +98,7 @@ impl Removal<'_> {
 
     pub(super) fn leave_behind(&self, node: Option<&RemoveNode>) {
         if let Some(node) = node {
-            node.keep();
+            node.state.keep();
         }
     }
 

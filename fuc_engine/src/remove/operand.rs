@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking::Consent;
-use super::tree::{Removal, RemoveDir};
+use super::node::{Consent, RemoveDir};
+use super::tree::Removal;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Place;
 use crate::operand;
@@ -22,7 +22,7 @@ impl Removal<'_> {
             Ok(stat) if sys::file_type(stat) == FileType::Directory => {
                 return self.begin_directory(operand, worker);
             }
-            Ok(stat) if self.asks() => {
+            Ok(stat) if self.asks => {
                 let place = self.operand_place(operand);
                 if !self.agrees_to_operand(&place, sys::file_type(stat)) {
                     return;
@@ -70,7 +70,7 @@ impl Removal<'_> {
 
     /// Removes an operand that is a directory, if nothing is in it.
     fn remove_empty(&self, place: &Place<RemoveDir>, worker: &mut Walker<'_, '_, Self>) {
-        let agrees = || !self.asks() || self.agrees_to_operand(place, FileType::Directory);
+        let agrees = || !self.asks || self.agrees_to_operand(place, FileType::Directory);
         if !self.admits_unopened(place) || !agrees() {
             return;
         }
@@ -96,7 +96,7 @@ impl Removal<'_> {
         if place.parent.is_none() && !self.admits_operand(place, dir) {
             return Consent::None;
         }
-        let consent = match (self.asks(), pass) {
+        let consent = match (self.asks, pass) {
             (false, _) => Consent::ToRemove,
             (true, 0) => self.agrees_to_enter(place, dir),
             // Nobody is asked again about what is listed again.

@@ -6,45 +6,26 @@ use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking::Consent;
+use super::asking::Verdict;
+use super::node::{Consent, RemoveDir, RemoveNode, State};
 use super::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
-use crate::node::{Dir, Node, Place, Side};
+use crate::node::{Node, Place, Side};
 use crate::observer::{Answer, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched::{self, Limits};
-use crate::sys::{self, CWD, DirSlot, Entry, Identity, Symlinks};
+use crate::sys::{self, CWD, Entry, Identity, Symlinks};
 use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
 
 /// A directory that others keep filling is listed again this often.
 const MOST_PASSES: u8 = 8;
-
-pub(super) struct RemoveDir(DirSlot);
-
-#[derive(Clone, Copy)]
-pub(super) struct Mark {
-    /// How often the directory has been listed before.
-    pass: u8,
-    /// Whether somebody is to be asked again before it goes.
-    pub(super) consent: Consent,
-}
-
-impl Dir for RemoveDir {
-    type Mark = Mark;
-
-    fn slot(&self, _side: Side) -> &DirSlot {
-        &self.0
-    }
-}
-
-pub(super) type RemoveNode = Arc<Node<RemoveDir>>;
 
 /// One run of a [`RemoveOp`](super::RemoveOp).
 pub(super) struct Removal<'a> {
@@ -55,6 +36,8 @@ pub(super) struct Removal<'a> {
     pub(super) root: OnceLock<Identity>,
     /// No mode protects a file from the superuser.
     pub(super) may_write_anything: bool,
+    /// Looked up for every entry.
+    pub(super) asks: bool,
     /// The filesystem of each operand, once it is open; empty where that does not matter.
     pub(super) devices: Vec<OnceLock<sys::Device>>,
 }
@@ -67,6 +50,7 @@ impl<'a> Removal<'a> {
             report: Report::new(observer),
             descriptors: Descriptors::new(),
             root: OnceLock::new(),
+            asks: options.ask != Ask::Never,
             may_write_anything: options.ask != Ask::Never && sys::effective_user() == 0,
             devices: Vec::new(),
         }
@@ -167,7 +151,7 @@ impl<'a> Removal<'a> {
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
     ) {
-        if !self.admits_unopened(place) || self.asks() && !self.agrees_to_unopened(place, errno) {
+        if !self.admits_unopened(place) || self.asks && !self.agrees_to_unopened(place, errno) {
             return;
         }
         let removed = match errno {
@@ -191,7 +175,7 @@ impl<'a> Removal<'a> {
     /// unless it is kept or somebody declines.
     fn remove_emptied(&self, node: &RemoveNode) -> Result<Emptied, Errno> {
         let remove = |dir: BorrowedFd<'_>| {
-            if node.is_kept() {
+            if node.state.is_kept() {
                 return Ok(Emptied::Kept);
             }
             if self.agrees_to_finish(node, dir) == Answer::No {
@@ -208,7 +192,7 @@ impl<'a> Removal<'a> {
                 self.descriptors.close(node, Side::Source);
                 match dir {
                     Ok(dir) => remove(dir.as_fd()),
-                    Err(_) if node.is_kept() => Ok(Emptied::Kept),
+                    Err(_) if node.state.is_kept() => Ok(Emptied::Kept),
                     Err(errno) => Err(errno),
                 }
             }
@@ -273,7 +257,7 @@ impl Visitor for Removal<'_> {
             walk::leave(self, place.parent, worker);
             return None;
         };
-        let node = Node::new(place, Mark { pass, consent }, RemoveDir(DirSlot::empty()));
+        let node = Node::new(place, State::new(pass, consent), RemoveDir::new());
         self.descriptors.adopt(&node, Side::Source, fd);
         Some(node)
     }
@@ -287,28 +271,31 @@ impl Visitor for Removal<'_> {
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        if entry.kind == FileType::Directory {
-            return walk::queue(node, entry.name, worker);
+        // A call that takes the entry as a whole would make each file's be stored in memory.
+        let Entry { name, kind } = entry;
+        if kind == FileType::Directory {
+            return walk::queue(node, name, worker);
         }
         let dir = dirs.source();
-        if self.asks() {
-            match self.agrees_to_entry(node, dir, entry, worker) {
-                Ok(()) => {}
-                Err(visit) => return visit,
+        if self.asks {
+            match self.ask_about_entry(node, dir, name, kind) {
+                Verdict::Remove => {}
+                Verdict::Leave => return Visit::Done,
+                Verdict::Enter => return walk::queue(node, name, worker),
             }
         }
-        match sys::unlink(dir, entry.name) {
+        match sys::unlink(dir, name) {
             Ok(()) => {
-                self.removed(Some(node), 0, entry.name, worker);
+                self.removed(Some(node), 0, name, worker);
                 Visit::Done
             }
-            Err(errno) => self.not_unlinked(node, dir, entry.name, errno, worker),
+            Err(errno) => self.not_unlinked(node, dir, name, errno, worker),
         }
     }
 
     fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
         if !self.is_as_well(errno) {
-            node.keep();
+            node.state.keep();
         }
         self.fail_place(&node.place, errno);
     }
@@ -320,7 +307,9 @@ impl Visitor for Removal<'_> {
             Ok(Emptied::Declined) => {}
             // Somebody adds to it, or the filesystem skips entries while some are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
-                if node.has_shrunk() && !node.is_declined() && node.mark.pass < MOST_PASSES =>
+                if node.state.has_shrunk()
+                    && !node.state.is_declined()
+                    && node.state.pass < MOST_PASSES =>
             {
                 let Place {
                     parent,
@@ -334,7 +323,7 @@ impl Visitor for Removal<'_> {
                 };
                 worker.push(Task::Enter {
                     place,
-                    pass: node.mark.pass + 1,
+                    pass: node.state.pass + 1,
                 });
                 return ControlFlow::Break(());
             }

@@ -1,0 +1,91 @@
+//! What a removal keeps for each directory in flight.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use crate::node::{Dir, Node, Side};
+use crate::sys::DirSlot;
+
+pub(super) struct RemoveDir(DirSlot);
+
+impl RemoveDir {
+    pub(super) fn new() -> Self {
+        Self(DirSlot::empty())
+    }
+}
+
+impl Dir for RemoveDir {
+    type State = State;
+
+    fn slot(&self, _side: Side) -> &DirSlot {
+        &self.0
+    }
+}
+
+pub(super) type RemoveNode = Arc<Node<RemoveDir>>;
+
+/// What the user allows for a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consent {
+    /// Leave it alone. The reason has already been reported.
+    None,
+    /// Enter it, and ask again before it is removed.
+    ToEnter,
+    /// Enter it and remove it.
+    ToRemove,
+}
+
+/// How far the removal of a directory has come.
+pub(super) struct State {
+    /// How often the directory was listed before.
+    pub(super) pass: u8,
+    pub(super) consent: Consent,
+    has_shrunk: AtomicBool,
+    flags: AtomicU8,
+}
+
+const KEPT: u8 = 1;
+const DECLINED: u8 = 2;
+
+// The flags are Relaxed: the decrement in `node::climb` publishes them to the worker that
+// finishes the directory.
+impl State {
+    pub(super) fn new(pass: u8, consent: Consent) -> Self {
+        Self {
+            pass,
+            consent,
+            has_shrunk: AtomicBool::new(false),
+            flags: AtomicU8::new(0),
+        }
+    }
+
+    /// Records that something under the directory stays, so that the directory stays too.
+    pub(super) fn keep(&self) {
+        self.flags.fetch_or(KEPT, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & KEPT != 0
+    }
+
+    /// Records that an entry of the directory was removed.
+    pub(super) fn mark_shrunk(&self) {
+        // Mostly it is set: then no other worker loses the cache line.
+        if !self.has_shrunk.load(Ordering::Relaxed) {
+            self.has_shrunk.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn has_shrunk(&self) -> bool {
+        self.has_shrunk.load(Ordering::Relaxed)
+    }
+
+    /// Records that the user declined to remove an entry, so that ENOTEMPTY is expected.
+    pub(super) fn mark_declined(&self) {
+        self.flags.fetch_or(DECLINED, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_declined(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & DECLINED != 0
+    }
+}
