@@ -307,7 +307,7 @@ impl<D: Dir> Descriptors<D> {
 fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     match side {
         Side::Source => sys::open_directory(dir, name, Symlinks::NoFollow),
-        Side::Dest => sys::open_path_directory(dir, name),
+        Side::Dest => sys::open_path_directory(dir, name, Symlinks::NoFollow),
     }
 }
 

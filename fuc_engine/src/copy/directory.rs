@@ -14,7 +14,7 @@ use super::tree::Copying;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::Event;
-use crate::sys::{self, CWD, DirStat, Identity, Inode, Stat, Symlinks, Trace};
+use crate::sys::{self, AtimeEffect, CWD, DirStat, Identity, Inode, Stat, Symlinks};
 use crate::walk::Walker;
 
 /// A dest directory as it was made or found.
@@ -96,7 +96,7 @@ impl Copying<'_> {
         }
         // Listing will change it. Kept by the dest, it takes no memory until then; if the dest
         // will not have it, that is told when the other attributes are set.
-        let has_access_time = trace == Trace::Access
+        let has_access_time = trace == AtimeEffect::Changes
             && Inode::directory(dest.as_fd())
                 .set_accessed(accessed)
                 .is_ok();
@@ -121,7 +121,7 @@ impl Copying<'_> {
     fn open_source_directory(
         &self,
         place: &Place<CopyDir>,
-    ) -> Result<(OwnedFd, Trace, Symlinks), Errno> {
+    ) -> Result<(OwnedFd, AtimeEffect, Symlinks), Errno> {
         let open = |symlinks| {
             let opened = self.at(place, Side::Source, |dir, name| {
                 self.descriptors
@@ -162,12 +162,12 @@ impl Copying<'_> {
         dir: BorrowedFd<'_>,
         name: &CStr,
         symlinks: Symlinks,
-    ) -> Result<(OwnedFd, Trace), Errno> {
+    ) -> Result<(OwnedFd, AtimeEffect), Errno> {
         if self.options().preserve.timestamps {
-            sys::open_directory_untouched(dir, name, symlinks)
+            sys::open_directory_noatime(dir, name, symlinks)
         } else {
             // One that nobody asks about.
-            Ok((sys::open_directory(dir, name, symlinks)?, Trace::None))
+            Ok((sys::open_directory(dir, name, symlinks)?, AtimeEffect::None))
         }
     }
 
@@ -356,9 +356,9 @@ impl Copying<'_> {
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<OwnedFd, Errno> {
-        match sys::open_path_directory(dir, name) {
+        match sys::open_path_directory(dir, name, Symlinks::NoFollow) {
             Err(Errno::NOTDIR | Errno::LOOP) if self.rules.follow_links_to_directories => {
-                sys::open_linked_directory(dir, name)
+                sys::open_path_directory(dir, name, Symlinks::Follow)
             }
             opened => opened,
         }

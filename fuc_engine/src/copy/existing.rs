@@ -109,7 +109,7 @@ impl Copying<'_> {
             sys::set_size(dest.as_fd(), 0).map_err(|errno| self.create_error(item, errno))?;
         } else if item.blocking() == Blocking::Never {
             // Somebody reads it, or opening would have failed: what it has no room for is waited with.
-            sys::let_block(dest.as_fd()).map_err(|errno| self.create_error(item, errno))?;
+            sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.create_error(item, errno))?;
         }
         self.restrict(dest.as_fd(), &opened, source);
         Ok(OpenDest {

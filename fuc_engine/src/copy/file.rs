@@ -57,7 +57,7 @@ impl CopyScratch {
         match self.truthful {
             Some((device, truthful)) if device == stat.st_dev => truthful,
             _ => {
-                let truthful = sys::is_truthful(file);
+                let truthful = sys::reports_true_size(file);
                 self.truthful = Some((stat.st_dev, truthful));
                 truthful
             }

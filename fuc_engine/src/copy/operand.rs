@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{OnceLock, PoisonError};
 
@@ -160,9 +160,7 @@ impl Copying<'_> {
         let Some(target) = &self.target else {
             return false;
         };
-        let above = self
-            .above_target
-            .get_or_init(|| sys::ancestry(target.as_fd()));
+        let above = self.above_target.get_or_init(|| ancestry(target.as_fd()));
         let source = sys::identity(source);
         above.iter().any(|directory| directory.same_file(source))
     }
@@ -307,4 +305,19 @@ impl Copying<'_> {
             used.insert(Used::Dest(item.dest_name.into()));
         }
     }
+}
+
+/// Returns an open directory and all directories above it, as far as they can be reached.
+fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut above = sys::open_path_directory(dir, c".", Symlinks::NoFollow);
+    while let Ok(dir) = above {
+        match sys::stat_directory(dir.as_fd()) {
+            // The root is its own parent.
+            Ok(stat) if found.last() != Some(&stat.identity) => found.push(stat.identity),
+            _ => break,
+        }
+        above = sys::open_path_directory(dir.as_fd(), c"..", Symlinks::NoFollow);
+    }
+    found
 }

@@ -76,7 +76,7 @@ impl Copying<'_> {
     /// Opens the next directory on the way, which is made if it is not there.
     fn enter_parent(&self, above: Option<&OwnedFd>, way: &Way<'_>) -> Result<OwnedFd, Error> {
         let above = above.map_or(self.target(), AsFd::as_fd);
-        match sys::open_linked_directory(above, way.name) {
+        match sys::open_path_directory(above, way.name, Symlinks::Follow) {
             Ok(there) => Ok(there),
             Err(Errno::NOTDIR) => {
                 let path = way.path.into();
@@ -102,7 +102,8 @@ impl Copying<'_> {
             let (source, dest) = (way.source, way.path);
             self.report.event(Event::MadeParent { source, dest });
         }
-        let fd = sys::open_path_directory(above, way.name).map_err(failed(Operation::Stat))?;
+        let fd = sys::open_path_directory(above, way.name, Symlinks::NoFollow)
+            .map_err(failed(Operation::Stat))?;
         let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
         let mode_pending =
             Self::open_up(&fd, granted.mode & 0o7777, mode).map_err(failed(Operation::SetMode))?;
@@ -148,7 +149,7 @@ impl Copying<'_> {
 
     /// Whatever the way leads to by now, only the directory that was made is touched.
     fn reopen_parent(&self, parent: &MadeParent) -> Result<OwnedFd, Errno> {
-        let dir = sys::open_path_directory(self.target(), &parent.dest)?;
+        let dir = sys::open_path_directory(self.target(), &parent.dest, Symlinks::NoFollow)?;
         if sys::stat_directory(dir.as_fd())?.identity != parent.identity {
             return Err(Errno::STALE);
         }

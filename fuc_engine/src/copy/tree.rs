@@ -94,7 +94,8 @@ impl<'a> Copying<'a> {
 
     pub(super) fn run<P: AsRef<Path>>(mut self, sources: impl IntoIterator<Item = P>) -> Summary {
         if let Dest::Into(target) = self.dest {
-            let opened = operand::to_c(target).and_then(|path| sys::open_target(&path));
+            let opened = operand::to_c(target)
+                .and_then(|path| sys::open_path_directory(CWD, &path, Symlinks::Follow));
             match opened {
                 Ok(fd) => self.target = Some(fd),
                 Err(errno) => {

@@ -118,7 +118,7 @@ impl Removal<'_> {
         }
         let opened = self
             .descriptors
-            .making_room(|| sys::open_path_directory(CWD, &place.name));
+            .making_room(|| sys::open_path_directory(CWD, &place.name, Symlinks::NoFollow));
         match opened {
             Ok(dir) => self.admits_operand(place, dir.as_fd()),
             // No directory, or none any more.
@@ -171,7 +171,7 @@ impl Removal<'_> {
             None => {
                 let root = self
                     .descriptors
-                    .making_room(|| sys::open_path_directory(CWD, c"/"))?;
+                    .making_room(|| sys::open_path_directory(CWD, c"/", Symlinks::NoFollow))?;
                 let identity = sys::stat_directory(root.as_fd())?.identity;
                 *self.root.get_or_init(|| identity)
             }

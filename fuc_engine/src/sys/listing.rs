@@ -3,28 +3,20 @@
 //! A filled [`Listing`] owns what it holds, so it can be given to another
 //! thread while the directory is listed on into a second one.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::CStr;
+use std::mem::offset_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use rustix::fs::FileType;
+use linux_raw_sys::general::linux_dirent64;
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-// Not in rustix: its `RawDir` cannot let go of a filled buffer.
-unsafe extern "C" {
-    #[cfg_attr(target_env = "musl", link_name = "getdents")]
-    fn getdents64(fd: c_int, buffer: *mut c_void, bytes: usize) -> Filled;
-}
+use super::data::seek;
 
-// glibc's (2.30 or newer) is a `ssize_t`, musl's an `int`.
-#[cfg(target_env = "musl")]
-type Filled = c_int;
-#[cfg(not(target_env = "musl"))]
-type Filled = isize;
-
-/// Offsets within the kernel's `struct linux_dirent64`.
-const RECLEN: usize = 16;
-const TYPE: usize = 18;
-const NAME: usize = 19;
+/// Offsets within a record.
+const RECLEN: usize = offset_of!(linux_dirent64, d_reclen);
+const TYPE: usize = offset_of!(linux_dirent64, d_type);
+const NAME: usize = offset_of!(linux_dirent64, d_name);
 
 /// A buffer of directory entries.
 pub(crate) struct Listing {
@@ -51,9 +43,10 @@ impl Listing {
             // SAFETY: the pointer and the capacity describe this vector's own
             // allocation, and the kernel writes at most that many bytes to it.
             let filled = unsafe {
-                getdents64(
+                libc::syscall(
+                    libc::SYS_getdents64,
                     dir.as_raw_fd(),
-                    self.bytes.as_mut_ptr().cast(),
+                    self.bytes.as_mut_ptr(),
                     self.bytes.capacity(),
                 )
             };
@@ -154,6 +147,17 @@ impl<'a> Iterator for Entries<'a> {
             }
         }
     }
+}
+
+/// Returns `true` if a directory has no entries. Its position must be the beginning, and stays there.
+pub(crate) fn is_empty_directory(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut listing = Listing::with_capacity(1024);
+    let mut is_empty = true;
+    while is_empty && listing.fill(dir)? {
+        is_empty = listing.entries().next().is_none();
+    }
+    seek(dir, SeekFrom::Start(0))?;
+    Ok(is_empty)
 }
 
 #[cfg(test)]

@@ -1,28 +1,61 @@
 //! Every system call on files that the engine makes, and every `unsafe` block.
 //!
-//! A `dir` and a `name` mean one component in an open directory. Only for an
-//! operand itself, or the directory that it is to be copied into, is `dir` the
-//! working directory and `name` a whole path. Links in a last component are
-//! followed only where the caller says [`Symlinks::Follow`], and by [`open_existing`]
-//! and [`create_through_link`], which write through a link as `cp` does.
+//! A `dir` and a `name` mean one component in an open directory. Only for an operand itself, or for
+//! the directory that it is copied into, is `dir` the working directory and `name` a whole path.
+//! Symbolic links in a last component are followed only if the caller says [`Symlinks::Follow`], and
+//! by [`open_existing`] and [`create_through_link`], which write through a link as `cp` does.
+//!
+//! The calls are repeated when a signal interrupts them.
+//!
+//! | file | content |
+//! |---|---|
+//! | `open` | opens files and directories, closes them with a check |
+//! | `stat` | reads facts about files |
+//! | `identity` | which file a descriptor or a name stands for |
+//! | `times` | timestamps as comparable values |
+//! | `names` | creates, renames and removes names |
+//! | `data` | moves the content of open files |
+//! | `listing` | reads directory entries, a buffer at a time |
+//! | `slot` | a directory's descriptor that may be closed and opened again |
+//! | `inode` | times, owner, mode and extended attributes of one inode |
+//! | `path_fd` | the same if a descriptor only names the inode |
+//! | `xattr` | the calls on extended attributes, in all their forms |
+//! | `acl` | ACLs as bytes |
+//! | `raw` | system calls by number |
+//! | `filesystem` | facts about the filesystem of a file |
+//! | `process` | facts about this process |
 #![allow(unsafe_code)]
 
-mod attributes;
-mod calls;
+mod acl;
+mod data;
+mod filesystem;
 mod identity;
+mod inode;
 mod listing;
+mod names;
+mod open;
 mod path_fd;
-mod rename;
+mod process;
+mod raw;
 mod slot;
+mod stat;
 mod times;
+mod xattr;
 
-pub(crate) use attributes::*;
-pub(crate) use calls::*;
+pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
+
+pub(crate) use acl::*;
+pub(crate) use data::*;
+pub(crate) use filesystem::*;
 pub(crate) use identity::{FileId, Identity, identity};
-pub(crate) use listing::{Entries, Entry, Listing};
-pub(crate) use path_fd::{At, InodeError, PathFd};
-pub(crate) use rename::{rename, rename_to_new};
-pub(crate) use slot::{DirSlot, Pinned, close_checked};
+pub(crate) use inode::{Inode, open_path_only};
+pub(crate) use listing::{Entries, Entry, Listing, is_empty_directory};
+pub(crate) use names::*;
+pub(crate) use open::*;
+pub(crate) use path_fd::{InodeError, PathFd};
+pub(crate) use process::*;
+pub(crate) use slot::{DirSlot, Pinned};
+pub(crate) use stat::*;
 #[cfg(test)]
 pub(crate) use times::stat_with_times;
 pub(crate) use times::{FileTime, modified, times};

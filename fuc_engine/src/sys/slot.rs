@@ -13,10 +13,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::io::Errno;
-
-use super::calls::stat_directory;
 use super::identity::Identity;
+use super::stat::stat_directory;
 
 const EMPTY: u64 = (u32::MAX as u64) << 32;
 /// No inode has this number on a filesystem in use.
@@ -184,19 +182,6 @@ impl Drop for Pinned<'_> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire of whoever closes the descriptor.
         self.slot.state.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// Closes a descriptor that was written to, and says what the kernel says.
-///
-/// # Errors
-/// The descriptor is closed all the same; what was written may be lost.
-pub(crate) fn close_checked(fd: OwnedFd) -> Result<(), Errno> {
-    // SAFETY: `into_raw_fd` gave up the only owner, so nobody uses the number afterwards.
-    match unsafe { rustix::io::try_close(fd.into_raw_fd()) } {
-        // Linux has closed it even so.
-        Ok(()) | Err(Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno),
     }
 }
 

@@ -1,21 +1,21 @@
-//! Timestamps, as comparable values.
+//! Timestamps as comparable values.
 
-use super::Stat;
+use rustix::fs::Stat;
 
-/// Seconds since 1970 and the rest.
+/// A point in time, as seconds since 1970 and the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileTime {
     pub(crate) seconds: i64,
-    /// Less than 1 000 000 000.
+    /// Less than 1,000,000,000.
     pub(crate) nanoseconds: u32,
 }
 
-/// When the content was modified.
+/// Returns the time of the content's last modification.
 pub(crate) fn modified(stat: &Stat) -> FileTime {
     times(stat)[1]
 }
 
-/// When it was read, modified, and changed in any way.
+/// Returns the times of access, of modification and of the last change of the inode.
 pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
     [
         (stat.st_atime, stat.st_atime_nsec),
@@ -28,10 +28,10 @@ pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
     })
 }
 
-/// A file with nothing but times.
+/// Returns the facts about some file, with these times.
 #[cfg(test)]
 pub(crate) fn stat_with_times(times: [FileTime; 3]) -> Stat {
-    let mut stat = super::stat(super::CWD, c"/", super::Symlinks::Follow).expect("there is a root");
+    let mut stat = rustix::fs::stat("/").expect("there is a root");
     [stat.st_atime, stat.st_mtime, stat.st_ctime] = times.map(|time| time.seconds as _);
     [stat.st_atime_nsec, stat.st_mtime_nsec, stat.st_ctime_nsec] =
         times.map(|time| time.nanoseconds.into());

@@ -49,7 +49,7 @@ impl BackupNumbers {
 
     fn list(&mut self, dir: BorrowedFd<'_>, parent: &CStr) -> Result<(), Errno> {
         // The time of access may have been copied already.
-        let (dir, _) = sys::open_directory_untouched(dir, parent, Symlinks::Follow)?;
+        let (dir, _) = sys::open_directory_noatime(dir, parent, Symlinks::Follow)?;
         let mut listing = Listing::with_capacity(32 << 10);
         while listing.fill(dir.as_fd())? {
             for entry in listing.entries() {
@@ -87,7 +87,7 @@ const SHORT_BYTES: usize = 128;
 fn longest_name(dir: BorrowedFd<'_>, dest: &CStr) -> usize {
     const USUAL: usize = 255;
     let parent = operand::directory_of(dest);
-    let opened = sys::open_linked_directory(dir, &parent);
+    let opened = sys::open_path_directory(dir, &parent, Symlinks::Follow);
     let longest = opened.and_then(|dir| sys::longest_name(dir.as_fd()));
     longest.unwrap_or(USUAL).saturating_sub(1)
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::sys::open_path_only;
+use crate::sys::xattr::Xattr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use testkit::{
@@ -170,9 +171,8 @@ fn denied() -> Result<(), Errno> {
 
 #[test]
 fn a_call_that_a_sandbox_refuses_is_missing() {
-    const OF_NO_KERNEL: c_long = 100_000;
     let missing = missing(false, false, false);
-    let refused = missing.unless_missing(&missing.xattrat, OF_NO_KERNEL, denied);
+    let refused = missing.unless_missing(&missing.xattrat, Call::UNKNOWN, denied);
     assert_eq!(refused, Err(Errno::NOSYS));
     assert!(missing.xattrat.into_inner());
 }
@@ -182,15 +182,15 @@ fn a_call_that_is_refused_for_this_inode_is_not_missing() {
     if !has_calls_of(6, 13) {
         skip!("all may be missing");
     }
-    for number in [
-        FCHMODAT2,
-        SETXATTRAT,
-        GETXATTRAT,
-        LISTXATTRAT,
-        REMOVEXATTRAT,
+    for call in [
+        Call::FCHMODAT2,
+        Call::SETXATTRAT,
+        Call::GETXATTRAT,
+        Call::LISTXATTRAT,
+        Call::REMOVEXATTRAT,
     ] {
         let missing = missing(false, false, false);
-        let refused = missing.unless_missing(&missing.xattrat, number, denied);
+        let refused = missing.unless_missing(&missing.xattrat, call, denied);
         assert_eq!(refused, Err(Errno::PERM));
         assert!(!missing.xattrat.into_inner());
     }

@@ -1,0 +1,71 @@
+//! Moves the content of open files.
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{FallocateFlags, SeekFrom};
+use rustix::io::{Errno, retry_on_intr};
+
+/// The number of bytes of a large file that are moved by one call.
+///
+/// Between two calls, a worker can report progress and give work away. This many bytes take some
+/// milliseconds, so the additional calls cost next to nothing.
+pub(crate) const PIECE: usize = 8 << 20;
+
+pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::ftruncate(file, bytes))
+}
+
+/// Makes a hole of a range. On a filesystem that cannot do this, the blocks stay.
+///
+/// Some filesystems, such as xfs, allocate blocks ahead behind written data.
+pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) {
+    if !range.is_empty() {
+        let bytes = range.end - range.start;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(file, flags, range.start, bytes);
+    }
+}
+
+pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
+    rustix::fs::seek(file, to)
+}
+
+/// Makes `dest` share all blocks of `source`.
+pub(crate) fn clone_file(source: BorrowedFd<'_>, dest: BorrowedFd<'_>) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::ioctl_ficlone(dest, source))
+}
+
+/// Copies up to `bytes` bytes inside the kernel and returns how many; 0 at the end of the source.
+pub(crate) fn copy_range(
+    source: BorrowedFd<'_>,
+    source_offset: Option<&mut u64>,
+    dest: BorrowedFd<'_>,
+    dest_offset: Option<&mut u64>,
+    bytes: usize,
+) -> Result<usize, Errno> {
+    let (mut source_offset, mut dest_offset) = (source_offset, dest_offset);
+    retry_on_intr(|| {
+        rustix::fs::copy_file_range(
+            source,
+            source_offset.as_deref_mut(),
+            dest,
+            dest_offset.as_deref_mut(),
+            bytes,
+        )
+    })
+}
+
+pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+}
+
+pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match retry_on_intr(|| rustix::io::write(file, bytes))? {
+            0 => return Err(Errno::NOSPC),
+            written => bytes = &bytes[written..],
+        }
+    }
+    Ok(())
+}

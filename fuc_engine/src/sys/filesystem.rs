@@ -1,0 +1,39 @@
+//! Facts about the filesystem that a file is on.
+
+use std::os::fd::BorrowedFd;
+
+use linux_raw_sys::general::{
+    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
+};
+use rustix::io::Errno;
+
+pub(crate) const BTRFS: u64 = BTRFS_SUPER_MAGIC as u64;
+pub(crate) const XFS: u64 = XFS_SUPER_MAGIC as u64;
+
+/// Returns the magic number of the filesystem that `file` is on, if the kernel says it.
+pub(crate) fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
+    rustix::fs::fstatfs(file)
+        .ok()
+        .map(|stat| stat.f_type as u64)
+}
+
+/// Returns `true` if the `st_size` of a file on this filesystem is the number of bytes that can be read.
+///
+/// A filesystem that makes up content while it is read, or fetches it from elsewhere, may report
+/// another size.
+pub(crate) fn reports_true_size(file: BorrowedFd<'_>) -> bool {
+    // ext2 and ext3 have the number of ext4.
+    const TRUTHFUL: [u64; 5] = [
+        BTRFS,
+        EXT4_SUPER_MAGIC as u64,
+        F2FS_SUPER_MAGIC as u64,
+        TMPFS_MAGIC as u64,
+        XFS,
+    ];
+    filesystem(file).is_some_and(|magic| TRUTHFUL.contains(&magic))
+}
+
+/// Returns the largest number of bytes of a name in this directory.
+pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
+    rustix::fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)
+}

@@ -1,0 +1,172 @@
+//! Opens files and directories, each with the flags that its use permits, and changes what an open
+//! descriptor does.
+
+use std::ffi::CStr;
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat};
+use rustix::io::{Errno, retry_on_intr};
+
+/// Says what happens if the last component is a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Symlinks {
+    Follow,
+    NoFollow,
+}
+
+impl Symlinks {
+    pub(super) fn open_flag(self) -> OFlags {
+        match self {
+            Self::Follow => OFlags::empty(),
+            Self::NoFollow => OFlags::NOFOLLOW,
+        }
+    }
+
+    pub(super) fn at_flag(self) -> AtFlags {
+        match self {
+            Self::Follow => AtFlags::empty(),
+            Self::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+        }
+    }
+}
+
+/// A name in a directory, and whether a symbolic link there is followed.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) name: &'a CStr,
+    pub(crate) symlinks: Symlinks,
+}
+
+/// Says whether opening may wait for another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocking {
+    MayBlock,
+    Never,
+}
+
+impl Blocking {
+    fn open_flag(self) -> OFlags {
+        match self {
+            Self::MayBlock => OFlags::empty(),
+            Self::Never => OFlags::NONBLOCK,
+        }
+    }
+}
+
+/// Says what listing an open directory does to its time of access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtimeEffect {
+    None,
+    Changes,
+}
+
+fn open(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+    creation_mode: u32,
+) -> Result<OwnedFd, Errno> {
+    let mode = Mode::from_raw_mode(creation_mode & 0o777);
+    retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode))
+}
+
+/// Opens a directory to list it.
+pub(crate) fn open_directory(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
+    open(dir, name, flags, 0)
+}
+
+/// Opens a directory to list it, without a change of its time of access if the kernel permits that.
+///
+/// The kernel permits it to the directory's owner and to root.
+pub(crate) fn open_directory_noatime(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<(OwnedFd, AtimeEffect), Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
+    match open(dir, name, flags | OFlags::NOATIME, 0) {
+        Err(Errno::PERM) => Ok((open(dir, name, flags, 0)?, AtimeEffect::Changes)),
+        result => Ok((result?, AtimeEffect::None)),
+    }
+}
+
+/// Opens a directory as a starting point only, which needs no permission to read it.
+pub(crate) fn open_path_directory(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | symlinks.open_flag();
+    open(dir, name, flags, 0)
+}
+
+/// Opens a source to read it.
+///
+/// The process never gets a controlling terminal by that.
+pub(crate) fn open_source(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+    blocking: Blocking,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | symlinks.open_flag() | blocking.open_flag();
+    open(dir, name, flags, 0)
+}
+
+/// Creates a file to write to it; fails if the name exists.
+pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    open(dir, name, flags, mode)
+}
+
+/// Creates the file that the symbolic link `name` leads to, and opens it to write to it.
+///
+/// If another process has created it first, it is opened and keeps its content.
+pub(crate) fn create_through_link(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    mode: u32,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOCTTY;
+    open(dir, name, flags, mode)
+}
+
+/// Opens an existing dest to write to it, through symbolic links. It keeps its content.
+pub(crate) fn open_existing(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    blocking: Blocking,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | blocking.open_flag();
+    open(dir, name, flags, 0)
+}
+
+/// Makes reads and writes wait, for a file that was opened without waiting.
+pub(crate) fn clear_nonblock(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
+}
+
+/// Returns a second descriptor of the same open directory; both share one position in the listing.
+pub(crate) fn duplicate(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    const AFTER_STDERR: i32 = 3;
+    rustix::io::fcntl_dupfd_cloexec(dir, AFTER_STDERR)
+}
+
+/// Closes the descriptor of a written file and returns the error that the kernel reports then.
+///
+/// The descriptor is closed even after an error, but written data may be lost.
+pub(crate) fn close_checked(fd: OwnedFd) -> Result<(), Errno> {
+    // SAFETY: `into_raw_fd` gave up the only owner, so the number is not used afterwards.
+    match unsafe { rustix::io::try_close(fd.into_raw_fd()) } {
+        // Linux has closed the descriptor when it reports EINTR.
+        Ok(()) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,80 @@
+//! Facts about this process, none of which the engine changes.
+
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use rustix::process::{Resource, getrlimit, umask as set_umask};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Returns the processor time of all threads, in user space and in the kernel.
+pub(crate) fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        time.tv_sec.try_into().unwrap_or(0),
+        time.tv_nsec.try_into().unwrap_or(0),
+    )
+}
+
+pub(crate) fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Returns the number of descriptors that this process may have open.
+pub(crate) fn descriptor_limit() -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    })
+}
+
+/// Returns the permission bits that this process withholds from the files that it creates.
+pub(crate) fn umask() -> u32 {
+    /// Too few permissions are safer than too many.
+    const IF_UNKNOWN: u32 = 0o077;
+    umask_in_status("/proc/self/status")
+        .or_else(umask_of_a_thread)
+        .unwrap_or(IF_UNKNOWN)
+}
+
+fn umask_in_status(path: &str) -> Option<u32> {
+    let status = std::fs::read_to_string(path).ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
+}
+
+/// Reads the umask in a thread that has a copy of its own.
+///
+/// The only call that returns the umask also sets it. In the copy that all threads share, this would
+/// change the permissions of files that other threads create at that moment.
+fn umask_of_a_thread() -> Option<u32> {
+    let ask = || {
+        // SAFETY: the table of descriptors stays shared. This unshares umask, working directory
+        // and root, none of which this thread needs before it ends.
+        unsafe { unshare_unsafe(UnshareFlags::FS) }.ok()?;
+        Some(set_umask(Mode::empty()).as_raw_mode())
+    };
+    let asking = std::thread::Builder::new().spawn(ask).ok()?;
+    asking.join().ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_umask_is_known_without_proc() {
+        let told = umask_in_status("/proc/self/status");
+        assert_eq!(umask_in_status("/nowhere/status"), None);
+        match (told, umask_of_a_thread()) {
+            (Some(told), Some(asked)) => {
+                assert_eq!(asked, told);
+                // Reading it has not changed it.
+                assert_eq!(umask_in_status("/proc/self/status"), Some(told));
+            }
+            _ => testkit::skip!("no /proc, or a sandbox that refuses unshare"),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! System calls that neither rustix nor the C library wraps, by their numbers.
+
+use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::syscall;
+use linux_raw_sys::general::{
+    __NR_fchmodat2, __NR_getxattrat, __NR_listxattrat, __NR_removexattrat, __NR_setxattrat,
+    xattr_args,
+};
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::open::At;
+
+/// A system call that takes a directory and a path first, and that a machine may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call(c_long);
+
+impl Call {
+    /// Since Linux 6.6.
+    pub(super) const FCHMODAT2: Self = Self(__NR_fchmodat2 as c_long);
+    // Since Linux 6.13.
+    pub(super) const SETXATTRAT: Self = Self(__NR_setxattrat as c_long);
+    pub(super) const GETXATTRAT: Self = Self(__NR_getxattrat as c_long);
+    pub(super) const LISTXATTRAT: Self = Self(__NR_listxattrat as c_long);
+    pub(super) const REMOVEXATTRAT: Self = Self(__NR_removexattrat as c_long);
+
+    /// A number that no kernel has given to a call.
+    #[cfg(test)]
+    pub(super) const UNKNOWN: Self = Self(100_000);
+
+    /// Returns `true` if the kernel examines the arguments of this call.
+    ///
+    /// It does not if it lacks the call, or if a sandbox refuses the call with EPERM.
+    pub(super) fn is_available(self) -> bool {
+        // Every argument has the width of a register, so that all bits are defined.
+        let (no_dir, zero): (c_long, c_long) = (-1, 0);
+        // SAFETY: without a directory and a path, the call fails before it does anything.
+        let returned = unsafe { syscall(self.0, no_dir, zero, zero, zero, zero, zero) };
+        !matches!(result(returned), Err(Errno::NOSYS | Errno::PERM))
+    }
+}
+
+fn result(returned: c_long) -> Result<usize, Errno> {
+    usize::try_from(returned).map_err(|_| {
+        let error = std::io::Error::last_os_error();
+        Errno::from_io_error(&error).unwrap_or(Errno::NOSYS)
+    })
+}
+
+/// Sets the mode of the inode that a path descriptor names.
+pub(super) fn fchmodat2(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+    let flags = AtFlags::EMPTY_PATH.bits() as c_uint;
+    let mode = (mode & 0o7777) as c_uint;
+    let (Call(number), path) = (Call::FCHMODAT2, c"".as_ptr());
+    // SAFETY: the descriptor is open, the path is a C string, and both are only read.
+    let returned = unsafe { syscall(number, fd.as_raw_fd(), path, mode, flags) };
+    result(returned).map(drop)
+}
+
+const ARGS_BYTES: usize = size_of::<xattr_args>();
+
+fn args(value: *const u8, size: usize) -> xattr_args {
+    xattr_args {
+        value: value.expose_provenance() as u64,
+        // The kernel refuses values above 64 KiB.
+        size: u32::try_from(size).unwrap_or(u32::MAX),
+        flags: 0,
+    }
+}
+
+/// Returns the arguments that the four calls begin with.
+fn place(at: &At<'_>) -> (c_int, *const std::ffi::c_char, c_uint) {
+    let flags = at.symlinks.at_flag().bits() as c_uint;
+    (at.dir.as_raw_fd(), at.name.as_ptr(), flags)
+}
+
+/// Writes the names of the attributes to `buffer`, and returns how many bytes.
+pub(super) fn listxattrat(at: &At<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let (dir, path, flags) = place(at);
+    let (Call(number), start, length) = (Call::LISTXATTRAT, buffer.as_mut_ptr(), buffer.len());
+    // SAFETY: the directory is open and the path is a C string. The kernel writes at most
+    // `length` bytes to the buffer, which is borrowed for that.
+    result(unsafe { syscall(number, dir, path, flags, start, length) })
+}
+
+/// Writes the value of an attribute to `buffer`, and returns how many bytes.
+pub(super) fn getxattrat(at: &At<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let (dir, path, flags) = place(at);
+    let (Call(number), name) = (Call::GETXATTRAT, name.as_ptr());
+    let mut args = args(buffer.as_mut_ptr(), buffer.len());
+    let args = &raw mut args;
+    // SAFETY: as in `listxattrat`. The buffer and its length are in a structure of the given size.
+    result(unsafe { syscall(number, dir, path, flags, name, args, ARGS_BYTES) })
+}
+
+pub(super) fn setxattrat(at: &At<'_>, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+    let (dir, path, flags) = place(at);
+    let (Call(number), name) = (Call::SETXATTRAT, name.as_ptr());
+    let args = args(value.as_ptr(), value.len());
+    let args = &raw const args;
+    // SAFETY: as in `getxattrat`, and the value is only read.
+    let returned = unsafe { syscall(number, dir, path, flags, name, args, ARGS_BYTES) };
+    result(returned).map(drop)
+}
+
+pub(super) fn removexattrat(at: &At<'_>, name: &CStr) -> Result<(), Errno> {
+    let (dir, path, flags) = place(at);
+    let (Call(number), name) = (Call::REMOVEXATTRAT, name.as_ptr());
+    // SAFETY: the directory is open, and path and name are C strings.
+    result(unsafe { syscall(number, dir, path, flags, name) }).map(drop)
+}

@@ -1,0 +1,148 @@
+//! Reads facts about files: type, mode, identity, the target of a link, permission to write.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{Access, AtFlags, FileType, Stat, StatxFlags, accessat};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::identity::{FileId, Identity, identity};
+use super::open::Symlinks;
+use super::times::{FileTime, times};
+
+/// Facts about an open directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirStat {
+    pub(crate) identity: Identity,
+    /// The `st_mode`, including the type.
+    pub(crate) mode: u32,
+}
+
+pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
+    stat_directory_with(dir, StatxFlags::empty()).map(|(stat, _)| stat)
+}
+
+/// Also returns the directory's time of access.
+pub(crate) fn stat_directory_and_access(dir: BorrowedFd<'_>) -> Result<(DirStat, FileTime), Errno> {
+    stat_directory_with(dir, StatxFlags::ATIME)
+}
+
+/// The time of access is valid only if `more` asks for it.
+fn stat_directory_with(
+    dir: BorrowedFd<'_>,
+    more: StatxFlags,
+) -> Result<(DirStat, FileTime), Errno> {
+    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME | more;
+    match rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted) {
+        Ok(stat) => {
+            let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+            let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+                .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+            let found = DirStat {
+                identity: Identity::new(FileId::new(device, stat.stx_ino), birth),
+                mode: u32::from(stat.stx_mode),
+            };
+            let accessed = FileTime {
+                seconds: stat.stx_atime.tv_sec,
+                nanoseconds: stat.stx_atime.tv_nsec,
+            };
+            Ok((found, accessed))
+        }
+        // Before Linux 4.11, or in a sandbox that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let stat = rustix::fs::fstat(dir)?;
+            let found = DirStat {
+                identity: identity(&stat),
+                mode: stat.st_mode,
+            };
+            Ok((found, times(&stat)[0]))
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Result<Stat, Errno> {
+    retry_on_intr(|| rustix::fs::statat(dir, name, symlinks.at_flag()))
+}
+
+pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
+    rustix::fs::fstat(file)
+}
+
+pub(crate) fn file_type(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
+    retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
+}
+
+/// Returns `true` if this process may write to `name`, by its mode or by whatever else decides.
+///
+/// Fails if the kernel cannot say. It asks about the effective user. Before Linux 5.8, and in a sandbox
+/// that refuses the newer call, it asks about the real user and follows symlinks.
+pub(crate) fn may_write(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<bool, Errno> {
+    may_write_by(symlinks, |flags| {
+        accessat(dir, name, Access::WRITE_OK, flags)
+    })
+}
+
+fn may_write_by(
+    symlinks: Symlinks,
+    mut access: impl FnMut(AtFlags) -> Result<(), Errno>,
+) -> Result<bool, Errno> {
+    let mut ask = |flags| retry_on_intr(|| access(flags));
+    let answer = match ask(AtFlags::EACCESS | symlinks.at_flag()) {
+        Err(Errno::NOSYS | Errno::PERM) => ask(AtFlags::empty()),
+        answer => answer,
+    };
+    match answer {
+        Ok(()) => Ok(true),
+        Err(Errno::ACCESS) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers `first` to the call that knows flags, `second` to the older one.
+    fn may_write_where(first: Result<(), Errno>, second: Result<(), Errno>) -> Result<bool, Errno> {
+        may_write_by(Symlinks::NoFollow, |flags| match flags.is_empty() {
+            false => first,
+            true => second,
+        })
+    }
+
+    #[test]
+    fn a_call_that_is_missing_or_refused_by_a_sandbox_falls_back_on_the_older_one() {
+        for refused in [Errno::NOSYS, Errno::PERM] {
+            assert_eq!(may_write_where(Err(refused), Ok(())), Ok(true));
+            let denied = Err(Errno::ACCESS);
+            assert_eq!(may_write_where(Err(refused), denied), Ok(false));
+            // The older call says so of an immutable file.
+            let immutable = Err(Errno::PERM);
+            assert_eq!(may_write_where(Err(refused), immutable), Err(Errno::PERM));
+        }
+    }
+
+    #[test]
+    fn the_answer_of_the_newer_call_is_final() {
+        for (answer, expected) in [
+            (Ok(()), Ok(true)),
+            (Err(Errno::ACCESS), Ok(false)),
+            (Err(Errno::ROFS), Err(Errno::ROFS)),
+        ] {
+            let found = may_write_by(Symlinks::Follow, |flags| {
+                assert_eq!(flags, AtFlags::EACCESS);
+                answer
+            });
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The calls on extended attributes, in all forms that they have.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{self, XattrFlags};
+use rustix::io::Errno;
+
+use super::open::At;
+use super::path_fd::{InodeError, InodeOp, MissingCalls};
+use super::raw::{self, Call};
+
+/// A call on extended attributes.
+///
+/// It returns the number of bytes that it wrote to the buffer, if it has one.
+pub(super) enum Xattr<'c> {
+    List(&'c mut [u8]),
+    Get(&'c CStr, &'c mut [u8]),
+    Set(&'c CStr, &'c [u8]),
+    Remove(&'c CStr),
+}
+
+impl Xattr<'_> {
+    fn call(&self) -> Call {
+        match self {
+            Self::List(_) => Call::LISTXATTRAT,
+            Self::Get(..) => Call::GETXATTRAT,
+            Self::Set(..) => Call::SETXATTRAT,
+            Self::Remove(_) => Call::REMOVEXATTRAT,
+        }
+    }
+
+    fn at(&mut self, at: &At<'_>) -> Result<usize, Errno> {
+        match self {
+            Self::List(buffer) => raw::listxattrat(at, buffer),
+            Self::Get(name, buffer) => raw::getxattrat(at, name, buffer),
+            Self::Set(name, value) => raw::setxattrat(at, name, value).map(|()| 0),
+            Self::Remove(name) => raw::removexattrat(at, name).map(|()| 0),
+        }
+    }
+}
+
+impl InodeOp for Xattr<'_> {
+    type Output = usize;
+
+    fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
+        match self {
+            Self::List(buffer) => fs::flistxattr(fd, &mut **buffer),
+            Self::Get(name, buffer) => fs::fgetxattr(fd, *name, &mut **buffer),
+            Self::Set(name, value) => {
+                fs::fsetxattr(fd, *name, value, XattrFlags::empty()).map(|()| 0)
+            }
+            Self::Remove(name) => fs::fremovexattr(fd, *name).map(|()| 0),
+        }
+    }
+
+    fn by_path(&mut self, path: &CStr) -> Result<usize, Errno> {
+        match self {
+            Self::List(buffer) => fs::listxattr(path, &mut **buffer),
+            Self::Get(name, buffer) => fs::getxattr(path, *name, &mut **buffer),
+            Self::Set(name, value) => {
+                fs::setxattr(path, *name, value, XattrFlags::empty()).map(|()| 0)
+            }
+            Self::Remove(name) => fs::removexattr(path, *name).map(|()| 0),
+        }
+    }
+
+    fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<usize, InodeError> {
+        let call = self.call();
+        match missing.unless_missing(&missing.xattrat, call, || self.at(at)) {
+            Err(Errno::NOSYS) => Err(InodeError::NoWay),
+            done => Ok(done?),
+        }
+    }
+}
