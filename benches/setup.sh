@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Installs what the benchmarks compare with and measure by, from the registries,
-# into target/peers (or the directory given); 1 GB, most of it a node_modules to
-# copy. Nothing there is made twice. What can't be had is named at the end; the
-# benchmarks then leave it out.
+# Installs the tools and peers of the benchmarks from the registries into
+# target/peers, or into the directory given as argument. They take 1 GB, most of
+# which is a node_modules to copy. Nothing is installed twice. The script names
+# at the end what it could not install; the benchmarks then leave it out.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 peers=${1:-target/peers}
 missing=()
 
-# The published rmz and cpz have the names of ours: a root of their own.
+# The published rmz and cpz have the same names as ours, so they get a root of
+# their own.
 crate() { # NAME[@VERSION] [ROOT]
     cargo install --quiet --locked --root "${2:-$peers}" "$1" || missing+=("${1%@*}")
 }
@@ -21,7 +22,8 @@ crate cpx
 crate rmz "$peers/published"
 crate cpz "$peers/published"
 
-# What a web application has: 66 000 files, 770 MB. Nothing of it is ever run.
+# The dependencies of a web application: 66 000 files, 770 MB, none of which is
+# ever run.
 if [ ! -d "$peers/npm/node_modules" ]; then
     mkdir -p "$peers/npm"
     npm install --prefix "$peers/npm" --ignore-scripts --legacy-peer-deps --no-audit --no-fund --silent \

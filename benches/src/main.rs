@@ -1,7 +1,19 @@
-//! The benchmark runner: faster than what, on what, by how much.
+//! The benchmark runner: measures how much faster rmz and cpz are than other commands, and on which trees.
 //!
-//! `cargo run --release -p benches -- quick` makes trees, runs rmz, cpz and whatever peers are installed on them,
-//! and writes the figures into `Benchmarks.md`. Peers that are missing are named and left out.
+//! `cargo run --release -p benches -- quick` makes trees, runs rmz, cpz and the installed peers on them, and writes
+//! the figures into `Benchmarks.md`. Peers that are missing are named and left out.
+//!
+//! Imports point down: `runs -> out, run -> results -> what -> host`. `floor` and `guard` are commands of their own;
+//! `run` calls the floor in a process of its own.
+//!
+//! - `runs`: the kinds of runs
+//! - `run`: the order and number of runs, the trees, and the clock
+//! - `out`: tables, plots, and the page that sums them up
+//! - `results`: the rows of all tables
+//! - `what`: the cells, and the commands that compete in them
+//! - `host`: other programs, signals, the machine, the progress bar
+//! - `floor`: the system calls that no tool can do without, alone
+//! - `guard`: fails if a small tree costs more than before
 
 use std::{
     path::{Path, PathBuf},
@@ -32,19 +44,19 @@ struct Cli {
     settings: Settings,
 }
 
-/// Where things are.
+/// Options that all subcommands share: places and limits.
 #[derive(clap::Args)]
 struct Settings {
-    /// Where to make the trees, in a new directory that is removed at the end [default: $TMPDIR]
+    /// Make the trees in a new directory in DIR, which is removed at the end [default: $TMPDIR]
     #[arg(long, global = true, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Where benches/setup.sh has put the peers [default: target/peers]
+    /// The directory into which benches/setup.sh has installed the peers [default: target/peers]
     #[arg(long, global = true, value_name = "DIR")]
     peers: Option<PathBuf>,
-    /// A node_modules to copy and remove copies of [default: target/peers/npm/node_modules]
+    /// A node_modules whose copies are copied and removed [default: target/peers/npm/node_modules]
     #[arg(long, global = true, value_name = "DIR")]
     node_modules: Option<PathBuf>,
-    /// Runs each command no more often than that, to see that all works
+    /// Run each command at most N times, to see that everything works
     #[arg(long, global = true, value_name = "N")]
     rounds: Option<usize>,
     /// The document that gets the tables [default: Benchmarks.md]
@@ -54,34 +66,34 @@ struct Settings {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// The most telling cells, in less than 5 minutes; writes Benchmarks.md
+    /// Measures the most telling cells in less than 5 minutes; updates Benchmarks.md
     Quick,
-    /// All cells; says beforehand how long that takes; writes Benchmarks.md after each
+    /// Measures all cells in about an hour; updates Benchmarks.md after each of them
     Full {
-        /// Only these: names of cells as in `list`, parts of names, or remove, copy, real, update, filesystems
+        /// Measure only these: names of cells as in `list`, parts of names, or remove, copy, real, update, filesystems
         #[arg(long, value_name = "NAME", num_args = 1..)]
         only: Vec<String>,
-        /// Only those that Benchmarks.md has no figures of
+        /// Measure only cells without figures
         #[arg(long)]
         missing: bool,
     },
-    /// Some cells; prints the tables
+    /// Measures some cells; prints the tables
     Cell {
-        /// As for `full --only`
+        /// Names as for `full --only`
         #[arg(required = true)]
         names: Vec<String>,
     },
-    /// Names the cells
+    /// Prints the names of the cells
     List,
     /// Measures nothing; writes Benchmarks.md again from the figures in benches/results
     Tables,
-    /// Fails if a small tree costs more system calls or instructions than it did
+    /// Fails if a small tree costs more system calls or instructions than before
     Guard(guard::Options),
-    /// The system calls alone, once; prints JSON
+    /// Makes only the necessary system calls, once; prints JSON
     Floor {
         #[command(subcommand)]
         task: floor::Task,
-        /// How many threads [default: one per core]
+        /// Number of threads [default: one per core]
         #[arg(long, global = true)]
         threads: Option<usize>,
     },

@@ -1,4 +1,4 @@
-//! What a run of the benchmarks found: the rows of all tables, and the few figures that are derived from them.
+//! The results of a run: the rows of all tables, and the few figures that are derived from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub(crate) struct Results {
     pub(crate) machine: Machine,
     /// Each peer that was found, with its version.
     pub(crate) versions: Vec<(String, String)>,
-    /// What was left out of everything, and why.
+    /// The peers and measurements that were left out, with the reason.
     pub(crate) notes: Vec<String>,
     pub(crate) calls: Vec<CallsRow>,
     pub(crate) contention: Vec<ContentionRow>,
@@ -70,7 +70,7 @@ pub(crate) struct CellResult {
     pub(crate) group: String,
     pub(crate) title: String,
     pub(crate) stamp: Stamp,
-    /// How long the whole cell took.
+    /// The time that the whole cell took.
     pub(crate) seconds: f64,
     pub(crate) filesystem: String,
     pub(crate) files: u64,

@@ -67,7 +67,7 @@ pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Writes all tables and plots again, from the figures of earlier runs on whatever machine.
+/// Writes all tables and plots again, from the figures of earlier runs on any machine.
 pub(crate) fn tables(settings: &Settings) -> Result<()> {
     for section in ["quick", "full"] {
         let document = Document::open(settings.document(), section)?;

@@ -1,6 +1,6 @@
-//! The plumbing that the five comparisons share: operands in, errors out, exit status.
+//! The plumbing that the five comparisons share: operands, error messages and the exit status.
 //!
-//! Nothing here touches a tree, so that each binary shows by itself what its approach costs.
+//! Nothing here touches a tree, so that each binary shows the cost of its own approach.
 
 use std::{
     env, fs,
@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Runs `remove` on every operand; failures are printed, and the others are still tried.
+/// Runs `remove` on every operand. A failure is printed, and the other operands are still tried.
 pub fn remove_main(remove: impl Fn(&Path) -> io::Result<()>) -> ExitCode {
     let operands: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     if operands.is_empty() {
@@ -45,7 +45,7 @@ pub fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
 }
 
 fn complain(message: impl std::fmt::Display) -> ExitCode {
-    // Who closed our stderr does not want to know.
+    // If stderr is closed, there is no place for the message.
     let _ = writeln!(io::stderr(), "{message}");
     ExitCode::FAILURE
 }

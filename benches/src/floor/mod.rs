@@ -1,11 +1,11 @@
-//! The floor: only the system calls that no tool can do without, with every decision made before the clock starts.
+//! The floor: only the system calls that every tool needs, with every decision made before the clock starts.
 //!
-//! What is listed, which entry is what, who does which part: all of it is in the [`Plan`] by then, and the
-//! threads stand at a barrier. The directories are still listed while the clock runs, since every tool must.
-//! No tool can be expected to reach it; a tool that does wastes nothing.
+//! The [`Plan`] has the names, the kinds and the parts of the threads before the clock starts, and the threads wait at
+//! a barrier. The directories are still listed while the clock runs, since every tool must do that. A tool that takes
+//! as long as the floor wastes nothing.
 //!
-//! A plan is a list of phases. All threads take jobs of one phase until it has no more, and then wait for each
-//! other: directories are made level by level on the way down, and removed level by level on the way up.
+//! A plan is a list of phases. All threads take jobs of one phase until it has no more, and then wait for each other.
+//! Directories are made level by level on the way down, and removed level by level on the way up.
 
 use std::{
     path::PathBuf,
@@ -26,12 +26,12 @@ use plan::{Job, Plan};
 mod perform;
 mod plan;
 
-/// What the system calls are to bring about.
+/// The operation whose system calls are made.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum Task {
     /// Removes TREE
     Remove {
-        /// The tree; it is gone afterwards
+        /// The tree, which no longer exists afterwards
         tree: PathBuf,
     },
     /// Copies TREE to DEST, which must not exist
@@ -41,7 +41,7 @@ pub(crate) enum Task {
         /// The new copy
         dest: PathBuf,
     },
-    /// Looks at each entry of TREE and at its copy in DEST, as an update must that finds nothing changed
+    /// Stats each entry of TREE and its copy in DEST, as an update must that finds nothing changed
     Compare {
         /// The tree
         tree: PathBuf,
@@ -50,17 +50,17 @@ pub(crate) enum Task {
     },
 }
 
-/// What the floor took.
+/// The time of the floor, and the size of its tree.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
-    /// Entries that are no directories.
+    /// The number of entries that are not directories.
     pub(crate) files: usize,
     pub(crate) dirs: usize,
 }
 
-/// Plans the task, then does it on up to `threads` threads with the clock running.
+/// Plans the task, then performs it on up to `threads` threads with the clock running.
 pub(crate) fn run(task: &Task, threads: usize) -> Result<Figures> {
     let plan = Plan::make(task)?;
     let widest = plan.phases.iter().map(Vec::len).max().unwrap_or(0);
@@ -86,18 +86,18 @@ pub(crate) fn run(task: &Task, threads: usize) -> Result<Figures> {
     })
 }
 
-/// The threads, and what they share.
+/// The state that the threads share.
 struct Crew<'a> {
     plan: &'a Plan,
     /// The next job of each phase.
     next: Vec<AtomicUsize>,
     barrier: Barrier,
-    /// The first thing that went wrong. Who meets it gives up the phase, but still comes to the barriers.
+    /// The first failure. A thread that fails gives up the phase, but still comes to the barriers.
     failure: Mutex<Option<anyhow::Error>>,
 }
 
 impl Crew<'_> {
-    /// Returns the seconds on the clock and on all processors.
+    /// Returns the seconds of wall-clock time and of CPU time.
     fn work(&self, threads: usize) -> (f64, f64) {
         thread::scope(|scope| {
             for _ in 1..threads {
@@ -126,7 +126,7 @@ impl Crew<'_> {
     }
 
     fn one_phase(&self, jobs: &[Job], next: &AtomicUsize) -> Result<()> {
-        // Only the number counts: what the jobs refer to was there before the threads.
+        // Relaxed: the counter publishes nothing, because the jobs existed before the threads.
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let dir = &self.plan.dirs[job.place()];
             perform::perform(self.plan, job)
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Two directories of files with and without data, a link, and more entries than one job takes.
+    /// Makes two directories of files with and without data, a link, and more entries than one job takes.
     fn tree(at: &Path) {
         fs::create_dir_all(at.join("a/b")).unwrap();
         for i in 0..600 {

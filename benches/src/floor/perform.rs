@@ -1,4 +1,4 @@
-//! The system calls of one job, and nothing else.
+//! Performs one job: its system calls, and nothing else.
 
 use std::{ffi::CStr, mem::MaybeUninit, ops::Range};
 
@@ -10,7 +10,7 @@ use rustix::{
 
 use super::plan::{Dir, Entry, Job, Kind, Plan, Verb};
 
-/// Far more than a file has: a result below that is the end.
+/// The most bytes that one call copies, more than any file here has.
 const ALL: usize = 0x7fff_f000;
 const LISTING_BYTES: usize = 32 << 10;
 
@@ -81,7 +81,7 @@ fn open_dir(path: &CStr) -> Result<OwnedFd> {
     )?)
 }
 
-/// Lists to the end; the names are known already.
+/// Lists a directory to its end, and ignores the names, which are known already.
 fn list(dir: BorrowedFd<'_>) -> Result<()> {
     let mut buffer = [MaybeUninit::uninit(); LISTING_BYTES];
     let mut names = RawDir::new(dir, &mut buffer);

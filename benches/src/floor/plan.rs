@@ -1,4 +1,4 @@
-//! All decisions of a floor's run, made beforehand.
+//! Makes all decisions of the floor before the clock starts.
 
 use std::{
     ffi::CString,
@@ -15,15 +15,15 @@ use anyhow::{Context as _, Result, bail};
 
 use super::Task;
 
-/// Entries in one job: few enough that a wide directory is shared, enough that taking a job costs nothing.
+/// The entries of one job: few enough to share a wide directory, enough for the cost of taking a job to vanish.
 const BATCH: usize = 256;
-/// Directories in one job.
+/// The directories of one job.
 const DIRS: usize = 64;
 
-/// The tree, and what is to be done to it in which order.
+/// The tree, and the jobs on it in their order.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// A parent stands before its children, and a level before the next.
+    /// All directories, level by level, so that a parent stands before its children.
     pub(super) dirs: Vec<Dir>,
     pub(super) entries: Vec<Entry>,
     pub(super) phases: Vec<Vec<Job>>,
@@ -31,14 +31,14 @@ pub(super) struct Plan {
 
 pub(super) struct Dir {
     pub(super) source: CString,
-    /// Empty for a removal.
+    /// The path of the copy; it is empty for a removal.
     pub(super) dest: CString,
     pub(super) mode: u32,
     depth: usize,
     entries: Range<usize>,
 }
 
-/// One that is no directory.
+/// An entry that is not a directory.
 pub(super) struct Entry {
     pub(super) name: CString,
     pub(super) kind: Kind,
@@ -51,7 +51,7 @@ pub(super) enum Kind {
     Link,
 }
 
-/// What one thread does at a time.
+/// The work that a thread takes at a time.
 pub(super) enum Job {
     MakeDirs(Range<usize>),
     RemoveDirs(Range<usize>),
@@ -71,7 +71,7 @@ pub(super) enum Verb {
 }
 
 impl Job {
-    /// A directory to name when the job fails.
+    /// Returns a directory, by its place, for the message of a failure.
     pub(super) fn place(&self) -> usize {
         match self {
             Self::MakeDirs(dirs) | Self::RemoveDirs(dirs) => dirs.start,
@@ -103,7 +103,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Breadth first, so that the directories of a level stand together.
+    /// Scans the tree breadth first, so that the directories of a level stand together.
     fn scan(&mut self, tree: &Path, dest: Option<&Path>) -> Result<()> {
         let mut queue = vec![(tree.to_owned(), dest.map(Path::to_owned))];
         for depth in 0.. {
@@ -138,7 +138,7 @@ impl Plan {
                 ));
                 continue;
             }
-            // A removal needs no more than the name.
+            // A removal needs nothing but the name.
             let kind = if dest.is_some() {
                 Kind::of(kind, &entry.metadata().with_context(context)?)?
             } else {
@@ -163,7 +163,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The ranges of directories that are equally deep, from the root down.
+    /// Returns the ranges of directories of equal depth, from the root down.
     fn levels(&self) -> Vec<Range<usize>> {
         let mut start = 0;
         let levels = self.dirs.chunk_by(|a, b| a.depth == b.depth).map(|level| {
@@ -186,7 +186,7 @@ impl Plan {
         let mut jobs = Vec::new();
         for (dir, Dir { entries, .. }) in self.dirs.iter().enumerate() {
             let start = entries.start;
-            // An empty directory has no piece, but is listed all the same.
+            // An empty directory has no piece, but is listed like the others.
             let alone = entries.is_empty().then_some(start..start);
             jobs.extend(
                 alone
@@ -223,7 +223,7 @@ impl Kind {
     }
 }
 
-/// `range` in pieces of at most `size`.
+/// Returns `range` in pieces of at most `size`.
 fn pieces(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range

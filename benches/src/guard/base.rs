@@ -1,4 +1,4 @@
-//! The earlier build that instructions are compared with.
+//! Finds and builds the earlier commit that instructions are compared with.
 
 use std::{
     fs,
@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result};
 
 use crate::host::command;
 
-/// An earlier commit, and where its rmz and cpz are.
+/// An earlier commit, and the directory of its rmz and cpz.
 pub(super) struct Base {
-    /// For people.
+    /// The abbreviated commit, for messages.
     pub(super) name: String,
     pub(super) dir: PathBuf,
     /// `CASE, REASON` of each `Accepts-cost` line since.
@@ -20,7 +20,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// Why a case may cost more, if a commit since says so.
+    /// Returns the reason why a case may cost more, if a later commit gives one.
     pub(super) fn accepted(&self, case: &str) -> Option<&str> {
         reason(&self.accepted, case)
     }
@@ -33,6 +33,8 @@ fn reason<'a>(lines: &'a [String], case: &str) -> Option<&'a str> {
         .map(|(_, reason)| reason.trim())
 }
 
+/// Builds the commit that the user asked for, or else the default one.
+///
 /// # Errors
 /// If there is no such commit here, or it can't be built.
 pub(super) fn find_and_build(asked: Option<&str>) -> Result<Base> {
@@ -53,8 +55,9 @@ pub(super) fn find_and_build(asked: Option<&str>) -> Result<Base> {
     })
 }
 
-/// Where this work left origin/main; where it has not left it, the commit before. Changes that are not committed
-/// are compared with what is.
+/// Returns the commit where this work left origin/main, or else the one before HEAD.
+///
+/// Uncommitted changes count as work: without commits of its own, they are compared with HEAD.
 fn earlier() -> Result<String> {
     let head = resolve("HEAD")?;
     let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
@@ -65,7 +68,7 @@ fn earlier() -> Result<String> {
     }
 }
 
-/// A commit that is here, by any name of it.
+/// Returns the hash of a commit, by any of its names.
 fn resolve(name: &str) -> Result<String> {
     git(&[
         "rev-parse",
@@ -76,7 +79,7 @@ fn resolve(name: &str) -> Result<String> {
 }
 
 fn git(args: &[&str]) -> Result<String> {
-    // A job as root works in somebody else's checkout.
+    // In a CI job, root works in a checkout of another user.
     command::run(
         Command::new("git")
             .args(["-c", "safe.directory=*", "-C", command::repository()])
@@ -84,7 +87,7 @@ fn git(args: &[&str]) -> Result<String> {
     )
 }
 
-/// Builds `commit` from a tree of its own; once only.
+/// Builds `commit` in a directory of its own, unless that was done before.
 fn build(commit: &str) -> Result<PathBuf> {
     let guard = command::target_dir()?.join("guard");
     let dir = guard.join(commit);

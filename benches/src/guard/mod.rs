@@ -1,13 +1,12 @@
-//! Fails when a small tree costs more than it did, by figures that noise can't change.
+//! Fails if a small tree costs more than before, by figures that noise can't change.
 //!
-//! - System calls per file and per directory are compared, exactly, with `benches/baseline.json`. Who means to
-//!   change them runs `guard --accept` and commits the new file.
-//! - Instructions on one thread are compared with those of an earlier build, made here and now by the same
-//!   compiler, since they depend on it: more than 3 % is too much. Who means to spend them says so in the
-//!   commit's message, on a line `Accepts-cost: CASE, REASON`.
+//! - System calls per file and per directory must be exactly those in `benches/baseline.json`. To change them on
+//!   purpose, run `guard --accept` and commit the new file.
+//! - Instructions on one thread may grow by at most 3 % since an earlier commit. That commit is built here and now,
+//!   because the number depends on the compiler. To spend instructions on purpose, put a line
+//!   `Accepts-cost: CASE, REASON` into the message of the commit.
 //!
-//! What can't be compared on a machine (no strace, no valgrind, no earlier commit in a shallow clone) is left out
-//! with a line that says so.
+//! A comparison is left out, with a line that says so, if strace, valgrind or the earlier commit is missing.
 
 use std::{
     collections::BTreeMap,
@@ -31,15 +30,15 @@ mod base;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Writes the system calls as they are now to benches/baseline.json
+    /// Writes the present system calls to benches/baseline.json
     #[arg(long)]
     accept: bool,
-    /// The commit to compare instructions with [default: where we left origin/main, or the one before]
+    /// The commit to compare instructions with [default: where HEAD left origin/main, or the one before HEAD]
     #[arg(long, value_name = "COMMIT")]
     base: Option<String>,
 }
 
-/// A command on two trees: one more file or directory costs the difference.
+/// A command on two trees, whose difference is the cost of more files or directories.
 struct CallsCase {
     name: &'static str,
     command: &'static str,
@@ -47,7 +46,7 @@ struct CallsCase {
     many: Uniform,
 }
 
-/// What the guard's trees are compared with.
+/// The smaller tree of most cases.
 const BASE: Uniform = Uniform {
     dirs: 20,
     files: 10,
@@ -111,10 +110,10 @@ const CALLS: &[CallsCase] = &[
     },
 ];
 
-/// Where cpz believes a size of 0, so that the calls are the same as in the baseline.
+/// Filesystems on which cpz trusts a size of 0, so that it makes the calls of the baseline.
 const TRUTHFUL: &[&str] = &["tmpfs", "ext2/ext3", "xfs", "btrfs"];
 
-/// What instructions are counted of.
+/// The cases of which instructions are counted: name, program, arguments and tree.
 const INSTRUCTIONS: &[(&str, &str, &str, Uniform)] = &[
     (
         "rmz-files",
@@ -168,7 +167,7 @@ const INSTRUCTIONS: &[(&str, &str, &str, Uniform)] = &[
     ),
 ];
 
-/// Growth that is still called none, in per cent.
+/// The growth that is not yet an error, in per cent.
 const MOST_GROWTH: f64 = 3.0;
 
 type Baseline = BTreeMap<String, Counts>;
@@ -187,13 +186,13 @@ pub(crate) fn run(settings: &Settings, options: &Options) -> Result<()> {
     let failures = failures?;
     ensure!(
         failures.is_empty(),
-        "what was cheaper before:\n{}",
+        "these cases were cheaper before:\n{}",
         failures.join("\n")
     );
     Ok(())
 }
 
-/// On a tmpfs where there is one: fast, and the same everywhere.
+/// Returns the place of the trees: a tmpfs if there is one, because it is fast and the same everywhere.
 fn place(settings: &Settings) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let usable = machine::filesystem(memory).is_ok_and(|filesystem| filesystem == "tmpfs")
@@ -252,7 +251,7 @@ fn count_calls(tracer: &Tracer<'_>) -> Result<Baseline> {
     Ok(all)
 }
 
-/// What `many` has more than `few`.
+/// Returns the calls that `many` has in excess of `few`.
 fn more(few: &Counts, many: &Counts) -> Counts {
     let grown = many.iter().map(|(name, count)| {
         let before = few.get(name).copied().unwrap_or(0);
@@ -269,7 +268,7 @@ fn read_baseline() -> Result<Baseline> {
     let file = baseline_file();
     let json =
         fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&json).with_context(|| format!("{} is no baseline", file.display()))
+    serde_json::from_str(&json).with_context(|| format!("{} is not a baseline", file.display()))
 }
 
 fn accept(now: &Baseline) -> Result<()> {
@@ -280,7 +279,7 @@ fn accept(now: &Baseline) -> Result<()> {
     Ok(())
 }
 
-/// One line per case that differs, fewer calls included: the baseline is to be what is.
+/// Returns a line for each case that differs. Fewer calls are a difference too, so that the baseline stays true.
 fn changes(baseline: &Baseline, now: &Baseline) -> Vec<String> {
     let names: std::collections::BTreeSet<_> = baseline.keys().chain(now.keys()).collect();
     let differing = names
@@ -332,13 +331,13 @@ fn instructions(tracer: &Tracer<'_>, program: &Path, args: &str, tree: Uniform) 
     let mut valgrind = stopwatch.command("valgrind")?;
     let log = tracer.dir.join("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    // In one word, as valgrind wants it.
+    // valgrind wants the option and its value in one word.
     valgrind.arg(format!("--log-file={}", log.display()));
     command::run(valgrind.arg(program).args(args.split(' ')))?;
     collected(&fs::read_to_string(&log).context("valgrind wrote no log")?)
 }
 
-/// The number in callgrind's line `Collected : N`.
+/// Returns the number in callgrind's line `Collected : N`.
 fn collected(log: &str) -> Result<u64> {
     let line = log.lines().find_map(|line| line.split_once("Collected :"));
     let Some((_, number)) = line else {
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_costs_by_itself_falls_out() {
+    fn the_cost_of_a_process_cancels_out() {
         let few = counts(&[("execve", 1), ("unlinkat", 20)]);
         let many = counts(&[("execve", 1), ("unlinkat", 30)]);
         assert_eq!(more(&few, &many), counts(&[("unlinkat", 10)]));

@@ -1,4 +1,4 @@
-//! Running other programs, with errors that say which one failed and what it said.
+//! Runs other programs. An error names the program, and has the first line of its messages.
 
 use std::{
     env,
@@ -19,15 +19,15 @@ pub(crate) fn repository() -> &'static str {
     package.strip_suffix("/benches").unwrap_or(package)
 }
 
-/// What a program prints, without the line's end.
+/// Returns the output of a program, without the last line's end.
 pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
     run(Command::new(program).args(args))
 }
 
-/// Runs a command to its end; returns what it printed, without the last line's end.
+/// Runs a command to its end, and returns its output without the last line's end.
 ///
 /// # Errors
-/// If it can't be started, or fails: then with what it wrote to stderr.
+/// If it can't be started, or fails: then with the first line that it wrote to stderr.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     interrupt::check()?;
     let name = command.get_program().to_string_lossy().into_owned();
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot run {name}"))?;
-    // A command that Ctrl-C ended did not fail.
+    // A command that Ctrl-C ended is not a failure.
     interrupt::check()?;
     if !output.status.success() {
         bail!("{name}: {}{}", output.status, said(&output.stderr));
@@ -45,14 +45,14 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
         .to_owned())
 }
 
-/// The first line of what a command wrote to stderr, to be put behind its status.
+/// Returns the first line of the messages of a command, to follow its status.
 fn said(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let first = text.lines().find(|line| !line.trim().is_empty());
     first.map_or_else(String::new, |line| format!(": {}", line.trim()))
 }
 
-/// Where cargo put this runner, and will put the commands.
+/// Returns the directory into which cargo builds this runner, and will build the commands.
 pub(crate) fn target_dir() -> Result<PathBuf> {
     let exe = env::current_exe().context("cannot tell where this program is")?;
     let dir = exe.parent().and_then(Path::parent);
@@ -60,7 +60,7 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
         .with_context(|| format!("{} is not where cargo puts programs", exe.display()))
 }
 
-/// Builds packages of the workspace at `root`, optimised: what is measured is to be what the sources say.
+/// Builds packages of the workspace at `root`, optimised, so that the programs correspond to the sources.
 pub(crate) fn build(root: &Path, target_dir: &Path, packages: &[&str]) -> Result<()> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
@@ -71,7 +71,7 @@ pub(crate) fn build(root: &Path, target_dir: &Path, packages: &[&str]) -> Result
     run(&mut cargo).map(drop)
 }
 
-/// Where a program is: in `dirs`, else in PATH.
+/// Finds a program in `dirs`, or else in PATH.
 pub(crate) fn find(program: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let candidates = dirs.iter().cloned().chain(env::split_paths(&path));
@@ -85,20 +85,22 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// PATH with `first` in front.
+/// Returns PATH with `first` in front.
 pub(crate) fn path_with(first: &Path) -> Result<std::ffi::OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
     let dirs = std::iter::once(first.to_owned()).chain(env::split_paths(&path));
     env::join_paths(dirs).with_context(|| format!("{} cannot be in PATH", first.display()))
 }
 
-/// The argument that makes a path of any bytes printable.
+/// Returns a path of any bytes as printable text.
 pub(crate) fn lossy(path: impl AsRef<OsStr>) -> String {
     path.as_ref().to_string_lossy().into_owned()
 }
 
+/// Checks that the user is root.
+///
 /// # Errors
-/// Unless we are root: with what it was needed for.
+/// If not: the message says that `what` needs root.
 pub(crate) fn need_root(what: &str) -> Result<()> {
     if rustix::process::geteuid().is_root() {
         return Ok(());

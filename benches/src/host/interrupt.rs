@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM end a run between two commands, so that the trees are removed and loop devices unmounted.
+//! Lets Ctrl-C and SIGTERM end a run between two commands, so that trees are removed and loop devices unmounted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,13 +6,15 @@ use anyhow::{Context as _, Result, bail};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From here on the signals are only noted. On a terminal the command being measured gets its own.
+/// Makes the signals set a flag from now on. On a terminal the measured command gets a signal of its own.
 pub(crate) fn listen() -> Result<()> {
     ctrlc::set_handler(|| ASKED.store(true, Ordering::Relaxed)).context("cannot listen for signals")
 }
 
+/// Checks that the run may go on.
+///
 /// # Errors
-/// Once the user asked for the end.
+/// If there was a signal.
 pub(crate) fn check() -> Result<()> {
     if ASKED.load(Ordering::Relaxed) {
         bail!("interrupted: the trees are removed");

@@ -1,4 +1,4 @@
-//! What stands on top of the tables: on which machine and kernel, and when.
+//! Identifies the machine and the moment of a measurement, for the head of the tables.
 
 use std::{fs, path::Path, process::Command, thread};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command;
 
-/// The machine, as far as it matters to the figures.
+/// The properties of a machine that matter to the figures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
@@ -15,7 +15,7 @@ pub(crate) struct Machine {
     pub(crate) memory_gib: u64,
 }
 
-/// When, of which commit and under which kernel something was measured.
+/// The date, the commit and the kernel of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub(crate) date: String,
@@ -23,7 +23,7 @@ pub(crate) struct Stamp {
     pub(crate) kernel: String,
 }
 
-/// Now, and what is checked out and runs here.
+/// Returns the stamp of a measurement that is made now.
 pub(crate) fn stamp() -> Result<Stamp> {
     let kernel = rustix::system::uname();
     Ok(Stamp {
@@ -37,7 +37,7 @@ pub(crate) fn stamp() -> Result<Stamp> {
     })
 }
 
-/// The commit; `-dirty` behind it if the sources were changed since, by more than what we write ourselves.
+/// Returns the commit, with `-dirty` behind it if the sources have changes other than the files that a run writes.
 fn commit() -> Result<String> {
     let git = |args: &[&str]| {
         let here = ["-c", "safe.directory=*", "-C", command::repository()];
@@ -51,7 +51,7 @@ fn commit() -> Result<String> {
 }
 
 impl Machine {
-    /// This machine.
+    /// Returns the properties of this machine.
     pub(crate) fn probe() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -67,18 +67,18 @@ impl Machine {
     }
 }
 
-/// How many threads the machine lets us run at once.
+/// Returns how many threads can run at once.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The type of the filesystem that `dir` is on.
+/// Returns the type of the filesystem of `dir`.
 pub(crate) fn filesystem(dir: &Path) -> Result<String> {
     let dir = dir.to_string_lossy();
     command::output("stat", &["--file-system", "--format=%T", "--", &dir])
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));
     fields

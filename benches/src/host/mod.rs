@@ -1,4 +1,4 @@
-//! The machine and its programs: what the runner needs of its host, whatever it measures.
+//! The host: its programs, signals, hardware and terminal.
 
 pub(crate) mod command;
 pub(crate) mod interrupt;

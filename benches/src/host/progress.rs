@@ -1,10 +1,10 @@
-//! Shows what runs and how long the rest will take: a bar on a terminal, else a line per cell.
+//! Shows the current command and the remaining time: a bar on a terminal, else a line per cell.
 
 use std::{cell::Cell as Counter, io::IsTerminal as _, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Counts in seconds of the time that was planned.
+/// The progress of a run, in terms of the planned time.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     done: Counter<Duration>,
@@ -12,7 +12,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For a run that was planned to take `total`.
+    /// Begins a run that is planned to take `total`.
     pub(crate) fn new(total: Duration) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style =
@@ -28,14 +28,14 @@ impl Progress {
         }
     }
 
-    /// Shows what is being run.
+    /// Shows a message until the next one, on a terminal only.
     pub(crate) fn show_message(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
         }
     }
 
-    /// The next part begins.
+    /// Begins the next part.
     pub(crate) fn begin(&self, what: &str) {
         let left = show(self.total.saturating_sub(self.done.get()));
         match &self.bar {
@@ -48,12 +48,12 @@ impl Progress {
         }
     }
 
-    /// A part is done that was planned to take so long.
+    /// Ends a part that was `planned` to take so long.
     pub(crate) fn advance(&self, planned: Duration) {
         self.done.set(self.done.get() + planned);
     }
 
-    /// Says something that stays on the screen.
+    /// Prints a line that stays on the screen.
     pub(crate) fn note(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{line}")),
@@ -61,6 +61,7 @@ impl Progress {
         }
     }
 
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -68,7 +69,7 @@ impl Progress {
     }
 }
 
-/// A duration for people.
+/// Returns a duration as text, rounded for a human reader.
 pub(crate) fn show(time: Duration) -> String {
     match time.as_secs() {
         s @ 0..120 => format!("{s} s"),
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_rounded_to_what_people_want_to_know() {
+    fn durations_are_rounded_for_a_human_reader() {
         assert_eq!(show(Duration::from_secs(119)), "119 s");
         assert_eq!(show(Duration::from_secs(121)), "3 min");
         assert_eq!(show(Duration::from_secs(7300)), "2 h 1 min");

@@ -1,4 +1,4 @@
-//! The document that gets the tables, and the files of figures and plots beside it.
+//! The page that sums up all runs, and the files of figures, tables and plots behind it.
 
 use std::{
     fmt, fs,
@@ -14,7 +14,7 @@ use crate::{
     what::cells::{GROUPS, Group},
 };
 
-/// Where the files are, relative to the page.
+/// The directory of the files, relative to the page.
 const RESULTS: &str = "benches/results";
 
 /// A page with a section of tables, and the directory of the figures and plots behind them.
@@ -77,7 +77,7 @@ impl fmt::Display for Document {
 /// The files in a directory that belong to one run.
 pub(crate) struct Files<'a> {
     pub(crate) dir: &'a Path,
-    /// The beginning of their names.
+    /// The part before the extension of their names.
     pub(crate) stem: &'a str,
 }
 

@@ -1,6 +1,6 @@
 //! Figures and words as the tables show them.
 
-/// What a table shows if there is no figure.
+/// The sign for a missing figure.
 pub(super) const NONE: &str = "–";
 
 /// Returns `value` with three digits, no more.

@@ -1,11 +1,11 @@
-//! Puts the tables into a document, between two markers, so that the prose around them stays.
+//! Puts the tables between two markers of a page, so that the prose around them stays.
 
 use anyhow::{Context as _, Result};
 
-/// `document` with what is between the markers of `name` replaced.
+/// Returns `document` with `text` between the markers of `name`.
 ///
 /// # Errors
-/// If a marker is missing: nothing is guessed.
+/// If a marker is missing.
 pub(crate) fn replace(document: &str, name: &str, text: &str) -> Result<String> {
     let (open, close) = (
         format!("<!-- benches {name} -->"),

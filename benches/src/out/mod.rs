@@ -1,4 +1,4 @@
-//! What is written: the figures, their tables and plots, and the page that sums them up.
+//! The output: the figures, their tables and plots, and the page that sums them up.
 
 mod details;
 pub(crate) mod document;

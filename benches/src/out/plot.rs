@@ -1,6 +1,6 @@
-//! The plots: a panel per cell, a bar per peer, the shortest on top. Ours has a colour of its own.
+//! Draws the plots: a panel per cell, a bar per peer, the shortest on top. Ours has a colour of its own.
 //!
-//! They stand on white whatever the page's colour is, since nobody knows that.
+//! The background is white, because the colour of the reader's page is unknown.
 
 use std::{fs, path::Path};
 
@@ -21,17 +21,18 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const COLUMNS: usize = 2;
 const PANEL_WIDTH: i32 = 540;
-/// Of a bar, with the gap to the next.
+/// The height of a bar, with the gap to the next one.
 const LINE: i32 = 20;
-/// Title and floor above the bars, and the gap below them.
+/// The room for the title and the floor above the bars.
 const TOP: i32 = 44;
+/// The gap below the bars.
 const BOTTOM: i32 = 14;
 const LEGEND: i32 = 36;
-/// Where the bars begin: the labels are to the left.
+/// The place where the bars begin; the labels are to the left of it.
 const LEFT: i32 = 165;
-/// What the figures behind the longest bar need.
+/// The room for the figures behind the longest bar.
 const RIGHT: i32 = 140;
-/// A bar that is so many times as long as the shortest is cut, or else that would be all to see.
+/// A bar so many times as long as the shortest is cut, or else the short ones would vanish.
 const LONGEST: f64 = 12.0;
 
 const OURS: RGBColor = RGBColor(0x1b, 0x7f, 0x5c);
@@ -39,7 +40,7 @@ const GNU: RGBColor = RGBColor(0xb2, 0x53, 0x2e);
 const OTHER: RGBColor = RGBColor(0x9a, 0xa5, 0xb1);
 const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 
-/// What a piece of text looks like; the sizes are those of the backend, which makes four fifths of them pixels.
+/// The looks of a piece of text. The backend multiplies a font size by about 0.8 to get pixels.
 #[derive(Clone, Copy)]
 enum Style {
     Title,
@@ -48,7 +49,7 @@ enum Style {
     Small,
 }
 
-/// Draws the cells that have figures; `false` if there are none.
+/// Draws the cells that have figures; returns `false` if there are none.
 pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
     let cells: Vec<_> = cells
         .iter()
@@ -84,7 +85,7 @@ pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Takes out of an SVG what the backend repeats with each element, about half of it.
+/// Removes the attributes that the backend repeats with each element, about half of an SVG.
 fn compact(svg: &str) -> String {
     let defaults = " font-family=\"sans-serif\" font-size=\"12.1\" fill=\"#222222\"";
     let repeated = [
@@ -101,7 +102,7 @@ fn compact(svg: &str) -> String {
         text = text.replace(from, to);
     }
     let lines = text.lines().map(|line| match line.strip_prefix("<text") {
-        // The words are on a line of their own.
+        // The backend puts the words on the next line, and the end tag on the one after.
         Some(line) => format!("<text{}", line.replace(" fill=\"#222222\"", "")),
         None if line.starts_with('<') && line != "</text>" => format!("{line}\n"),
         None if line == "</text>" => "</text>\n".to_owned(),
@@ -110,7 +111,7 @@ fn compact(svg: &str) -> String {
     lines.collect()
 }
 
-/// Of panels beside each other.
+/// Returns the height of panels beside each other.
 fn height(cells: &[&CellResult]) -> i32 {
     let most = cells.iter().map(|cell| cell.ranking().len()).max();
     TOP + LINE * most.unwrap_or(0) as i32 + BOTTOM
@@ -129,16 +130,16 @@ fn legend(area: &Area<'_>) -> Result<(), String> {
     text(area, words, (left + 8, middle), (Style::Label, HPos::Left))
 }
 
-/// Of a label, about.
+/// Returns the approximate width of a label.
 fn width(words: &str) -> i32 {
     words.len() as i32 * 7
 }
 
-/// How long the bars of a panel are.
+/// The scale of the bars of a panel.
 struct Scale {
     fastest: f64,
     pixels_per_second: f64,
-    /// Where the floor is.
+    /// The place of the floor.
     floor: Option<i32>,
 }
 
@@ -156,7 +157,7 @@ impl Scale {
         }
     }
 
-    /// Where a bar ends, and whether it is cut.
+    /// Returns where a bar ends, and whether it is cut.
     fn end(&self, seconds: f64) -> (i32, bool) {
         let end = LEFT + ((seconds * self.pixels_per_second) as i32).max(1);
         (end.min(PANEL_WIDTH - RIGHT), end > PANEL_WIDTH - RIGHT + 1)
@@ -195,7 +196,7 @@ fn bar(area: &Area<'_>, row: &Row, (y, scale): (i32, &Scale)) -> Result<(), Stri
     let middle = y + LINE / 2;
     text(area, &row.peer, (LEFT - 7, middle), (style, HPos::Right))?;
     let words = format!("{} ({:.2}x)", time(seconds), seconds / scale.fastest);
-    // The floor's line is not to run through the figures.
+    // The figures move to the right of the floor's line, so that it does not run through them.
     let left = end + 6;
     let left = match scale.floor {
         Some(floor) if (left - 3..left + width(&words)).contains(&floor) => floor + 6,

@@ -1,7 +1,7 @@
-//! System calls per file and per directory, of each peer.
+//! Counts the system calls of each peer per file and per directory.
 //!
-//! Four small trees, of which three have more of one thing than the first: the differences are what one more file
-//! or directory costs, and what a process costs by itself falls out.
+//! There are four small trees. Three of them have more of one thing than the first, so the difference is the cost of
+//! one more file or directory. The cost of starting a process cancels out.
 
 use std::time::Instant;
 
@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// What the trees of the table are compared with: large enough that who shares the work how hardly shows.
+/// The first tree, large enough that differences in scheduling vanish.
 const TABLE: Uniform = Uniform {
     dirs: 40,
     files: 20,
     file_bytes: 0,
 };
 
-/// One row per peer that is there; what goes wrong becomes a note, and what would begin after `end`, too.
+/// Returns a row for each installed peer. A failure becomes a note, and so does a peer that would begin after `end`.
 pub(crate) fn table(
     tracer: &Tracer<'_>,
     end: Option<Instant>,

@@ -1,5 +1,5 @@
-//! Why there is one task per directory: threads that create and delete files, each in a directory of its own or
-//! all in one.
+//! Measures the reason for one task per directory: threads create and delete files, each in its own directory or all
+//! in one.
 
 use std::{
     fs,
@@ -17,11 +17,11 @@ use crate::{
     results::{ContentionRow, median},
 };
 
-/// Files of each thread.
+/// The number of files of each thread.
 const FILES: usize = 16_384;
 const ROUNDS: usize = 5;
 
-/// Measures with one thread and twice as many each time, up to the number of cores; with two at least.
+/// Measures with one thread, then with twice as many each time up to the number of cores, but at least with two.
 pub(crate) fn measure(dir: &Path) -> Result<Vec<ContentionRow>> {
     let most = machine::cores().max(2);
     let counts = std::iter::successors(Some(1), |&n| (n < most).then_some((2 * n).min(most)));
@@ -47,7 +47,7 @@ fn row(dir: &Path, threads: usize) -> Result<ContentionRow> {
     })
 }
 
-/// One thread per element of `dirs`.
+/// Returns the calls per second of one thread per element of `dirs`, all together.
 fn rate(dirs: &[PathBuf]) -> Result<f64> {
     let barrier = Barrier::new(dirs.len() + 1);
     let seconds = thread::scope(|scope| {

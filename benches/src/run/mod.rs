@@ -1,4 +1,4 @@
-//! How it is measured: the order and number of runs, the trees, and the clock.
+//! The measurement: the order and number of runs, the trees, and the clock.
 
 mod calls;
 mod contention;

@@ -1,4 +1,4 @@
-//! Where the trees are: one new directory, and filesystems mounted in it. Nothing outside is ever deleted.
+//! The place of the trees: a new directory, and filesystems mounted in it. Nothing outside of it is ever deleted.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 use crate::host::{command, machine};
 
-/// The runner's own directory; gone when it is dropped.
+/// The runner's own directory, which is removed when it is dropped.
 pub(crate) struct Scratch {
     dir: TempDir,
 }
 
 impl Scratch {
-    /// A new directory in `parent`, by default where temporary files go.
+    /// Makes a new directory in `parent`, by default the directory of temporary files.
     pub(crate) fn new(parent: Option<&Path>) -> Result<Self> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let dir = TempDir::with_prefix_in("fuc-benches-", &parent);
@@ -30,15 +30,17 @@ impl Scratch {
         self.dir.path()
     }
 
-    /// A directory in it, made if it is not there.
+    /// Returns a directory in it, which is made if it does not exist.
     pub(crate) fn subdir(&self, name: &str) -> Result<PathBuf> {
         let dir = self.path().join(name);
         fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         Ok(dir)
     }
 
+    /// Removes the directory.
+    ///
     /// # Errors
-    /// If something in it can't be removed: it is left behind then, and named.
+    /// If something in it can't be removed: the message names the directory, which stays.
     pub(crate) fn remove(self) -> Result<()> {
         let path = self.path().to_owned();
         self.dir
@@ -47,7 +49,7 @@ impl Scratch {
     }
 }
 
-/// A new filesystem, mounted on a directory of the scratch; unmounted when it is dropped.
+/// A new filesystem, mounted in the scratch directory, which is unmounted when it is dropped.
 pub(crate) struct Mount {
     dir: PathBuf,
     image: Option<PathBuf>,
@@ -93,7 +95,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Not by `command::run`, which does nothing more after an interrupt.
+        // `command::run` would refuse to run this after an interrupt.
         let status = Command::new("umount").arg(&self.dir).status();
         if !status.is_ok_and(|status| status.success()) {
             eprintln!(
@@ -101,12 +103,14 @@ impl Drop for Mount {
                 self.dir.display()
             );
         } else if let Some(image) = &self.image {
-            // What is left goes with the scratch.
+            // If this fails, the image is removed with the scratch directory.
             let _ = fs::remove_file(image);
         }
     }
 }
 
+/// Checks that there is room.
+///
 /// # Errors
 /// If the filesystem of `dir` has less than `bytes` to give.
 pub(crate) fn need_space(dir: &Path, bytes: u64) -> Result<()> {
@@ -122,21 +126,23 @@ pub(crate) fn need_space(dir: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// What an ordinary user may still write to the filesystem of `dir`.
+/// Returns how much an ordinary user may still write to the filesystem of `dir`.
 pub(crate) fn free_bytes(dir: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(dir)
         .with_context(|| format!("cannot ask for space in {}", dir.display()))?;
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
-/// Writes back what is still dirty on the filesystem of `dir`, so that no run pays for the one before.
+/// Writes back the dirty pages of the filesystem of `dir`, so that no run pays for the one before.
 pub(crate) fn write_back(dir: &Path) -> Result<()> {
     let opened = fs::File::open(dir)?;
     rustix::fs::syncfs(opened).with_context(|| format!("cannot sync {}", dir.display()))
 }
 
+/// Checks that the caches of `dir` can be dropped.
+///
 /// # Errors
-/// If the caches of `dir` can't be dropped: no root, or nothing below them.
+/// If the user is not root, or if the filesystem has no disk below its caches.
 pub(crate) fn need_cold(dir: &Path) -> Result<()> {
     if machine::filesystem(dir)? == "tmpfs" {
         bail!("a tmpfs is nothing but cache");

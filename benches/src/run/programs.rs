@@ -1,6 +1,6 @@
-//! Where the programs of the peers are, and of which version.
+//! Finds the programs of the peers, and their versions.
 //!
-//! They are linked into one directory that stands first in PATH, so what the tables show is what was run.
+//! The programs are linked into one directory that stands first in PATH, so the tables show the command as it was run.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use crate::host::command;
 
 /// The programs, each under one name in one directory.
 pub(crate) struct Programs {
-    /// First in PATH when a peer runs.
+    /// The directory that is first in PATH when a peer runs.
     pub(crate) bin: PathBuf,
 }
 
 impl Programs {
-    /// Links all that are found into `bin`, which is made.
+    /// Makes `bin`, and links into it each program that is found.
     pub(crate) fn link(bin: PathBuf, peers: &Path) -> Result<Self> {
         fs::create_dir(&bin).with_context(|| format!("cannot make {}", bin.display()))?;
         let built = command::target_dir()?.join("release");
@@ -57,13 +57,15 @@ impl Programs {
         Ok(Self { bin })
     }
 
-    /// Whether a program is there under that name.
+    /// Returns `true` if there is a program of that name.
     pub(crate) fn has(&self, program: &str) -> bool {
         command::find(program, std::slice::from_ref(&self.bin)).is_some()
     }
 
+    /// Checks that a program is there which the runner itself needs.
+    ///
     /// # Errors
-    /// Says how to get what the runner itself can't do without.
+    /// If it is missing: the message says how to install it.
     pub(crate) fn need(&self, program: &str) -> Result<()> {
         anyhow::ensure!(
             self.has(program),
@@ -72,7 +74,7 @@ impl Programs {
         Ok(())
     }
 
-    /// What the programs say of their versions; a line for each that is missing.
+    /// Returns the versions of the programs, and a line for each one that is missing.
     pub(crate) fn versions(&self) -> (Vec<(String, String)>, Vec<String>) {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (program, package) in NAMED {
@@ -92,7 +94,7 @@ impl Programs {
     }
 }
 
-/// Programs whose version matters, and the package that it is of.
+/// Programs whose version is shown, and the words before it.
 const NAMED: &[(&str, &str)] = &[
     ("rmz", "this repository, "),
     ("cpz", "this repository, "),
@@ -112,7 +114,7 @@ const NAMED: &[(&str, &str)] = &[
     ("ftzz", ""),
 ];
 
-/// The first word that looks like a version.
+/// Returns the first word that looks like a version.
 fn version(text: &str) -> Option<String> {
     let words = text.split(|c: char| c.is_whitespace() || "(),".contains(c));
     let numbered = words.map(|word| word.strip_prefix('v').unwrap_or(word));
@@ -122,7 +124,7 @@ fn version(text: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The version that cargo installed, of a program that does not tell.
+/// Returns the version that cargo installed, for a program that does not print it.
 fn installed(program: &Path) -> Option<String> {
     let program = program.canonicalize().ok()?;
     let list = program.parent()?.parent()?.join(".crates.toml");
@@ -132,7 +134,7 @@ fn installed(program: &Path) -> Option<String> {
     )
 }
 
-/// The version in cargo's line `"PACKAGE VERSION (SOURCE)" = ["PROGRAM", ...]`.
+/// Returns the version in cargo's line `"PACKAGE VERSION (SOURCE)" = ["PROGRAM", ...]`.
 fn listed(crates: &str, program: &str) -> Option<String> {
     let quoted = format!("\"{program}\"");
     let line = crates

@@ -21,7 +21,7 @@ pub(crate) struct Limits {
     pub(crate) overtime: Overtime,
 }
 
-/// What happens when the time is up in the first round.
+/// The rule for a first round that takes longer than the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overtime {
     /// The round goes on.
@@ -38,7 +38,7 @@ pub(super) struct Lane {
     pub(super) cost: Duration,
 }
 
-/// What runs in a lane.
+/// The command of a lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Command {
     Peer(Peer),

@@ -1,4 +1,4 @@
-//! Which cells a run measures, for how long, and how often.
+//! Schedules a run: which cells, for how long, and how often.
 
 use std::time::{Duration, Instant};
 
@@ -13,18 +13,18 @@ use crate::{
     },
 };
 
-/// What a quick run's cells get together; with the rest it stays below five minutes.
+/// The time of all cells of a quick run; together with the rest it stays below five minutes.
 const QUICK: Duration = Duration::from_secs(235);
-/// What a full run's cells get together, where the fewest rounds don't take longer.
+/// The time of all cells of a full run, unless the fewest rounds take longer.
 const FULL: Duration = Duration::from_secs(55 * 60);
-/// For the system calls and the contention, about.
+/// The approximate time of the system calls and the contention.
 const EXTRAS: Duration = Duration::from_secs(45);
-/// More runs tell nothing new.
+/// More rounds would change no conclusion.
 const MOST_ROUNDS: usize = 41;
-/// So few that a run far off does not move the median.
+/// The fewest rounds in which one outlier does not move the median.
 const FEWEST_ROUNDS: usize = 3;
 
-/// What is to be run.
+/// The cells and other measurements of a run.
 pub(crate) struct Schedule {
     pub(crate) mode: String,
     pub(crate) cells: Vec<(Cell, Duration)>,
@@ -32,12 +32,12 @@ pub(crate) struct Schedule {
     pub(crate) contention: bool,
     fewest: usize,
     most: usize,
-    /// The cells together may not take longer: who takes more leaves less to the others.
+    /// The time of all cells together: a cell that takes longer leaves less to the others.
     limit: Option<Duration>,
 }
 
 impl Schedule {
-    /// The quick cells, each with a share of the time as its size demands.
+    /// Schedules the quick cells, each with a share of the time in proportion to its size.
     pub(crate) fn quick() -> Self {
         let cells: Vec<_> = cells::all().into_iter().filter(|cell| cell.quick).collect();
         let weights = cells.iter().map(Cell::full_seconds);
@@ -54,7 +54,7 @@ impl Schedule {
         }
     }
 
-    /// All cells, or those that `only` selects.
+    /// Schedules all cells, or those that `only` selects.
     ///
     /// # Errors
     /// If a word of `only` names nothing.
@@ -81,7 +81,7 @@ impl Schedule {
         })
     }
 
-    /// What `names` select, in no more time than a full run takes for it.
+    /// Schedules the cells that `names` select, for the time that a full run takes for them.
     ///
     /// # Errors
     /// If one of them names nothing.
@@ -92,18 +92,18 @@ impl Schedule {
         })
     }
 
-    /// Runs nothing more often than that.
+    /// Limits the number of rounds.
     pub(crate) fn at_most(&mut self, rounds: usize) {
         self.most = rounds.max(1);
         self.fewest = self.fewest.min(self.most);
-        // The times are for eight rounds.
+        // The planned times are those of eight rounds.
         let part = (self.most as f64 / 8.0).min(1.0);
         for (_, time) in &mut self.cells {
             *time = time.mul_f64(part);
         }
     }
 
-    /// Leaves out what an earlier run has measured.
+    /// Leaves out the measurements that `earlier` has already.
     pub(crate) fn without(&mut self, earlier: &Results) {
         let measured = |name: &str| earlier.cell(name).is_some_and(|cell| !cell.rows.is_empty());
         self.cells.retain(|(cell, _)| !measured(&cell.name));
@@ -111,17 +111,18 @@ impl Schedule {
         self.contention &= earlier.contention.is_empty();
     }
 
+    /// Returns the planned time of the whole run.
     pub(crate) fn total(&self) -> Duration {
         let extras = u32::from(self.calls || self.contention) * EXTRAS;
         self.cells.iter().map(|(_, time)| *time).sum::<Duration>() + extras
     }
 
-    /// When all is to be over of a run that began at `start`.
+    /// Returns the time by which a run that began at `start` must be over, if it has a limit.
     pub(crate) fn end(&self, start: Instant) -> Option<Instant> {
         Some(start + self.limit? + EXTRAS)
     }
 
-    /// What a cell gets, and how often its commands run, `elapsed` after the start; `None` if there is no time left.
+    /// Returns the limits of a cell, `elapsed` after the start; `None` if there is no time left.
     pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
         Some(Limits {
             budget: self.budget(cell, elapsed)?,
@@ -134,7 +135,7 @@ impl Schedule {
         })
     }
 
-    /// Its share, as planned, of the time that is left.
+    /// Returns the planned share of a cell in the time that is left.
     fn budget(&self, cell: usize, elapsed: Duration) -> Option<Duration> {
         let left = &self.cells[cell..];
         let Some(limit) = self.limit else {
@@ -145,6 +146,7 @@ impl Schedule {
         Some(time.mul_f64(left[0].1.as_secs_f64() / planned.as_secs_f64()))
     }
 
+    /// Returns how much space the largest cell needs.
     pub(crate) fn space_bytes(&self) -> u64 {
         self.cells
             .iter()
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_more_leaves_less_to_the_others() {
+    fn a_cell_that_takes_longer_leaves_less_to_the_others() {
         let seconds = Duration::from_secs;
         let cells: Vec<_> = cells::all()
             .into_iter()
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_is_not_measured_again() {
+    fn measured_cells_are_not_measured_again() {
         let measured = |name: &str, rows| CellResult {
             name: name.to_owned(),
             rows,

@@ -28,7 +28,7 @@ use crate::{
 /// The kernel frees some memory later. It does so in this pause, and not during the next run.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// What all cells have in common.
+/// The environment that all cells share.
 pub(super) struct Session<'a> {
     pub(super) trees: Trees<'a>,
     pub(super) progress: &'a Progress,

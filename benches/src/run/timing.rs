@@ -1,7 +1,7 @@
-//! One run of one command, timed by hyperfine.
+//! Times one run of one command by hyperfine.
 //!
-//! hyperfine runs all rounds of a command before the next, so that a machine that slows down meanwhile favours
-//! whoever came first. So it is called for a single run, and the rounds go through all commands in turn.
+//! hyperfine runs all rounds of a command before those of the next one, so a machine that slows down would favour the
+//! first command. It is therefore called for a single run, and the rounds go through all commands in turn.
 
 use std::{
     fs,
@@ -15,10 +15,10 @@ use serde::Deserialize;
 use super::programs::Programs;
 use crate::{host::command, results::Run};
 
-/// Times commands in one directory.
+/// A clock for commands in one directory.
 pub(crate) struct Stopwatch<'a> {
     pub(crate) programs: &'a Programs,
-    /// Where the commands run.
+    /// The directory in which the commands run.
     pub(crate) dir: &'a Path,
     /// A file that hyperfine may write.
     pub(crate) export: PathBuf,
@@ -29,18 +29,18 @@ struct Export {
     results: Vec<Exported>,
 }
 
-/// What we use of a result; `system` and `user` are seconds.
+/// The used part of a result; `system` and `user` are seconds.
 #[derive(Deserialize)]
 struct Exported {
     user: f64,
     system: f64,
     times: Vec<f64>,
-    /// Newer than some hyperfines.
+    /// Missing in older versions of hyperfine.
     memory_usage_byte: Option<Vec<u64>>,
 }
 
 impl Stopwatch<'_> {
-    /// Runs a command once, with the clock running.
+    /// Runs a command once, and returns its time.
     pub(crate) fn time(&self, line: &str) -> Result<Run> {
         let mut hyperfine = self.command("hyperfine")?;
         hyperfine.args(["--shell=none", "--runs=1", "--style=none", "--export-json"]);
@@ -49,12 +49,12 @@ impl Stopwatch<'_> {
         parse(&json)
     }
 
-    /// Runs a command once, for its effect; an error says what it complained of.
+    /// Runs a command once, for its effect; an error has the message of the command.
     pub(crate) fn try_out(&self, line: &str) -> Result<()> {
         command::run(self.command("sh")?.args(["-c", line])).map(drop)
     }
 
-    /// A command that finds the peers under their names.
+    /// Returns a command for a program, with the peers first in its PATH.
     pub(crate) fn command(&self, program: &str) -> Result<Command> {
         let found = command::find(program, std::slice::from_ref(&self.programs.bin));
         let mut command = Command::new(found.with_context(|| format!("{program} is missing"))?);

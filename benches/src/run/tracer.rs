@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::{place::Scratch, programs::Programs, timing::Stopwatch};
 use crate::host::command;
 
-/// The calls by name.
+/// The number of calls by name.
 pub(crate) type Counts = BTreeMap<String, u64>;
 
 /// A tree of `dirs` directories of `files` files each.
@@ -22,7 +22,7 @@ pub(crate) struct Uniform {
     pub(crate) file_bytes: usize,
 }
 
-/// They depend on the allocator and on who waits for whom.
+/// Calls that depend on the allocator and on the order in which threads wait.
 const IGNORED: &[&str] = &[
     "brk",
     "futex",
@@ -65,7 +65,7 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// The calls of a command on a tree.
+    /// Returns the calls of a command on a tree.
     pub(crate) fn trace(&self, line: &str, tree: Uniform) -> Result<Counts> {
         let stopwatch = self.fresh(tree)?;
         let summary = self.dir.join("strace");
@@ -78,7 +78,7 @@ impl<'a> Tracer<'a> {
         parse(&fs::read_to_string(&summary).context("strace wrote no summary")?)
     }
 
-    /// A new `tree`, no `copy`.
+    /// Empties the directory, makes a new `tree`, and returns a stopwatch for commands on it.
     pub(crate) fn fresh(&self, tree: Uniform) -> Result<Stopwatch<'_>> {
         if self.dir.exists() {
             fs::remove_dir_all(&self.dir)
@@ -94,8 +94,9 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// Reads the summary of `strace -c`, without [`IGNORED`]: columns of which the fourth is the number and the last
-/// the name.
+/// Reads the summary of `strace -c`, without [`IGNORED`].
+///
+/// Its fourth column is the number, and its last one the name.
 fn parse(summary: &str) -> Result<Counts> {
     let mut counts = Counts::new();
     let mut rules = 0;
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_summary_is_refused() {
+    fn text_that_is_not_a_summary_is_refused() {
         assert!(parse("strace: cannot find executable\n").is_err());
         assert!(parse("---\ngarbage\n---\n").is_err());
     }

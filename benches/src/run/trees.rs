@@ -15,14 +15,14 @@ use crate::{
     what::cells::{Real, Tree},
 };
 
-/// Makes trees in the scratch.
+/// The makers of trees, in the scratch directory.
 pub(crate) struct Trees<'a> {
     pub(crate) scratch: &'a Scratch,
     pub(crate) programs: &'a Programs,
     pub(crate) node_modules: PathBuf,
 }
 
-/// How many entries a tree has, and how much is in them.
+/// The numbers of entries of a tree, and of the bytes in its files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) files: u64,
@@ -40,14 +40,14 @@ impl Trees<'_> {
                 shape,
             } => {
                 let mut ftzz = Command::new(self.program("ftzz"));
-                // Exactly so many: of ten files it might else make six.
+                // Without `--exact` ftzz may make six files if asked for ten.
                 let size = ["-n", &files.to_string(), "-b", &bytes.to_string()];
                 ftzz.args(["-q", "--exact"])
                     .args(size)
                     .args(*shape)
                     .arg(dest);
                 command::run(&mut ftzz)?;
-                // So few files that ftzz makes none, as it happens, would be no tree.
+                // ftzz makes nothing at all if its random number of files is 0.
                 ensure!(dest.is_dir(), "ftzz made no {}", dest.display());
                 Ok(())
             }
@@ -55,7 +55,7 @@ impl Trees<'_> {
         }
     }
 
-    /// Copies a tree aside, with cpz, since that does not take all day.
+    /// Copies a tree with cpz, for speed.
     pub(crate) fn copy(&self, source: &Path, dest: &Path) -> Result<()> {
         command::run(
             Command::new(self.program("cpz"))
@@ -65,11 +65,11 @@ impl Trees<'_> {
         .map(drop)
     }
 
-    /// Removes what a run left of a tree of ours, if anything.
+    /// Removes the rest that a run left of a tree, if there is one.
     pub(crate) fn clear(&self, dir: &Path) -> Result<()> {
         ensure!(
             dir.starts_with(self.scratch.path()),
-            "BUG: {} is none of ours",
+            "BUG: {} is outside of the scratch directory",
             dir.display()
         );
         command::run(Command::new(self.program("rmz")).arg("-f").arg(dir)).map(drop)
@@ -79,7 +79,7 @@ impl Trees<'_> {
         command::find(name, std::slice::from_ref(&self.programs.bin)).unwrap_or_else(|| name.into())
     }
 
-    /// Where a real tree is; that of Linux is unpacked first.
+    /// Returns the path of a real tree; that of Linux is unpacked first.
     fn find(&self, real: Real) -> Result<PathBuf> {
         match real {
             Real::Linux => self.linux(),
@@ -122,7 +122,7 @@ impl Trees<'_> {
     }
 }
 
-/// The last by name of the entries of `dirs` that begin and end so.
+/// Returns the last by name of the entries of `dirs` that have this prefix and suffix.
 fn newest(dirs: &[&str], prefix: &str, suffix: &str) -> Option<PathBuf> {
     let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
     let named = entries.filter(|entry| {
@@ -132,7 +132,7 @@ fn newest(dirs: &[&str], prefix: &str, suffix: &str) -> Option<PathBuf> {
     named.map(|entry| entry.path()).max()
 }
 
-/// Counts a tree; all zero where there is none.
+/// Counts a tree; if it does not exist, all numbers are zero.
 pub(crate) fn count(dir: &Path) -> Result<Count> {
     let mut count = Count::default();
     let mut queue = Vec::new();

@@ -1,8 +1,8 @@
-//! What is measured: the cells, each of one operation on one tree in one place.
+//! The cells that are measured: each is one operation on one tree in one place.
 
 use super::peers::{self, Peer};
 
-/// One comparison.
+/// One comparison of several commands.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) name: String,
@@ -15,7 +15,7 @@ pub(crate) struct Cell {
     pub(crate) quick: bool,
 }
 
-/// Cells that share a section, and a plot.
+/// Cells that share a table and a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Remove,
@@ -60,20 +60,20 @@ impl Group {
 pub(crate) enum Work {
     Remove,
     Copy,
-    /// Like a copy, but `copy` is there already and complete.
+    /// The work is that of a copy, but `copy` exists already and is complete.
     Compare,
 }
 
-/// Where a tree comes from.
+/// The origin of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tree {
-    /// Made by ftzz, anew each time.
+    /// The tree is made by ftzz, again each time.
     Made {
         files: u64,
         bytes: u64,
         shape: &'static [&'static str],
     },
-    /// A copy of a tree that the machine has.
+    /// The tree is a copy of one that the machine has.
     Real(Real),
 }
 
@@ -87,9 +87,9 @@ pub(crate) enum Real {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In the runner's directory.
+    /// The tree is in the runner's directory.
     Here,
-    /// In a new filesystem of this type.
+    /// The tree is in a new filesystem of this type.
     New(&'static str),
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum Cache {
 }
 
 impl Cell {
-    /// Who is measured here.
+    /// Returns the commands that compete in this cell.
     pub(crate) fn peers(&self) -> Vec<Peer> {
         let flat = matches!(
             self.tree,
@@ -121,7 +121,9 @@ impl Cell {
         }
     }
 
-    /// Files and bytes, about; for real trees a guess, which only the times and sizes told beforehand rest on.
+    /// Returns the approximate number of files and bytes.
+    ///
+    /// For real trees it is a guess, which only the announced times and sizes depend on.
     pub(crate) fn size(&self) -> (u64, u64) {
         match self.tree {
             Tree::Made { files, bytes, .. } => (files, bytes),
@@ -132,7 +134,7 @@ impl Cell {
         }
     }
 
-    /// What the trees take up at most: a page and an inode for each file, twice over where there is a copy.
+    /// Returns an upper limit of the space: a page and an inode for each file, and the same again for a copy.
     pub(crate) fn space_bytes(&self) -> u64 {
         let (files, bytes) = self.size();
         let once = files * if bytes == 0 { 1_500 } else { 5_500 } + bytes;
@@ -143,7 +145,7 @@ impl Cell {
         }
     }
 
-    /// For how long a full run measures it, in seconds: enough for some rounds of the slowest peers.
+    /// Returns how long a full run measures the cell: enough for some rounds of the slowest peers.
     pub(crate) fn full_seconds(&self) -> f64 {
         let (files, bytes) = self.size();
         let peers = self.peers().len() as f64;
@@ -158,7 +160,7 @@ impl Cell {
     }
 }
 
-/// How the sizes are called.
+/// Numbers of files, with their short and long names.
 const SIZES: [(u64, &str, &str); 4] = [
     (10, "10", "10"),
     (10_000, "10k", "10 000"),
@@ -170,7 +172,7 @@ const FLAT: &[&str] = &["-d", "0"];
 const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
 const FEW: &[&str] = &["-r", "5"];
 
-/// Every cell, in the order in which they run.
+/// Returns every cell, in the order in which they run.
 pub(crate) fn all() -> Vec<Cell> {
     let mut cells = Vec::new();
     for (group, work) in [(Group::Remove, Work::Remove), (Group::Copy, Work::Copy)] {

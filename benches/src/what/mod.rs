@@ -1,4 +1,4 @@
-//! What is measured: the cells, and the commands that compete in them.
+//! The subject of a run: the cells, and the commands that compete in them.
 
 pub(crate) mod cells;
 pub(crate) mod peers;

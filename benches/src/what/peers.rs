@@ -1,21 +1,21 @@
-//! Who is measured: how each peer is called.
+//! The peers: the commands that compete in a cell.
 //!
 //! Every command runs in the directory that holds the trees, under fixed names: `tree` is removed, or copied to
 //! `copy`; `empty` is an empty directory.
 
 use serde::{Deserialize, Serialize};
 
-/// A command that does the cell's work.
+/// A command that does the work of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) label: &'static str,
-    /// The program that must be there.
+    /// The program that must be installed.
     pub(crate) program: &'static str,
     pub(crate) command: &'static str,
     pub(crate) role: Role,
 }
 
-/// What a peer's figures are for.
+/// The part that a peer plays in a comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
@@ -78,9 +78,9 @@ const XCP: Peer = Peer::new(
 const CPX: Peer = Peer::new(Other, "cpx", "cpx", "cpx -r -P tree/. copy");
 const RSYNC_COPY: Peer = Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
 
-// In the order in which they begin: who stands last is left out where the time does not suffice for one run of each.
+// The order is that in which they begin: the last ones are left out if the time does not suffice for one run of each.
 
-/// For a removal of a whole tree.
+/// The peers that remove a whole tree.
 pub(crate) const REMOVE: &[Peer] = &[
     RMZ,
     RM,
@@ -102,7 +102,7 @@ pub(crate) const REMOVE: &[Peer] = &[
     ),
 ];
 
-/// What else can remove a directory that has no directories.
+/// More peers, which can remove only a directory without subdirectories.
 pub(crate) const REMOVE_FLAT: &[Peer] = &[Peer::new(
     Other,
     "perl unlink",
@@ -110,7 +110,7 @@ pub(crate) const REMOVE_FLAT: &[Peer] = &[Peer::new(
     "perl -e 'opendir D, q(tree); unlink map qq(tree/$_), readdir D; rmdir q(tree)'",
 )];
 
-/// For a copy of a whole tree.
+/// The peers that copy a whole tree.
 pub(crate) const COPY: &[Peer] = &[
     CPZ,
     CP,
@@ -130,19 +130,19 @@ pub(crate) const COPY: &[Peer] = &[
     RSYNC_COPY,
 ];
 
-/// For real trees.
+/// The peers that remove a real tree.
 pub(crate) const REAL_REMOVE: &[Peer] = &[RMZ, RM, RMZ_PUBLISHED];
-/// For real trees.
+/// The peers that copy a real tree.
 pub(crate) const REAL_COPY: &[Peer] = &[CPZ, CP, RSYNC_COPY, XCP, CPX, CPZ_PUBLISHED];
 
-/// For one filesystem against another.
+/// The peers that remove a tree from each filesystem.
 pub(crate) const FILESYSTEM_REMOVE: &[Peer] = &[
     RMZ,
     RM,
     Peer::new(Other, "rmz --threads=1", "rmz", "rmz --threads=1 tree"),
     RMZ_PUBLISHED,
 ];
-/// For one filesystem against another.
+/// The peers that copy a tree on each filesystem.
 pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ,
     CP,
@@ -150,10 +150,10 @@ pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ_PUBLISHED,
 ];
 
-/// For bringing a copy up to date, with modes, owners and times.
+/// The peers that bring a copy up to date, with modes, owners and times.
 ///
-/// `rsync -a` keeps the same of such a tree, but does more for it: any difference in size or time makes it copy,
-/// while `-u` asks only whether the source is newer, and each file gets its name only when it is complete.
+/// `rsync -a` keeps the same attributes of such a tree, but does more. It copies after any difference in size or
+/// time, while `-u` asks only whether the source is newer. It gives a file its name only when the file is complete.
 pub(crate) const UPDATE: &[Peer] = &[
     Peer::new(Ours, "cpz -up", "cpz", "cpz -upT tree copy"),
     Peer::new(Reference, "cp -upr", "cp", "cp -uprT tree copy"),

@@ -1,14 +1,15 @@
-//! Which cells the words of a command line select.
+//! Selects cells by the words of a command line.
 
 use anyhow::{Result, ensure};
 
 use super::cells::{self, Cell, GROUPS};
 
-/// Two more names beside those of the cells.
+/// The name that selects the system calls.
 pub(crate) const CALLS: &str = "calls";
+/// The name that selects the threads in one directory.
 pub(crate) const CONTENTION: &str = "contention";
 
-/// What words select.
+/// The selected cells and other measurements.
 #[derive(Default)]
 pub(crate) struct Selected {
     pub(crate) cells: Vec<String>,
@@ -17,7 +18,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// A word is the name of a cell, or of a group, or else a part of the names of cells.
+    /// Selects by words, each of which is the name of a cell, or of a group, or else a part of the names of cells.
     pub(crate) fn by(words: &[String]) -> Result<Self> {
         let all = cells::all();
         let mut selected = Self::default();

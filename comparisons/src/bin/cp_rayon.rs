@@ -27,7 +27,7 @@ fn copy_entry(kind: FileType, src: &Path, dst: &Path) -> io::Result<()> {
     } else if kind.is_file() {
         fs::copy(src, dst).map(drop).map_err(at(src))
     } else {
-        // `fs::copy` would wait for somebody to write into a FIFO.
+        // `fs::copy` would wait for another process to write into a FIFO.
         Err(at(src)(io::ErrorKind::Unsupported.into()))
     }
 }
@@ -35,7 +35,7 @@ fn copy_entry(kind: FileType, src: &Path, dst: &Path) -> io::Result<()> {
 fn copy_dir(src: &Path, dst: &Path) -> io::Result<()> {
     let permissions = fs::metadata(src).map_err(at(src))?.permissions();
     fs::create_dir(dst).map_err(at(dst))?;
-    // Collected rather than bridged: rayon splits a vector without a lock.
+    // The entries are collected, because rayon splits a vector without a lock, and an iterator with one.
     let entries = fs::read_dir(src)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(at(src))?;
@@ -43,6 +43,6 @@ fn copy_dir(src: &Path, dst: &Path) -> io::Result<()> {
         let kind = entry.file_type().map_err(at(&entry.path()))?;
         copy_entry(kind, &entry.path(), &dst.join(entry.file_name()))
     })?;
-    // Last, or nothing could be put into a copy of a read-only directory.
+    // This comes last, because a read-only directory accepts no entries.
     fs::set_permissions(dst, permissions).map_err(at(dst))
 }

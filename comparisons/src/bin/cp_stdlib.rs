@@ -26,7 +26,7 @@ fn copy_entry(kind: FileType, src: &Path, dst: &Path) -> io::Result<()> {
     } else if kind.is_file() {
         fs::copy(src, dst).map(drop).map_err(at(src))
     } else {
-        // `fs::copy` would wait for somebody to write into a FIFO.
+        // `fs::copy` would wait for another process to write into a FIFO.
         Err(at(src)(io::ErrorKind::Unsupported.into()))
     }
 }
@@ -39,6 +39,6 @@ fn copy_dir(src: &Path, dst: &Path) -> io::Result<()> {
         let kind = entry.file_type().map_err(at(&entry.path()))?;
         copy_entry(kind, &entry.path(), &dst.join(entry.file_name()))?;
     }
-    // Last, or nothing could be put into a copy of a read-only directory.
+    // This comes last, because a read-only directory accepts no entries.
     fs::set_permissions(dst, permissions).map_err(at(dst))
 }

@@ -23,7 +23,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 fn remove_dir(dir: &Path) -> io::Result<()> {
-    // Collected rather than bridged: rayon splits a vector without a lock.
+    // The entries are collected, because rayon splits a vector without a lock, and an iterator with one.
     let entries = fs::read_dir(dir)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(at(dir))?;
@@ -33,7 +33,7 @@ fn remove_dir(dir: &Path) -> io::Result<()> {
 
 fn remove_entry(entry: DirEntry) -> io::Result<()> {
     let path = entry.path();
-    // The listing knows the type: no stat per file.
+    // The listing has the type, so a file needs no stat.
     if entry.file_type().map_err(at(&path))?.is_dir() {
         remove_dir(&path)
     } else {

@@ -1,6 +1,6 @@
 //! `rm -r` by the crate `remove_dir_all`, with its parallel feature.
 //!
-//! The crate (1.0.0) opens each entry to see its type, so a FIFO in the tree makes it wait for ever.
+//! The crate (1.0.0) opens each entry to learn its type, so a FIFO in the tree makes it wait forever.
 
 use std::{fs, io, path::Path, process::ExitCode};
 
