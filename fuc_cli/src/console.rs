@@ -1,39 +1,50 @@
-//! Lines for people: whole, in one piece each, and never lost without a word.
+//! The three standard streams of a command: whole lines, none of them lost unnoticed.
 //!
 //! | stream | promise |
 //! |---|---|
-//! | stderr | one write per diagnostic, so lines of several threads or processes do not mix; a failure is told to nobody, but makes the exit status 1 |
-//! | stdin | one line for each question, and nothing after its end; while a line is awaited, nobody prints; if none can be read, the exit status is 1 |
-//! | stdout | lines are collected and written in big pieces (each at once on a terminal); the first failed write is remembered and makes the exit status 1 |
+//! | stderr | Each diagnostic is one write, so lines of several threads or processes do not mix. A failed write cannot be reported, but makes the exit status 1. |
+//! | stdin | Each prompt reads one line. No thread prints while a prompt waits. |
+//! | stdout | Lines are written in large pieces, or at once on a terminal. The first failed write is reported at the end and makes the exit status 1. |
 //!
-//! stdout is flushed before each diagnostic, as the C library's `error` does: where both go to one
-//! place, a failure follows the lines of what was done before it.
+//! stdout is flushed before each diagnostic, as the C library's `error` does. If both streams go to
+//! one place, a failure therefore follows the lines of everything that was done before it.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::{Answer, Counts, Errno};
+use fuc_engine::Answer;
 
 use crate::flags::UsageError;
 use crate::locale::Charset;
-use crate::progress::Bar;
+use crate::prompt::{Answers, Cursor};
 use crate::quote;
-use crate::streams::{Line, Stderr, Stdout, read_line, stdin_is_terminal};
-use crate::sys::is_affirmative;
+use crate::stdout_buffer::StdoutBuffer;
+use crate::streams::Stderr;
 use crate::wording::{Diagnostic, errno_text};
 
-/// Lines are written out when so much has gathered.
-const PIECE_BYTES: usize = 32 * 1024;
-
-/// Whether all that was printed reached its destination, and all answers could be read.
+/// Whether all output reached its destination, and all answers could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "what is lost makes the exit status 1"]
+#[must_use = "lost output makes the exit status 1"]
 pub enum Written {
-    /// It did.
+    /// Nothing was lost.
     All,
-    /// Something was not; the console has said so.
+    /// Output or an answer was lost; the console has reported it.
     NotAll,
+}
+
+/// A line at the bottom of a terminal, such as one that shows progress.
+///
+/// The console calls it under its lock, so it never mixes with other output.
+pub(crate) trait StatusLine: fmt::Debug + Send {
+    /// Draws the line, in place of an earlier drawing.
+    fn redraw(&mut self);
+
+    /// Removes the drawing to make room for other output.
+    fn clear(&mut self);
+
+    /// Leaves the prompt before the cursor as it is: the next drawing begins on a new line.
+    fn keep_prompt(&mut self);
 }
 
 /// stdin, stdout and stderr of a command.
@@ -41,132 +52,109 @@ pub enum Written {
 pub struct Console {
     program: Vec<u8>,
     charset: Charset,
-    stdout: Mutex<Output>,
+    streams: Mutex<Streams>,
 }
 
 impl Console {
-    /// The console of a command that is called `program`.
+    /// Makes the console of a command that is called `program`.
     #[must_use]
     pub fn new(program: Vec<u8>, charset: Charset) -> Self {
         Self {
             program,
             charset,
-            stdout: Mutex::default(),
+            streams: Mutex::default(),
         }
     }
 
-    /// What names may look like here.
+    /// Returns the charset in which names are shown.
     #[must_use]
     pub fn charset(&self) -> Charset {
         self.charset
     }
 
-    /// The name that is in front of each diagnostic.
+    /// Returns the command's name, with which each diagnostic begins.
     #[must_use]
     pub fn program(&self) -> &[u8] {
         &self.program
     }
 
-    /// A file name as diagnostics show it.
+    /// Returns a file name as diagnostics show it.
     #[must_use]
     pub fn quoted(&self, name: &[u8]) -> Vec<u8> {
         quote::always(name, self.charset)
     }
 
-    /// Adds to stdout: whole lines, never parted by those of other threads.
+    /// Adds whole lines to stdout. Lines of other threads do not get between them.
     pub fn print(&self, lines: &[&[u8]]) {
-        self.output().push(lines);
+        self.streams().print(lines);
     }
 
-    /// Writes a diagnostic to stderr, the command's name in front of each line.
+    /// Writes a diagnostic to stderr, with the command's name before each line.
     pub fn error(&self, diagnostic: &Diagnostic) {
         let mut text = Vec::with_capacity(self.program.len() + diagnostic.line.len() + 4);
         self.push_line(&mut text, &diagnostic.line);
         if let Some(advice) = diagnostic.advice {
             self.push_line(&mut text, advice.as_bytes());
         }
-        self.write_stderr(&text);
+        self.streams().write_stderr(&text);
     }
 
-    /// Writes a usage error to stderr. `advice` is a line of its own below it; see [`Advice`](crate::flags::Advice).
+    /// Writes a usage error to stderr, and below it the lines of `advice`; see
+    /// [`Advice`](crate::flags::Advice).
     pub fn usage_error(&self, error: &UsageError, advice: &[u8]) {
         let mut text = Vec::new();
         self.push_line(&mut text, &error.message);
         text.extend_from_slice(advice);
-        self.write_stderr(&text);
+        self.streams().write_stderr(&text);
     }
 
-    /// Asks on stderr, the command's name in front, and reads a line of stdin. Nothing else is
-    /// printed until it is answered; no answer is no.
+    /// Asks on stderr, with the command's name before the question, and reads a line of stdin.
+    /// No thread prints until then. The end of stdin means no.
     pub fn ask(&self, question: &[u8]) -> Answer {
-        let mut output = self.output();
-        output.flush();
-        output.write_stderr(&[&self.program, &b": "[..], question, b"? "].concat());
-        let line = if output.input_has_ended {
-            Line::End
-        } else {
-            read_line()
-        };
-        if let Some(bar) = &mut output.bar {
-            // Only a whole line that is typed takes the cursor below the question.
-            if !matches!(line, Line::Read(_)) || !stdin_is_terminal() {
-                bar.follow_question();
-            }
+        let mut streams = self.streams();
+        streams.write_stderr(&[&self.program, &b": "[..], question, b"? "].concat());
+        let reply = streams.answers.read();
+        if let (Cursor::BehindPrompt, Some(line)) = (reply.cursor, &mut streams.status_line) {
+            line.keep_prompt();
         }
-        match line {
-            Line::Read(line) | Line::Unended(line) if is_affirmative(&line) => return Answer::Yes,
-            Line::Read(_) | Line::Unended(_) => {}
-            Line::End => output.input_has_ended = true,
-            Line::Unreadable(reason) => {
-                output.input_has_ended = true;
-                output.input_failure = Some(reason);
-            }
-        }
-        Answer::No
+        reply.answer
     }
 
-    /// Shows a line of progress from now on, or shows it no longer.
-    pub(crate) fn show(&self, bar: Option<Bar>) {
-        let mut output = self.output();
-        output.clear_bar();
-        output.bar = bar;
+    /// Shows `line` below all other output, in place of an earlier status line.
+    pub(crate) fn set_status_line(&self, line: Option<Box<dyn StatusLine>>) {
+        let mut streams = self.streams();
+        streams.clear_status_line();
+        streams.status_line = line;
     }
 
-    /// Draws the line of progress; `false` if there is none.
-    pub(crate) fn draw(&self, counts: &Counts) -> bool {
-        let mut output = self.output();
-        let Some(bar) = &mut output.bar else {
+    /// Redraws the status line; returns `false` if there is none.
+    pub(crate) fn redraw_status_line(&self) -> bool {
+        let mut streams = self.streams();
+        let Some(line) = &mut streams.status_line else {
             return false;
         };
-        bar.draw(counts);
+        line.redraw();
         true
     }
 
-    /// Writes out what stdout still holds, and complains if anything printed was lost.
+    /// Flushes stdout, and reports output and answers that were lost.
     pub fn finish(&self) -> Written {
-        let (input_failure, failure) = {
-            let mut output = self.output();
-            output.flush();
-            (output.input_failure.take(), output.failure.take())
+        let (input_failure, output_failure) = {
+            let mut streams = self.streams();
+            streams.flush_stdout();
+            (
+                streams.answers.take_failure(),
+                streams.stdout.take_failure(),
+            )
         };
-        let mut lines = Vec::new();
-        match input_failure {
-            Some(Some(reason)) => {
-                let reason = errno_text(&reason.into());
-                lines.push(format!("error closing file: {reason}"));
-            }
-            Some(None) => lines.push("error closing file".to_owned()),
-            None => {}
-        }
-        if let Some(error) = failure {
-            lines.push(format!("write error: {}", errno_text(&error)));
-        }
+        let output_failure =
+            output_failure.map(|error| format!("write error: {}", errno_text(&error)));
         let mut written = Written::All;
-        for line in lines {
+        for line in input_failure.into_iter().chain(output_failure) {
             self.error(&line.into_bytes().into());
             written = Written::NotAll;
         }
-        if self.output().lost_stderr {
+        if self.streams().lost_stderr {
             written = Written::NotAll;
         }
         written
@@ -179,98 +167,46 @@ impl Console {
         text.push(b'\n');
     }
 
-    fn write_stderr(&self, text: &[u8]) {
-        // The lock is kept, so that no line of stdout that belongs after the diagnostic gets before it.
-        let mut output = self.output();
-        output.flush();
-        output.write_stderr(text);
-    }
-
-    fn output(&self) -> MutexGuard<'_, Output> {
-        // A panic elsewhere leaves whole lines behind.
-        self.stdout.lock().unwrap_or_else(PoisonError::into_inner)
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        // A panic of another thread leaves whole lines behind.
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What stdout holds, and what became of the streams.
-#[derive(Default)]
-struct Output {
-    pending: Vec<u8>,
-    failure: Option<io::Error>,
-    /// Whether each line goes out at once; found out with the first.
-    is_terminal: Option<bool>,
+/// The state of the streams, which one thread uses at a time.
+#[derive(Debug, Default)]
+struct Streams {
+    stdout: StdoutBuffer,
     lost_stderr: bool,
-    /// Even on a terminal, where more could be typed.
-    input_has_ended: bool,
-    /// No answer could be read, for this reason if one is told.
-    input_failure: Option<Option<Errno>>,
-    /// The line of progress, below all others.
-    bar: Option<Bar>,
+    answers: Answers,
+    status_line: Option<Box<dyn StatusLine>>,
 }
 
-impl Output {
-    fn push(&mut self, lines: &[&[u8]]) {
-        for part in lines {
-            self.pending.extend_from_slice(part);
-        }
-        let at_once = *self.is_terminal.get_or_insert_with(|| Stdout.is_terminal());
-        if at_once || self.pending.len() >= PIECE_BYTES {
-            self.flush();
+impl Streams {
+    fn print(&mut self, lines: &[&[u8]]) {
+        self.stdout.push(lines);
+        if self.stdout.is_due() {
+            self.flush_stdout();
         }
     }
 
-    fn flush(&mut self) {
-        self.flush_to(&mut Stdout);
-    }
-
-    fn flush_to(&mut self, stdout: &mut impl Write) {
-        if self.pending.is_empty() {
-            return;
-        }
-        self.clear_bar();
-        let written = stdout.write_all(&self.pending);
-        self.pending.clear();
-        if let Err(error) = written {
-            self.failure.get_or_insert(error);
+    fn flush_stdout(&mut self) {
+        if !self.stdout.is_empty() {
+            self.clear_status_line();
+            self.stdout.flush();
         }
     }
 
-    fn clear_bar(&mut self) {
-        if let Some(bar) = &mut self.bar {
-            bar.clear();
-        }
-    }
-
+    /// Flushes stdout first, under the same lock: lines that are printed later must not precede `text`.
     fn write_stderr(&mut self, text: &[u8]) {
-        self.clear_bar();
+        self.flush_stdout();
+        self.clear_status_line();
         self.lost_stderr |= Stderr.write_all(text).is_err();
     }
-}
 
-impl fmt::Debug for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Output")
-            .field("pending_bytes", &self.pending.len())
-            .field("failure", &self.failure)
-            .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs::File;
-
-    #[test]
-    fn remembers_the_first_failure_and_goes_on() {
-        let mut full = File::options().write(true).open("/dev/full").unwrap();
-        let mut output = Output::default();
-        for _ in 0..2 {
-            output.pending.extend_from_slice(b"more\n");
-            output.flush_to(&mut full);
+    fn clear_status_line(&mut self) {
+        if let Some(line) = &mut self.status_line {
+            line.clear();
         }
-        assert!(output.pending.is_empty());
-        let failure = output.failure.unwrap();
-        assert_eq!(errno_text(&failure), "No space left on device");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use fuc_engine::{Answer, Counts, Error, Event, Observer, Question};
 
@@ -27,7 +28,7 @@ pub struct Reporter<'a> {
     tool: Tool,
     verbosity: Verbosity,
     /// Where the run counts, if its progress is shown.
-    counts: Option<Counts>,
+    counts: Option<Arc<Counts>>,
 }
 
 impl<'a> Reporter<'a> {
@@ -44,7 +45,7 @@ impl<'a> Reporter<'a> {
 
     /// Calls `run` with itself, and shows how far that has come, if `progress` says so.
     pub fn run<R>(mut self, progress: Progress, run: impl FnOnce(&Self) -> R) -> R {
-        self.counts = progress.is_wanted().then(Counts::default);
+        self.counts = progress.is_wanted().then(Arc::default);
         let Some(counts) = &self.counts else {
             return run(&self);
         };
@@ -130,7 +131,7 @@ impl Observer for Reporter<'_> {
     }
 
     fn counts(&self) -> Option<&Counts> {
-        self.counts.as_ref()
+        self.counts.as_deref()
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {

@@ -1,0 +1,120 @@
+//! Answers that the user types on stdin, one line for each prompt.
+//!
+//! Nothing is read after the end of stdin. If stdin cannot be read, the exit status is 1.
+
+use std::ffi::CString;
+use std::io::IsTerminal;
+
+use fuc_engine::{Answer, Errno};
+use rustix::io::retry_on_intr;
+use rustix::stdio;
+
+use crate::sys::{is_affirmative, stdin_was_closed};
+use crate::wording::errno_text;
+
+/// Reads the answers, and remembers that no more can be read.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// Holds even on a terminal, where the user could type more.
+    has_ended: bool,
+    failure: Option<Unreadable>,
+}
+
+/// An answer, and where it leaves the cursor of the terminal.
+pub(crate) struct Reply {
+    pub(crate) answer: Answer,
+    pub(crate) cursor: Cursor,
+}
+
+/// Where the cursor is after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cursor {
+    /// At the end of the prompt.
+    BehindPrompt,
+    /// On the next line: the terminal has shown the typed newline.
+    BelowPrompt,
+}
+
+/// A line of stdin, up to its first NUL.
+enum Line {
+    /// With a newline at its end.
+    Whole(CString),
+    /// The end of stdin came instead of a newline.
+    Unended(CString),
+    End,
+    Unreadable(Unreadable),
+}
+
+/// Why stdin cannot be read.
+#[derive(Clone, Copy, Debug)]
+enum Unreadable {
+    WasClosed,
+    ReadFailed,
+}
+
+impl Answers {
+    /// Reads the answer to a prompt. The end of stdin means no.
+    pub(crate) fn read(&mut self) -> Reply {
+        let line = if self.has_ended {
+            Line::End
+        } else {
+            read_line()
+        };
+        let cursor = match line {
+            Line::Whole(_) if stdin_is_terminal() => Cursor::BelowPrompt,
+            _ => Cursor::BehindPrompt,
+        };
+        let answer = match line {
+            Line::Whole(line) | Line::Unended(line) if is_affirmative(&line) => Answer::Yes,
+            Line::Whole(_) | Line::Unended(_) => Answer::No,
+            Line::End => {
+                self.has_ended = true;
+                Answer::No
+            }
+            Line::Unreadable(failure) => {
+                self.has_ended = true;
+                self.failure = Some(failure);
+                Answer::No
+            }
+        };
+        Reply { answer, cursor }
+    }
+
+    /// Returns the diagnostic for a stdin that could not be read, once.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        // The C library reports a failed read when it closes stdin, and then without a reason.
+        Some(match self.failure.take()? {
+            Unreadable::WasClosed => {
+                let reason = errno_text(&Errno::BADF.into());
+                format!("error closing file: {reason}")
+            }
+            Unreadable::ReadFailed => "error closing file".to_owned(),
+        })
+    }
+}
+
+fn stdin_is_terminal() -> bool {
+    !stdin_was_closed() && stdio::stdin().is_terminal()
+}
+
+/// Reads byte by byte: the input after the newline belongs to the next reader of stdin, such as
+/// the next command of a script.
+fn read_line() -> Line {
+    if stdin_was_closed() {
+        return Line::Unreadable(Unreadable::WasClosed);
+    }
+    let mut line = Vec::new();
+    let mut byte = [0];
+    let kind: fn(CString) -> Line = loop {
+        match retry_on_intr(|| rustix::io::read(stdio::stdin(), &mut byte)) {
+            Ok(0) if line.is_empty() => return Line::End,
+            Ok(0) => break Line::Unended,
+            Ok(_) if byte == *b"\n" => break Line::Whole,
+            Ok(_) => line.extend(byte),
+            Err(_) => return Line::Unreadable(Unreadable::ReadFailed),
+        }
+    };
+    let end = line.iter().position(|&byte| byte == 0);
+    line.truncate(end.unwrap_or(line.len()));
+    kind(CString::new(line).expect("BUG: a NUL before the first NUL"))
+}
