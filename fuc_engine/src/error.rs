@@ -1,7 +1,7 @@
-//! What went wrong, with which paths, and the kernel's reason.
+//! An entry that could not be processed: the operation, the paths, and the kernel's reason.
 //!
-//! One type serves removal and copying. It carries facts (an operation, paths,
-//! an errno), never prepared text: wording and quoting are the caller's.
+//! Removals and copies have the same error type. It carries facts, so that a caller can choose its own
+//! words and its own way of quoting paths. Its [`Display`](std::fmt::Display) is one line of English.
 
 use std::fmt;
 use std::io;
@@ -10,71 +10,73 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 /// What the engine was doing when the kernel refused.
+///
+/// If two paths take part, the documentation of the variant names both: the first is [`Error::path`],
+/// the second [`Error::other_path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Removing a name.
+    /// Removes a name.
     Remove,
-    /// Reading the type, mode or size of a path.
+    /// Reads the type, mode or size of a path.
     Stat,
-    /// Looking at the directory that an operand is in.
+    /// Reads facts about the directory that contains an operand.
     StatParent,
-    /// Opening or listing a directory.
+    /// Opens or lists a directory.
     ReadDirectory,
-    /// Opening a source file to read its content.
+    /// Opens a source file to read its content.
     OpenSource,
-    /// Reading a source file.
+    /// Reads a source file.
     Read,
-    /// Reading the target of a symbolic link.
+    /// Reads the target of a symbolic link.
     ReadLink,
-    /// Opening the directory that is to receive the copies.
+    /// Opens the directory that receives the copies.
     OpenTarget,
-    /// Creating a directory.
+    /// Creates a directory.
     CreateDirectory,
-    /// Creating, opening or truncating a regular file at the dest.
+    /// Creates, opens or truncates a regular file at the dest.
     CreateFile,
-    /// Creating a symbolic link; with a second path, one that stands for a copy: dest, source.
+    /// Creates a symbolic link. There is a second path if the link is made instead of a copy: dest, source.
     CreateSymlink,
-    /// Creating a hard link: dest, source.
+    /// Creates a hard link: dest, source.
     CreateHardLink,
-    /// Creating a FIFO.
+    /// Creates a FIFO.
     CreateFifo,
-    /// Creating a device node or a socket.
+    /// Creates a device node or a socket.
     CreateSpecial,
-    /// Writing to a dest file.
+    /// Writes to a dest file.
     Write,
-    /// Moving content from a source to a dest inside the kernel, which does
-    /// not say which of the two it was.
+    /// Moves content from a source to a dest inside the kernel, which does not say on which side it failed.
     CopyData,
-    /// Letting a dest share the blocks of its source: dest, source.
+    /// Shares the blocks of a source with a dest: dest, source.
     Clone,
-    /// Closing a dest file, when delayed write errors are reported.
+    /// Closes a dest file. The kernel reports delayed write errors then.
     Close,
-    /// Setting the permissions of a dest.
+    /// Sets the permissions of a dest.
     SetMode,
-    /// Renaming what is at a dest to its backup.
+    /// Renames an existing dest to its backup.
     Backup,
-    /// Renaming a backup to what it was.
+    /// Renames a backup to the dest that it was.
     RestoreBackup,
-    /// Looking at a directory that leads to a source.
+    /// Reads facts about a directory that leads to a source.
     StatSourceParent,
-    /// Creating a directory that leads to a dest.
+    /// Creates a directory that leads to a dest.
     MakeParent,
-    /// Giving a dest the permissions of its source, ACLs included.
+    /// Gives a dest the permissions of its source, including ACLs.
     KeepMode,
-    /// Giving a dest the owner and the group of its source.
+    /// Gives a dest the owner and the group of its source.
     KeepOwner,
-    /// Giving a dest the times of its source.
+    /// Gives a dest the times of its source.
     KeepTimes,
-    /// Giving a dest the extended attributes of its source.
+    /// Gives a dest the extended attributes of its source.
     KeepXattrs,
-    /// Giving a dest the [context](crate::CopyOptions::context) that was asked for.
+    /// Gives a dest the [context](crate::CopyOptions::context) that the options name.
     SetContext,
 }
 
 impl Operation {
-    /// A verb phrase that completes "cannot ...", for people.
-    fn describe(self) -> &'static str {
+    /// Returns a verb phrase that completes "cannot ...".
+    fn phrase(self) -> &'static str {
         match self {
             Self::Remove => "remove",
             Self::Stat => "stat",
@@ -108,179 +110,223 @@ impl Operation {
     }
 }
 
-/// Why the engine itself declined, without asking the kernel.
+/// Why the engine itself declined an entry, without an error of the kernel.
 ///
-/// Where a variant speaks of two paths, the first is [`Error::path`] and the
-/// second [`Error::other_path`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// If a variant is about two paths, its documentation says which is [`Error::path`] and which is
+/// [`Error::other_path`], in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The operand's last component is `.` or `..`.
+    #[error("its last component is '.' or '..'")]
     DotOrDotDot,
     /// The operand is the root directory.
+    #[error("it is the root directory")]
     Root,
-    /// The operand is on another device than the directory that it is in.
+    /// The operand is on another device than the directory that contains it.
+    #[error("it is a mount point")]
     MountPoint,
-    /// A directory on another filesystem than its operand.
+    /// The directory is on another filesystem than its operand.
+    #[error("it is on another filesystem than the operand")]
     OtherFilesystem,
-    /// A directory, and recursion was not asked for.
+    /// The operand is a directory, and the options do not ask for recursion.
+    #[error("it is a directory and recursion was not asked for")]
     NotRecursive,
-    /// The source directory, and the place inside it where its copy would go.
+    /// The copy of the directory would be inside the directory itself: source, dest.
+    #[error("it would be copied into itself")]
     IntoItself,
-    /// The source and the dest, which are one file.
+    /// The source and the dest are one file: source, dest.
+    #[error("source and dest are the same file")]
     SameFile,
-    /// The dest is a directory, the source is not.
+    /// The dest is a directory, and the source is not.
+    #[error("a directory is not replaced by a non-directory")]
     DirectoryByNonDirectory,
-    /// The dest is not a directory, the source is one: dest, source.
+    /// The source is a directory, and the dest is not: dest, source.
+    #[error("a non-directory is not replaced by a directory")]
     NonDirectoryByDirectory,
-    /// The dest was made by an earlier operand of this run: dest, source.
+    /// An earlier operand of this run has made the dest: dest, source.
+    #[error("it was just created by this run")]
     JustCreated,
-    /// The dest is a symbolic link that an earlier operand of this run made: dest, source.
+    /// The dest is a symbolic link that an earlier operand of this run has made: dest, source.
+    #[error("it is a link just created by this run")]
     ThroughJustCreatedLink,
     /// The dest is a symbolic link whose target does not exist.
+    #[error("it is a dangling symbolic link")]
     DanglingDest,
-    /// The source, no directory, was named before, with the same dest. A warning.
+    /// The source is not a directory, and was named before with the same dest. This is a warning.
+    #[error("it was named more than once")]
     FileNamedTwice,
-    /// The source, a directory, was named before, with the same dest. A warning.
+    /// The source is a directory, and was named before with the same dest. This is a warning.
+    #[error("it was named more than once")]
     DirectoryNamedTwice,
-    /// The dest exists and is not to be replaced: dest, source.
+    /// The dest exists, and the options forbid to replace it: dest, source.
+    #[error("it exists and is not to be replaced")]
     NotReplacing,
-    /// The backup of the dest would take the place of the source: dest, source.
+    /// The backup of the dest would replace the source: dest, source.
+    #[error("backing it up might destroy the source")]
     BackupOverSource,
-    /// What leads to the dest is no directory.
+    /// A component of the path to the dest is not a directory.
+    #[error("it exists and is no directory")]
     ParentNotDirectory,
-    /// The source is a symbolic link to a directory that it lies in.
+    /// The source is a symbolic link to a directory that contains it.
+    #[error("it links to a directory around it")]
     CyclicSymlink,
     /// The dest would be a symbolic link to a relative source, and is not in the working directory.
+    #[error("a relative link is made in the working directory only")]
     RelativeSymlink,
-    /// The source is no longer the file that it was when its copying began.
+    /// The source is no longer the file whose copying began.
+    #[error("it was replaced while being copied")]
     SourceReplaced,
-}
-
-impl Refusal {
-    fn describe(self) -> &'static str {
-        match self {
-            Self::DotOrDotDot => "its last component is '.' or '..'",
-            Self::Root => "it is the root directory",
-            Self::MountPoint => "it is a mount point",
-            Self::OtherFilesystem => "it is on another filesystem than the operand",
-            Self::NotRecursive => "it is a directory and recursion was not asked for",
-            Self::IntoItself => "it would be copied into itself",
-            Self::SameFile => "source and dest are the same file",
-            Self::DirectoryByNonDirectory => "a directory is not replaced by a non-directory",
-            Self::NonDirectoryByDirectory => "a non-directory is not replaced by a directory",
-            Self::JustCreated => "it was just created by this run",
-            Self::ThroughJustCreatedLink => "it is a link just created by this run",
-            Self::DanglingDest => "it is a dangling symbolic link",
-            Self::FileNamedTwice | Self::DirectoryNamedTwice => "it was named more than once",
-            Self::NotReplacing => "it exists and is not to be replaced",
-            Self::BackupOverSource => "backing it up might destroy the source",
-            Self::ParentNotDirectory => "it exists and is no directory",
-            Self::CyclicSymlink => "it links to a directory around it",
-            Self::RelativeSymlink => "a relative link is made in the working directory only",
-            Self::SourceReplaced => "it was replaced while being copied",
-        }
-    }
 }
 
 /// The two ways in which an entry fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The kernel refused: what was tried, and the errno.
+    /// The kernel refused an operation for this reason.
     Failed(Operation, Errno),
     /// The engine declined.
     Refused(Refusal),
 }
 
 /// One entry that could not be processed.
+///
+/// If the kernel refused, [`source`](std::error::Error::source) is its reason as an [`io::Error`]. The
+/// message contains the reason, too.
 #[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<Inner>);
 
+#[derive(Debug, thiserror::Error)]
+enum Inner {
+    #[error("cannot {} {:?}: {reason}", .operation.phrase(), .paths.path)]
+    Failed {
+        operation: Operation,
+        paths: Paths,
+        errno: Errno,
+        /// The same as `errno`, in the form that other code expects.
+        #[source]
+        reason: io::Error,
+    },
+    #[error("refused {paths}: {refusal}")]
+    Refused { refusal: Refusal, paths: Paths },
+}
+
 #[derive(Debug)]
-struct Inner {
-    cause: Cause,
+struct Paths {
     path: PathBuf,
     other: Option<PathBuf>,
 }
 
+impl fmt::Display for Paths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.path)?;
+        match &self.other {
+            Some(other) => write!(f, " and {other:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn failed(operation: Operation, path: PathBuf, errno: Errno) -> Self {
-        Self(Box::new(Inner {
-            cause: Cause::Failed(operation, errno),
-            path,
-            other: None,
+        Self(Box::new(Inner::Failed {
+            operation,
+            paths: Paths { path, other: None },
+            errno,
+            reason: errno.into(),
         }))
     }
 
     pub(crate) fn refused(refusal: Refusal, path: PathBuf) -> Self {
-        Self(Box::new(Inner {
-            cause: Cause::Refused(refusal),
-            path,
-            other: None,
+        Self(Box::new(Inner::Refused {
+            refusal,
+            paths: Paths { path, other: None },
         }))
     }
 
     pub(crate) fn with_other(mut self, other: PathBuf) -> Self {
-        self.0.other = Some(other);
+        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;
+        paths.other = Some(other);
         self
     }
 
-    /// What happened.
+    fn paths(&self) -> &Paths {
+        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &*self.0;
+        paths
+    }
+
+    /// Returns what happened.
     #[must_use]
     pub fn cause(&self) -> Cause {
-        self.0.cause
+        match &*self.0 {
+            Inner::Failed {
+                operation, errno, ..
+            } => Cause::Failed(*operation, *errno),
+            Inner::Refused { refusal, .. } => Cause::Refused(*refusal),
+        }
     }
 
-    /// The path that failed, as an operand followed by the names below it.
+    /// Returns the path that failed: an operand, followed by the names below it.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0.path
+        &self.paths().path
     }
 
-    /// The second path, where the cause is about two.
+    /// Returns the second path, if the cause is about two.
     #[must_use]
     pub fn other_path(&self) -> Option<&Path> {
-        self.0.other.as_deref()
+        self.paths().other.as_deref()
     }
 
-    /// The kernel's reason, where it was the kernel that refused.
+    /// Returns the kernel's reason, or `None` if the engine declined.
     #[must_use]
     pub fn errno(&self) -> Option<Errno> {
-        match self.0.cause {
+        match self.cause() {
             Cause::Failed(_, errno) => Some(errno),
             Cause::Refused(_) => None,
         }
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.cause {
-            Cause::Failed(operation, errno) => {
-                write!(
-                    f,
-                    "cannot {} {:?}: {}",
-                    operation.describe(),
-                    self.0.path,
-                    io::Error::from(errno)
-                )
-            }
-            Cause::Refused(refusal) => {
-                write!(f, "refused {:?}", self.0.path)?;
-                if let Some(other) = &self.0.other {
-                    write!(f, " and {other:?}")?;
-                }
-                write!(f, ": {}", refusal.describe())
-            }
-        }
-    }
-}
-
+/// The [kind](io::Error::kind) is that of the kernel's reason, or `InvalidInput` if the engine declined.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = error
             .errno()
             .map_or(io::ErrorKind::InvalidInput, Errno::kind);
         Self::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn the_kernels_reason_is_the_source_and_part_of_the_message() {
+        let error = Error::failed(Operation::Remove, "a".into(), Errno::ACCESS);
+        let source = error
+            .source()
+            .and_then(<dyn std::error::Error>::downcast_ref);
+        let reason: &io::Error = source.expect("the kernel gave a reason");
+        assert_eq!(reason.kind(), io::ErrorKind::PermissionDenied);
+        let message = error.to_string();
+        assert_eq!(message, format!("cannot remove \"a\": {reason}"));
+        assert_eq!(
+            error.cause(),
+            Cause::Failed(Operation::Remove, Errno::ACCESS)
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_both_paths_and_has_no_source() {
+        let error = Error::refused(Refusal::SameFile, "a".into()).with_other("b".into());
+        assert!(error.source().is_none());
+        assert_eq!(
+            error.to_string(),
+            "refused \"a\" and \"b\": source and dest are the same file"
+        );
+        assert_eq!(error.other_path(), Some(Path::new("b")));
     }
 }
