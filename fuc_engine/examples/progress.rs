@@ -1,51 +1,46 @@
-//! Copies a tree and removes the original, while another thread shows how far it is: `progress SOURCE DEST`
+//! Copies a tree and removes the original, and shows the progress of both: `progress SOURCE DEST`
 //!
-//! An observer is called by all workers at once, so it should do next to nothing. This one counts; whoever
-//! wants to know looks at the counters when it suits them.
+//! The workers only add to counters. Another thread reads the counters and prints them.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{
-    CopyOp, CopyOptions, Dest, Error, Event, Observer, RemoveOp, RemoveOptions, Summary,
-};
+use fuc_engine::{CopyOp, CopyOptions, Counts, Dest, Error, Observer, RemoveOp, RemoveOptions};
 
+/// The progress of one run.
 #[derive(Default)]
 struct Progress {
-    copied: AtomicU64,
-    removed: AtomicU64,
-    failed: AtomicU64,
-}
-
-impl Progress {
-    fn show(&self) {
-        let [copied, removed, failed] =
-            [&self.copied, &self.removed, &self.failed].map(|count| count.load(Ordering::Relaxed));
-        println!("{copied} copied, {removed} removed, {failed} failed");
-    }
+    counts: Counts,
+    failures: AtomicU64,
 }
 
 impl Observer for Progress {
     fn failed(&self, error: Error) {
-        self.failed.fetch_add(1, Ordering::Relaxed);
+        self.failures.fetch_add(1, Ordering::Relaxed);
         eprintln!("{error}");
     }
 
-    fn wants_events(&self) -> bool {
-        true
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.counts)
     }
+}
 
-    fn on_event(&self, done: Event<'_>) {
-        let count = match done {
-            Event::Copied { .. } => &self.copied,
-            Event::Removed(_) | Event::RemovedDirectory(_) => &self.removed,
-            // More may be told of in the future.
-            _ => return,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+#[derive(Default)]
+struct Move {
+    copy: Progress,
+    removal: Progress,
+}
+
+impl Move {
+    fn show(&self) {
+        let runs = [&self.copy, &self.removal];
+        let [copied, removed] = runs.map(|run| run.counts.entries());
+        let failures = runs.map(|run| run.failures.load(Ordering::Relaxed));
+        let failed: u64 = failures.iter().sum();
+        println!("{copied} copied, {removed} removed, {failed} failed");
     }
 }
 
@@ -55,32 +50,32 @@ fn main() -> ExitCode {
         eprintln!("usage: progress SOURCE DEST");
         return ExitCode::from(2);
     };
-    let progress = Progress::default();
+    let dest = Dest::Exactly(dest.into());
+    let progress = Move::default();
     let (stop, stopped) = mpsc::channel::<()>();
-    let complete = thread::scope(|scope| {
-        let progress = &progress;
+    let is_complete = thread::scope(|scope| {
+        let Move { copy, removal } = &progress;
+        let show = || progress.show();
         scope.spawn(move || {
-            let tick = Duration::from_millis(200);
-            // Ends when `stop` is dropped.
-            while stopped.recv_timeout(tick) == Err(mpsc::RecvTimeoutError::Timeout) {
-                progress.show();
+            let interval = Duration::from_millis(200);
+            // The loop ends when `stop` is dropped.
+            while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                show();
             }
         });
-        let dest = Dest::Exactly(dest.into());
-        let copied = CopyOp::new(CopyOptions::default()).run([source], &dest, progress);
-        // Only a whole copy replaces the original.
-        let complete = copied.is_complete() && remove(source.as_ref(), progress).is_complete();
+        let copied = CopyOp::new(CopyOptions::default()).run([source], &dest, copy);
+        // The original is removed only if the copy is complete.
+        let is_complete = copied.is_complete()
+            && RemoveOp::new(RemoveOptions::default())
+                .run([source], removal)
+                .is_complete();
         drop(stop);
-        complete
+        is_complete
     });
     progress.show();
-    if complete {
+    if is_complete {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
-}
-
-fn remove(path: &std::path::Path, observer: &Progress) -> Summary {
-    RemoveOp::new(RemoveOptions::default()).run([path], observer)
 }
