@@ -1,4 +1,4 @@
-//! Copies a tree, and tells of each failure: `copy SOURCE DEST`
+//! Copies a tree, and prints each failure: `copy SOURCE DEST`
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         eprintln!("usage: copy SOURCE DEST");
         return ExitCode::from(2);
     };
-    // `Dest::Into` would put it into a directory that exists, under its own name.
+    // `Dest::Into` would put the copy into an existing directory, under its own name.
     let dest = Dest::Exactly(dest.into());
     let summary = CopyOp::new(CopyOptions::default()).run([source], &dest, &ToStderr);
     println!(

@@ -1,4 +1,4 @@
-//! Removes the trees that are named, and tells of each failure: `remove PATH...`
+//! Removes the trees that are named, and prints each failure: `remove PATH...`
 
 use std::process::ExitCode;
 

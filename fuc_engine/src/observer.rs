@@ -1,247 +1,255 @@
-//! What a caller may want to hear while an operation runs, and what it is told at the end.
+//! The interface between a run and its caller: failures, events and questions while the run goes on,
+//! and a summary at the end.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 
-/// Hears of a run as it happens, from several threads at once and in no order
-/// but this: a directory's removal follows that of what was in it, and a
-/// directory's creation precedes that of what goes into it.
+/// Receives failures, events and questions of a run.
 ///
-/// It is called on the engine's threads, whose stacks are 256 KiB. While it
-/// takes its time, its thread does nothing else. A panic reaches the caller of
-/// the run when the other threads have done what they had.
+/// The methods are called from several threads at once. Events come in no order, with two exceptions:
+/// a directory is removed after everything in it, and a directory is created before everything in it.
+///
+/// The calls happen on the engine's threads, which have stacks of 256 KiB. A thread does nothing else
+/// until the call returns. If a method panics, the other threads finish the work that they have, and
+/// then the panic continues in the thread that called the run.
 pub trait Observer: Sync {
-    /// One entry failed. Each failure is reported once, here, and counted in
-    /// [`Summary::failures`]; the rest of the work goes on.
+    /// Receives one failure.
+    ///
+    /// Each failed entry is reported once, by this method, and counted in [`Summary::failures`]. The run
+    /// goes on with the other entries.
     fn failed(&self, error: Error);
 
-    /// Something worth mentioning that is not a failure and is not counted. The default
-    /// calls [`failed`](Self::failed).
+    /// Receives one warning, which is not a failure and is not counted. The default calls
+    /// [`failed`](Self::failed).
     ///
-    /// The warnings are: a source that was named twice
-    /// ([`FileNamedTwice`](crate::Refusal::FileNamedTwice),
-    /// [`DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice)), and an extended attribute
-    /// that could not be copied under [`Xattrs::Warn`](crate::Xattrs::Warn)
-    /// ([`Operation::KeepXattrs`](crate::Operation::KeepXattrs)).
+    /// There are two kinds of warnings. [`Error::cause`] tells them apart:
+    ///
+    /// - A source was named twice: [`Refusal::FileNamedTwice`](crate::Refusal::FileNamedTwice) or
+    ///   [`Refusal::DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice).
+    /// - An extended attribute could not be copied under [`Xattrs::Warn`](crate::Xattrs::Warn):
+    ///   [`Operation::KeepXattrs`](crate::Operation::KeepXattrs).
     fn warned(&self, warning: Error) {
         self.failed(warning);
     }
 
-    /// Whether [`on_event`](Self::on_event) is to be called. Asked once, before
-    /// the work begins: paths are built for nobody who does not want them.
+    /// Returns `true` if the run calls [`on_event`](Self::on_event). The default is `false`.
+    ///
+    /// The run asks once, before it begins. Without events it builds no paths, which makes it faster.
     fn wants_events(&self) -> bool {
         false
     }
 
-    /// Whether files whose content is copied are told as [`Event::CopiedContent`]. Asked
-    /// once, if [`on_event`](Self::on_event) is to be called.
+    /// Returns `true` if a copied file is reported as [`Event::CopiedContent`]. The default is `false`.
+    ///
+    /// The run asks once, before it begins, and only if [`wants_events`](Self::wants_events) returned `true`.
     fn wants_copy_method(&self) -> bool {
         false
     }
 
-    /// One entry is done.
+    /// Receives one event: something was done. The default ignores it.
     fn on_event(&self, event: Event<'_>) {
         let _ = event;
     }
 
-    /// Where the run is to count what is done while it goes on, beside its [`Summary`].
-    /// Asked once, before the work begins.
+    /// Returns counters that the run keeps up to date. The default is `None`.
+    ///
+    /// The run asks once, before it begins. To count is much cheaper than to receive events.
     fn counts(&self) -> Option<&Counts> {
         None
     }
 
-    /// Whether to do something that the options ask about. As every method, it
-    /// may be called from several threads at once. Where nobody answers, the
-    /// answer is no.
+    /// Answers a question that the options make the run ask. The default answers [`Answer::No`].
     fn confirm(&self, question: Question<'_>) -> Answer {
         let _ = question;
         Answer::No
     }
 }
 
-/// What is to be done with something about which was asked.
+/// The answer to a [`Question`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Do it.
+    /// The run does what it asked about.
     Yes,
-    /// Leave it as it is.
+    /// The run leaves the file as it is.
     No,
 }
 
-/// Something about to be done; see [`Observer::confirm`].
+/// An action that the run asks about before it acts; see [`Observer::confirm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Question<'a> {
-    /// Remove this name; a directory is empty.
+    /// Asks whether to remove a name. If it is a directory, it is empty.
     Remove(RemovalTarget<'a>),
-    /// Go into this directory, to remove what is in it.
+    /// Asks whether to enter a directory and remove its entries.
     Descend(RemovalTarget<'a>),
-    /// Try to remove this directory, which cannot be read.
+    /// Asks whether to try to remove a directory that cannot be read.
     RemoveInaccessible(RemovalTarget<'a>),
-    /// Copy over this dest. [`Answer::No`] counts as [`Summary::declined`].
+    /// Asks whether to overwrite a dest. [`Answer::No`] is counted in [`Summary::declined`].
     Overwrite(OverwriteTarget<'a>),
 }
 
-/// A dest about which a copy asks.
+/// The dest of a [`Question::Overwrite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverwriteTarget<'a> {
-    /// Where it is.
+    /// The path of the dest.
     pub path: &'a Path,
-    /// Its permission bits; those of its target, if it is a link that is written through.
+    /// The permission bits of the file that the copy writes to: of a link's target, if it follows the link.
     pub mode: u32,
-    /// Whether its mode forbids to write to it.
+    /// Says whether the dest may be written to.
     pub protection: Protection,
 }
 
-/// What a dest's mode means for a copy over it.
+/// The effect of a dest's permissions on a copy that overwrites it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// It can be written to.
+    /// The dest may be written to.
     None,
-    /// It cannot, but it is removed then.
+    /// The dest may not be written to, but the copy then removes it first.
     Overridden,
-    /// It cannot, so the copy will probably fail.
+    /// The dest may not be written to, so the copy will probably fail.
     Unwritable,
 }
 
-/// What a removal asks about.
+/// The name that a removal asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemovalTarget<'a> {
-    /// Where it is.
+    /// The path of the name.
     pub path: &'a Path,
-    /// What it is.
+    /// The type of the file.
     pub kind: Kind,
-    /// Whether its mode forbids to write to it.
+    /// Is `true` if the file may not be written to.
     pub is_write_protected: bool,
 }
 
-/// What a name stands for.
+/// The type of a file; regular files are divided by whether they have content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A regular file with something in it.
+    /// The file is a regular file with content.
     File,
-    /// A regular file of size 0.
+    /// The file is a regular file of size 0.
     EmptyFile,
-    /// A directory.
+    /// The file is a directory.
     Directory,
-    /// A symbolic link.
+    /// The file is a symbolic link.
     Symlink,
-    /// A FIFO.
+    /// The file is a FIFO.
     Fifo,
-    /// A socket.
+    /// The file is a socket.
     Socket,
-    /// A block device.
+    /// The file is a block device.
     BlockDevice,
-    /// A character device.
+    /// The file is a character device.
     CharacterDevice,
-    /// Something else.
+    /// The file has a type that this list does not contain.
     Other,
 }
 
-/// Something that has been done; see [`Observer::on_event`].
+/// An action that the run has done; see [`Observer::on_event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A name that is no directory is gone.
+    /// A name was removed that was not a directory.
     Removed(&'a Path),
-    /// A directory is gone.
+    /// A directory was removed.
     RemovedDirectory(&'a Path),
-    /// A source is being copied to its dest: a directory exists from now on, anything else is complete.
+    /// A source was copied. A directory exists now, and its entries follow; any other copy is complete.
     Copied {
-        /// Where it came from.
+        /// The path of the source.
         source: &'a Path,
-        /// Where it now is.
+        /// The path of the copy.
         dest: &'a Path,
-        /// Where that is now which was there before.
+        /// The path of the backup of the previous file, if one was made.
         backup: Option<&'a Path>,
     },
-    /// A file's content is complete at its dest: instead of `Copied`, for who
-    /// [wants](Observer::wants_copy_method) to know how that was done.
+    /// The content of a file was copied.
+    ///
+    /// An observer that [wants copy methods](Observer::wants_copy_method) receives this instead of
+    /// [`Copied`](Self::Copied).
     CopiedContent {
-        /// Where it came from.
+        /// The path of the source.
         source: &'a Path,
-        /// Where it now is.
+        /// The path of the copy.
         dest: &'a Path,
-        /// How.
+        /// Says how the content was copied.
         method: CopyMethod,
     },
-    /// Copying what is no directory had begun and has failed; the failure is told next.
+    /// A copy was begun and has failed. The failure is reported next. Never sent for a directory.
     Attempted {
-        /// What was to be copied.
+        /// The path of the source.
         source: &'a Path,
-        /// Where it was to go.
+        /// The path of the intended copy.
         dest: &'a Path,
-        /// Where that is now which was there before.
+        /// The path of the backup of the previous file, if one was made.
         backup: Option<&'a Path>,
     },
-    /// A dest was unlinked, so that its copy could be made.
+    /// A dest was unlinked to make room for its copy.
     RemovedDest(&'a Path),
-    /// A directory was made because a dest was to lie below it.
+    /// A directory was created because a dest lies below it.
     MadeParent {
-        /// The one that leads to the source.
+        /// The corresponding directory of the source.
         source: &'a Path,
-        /// The new one.
+        /// The path of the new directory.
         dest: &'a Path,
     },
-    /// A backup got its name back, because the copy had failed.
+    /// A backup got its old name back because the copy failed.
     RestoredBackup {
-        /// Where it was.
+        /// The path that the backup had.
         backup: &'a Path,
-        /// Where it is again.
+        /// The path that it has again.
         dest: &'a Path,
     },
 }
 
-/// How a file's content was copied.
+/// The way in which the content of a file was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyMethod {
-    /// Whether the kernel moved it by itself.
+    /// Says whether the kernel copied the data without passing it through this process.
     pub offload: Mechanism,
-    /// Whether blocks are shared with the source.
+    /// Says whether the copy shares blocks with the source.
     pub reflink: Mechanism,
-    /// How holes were found.
+    /// Says how holes were found.
     pub holes: HoleDetection,
 }
 
-/// What became of a way to copy.
+/// The result of trying one mechanism of copying.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mechanism {
-    /// There was no need for it.
+    /// The copy did not need it.
     #[default]
     NotNeeded,
-    /// It was used.
+    /// The copy used it.
     Used,
     /// The options forbid it.
     Avoided,
     /// It is not possible between these two files.
     Unsupported,
-    /// The kernel may have used it, and does not tell.
+    /// The kernel may have used it, and does not say.
     Unknown,
 }
 
-/// How holes were found.
+/// The way in which holes of a source were found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HoleDetection {
-    /// They were not looked for.
+    /// The copy did not look for holes.
     #[default]
     None,
-    /// Blocks of zeros were taken for holes.
+    /// The copy made holes of blocks that contain only zeros.
     Zeros,
-    /// The filesystem said where they are.
+    /// The filesystem reported the holes.
     Seek,
-    /// Both.
+    /// The filesystem reported some holes, and others were blocks that contain only zeros.
     SeekAndZeros,
 }
 
-/// Collects the failures of a run, and its warnings, and nothing else.
+/// Collects the failures and the warnings of a run.
 impl Observer for std::sync::Mutex<Vec<Error>> {
     fn failed(&self, error: Error) {
         self.lock()
@@ -250,9 +258,9 @@ impl Observer for std::sync::Mutex<Vec<Error>> {
     }
 }
 
-/// How far a run has come, for any thread to look at; see [`Observer::counts`].
+/// The progress of a run, which any thread may read at any time; see [`Observer::counts`].
 ///
-/// Workers add to it after a few entries or megabytes. It never decreases.
+/// A worker adds to the counters after a few entries or megabytes. They never decrease.
 #[derive(Debug, Default)]
 pub struct Counts {
     entries: AtomicU64,
@@ -260,14 +268,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// As [`Summary::entries`], so far.
+    /// Returns the number of entries so far, as in [`Summary::entries`].
     #[must_use]
     pub fn entries(&self) -> u64 {
-        // Relaxed, as all of them: the number tells nothing but itself.
+        // Relaxed, like all accesses: the counters publish nothing but themselves.
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// As [`Summary::bytes`], so far.
+    /// Returns the number of bytes so far, as in [`Summary::bytes`].
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -281,23 +289,23 @@ impl Counts {
     }
 }
 
-/// How a run ended.
+/// The totals of a run that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "a run that failed says so only here and to its observer"]
+#[must_use = "only the summary and the observer say whether a run failed"]
 #[non_exhaustive]
 pub struct Summary {
-    /// Names removed, or names created at the dest (those that replaced something counted too).
+    /// The number of names that a removal removed, or that a copy created or replaced at the dest.
     pub entries: u64,
-    /// Bytes of content copied, some perhaps in copies that failed then; 0 for a removal.
+    /// The number of bytes of copied content, including content of copies that failed later. A removal has 0.
     pub bytes: u64,
-    /// Entries that failed; each was given to the observer. Warnings do not count.
+    /// The number of failures. The observer received each of them. Warnings are not counted.
     pub failures: u64,
-    /// Dests that somebody who was asked wanted to keep; no failures.
+    /// The number of dests that stayed because the answer was [`Answer::No`]. They are not failures.
     pub declined: u64,
 }
 
 impl Summary {
-    /// Whether everything that was asked for is done.
+    /// Returns `true` if nothing failed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failures == 0

@@ -1,11 +1,12 @@
-//! Where the workers of a run bring their news and their counts.
+//! The connection between the workers of a run and its [`Observer`]: it passes on failures, events and
+//! questions, and keeps the totals.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
-/// What one worker has done and not yet told.
+/// The work that one worker has done and not yet added to the totals.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) entries: u64,
@@ -16,9 +17,9 @@ pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_events: bool,
     wants_copy_method: bool,
-    done: Counts,
-    /// Counts that somebody looks at meanwhile.
-    shown: Option<&'a Counts>,
+    totals: Counts,
+    /// The observer's own counters, which other threads read during the run.
+    live: Option<&'a Counts>,
     failures: AtomicU64,
     declined: AtomicU64,
 }
@@ -30,36 +31,37 @@ impl<'a> Report<'a> {
             observer,
             wants_events,
             wants_copy_method: wants_events && observer.wants_copy_method(),
-            done: Counts::default(),
-            shown: observer.counts(),
+            totals: Counts::default(),
+            live: observer.counts(),
             failures: AtomicU64::new(0),
             declined: AtomicU64::new(0),
         }
     }
 
-    // The counts are Relaxed throughout: `summary` is called after the threads have ended.
+    // All counters are Relaxed: `summary` is called after the threads have ended.
 
+    /// Counts a failure and reports it.
     pub(crate) fn failed(&self, error: Error) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         self.observer.failed(error);
     }
 
-    /// Somebody wanted to keep a dest.
+    /// Counts a dest that stays because the answer to a question was no.
     pub(crate) fn declined(&self) {
         self.declined.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reports something that is not a failure and is not counted.
+    /// Reports a warning, which is not counted.
     pub(crate) fn warn(&self, warning: Error) {
         self.observer.warned(warning);
     }
 
-    /// Whether anybody wants to hear of what is done: only then build a path.
+    /// Returns `true` if the observer receives events. Build paths for events only then.
     pub(crate) fn wants_events(&self) -> bool {
         self.wants_events
     }
 
-    /// Whether anybody wants to hear how content is copied.
+    /// Returns `true` if the observer also receives the method by which content was copied.
     pub(crate) fn wants_copy_method(&self) -> bool {
         self.wants_copy_method
     }
@@ -72,27 +74,28 @@ impl<'a> Report<'a> {
         self.observer.confirm(question)
     }
 
+    /// Moves a worker's tally to the totals.
     pub(crate) fn add(&self, tally: &mut Tally) {
         let Tally { entries, bytes } = std::mem::take(tally);
         if entries > 0 || bytes > 0 {
-            self.done.add(entries, bytes);
-            if let Some(shown) = self.shown {
-                shown.add(entries, bytes);
+            self.totals.add(entries, bytes);
+            if let Some(live) = self.live {
+                live.add(entries, bytes);
             }
         }
     }
 
-    /// The same in the middle of a task, for whoever looks on.
-    pub(crate) fn show(&self, tally: &mut Tally) {
-        if self.shown.is_some() {
+    /// Does the same in the middle of a task, but only if other threads read the counters.
+    pub(crate) fn publish(&self, tally: &mut Tally) {
+        if self.live.is_some() {
             self.add(tally);
         }
     }
 
     pub(crate) fn summary(&self) -> Summary {
         Summary {
-            entries: self.done.entries(),
-            bytes: self.done.bytes(),
+            entries: self.totals.entries(),
+            bytes: self.totals.bytes(),
             failures: self.failures.load(Ordering::Relaxed),
             declined: self.declined.load(Ordering::Relaxed),
         }

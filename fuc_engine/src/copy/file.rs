@@ -342,7 +342,7 @@ impl Copying<'_> {
         let moved = DataCopy::new(from, to, ways, &mut buffer).run(&mut |moved| {
             counted += moved;
             worker.scratch.tally.bytes += moved;
-            self.report.show(&mut worker.scratch.tally);
+            self.report.publish(&mut worker.scratch.tally);
             worker.count(moved / BYTES_PER_WORK);
             worker.checkpoint();
         });

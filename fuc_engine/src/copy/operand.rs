@@ -116,7 +116,7 @@ impl Copying<'_> {
     ) -> Option<Range<u32>> {
         let (portion, rest) = operand::portion(operands.range.clone());
         for index in portion {
-            self.report.show(&mut worker.scratch.tally);
+            self.report.publish(&mut worker.scratch.tally);
             if self.options().parents
                 && let Err(error) = self.make_parents(index)
             {

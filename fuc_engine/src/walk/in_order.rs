@@ -100,7 +100,7 @@ fn visit_files<V: Visitor>(
     while let Some(entry) = entries.next() {
         let visit = visitor.visit(node, dirs, entry, worker);
         // The user may take long to answer the next question and watch the progress.
-        visitor.report().show(&mut worker.scratch.tally);
+        visitor.report().publish(&mut worker.scratch.tally);
         if visit == Visit::Queued {
             return Some(listing.rest(&entries));
         }

@@ -118,7 +118,7 @@ fn process<V: Visitor>(
         if left > 0 {
             continue;
         }
-        visitor.report().show(&mut worker.scratch.tally);
+        visitor.report().publish(&mut worker.scratch.tally);
         let time = worker.checkpoint();
         worker.scratch.quick += worker.scratch.checkpoint_interval();
         if time >= SLOW_OPERATION {
