@@ -1,9 +1,9 @@
-//! The engine under `rmz` and `cpz`: removes and copies trees as fast as the
-//! kernel allows, and touches nothing that was not named.
+//! The engine under `rmz` and `cpz`: removes and copies trees as fast as the kernel allows, and never
+//! touches a file outside the trees that the caller names.
 //!
 //! # Use
 //!
-//! One line each, where the first failure is all one wants to know:
+//! These two functions process every entry that they can, and return the first failure:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,46 +17,60 @@
 //! # }
 //! ```
 //!
-//! [`RemoveOp`] and [`CopyOp`] take any number of operands, options, and an
-//! [`Observer`] that hears of every failure and, if it wants to, of everything
-//! that is done. A failed entry never ends a run: it is reported, the rest is
-//! done, and the [`Summary`] counts it.
+//! [`RemoveOp`] and [`CopyOp`] take any number of operands, options, and an [`Observer`]. The observer
+//! receives every failure and, if it wants, every event. A failed entry does not end a run: it is
+//! reported, the run goes on with the other entries, and the [`Summary`] counts the failure.
 //!
-//! The engine prints nothing, never exits, does not panic on input, and changes
-//! no process-wide state: not the working directory, not the umask, no signal,
-//! no limit.
+//! The engine prints nothing, never exits, and does not panic on any input. It changes no process-wide
+//! state: no working directory, umask, signal or limit.
 //!
 //! # How it works
 //!
-//! Creating or removing a name locks its directory, so two threads in one
-//! directory mostly wait for each other, and two threads in two directories
-//! don't. Hence one task per directory. A copy task lists its directory, copies
-//! what is in it, and queues a task for each sub-directory. A removal has to
-//! wait until a directory is empty; instead of parents that wait for children,
-//! *children finish their parents*: a directory counts its users, and whoever
-//! is the last one removes it and does the same one level up.
+//! To create or remove a name, the kernel locks the directory. So two threads in one directory mostly
+//! wait for each other, and two threads in two directories do not. Hence there is one task for each
+//! directory. A copy task lists its directory, copies the files, and queues a task for each
+//! subdirectory. A removal must wait until a directory is empty, but no parent waits for its children:
+//! *children finish their parents*. A directory counts its users. The worker that drops the last use
+//! removes the directory, and then does the same one level up.
 //!
-//! ```text
-//!  RemoveOp  CopyOp        options, operands, what is done with an entry
-//!      \      /
-//!       walk               tasks: enter, resume, batch, rest
-//!      /  |   \
-//!  sched node descriptors  who runs what; who finishes whom; what stays open
-//!      \  |   /
-//!        sys               every system call and every `unsafe`
-//! ```
-//!
-//! Threads are started when there is a backlog worth it and only as many are
-//! kept active as raise the throughput: on some filesystems that is one.
+//! Threads start only if there are many queued tasks. The engine measures the throughput and keeps
+//! only as many threads active as increase it: on some filesystems that is one.
 //!
 //! # Safety of the tree
 //!
-//! Every call below an operand is relative to an open directory and takes a
-//! single name; directories are opened without following links. So nothing
-//! outside an operand is reached, even if somebody swaps directories for links
-//! meanwhile, and no limit on the length of a path applies. A level of depth
-//! takes less than 150 bytes; the number of files takes none, and that of
-//! sub-directories in one directory none beyond the first few hundred.
+//! Below an operand, every system call takes an open directory and a single name, and directories are
+//! opened without following symbolic links. So no file outside an operand is reached, even if another
+//! process replaces directories by links during the run. No limit on the length of a path applies. A
+//! level of depth takes less than 150 bytes of memory. The number of files takes none, and the number
+//! of subdirectories of one directory takes none beyond the first few hundred.
+//!
+//! # The modules
+//!
+//! Imports point down only. Each folder's `mod.rs` has a map of its files.
+//!
+//! ```text
+//!  remove/  copy/              what happens to operands, entries and finished directories
+//!      \      /
+//!       walk/                  lists directories and hands their entries to a removal or a copy
+//!      /  |   \
+//!  sched/ node descriptors     who runs a task; who finishes a directory; which directories stay open
+//!      \  |   /
+//!        sys/                  every system call and every `unsafe`
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | `remove/` | [`RemoveOp`]: removes trees |
+//! | `copy/` | [`CopyOp`]: copies trees |
+//! | `walk/` | one task for each directory, and how a large directory is shared between workers |
+//! | `sched/` | workers, the channel between them, and the governor that decides how many run |
+//! | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
+//! | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
+//! | `sys/` | the system calls, one function each |
+//! | `operand` | the paths that a caller names, and which of them may be worked on together |
+//! | `report` | the totals of a run, and its connection to the observer |
+//! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
+//! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
 mod copy;
 mod descriptors;
@@ -80,5 +94,5 @@ pub use observer::{
     Protection, Question, RemovalTarget, Summary,
 };
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
-/// The kernel's error numbers, as [`Error::errno`] gives them.
+/// An error number of the kernel; see [`Error::errno`].
 pub use rustix::io::Errno;
