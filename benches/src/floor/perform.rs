@@ -1,6 +1,6 @@
 //! Performs one job: its system calls, and nothing else.
 
-use std::{ffi::CStr, mem::MaybeUninit, ops::Range};
+use std::{ffi::CStr, mem::MaybeUninit};
 
 use anyhow::{Result, ensure};
 use rustix::{
@@ -36,19 +36,18 @@ pub(super) fn perform(plan: &Plan, job: &Job) -> Result<()> {
             if *lists {
                 list(source.as_fd())?;
             }
-            each_entry(plan, *verb, (source.as_fd(), &plan.dirs[*dir]), entries)?;
+            each_entry(
+                *verb,
+                source.as_fd(),
+                &plan.dirs[*dir],
+                &plan.entries[entries.clone()],
+            )?;
         }
     }
     Ok(())
 }
 
-fn each_entry(
-    plan: &Plan,
-    verb: Verb,
-    (source, dir): (BorrowedFd<'_>, &Dir),
-    entries: &Range<usize>,
-) -> Result<()> {
-    let entries = &plan.entries[entries.clone()];
+fn each_entry(verb: Verb, source: BorrowedFd<'_>, dir: &Dir, entries: &[Entry]) -> Result<()> {
     match verb {
         Verb::Remove => {
             for entry in entries {

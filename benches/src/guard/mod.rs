@@ -16,17 +16,20 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use cases::{CALLS, INSTRUCTIONS, InstructionsCase};
+
 use crate::{
     Settings,
     host::{command, interrupt, machine},
     run::{
         place::Scratch,
         programs::Programs,
-        tracer::{Counts, Tracer, Uniform},
+        tracer::{Counts, Tracer},
     },
 };
 
 mod base;
+mod cases;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -38,134 +41,8 @@ pub(crate) struct Options {
     base: Option<String>,
 }
 
-/// A command on two trees, whose difference is the cost of more files or directories.
-struct CallsCase {
-    name: &'static str,
-    command: &'static str,
-    few: Uniform,
-    many: Uniform,
-}
-
-/// The smaller tree of most cases.
-const BASE: Uniform = Uniform {
-    dirs: 20,
-    files: 10,
-    file_bytes: 0,
-};
-
-const RMZ: &str = "rmz --threads=1 tree";
-const CPZ: &str = "cpz --threads=1 tree copy";
-const DATA: Uniform = Uniform {
-    file_bytes: 4096,
-    ..BASE
-};
-const MORE_FILES: u64 = BASE.files + 5;
-const MORE_DIRS: u64 = BASE.dirs + 5;
-
-const CALLS: &[CallsCase] = &[
-    CallsCase {
-        name: "rmz, 100 more files",
-        command: RMZ,
-        few: BASE,
-        many: Uniform {
-            files: MORE_FILES,
-            ..BASE
-        },
-    },
-    CallsCase {
-        name: "rmz, 5 more directories",
-        command: RMZ,
-        few: BASE,
-        many: Uniform {
-            dirs: MORE_DIRS,
-            ..BASE
-        },
-    },
-    CallsCase {
-        name: "cpz, 100 more empty files",
-        command: CPZ,
-        few: BASE,
-        many: Uniform {
-            files: MORE_FILES,
-            ..BASE
-        },
-    },
-    CallsCase {
-        name: "cpz, 100 more files of 4 KiB",
-        command: CPZ,
-        few: DATA,
-        many: Uniform {
-            files: MORE_FILES,
-            ..DATA
-        },
-    },
-    CallsCase {
-        name: "cpz, 5 more directories",
-        command: CPZ,
-        few: BASE,
-        many: Uniform {
-            dirs: MORE_DIRS,
-            ..BASE
-        },
-    },
-];
-
 /// Filesystems on which cpz trusts a size of 0, so that it makes the calls of the baseline.
 const TRUTHFUL: &[&str] = &["tmpfs", "ext2/ext3", "xfs", "btrfs"];
-
-/// The cases of which instructions are counted: name, program, arguments and tree.
-const INSTRUCTIONS: &[(&str, &str, &str, Uniform)] = &[
-    (
-        "rmz-files",
-        "rmz",
-        "--threads=1 tree",
-        Uniform {
-            dirs: 50,
-            files: 40,
-            file_bytes: 0,
-        },
-    ),
-    (
-        "rmz-directories",
-        "rmz",
-        "--threads=1 tree",
-        Uniform {
-            dirs: 1000,
-            files: 1,
-            file_bytes: 0,
-        },
-    ),
-    (
-        "cpz-empty-files",
-        "cpz",
-        "--threads=1 tree copy",
-        Uniform {
-            dirs: 50,
-            files: 40,
-            file_bytes: 0,
-        },
-    ),
-    (
-        "cpz-files-with-data",
-        "cpz",
-        "--threads=1 tree copy",
-        Uniform {
-            dirs: 50,
-            files: 20,
-            file_bytes: 4096,
-        },
-    ),
-    (
-        "cpz-directories",
-        "cpz",
-        "--threads=1 tree copy",
-        Uniform {
-            dirs: 1000,
-            files: 1,
-            file_bytes: 0,
-        },
-    ),
-];
 
 /// The growth that is not yet an error, in per cent.
 const MOST_GROWTH: f64 = 3.0;
@@ -186,7 +63,7 @@ pub(crate) fn run(settings: &Settings, options: &Options) -> Result<()> {
     let failures = failures?;
     ensure!(
         failures.is_empty(),
-        "these cases were cheaper before:\n{}",
+        "the costs have changed:\n{}",
         failures.join("\n")
     );
     Ok(())
@@ -301,9 +178,10 @@ fn changes(baseline: &Baseline, now: &Baseline) -> Vec<String> {
 fn compare_instructions(base: &base::Base, tracer: &Tracer<'_>) -> Result<Vec<String>> {
     let mut failures = Vec::new();
     let built = command::target_dir()?.join("release");
-    for &(name, program, args, tree) in INSTRUCTIONS {
-        let before = instructions(tracer, &base.dir.join(program), args, tree)?;
-        let now = instructions(tracer, &built.join(program), args, tree)?;
+    for case in INSTRUCTIONS {
+        let name = case.name;
+        let before = instructions(tracer, &base.dir, case)?;
+        let now = instructions(tracer, &built, case)?;
         let growth = growth_percent(before, now);
         println!(
             "guard: {name}: {now} instructions, {growth:+.1} % since {}",
@@ -326,14 +204,19 @@ fn growth_percent(before: u64, now: u64) -> f64 {
     (now as f64 / before as f64 - 1.0) * 100.0
 }
 
-fn instructions(tracer: &Tracer<'_>, program: &Path, args: &str, tree: Uniform) -> Result<u64> {
-    let stopwatch = tracer.fresh(tree)?;
+/// Counts the instructions of a case, with the program in `dir`.
+fn instructions(tracer: &Tracer<'_>, dir: &Path, case: &InstructionsCase) -> Result<u64> {
+    let stopwatch = tracer.fresh(case.tree)?;
     let mut valgrind = stopwatch.command("valgrind")?;
     let log = tracer.dir.join("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     // valgrind wants the option and its value in one word.
     valgrind.arg(format!("--log-file={}", log.display()));
-    command::run(valgrind.arg(program).args(args.split(' ')))?;
+    command::run(
+        valgrind
+            .arg(dir.join(case.program))
+            .args(case.args.split(' ')),
+    )?;
     collected(&fs::read_to_string(&log).context("valgrind wrote no log")?)
 }
 

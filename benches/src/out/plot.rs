@@ -49,6 +49,19 @@ enum Style {
     Small,
 }
 
+/// A style, and the side of its place that a text begins at.
+#[derive(Clone, Copy)]
+struct Look {
+    style: Style,
+    side: HPos,
+}
+
+impl Style {
+    fn at(self, side: HPos) -> Look {
+        Look { style: self, side }
+    }
+}
+
 /// Draws the cells that have figures; returns `false` if there are none.
 pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
     let cells: Vec<_> = cells
@@ -122,12 +135,17 @@ fn legend(area: &Area<'_>) -> Result<(), String> {
     let mut left = 24;
     for (colour, words) in [(OURS, "this repository"), (GNU, "GNU"), (OTHER, "others")] {
         rectangle(area, (left, middle - 6), (left + 18, middle + 6), colour)?;
-        text(area, words, (left + 24, middle), (Style::Label, HPos::Left))?;
+        text(
+            area,
+            words,
+            (left + 24, middle),
+            Style::Label.at(HPos::Left),
+        )?;
         left += 60 + width(words);
     }
     line(area, (left, middle - 9), (left, middle + 9))?;
     let words = "floor: the necessary system calls alone; (1.00x): the time of the fastest";
-    text(area, words, (left + 8, middle), (Style::Label, HPos::Left))
+    text(area, words, (left + 8, middle), Style::Label.at(HPos::Left))
 }
 
 /// Returns the approximate width of a label.
@@ -167,18 +185,18 @@ impl Scale {
 fn panel(area: &Area<'_>, cell: &CellResult) -> Result<(), String> {
     let rows = cell.ranking();
     let scale = Scale::of(cell);
-    text(area, &cell.title, (LEFT, 14), (Style::Title, HPos::Left))?;
+    text(area, &cell.title, (LEFT, 14), Style::Title.at(HPos::Left))?;
     for (i, row) in rows.iter().enumerate() {
-        bar(area, row, (TOP + LINE * i as i32, &scale))?;
+        bar(area, row, TOP + LINE * i as i32, &scale)?;
     }
     let Some(x) = scale.floor else {
         return Ok(());
     };
     line(area, (x, TOP - 4), (x, TOP + LINE * rows.len() as i32))?;
-    text(area, "floor", (x, TOP - 10), (Style::Small, HPos::Center))
+    text(area, "floor", (x, TOP - 10), Style::Small.at(HPos::Center))
 }
 
-fn bar(area: &Area<'_>, row: &Row, (y, scale): (i32, &Scale)) -> Result<(), String> {
+fn bar(area: &Area<'_>, row: &Row, y: i32, scale: &Scale) -> Result<(), String> {
     let (colour, style) = match row.role {
         Role::Ours => (OURS, Style::Ours),
         Role::Reference => (GNU, Style::Label),
@@ -194,7 +212,7 @@ fn bar(area: &Area<'_>, row: &Row, (y, scale): (i32, &Scale)) -> Result<(), Stri
             .map_err(|error| error.to_string())?;
     }
     let middle = y + LINE / 2;
-    text(area, &row.peer, (LEFT - 7, middle), (style, HPos::Right))?;
+    text(area, &row.peer, (LEFT - 7, middle), style.at(HPos::Right))?;
     let words = format!("{} ({:.2}x)", time(seconds), seconds / scale.fastest);
     // The figures move to the right of the floor's line, so that it does not run through them.
     let left = end + 6;
@@ -202,7 +220,7 @@ fn bar(area: &Area<'_>, row: &Row, (y, scale): (i32, &Scale)) -> Result<(), Stri
         Some(floor) if (left - 3..left + width(&words)).contains(&floor) => floor + 6,
         _ => left,
     };
-    text(area, &words, (left, middle), (style, HPos::Left))
+    text(area, &words, (left, middle), style.at(HPos::Left))
 }
 
 fn line(area: &Area<'_>, from: (i32, i32), to: (i32, i32)) -> Result<(), String> {
@@ -221,20 +239,15 @@ fn rectangle(
         .map_err(|error| error.to_string())
 }
 
-fn text(
-    area: &Area<'_>,
-    words: &str,
-    place: (i32, i32),
-    (style, side): (Style, HPos),
-) -> Result<(), String> {
-    let (size, weight) = match style {
+fn text(area: &Area<'_>, words: &str, place: (i32, i32), look: Look) -> Result<(), String> {
+    let (size, weight) = match look.style {
         Style::Title => (18, FontStyle::Bold),
         Style::Label => (15, FontStyle::Normal),
         Style::Ours => (15, FontStyle::Bold),
         Style::Small => (13, FontStyle::Normal),
     };
     let font = ("sans-serif", size).into_font().style(weight);
-    let style = font.color(&INK).pos(Pos::new(side, VPos::Center));
+    let style = font.color(&INK).pos(Pos::new(look.side, VPos::Center));
     area.draw(&Text::new(words.to_owned(), place, style))
         .map_err(|error| error.to_string())
 }
