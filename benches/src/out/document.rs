@@ -106,3 +106,35 @@ impl Files<'_> {
         format!("{}-{}.svg", self.stem, group.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::command;
+
+    #[test]
+    fn the_committed_tables_and_plots_are_those_of_the_committed_figures() {
+        let scratch = tempfile::tempdir().unwrap();
+        let page = Path::new(command::repository()).join("Benchmarks.md");
+        for section in ["quick", "full"] {
+            let document = Document::open(page.clone(), section).unwrap();
+            let again = Document {
+                page: scratch.path().join("Benchmarks.md"),
+                dir: scratch.path().to_owned(),
+                section,
+            };
+            fs::copy(&document.page, &again.page).unwrap();
+            again.write(&document.parse()).unwrap();
+            for made in fs::read_dir(scratch.path()).unwrap() {
+                let made = made.unwrap();
+                let committed = if made.path() == again.page {
+                    document.page.clone()
+                } else {
+                    document.dir.join(made.file_name())
+                };
+                let same = fs::read(made.path()).unwrap() == fs::read(&committed).unwrap();
+                assert!(same, "{}: run `benches tables`", committed.display());
+            }
+        }
+    }
+}
