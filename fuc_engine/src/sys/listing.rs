@@ -1,19 +1,20 @@
-//! Directory entries as the kernel hands them out, a buffer at a time.
+//! Reads directory entries, a buffer at a time.
 //!
-//! A filled [`Listing`] owns what it holds, so it can be given to another
-//! thread while the directory is listed on into a second one.
+//! A filled [`Listing`] owns its entries. So it can be given to another thread while the next
+//! entries of the directory go into a second listing.
 
 use std::ffi::CStr;
 use std::mem::offset_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use linux_raw_sys::general::linux_dirent64;
 use rustix::fs::{FileType, SeekFrom};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::data::seek;
+use super::raw::getdents64;
 
-/// Offsets within a record.
+// The offsets within the record of one entry.
 const RECLEN: usize = offset_of!(linux_dirent64, d_reclen);
 const TYPE: usize = offset_of!(linux_dirent64, d_type);
 const NAME: usize = offset_of!(linux_dirent64, d_name);
@@ -30,64 +31,41 @@ impl Listing {
         }
     }
 
-    /// Whether the next entry might not have had room: the directory is wide.
+    /// Returns `true` if one more entry might not have fitted, so that the directory probably has more.
     pub(crate) fn is_nearly_full(&self) -> bool {
-        // A record holds at most a 255-byte name; some filesystems stop early.
-        self.bytes.capacity() - self.bytes.len() < 1024
+        /// More than a record with a name of 255 bytes, as some filesystems leave a bit more room.
+        const RECORD_BYTES: usize = 1024;
+        self.bytes.capacity() - self.bytes.len() < RECORD_BYTES
     }
 
-    /// Replaces the content by the directory's next entries; `false` at its end.
+    /// Replaces the content by the directory's next entries. Returns `false` at the end of the directory.
     pub(crate) fn fill(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
-        self.bytes.clear();
-        loop {
-            // SAFETY: the pointer and the capacity describe this vector's own
-            // allocation, and the kernel writes at most that many bytes to it.
-            let filled = unsafe {
-                libc::syscall(
-                    libc::SYS_getdents64,
-                    dir.as_raw_fd(),
-                    self.bytes.as_mut_ptr(),
-                    self.bytes.capacity(),
-                )
-            };
-            if let Ok(filled) = usize::try_from(filled) {
-                assert!(
-                    filled <= self.bytes.capacity(),
-                    "BUG: getdents64 wrote too much"
-                );
-                // SAFETY: the kernel initialised the first `filled` bytes, and
-                // that this is at most the capacity is checked above.
-                unsafe { self.bytes.set_len(filled) };
-                return Ok(filled > 0);
-            }
-            let error = std::io::Error::last_os_error();
-            match Errno::from_io_error(&error) {
-                Some(Errno::INTR) => {}
-                // Somebody has removed the directory: there is nothing in it any more.
-                Some(Errno::NOENT) => return Ok(false),
-                errno => return Err(errno.unwrap_or(Errno::IO)),
-            }
+        match retry_on_intr(|| getdents64(dir, &mut self.bytes)) {
+            Ok(()) => Ok(!self.bytes.is_empty()),
+            // Another process has removed the directory, which must have been empty for that.
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno),
         }
     }
 
-    /// What `entries`, which are of this listing, have not returned.
+    /// Returns a listing of those `entries` of this listing that have not been returned yet.
     pub(crate) fn rest(&self, entries: &Entries<'_>) -> Self {
         Self {
             bytes: entries.rest.to_vec(),
         }
     }
 
-    /// Adds what `other` holds.
+    /// Adds all entries of `other`.
     pub(crate) fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    /// Whether there are no entries, not even `.` and `..`.
+    /// Returns `true` if there are no entries, not even `.` and `..`.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The entries, without `.` and `..`.
+    /// Returns the entries without `.` and `..`.
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries { rest: &self.bytes }
     }
@@ -97,7 +75,7 @@ impl Listing {
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a CStr,
-    /// As the directory has it; `Unknown` where the filesystem does not say.
+    /// The type that the directory records, or `Unknown` if the filesystem records none.
     pub(crate) kind: FileType,
 }
 
@@ -114,7 +92,7 @@ impl<'a> Entries<'a> {
         let (record, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
-        // The types of directory entries are those of st_mode, shifted.
+        // The types of directory entries are the types of st_mode, shifted.
         Some(Entry {
             name,
             kind: FileType::from_raw_mode(u32::from(header[TYPE]) << 12),
@@ -123,7 +101,7 @@ impl<'a> Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// The first half, of one entry that one; what is left replaces the content of `second`.
+    /// Returns the first half and moves the rest to `second`. A single entry stays in the first half.
     pub(crate) fn halve(self, second: &mut Listing) -> Self {
         let count = Entries { rest: self.rest }.count();
         let mut left = Entries { rest: self.rest };
@@ -149,7 +127,9 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// Returns `true` if a directory has no entries. Its position must be the beginning, and stays there.
+/// Returns `true` if a directory has no entries.
+///
+/// The listing of `dir` must be at its beginning. It is there again afterwards.
 pub(crate) fn is_empty_directory(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
     let mut listing = Listing::with_capacity(1024);
     let mut is_empty = true;
@@ -186,11 +166,11 @@ mod tests {
             }
         }
         assert_eq!((files, dirs), (100, 1));
-        assert!(fills > 1, "one buffer took it all");
+        assert!(fills > 1, "all entries fitted into one buffer");
     }
 
     #[test]
-    fn the_rest_is_what_was_not_returned() {
+    fn the_rest_is_all_that_was_not_returned() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             std::fs::write(dir.path().join(name), "").unwrap();
@@ -237,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_whether_a_directory_is_empty_leaves_it_at_its_beginning() {
+    fn a_check_for_emptiness_leaves_a_directory_at_its_beginning() {
         let dir = tempfile::tempdir().unwrap();
         let is_empty = |open: &std::fs::File| crate::sys::is_empty_directory(open.as_fd());
         let open = std::fs::File::open(dir.path()).unwrap();

@@ -1,6 +1,6 @@
-//! System calls that neither rustix nor the C library wraps, by their numbers.
+//! System calls by their numbers: those that rustix does not have, or not in a form that fits.
 
-use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::syscall;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::open::At;
 
-/// A system call that takes a directory and a path first, and that a machine may lack.
+/// The number of a system call that a machine may lack. Its first arguments are a directory and a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call(c_long);
 
@@ -30,9 +30,7 @@ impl Call {
     #[cfg(test)]
     pub(super) const UNKNOWN: Self = Self(100_000);
 
-    /// Returns `true` if the kernel examines the arguments of this call.
-    ///
-    /// It does not if it lacks the call, or if a sandbox refuses the call with EPERM.
+    /// Returns `true` if the kernel has this call and no sandbox refuses it.
     pub(super) fn is_available(self) -> bool {
         // Every argument has the width of a register, so that all bits are defined.
         let (no_dir, zero): (c_long, c_long) = (-1, 0);
@@ -59,6 +57,24 @@ pub(super) fn fchmodat2(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     result(returned).map(drop)
 }
 
+/// Replaces the content of `buffer` by directory entries, as many as its capacity has room for.
+///
+/// The buffer is empty after an error, and at the end of the directory. `RawDir` of rustix would keep
+/// a filled buffer borrowed, so it could not be given to another thread.
+#[inline]
+pub(super) fn getdents64(dir: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+    buffer.clear();
+    let (start, capacity) = (buffer.as_mut_ptr(), buffer.capacity());
+    // SAFETY: the pointer and the capacity describe the allocation of the vector, and the kernel
+    // writes at most that many bytes to it.
+    let returned = unsafe { syscall(libc::SYS_getdents64, dir.as_raw_fd(), start, capacity) };
+    let filled = result(returned)?;
+    assert!(filled <= capacity, "BUG: getdents64 wrote too much");
+    // SAFETY: the kernel has initialised the first `filled` bytes, which are within the capacity.
+    unsafe { buffer.set_len(filled) };
+    Ok(())
+}
+
 const ARGS_BYTES: usize = size_of::<xattr_args>();
 
 fn args(value: *const u8, size: usize) -> xattr_args {
@@ -70,8 +86,8 @@ fn args(value: *const u8, size: usize) -> xattr_args {
     }
 }
 
-/// Returns the arguments that the four calls begin with.
-fn place(at: &At<'_>) -> (c_int, *const std::ffi::c_char, c_uint) {
+/// Returns the first three arguments of the calls on attributes.
+fn place(at: &At<'_>) -> (c_int, *const c_char, c_uint) {
     let flags = at.symlinks.at_flag().bits() as c_uint;
     (at.dir.as_raw_fd(), at.name.as_ptr(), flags)
 }

@@ -9,13 +9,26 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-/// A kernel or a sandbox that lacks what these say.
-fn missing(fchmodat2: bool, xattrat: bool, proc: bool) -> MissingCalls {
-    MissingCalls {
-        fchmodat2: fchmodat2.into(),
-        xattrat: xattrat.into(),
-        proc: proc.into(),
+#[derive(Clone, Copy)]
+enum Feature {
+    Fchmodat2,
+    Xattrat,
+    Proc,
+}
+use Feature::{Fchmodat2, Proc, Xattrat};
+
+/// Returns the state of a machine that lacks these features.
+fn without(features: impl IntoIterator<Item = Feature>) -> MissingCalls {
+    let missing = MissingCalls::default();
+    for feature in features {
+        let flag = match feature {
+            Fchmodat2 => &missing.fchmodat2,
+            Xattrat => &missing.xattrat,
+            Proc => &missing.proc,
+        };
+        flag.store(true, Ordering::Relaxed);
     }
+    missing
 }
 
 fn with_path_fd(path: &Path, test: impl FnOnce(PathFd<'_>)) {
@@ -46,37 +59,39 @@ fn with_fifo(test: impl FnOnce(PathFd<'_>)) {
     with_path_fd(&scratch.path().join("f"), test);
 }
 
-fn takes_a_mode_by_the_descriptor_or_by_way_of_proc(path_fd: PathFd<'_>) {
-    let by_descriptor = missing(false, true, has_calls_of(6, 6));
+fn takes_a_mode_by_the_descriptor_or_through_proc(path_fd: PathFd<'_>) {
+    // With fchmodat2, the mode does not need /proc.
+    let proc = has_calls_of(6, 6).then_some(Proc);
+    let by_descriptor = without([Xattrat].into_iter().chain(proc));
     path_fd.set_mode_with(0o2710, &by_descriptor).unwrap();
     assert_eq!(mode(&path_fd), 0o2710);
-    let by_proc = missing(true, true, false);
+    let by_proc = without([Fchmodat2, Xattrat]);
     path_fd.set_mode_with(0o1701, &by_proc).unwrap();
     assert_eq!(mode(&path_fd), 0o1701);
 }
 
 #[test]
-fn a_directory_takes_a_mode_by_the_descriptor_or_by_way_of_proc() {
-    with_directory(takes_a_mode_by_the_descriptor_or_by_way_of_proc);
+fn a_directory_takes_a_mode_by_the_descriptor_or_through_proc() {
+    with_directory(takes_a_mode_by_the_descriptor_or_through_proc);
 }
 
 #[test]
-fn a_fifo_takes_a_mode_by_the_descriptor_or_by_way_of_proc() {
-    with_fifo(takes_a_mode_by_the_descriptor_or_by_way_of_proc);
+fn a_fifo_takes_a_mode_by_the_descriptor_or_through_proc() {
+    with_fifo(takes_a_mode_by_the_descriptor_or_through_proc);
 }
 
 #[test]
-fn with_nothing_a_directory_is_opened() {
+fn without_any_feature_a_directory_is_opened() {
     with_directory(|path_fd| {
-        let set = path_fd.set_mode_with(0o710, &missing(true, true, true));
+        let set = path_fd.set_mode_with(0o710, &without([Fchmodat2, Xattrat, Proc]));
         assert_eq!((set, mode(&path_fd)), (Ok(()), 0o710));
     });
 }
 
 #[test]
-fn with_nothing_a_fifo_stays_as_it_is() {
+fn without_any_feature_a_fifo_stays_as_it_is() {
     with_fifo(|path_fd| {
-        let (before, nothing) = (mode(&path_fd), missing(true, true, true));
+        let (before, nothing) = (mode(&path_fd), without([Fchmodat2, Xattrat, Proc]));
         let set = path_fd.set_mode_with(0o710, &nothing);
         assert_eq!((set, mode(&path_fd)), (Err(Errno::NOSYS), before));
         let listed = path_fd.apply_with(Xattr::List(&mut [0; 256]), &nothing);
@@ -85,7 +100,7 @@ fn with_nothing_a_fifo_stays_as_it_is() {
 }
 
 fn takes_attributes(path_fd: PathFd<'_>, bits: u32, missing: &MissingCalls) {
-    /// Of those that anybody may set, on a directory; on others, ACLs are.
+    /// An ACL: of all attributes that do not need root, only ACLs can be set on a FIFO.
     const NAME: &CStr = crate::sys::ACCESS_ACL;
     let (acl, mut buffer) = (crate::sys::plain_acl(bits), [0; 256]);
     match path_fd.apply_with(Xattr::Set(NAME, &acl), missing) {
@@ -93,7 +108,7 @@ fn takes_attributes(path_fd: PathFd<'_>, bits: u32, missing: &MissingCalls) {
         set => assert_eq!(set, Ok(0)),
     }
     assert_eq!(mode(&path_fd), bits);
-    // A plain one is nothing but the mode.
+    // The kernel does not store an ACL that says the same as the mode.
     let got = path_fd.apply_with(Xattr::Get(NAME, &mut buffer), missing);
     assert_eq!(got, Err(Errno::NODATA.into()));
     let listed = path_fd.apply_with(Xattr::List(&mut buffer), missing);
@@ -103,41 +118,38 @@ fn takes_attributes(path_fd: PathFd<'_>, bits: u32, missing: &MissingCalls) {
 }
 
 #[test]
-fn attributes_go_by_way_of_proc() {
-    with_directory(|path_fd| takes_attributes(path_fd, 0o711, &missing(false, true, false)));
-    with_fifo(|path_fd| takes_attributes(path_fd, 0o711, &missing(false, true, false)));
+fn attributes_go_through_proc() {
+    with_directory(|path_fd| takes_attributes(path_fd, 0o711, &without([Xattrat])));
+    with_fifo(|path_fd| takes_attributes(path_fd, 0o711, &without([Xattrat])));
 }
 
 #[test]
 fn attributes_of_a_directory_go_by_opening_it() {
-    with_directory(|path_fd| takes_attributes(path_fd, 0o722, &missing(false, true, true)));
+    with_directory(|path_fd| takes_attributes(path_fd, 0o722, &without([Xattrat, Proc])));
 }
 
 #[test]
-fn attributes_of_a_fifo_go_by_name_where_the_kernel_has_the_calls() {
+fn attributes_of_a_fifo_go_by_name_if_the_kernel_has_the_calls() {
     if !has_calls_of(6, 13) {
         skip!("setxattrat and its like may be missing");
     }
-    with_fifo(|path_fd| takes_attributes(path_fd, 0o722, &missing(false, false, true)));
+    with_fifo(|path_fd| takes_attributes(path_fd, 0o722, &without([Proc])));
 }
 
 #[test]
-fn what_has_taken_the_name_meanwhile_is_left_alone() {
+fn another_inode_that_has_taken_the_name_is_left_alone() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).fifo("f").fifo("other");
     let path = scratch.path().join("f");
     with_path_fd(&path, |path_fd| {
         std::fs::rename(scratch.path().join("other"), &path).unwrap();
         let acl = crate::sys::plain_acl(0o777);
-        let set = path_fd.apply_with(
-            Xattr::Set(crate::sys::ACCESS_ACL, &acl),
-            &missing(false, false, true),
-        );
+        let set = path_fd.apply_with(Xattr::Set(crate::sys::ACCESS_ACL, &acl), &without([Proc]));
         assert_eq!(set, Err(Errno::STALE.into()));
     });
 }
 
-/// Says that the path is missing, and yet finds the name.
+/// An operation that fails by path as if /proc were missing, and succeeds by name.
 struct Gone;
 
 impl InodeOp for Gone {
@@ -159,7 +171,7 @@ impl InodeOp for Gone {
 #[test]
 fn an_inode_that_is_gone_is_not_taken_for_a_missing_proc() {
     with_fifo(|path_fd| {
-        let missing = missing(false, false, false);
+        let missing = without([]);
         assert_eq!(path_fd.apply_with(Gone, &missing), Err(Errno::NOENT.into()));
         assert!(!missing.proc.into_inner());
     });
@@ -171,7 +183,7 @@ fn denied() -> Result<(), Errno> {
 
 #[test]
 fn a_call_that_a_sandbox_refuses_is_missing() {
-    let missing = missing(false, false, false);
+    let missing = without([]);
     let refused = missing.unless_missing(&missing.xattrat, Call::UNKNOWN, denied);
     assert_eq!(refused, Err(Errno::NOSYS));
     assert!(missing.xattrat.into_inner());
@@ -189,7 +201,7 @@ fn a_call_that_is_refused_for_this_inode_is_not_missing() {
         Call::LISTXATTRAT,
         Call::REMOVEXATTRAT,
     ] {
-        let missing = missing(false, false, false);
+        let missing = without([]);
         let refused = missing.unless_missing(&missing.xattrat, call, denied);
         assert_eq!(refused, Err(Errno::PERM));
         assert!(!missing.xattrat.into_inner());
