@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// What the engine was doing when the kernel refused.
+/// An operation that the kernel refused.
 ///
 /// If two paths take part, the documentation of the variant names both: the first is [`Error::path`],
 /// the second [`Error::other_path`].
@@ -166,7 +166,7 @@ pub enum Refusal {
     #[error("backing it up might destroy the source")]
     BackupOverSource,
     /// A component of the path to the dest is not a directory.
-    #[error("it exists and is no directory")]
+    #[error("it exists and is not a directory")]
     ParentNotDirectory,
     /// The source is a symbolic link to a directory that contains it.
     #[error("it links to a directory around it")]

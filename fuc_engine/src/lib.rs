@@ -53,7 +53,7 @@
 //!      \      /
 //!       walk/                  lists directories and hands their entries to a removal or a copy
 //!      /  |   \
-//!  sched/ node descriptors     who runs a task; who finishes a directory; which directories stay open
+//!  sched/ node descriptors     workers; unfinished directories; open directories
 //!      \  |   /
 //!        sys/                  every system call and every `unsafe`
 //! ```

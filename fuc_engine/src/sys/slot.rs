@@ -1,4 +1,4 @@
-//! A directory's descriptor that may be closed while nobody uses it.
+//! A directory's descriptor that may be closed while no thread uses it, and opened again.
 //!
 //! ```text
 //!            install            pin (+1)
@@ -7,8 +7,8 @@
 //!     +---- evict, close --+
 //! ```
 //!
-//! Invariant: a descriptor is closed only from `open 0`, so the number that a
-//! [`Pinned`] shows stays this directory's for as long as the `Pinned` lives.
+//! Invariant: a descriptor is closed only from `open 0`. So the descriptor of a [`Pinned`] refers to
+//! this directory for as long as the `Pinned` lives.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ fn pins(state: u64) -> u32 {
     state as u32
 }
 
-/// The place of one directory's descriptor, and its identity once recorded.
+/// Holds the descriptor of one directory if it is open, and the directory's identity once recorded.
 #[derive(Debug)]
 pub(crate) struct DirSlot {
     /// The descriptor in the upper half, the number of pins in the lower.
@@ -46,7 +46,7 @@ impl DirSlot {
         }
     }
 
-    /// Records who the directory is. Without this, an eviction asks the kernel.
+    /// Records the directory's identity. Without this, an eviction asks the kernel for it.
     pub(crate) fn record(&self, identity: Identity) {
         // Published by the Release with which the descriptor is installed or evicted.
         self.inode.store(identity.inode, Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl DirSlot {
         self.state.load(Ordering::Relaxed) != EMPTY
     }
 
-    /// Puts the descriptor in and pins it; hands it back if there is one already.
+    /// Stores the descriptor and pins it. Returns it as an error if the slot already has one.
     pub(crate) fn install(&self, fd: OwnedFd) -> Result<Pinned<'_>, OwnedFd> {
         let state = (fd.as_raw_fd() as u32 as u64) << 32 | 1;
         match self
@@ -79,7 +79,7 @@ impl DirSlot {
         }
     }
 
-    /// Keeps the descriptor from being closed while the result lives; `None` if it is not open.
+    /// Prevents that the descriptor is closed while the result lives. Returns `None` if it is not open.
     pub(crate) fn try_pin(&self) -> Option<Pinned<'_>> {
         // Acquire: pairs with the Release of `install`, which published the descriptor,
         // and with that of `evict`, which published the identity.
@@ -91,7 +91,7 @@ impl DirSlot {
             .map(|state| Pinned::new(self, descriptor(state)))
     }
 
-    /// Closes the descriptor unless it is pinned; whether it did.
+    /// Closes the descriptor unless it is pinned. Returns `true` if it did.
     pub(crate) fn evict(&self) -> bool {
         if pins(self.state.load(Ordering::Relaxed)) > 0 {
             return false;
@@ -106,7 +106,8 @@ impl DirSlot {
             }
         }
         let alone = (pin.fd.as_raw_fd() as u32 as u64) << 32 | 1;
-        // Release: who finds the slot empty finds the identity recorded.
+        // Release: pairs with the Acquire of `try_pin`, so a thread that finds the slot empty also
+        // finds the identity.
         if self
             .state
             .compare_exchange(alone, EMPTY, Ordering::AcqRel, Ordering::Relaxed)
@@ -116,16 +117,16 @@ impl DirSlot {
         }
         let fd = pin.fd.as_raw_fd();
         std::mem::forget(pin);
-        // SAFETY: the exchange above took the descriptor out of the slot, whose
-        // own it was, while the only pin was this function's; so this is its only owner.
+        // SAFETY: the exchange above took the descriptor out of the slot that owned it, while
+        // the only pin was that of this function. So this is its only owner.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
         true
     }
 
-    /// Closes the descriptor of a directory that is finished; whether it was open.
+    /// Closes the descriptor of a finished directory. Returns `true` if it was open.
     ///
-    /// Who comes by may hold a pin, for the time of a few calls: an eviction, a link
-    /// that is made to a file in it. That is waited for.
+    /// Another thread may still hold a pin for the duration of a few calls: to evict the descriptor, or
+    /// to make a link to a file in the directory. This function waits for it.
     pub(crate) fn close(&self) -> bool {
         loop {
             let state = self.state.load(Ordering::Acquire);
@@ -138,7 +139,7 @@ impl DirSlot {
                     .compare_exchange(state, EMPTY, Ordering::AcqRel, Ordering::Relaxed)
                     .is_ok()
             {
-                // SAFETY: as in `evict`: taken out of the slot while unpinned.
+                // SAFETY: as in `evict`. The descriptor was taken out of the slot while unpinned.
                 drop(unsafe { OwnedFd::from_raw_fd(descriptor(state)) });
                 return true;
             }
@@ -153,20 +154,20 @@ impl Drop for DirSlot {
     }
 }
 
-/// A directory's descriptor, kept open.
+/// A directory's descriptor that is kept open.
 #[derive(Debug)]
 pub(crate) struct Pinned<'a> {
     slot: &'a DirSlot,
-    /// Not to be copied out of the pin, which keeps it open.
+    /// Must not be copied out of this struct, which keeps it open.
     fd: BorrowedFd<'a>,
 }
 
 impl<'a> Pinned<'a> {
-    /// Takes over a pin that was counted in `slot`, whose descriptor is `fd`.
+    /// Takes over a pin that `slot` has counted. `fd` is the descriptor of the slot.
     fn new(slot: &'a DirSlot, fd: RawFd) -> Self {
-        // Checked once here, for -1, and not for each entry of the directory.
-        // SAFETY: the pin keeps the slot from closing the descriptor, and `as_fd`
-        // lends it no longer than the pin lives.
+        // Here, the check against -1 happens once. In `as_fd`, it would happen for each entry.
+        // SAFETY: the slot does not close a pinned descriptor, and `as_fd` lends it no longer
+        // than the pin lives.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         Self { slot, fd }
     }
@@ -180,7 +181,8 @@ impl AsFd for Pinned<'_> {
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire of whoever closes the descriptor.
+        // Release: pairs with the Acquire in `evict` and `close`, so the calls on the descriptor happen
+        // before it is closed.
         self.slot.state.fetch_sub(1, Ordering::Release);
     }
 }
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eviction_records_who_the_directory_was() {
+    fn an_eviction_records_the_identity() {
         let slot = open_slot();
         assert_eq!(slot.identity(), None);
         slot.evict();
