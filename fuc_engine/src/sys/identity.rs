@@ -1,17 +1,15 @@
-//! Which file a descriptor or a name stands for.
+//! Identifies files.
 //!
-//! | type | equal if | memory |
-//! |---|---|---|
-//! | [`FileId`] | device and inode number are | 16 bytes, both kept apart |
-//! | [`Identity`] | the time of birth is, too, or neither has one | 16 bytes, packed: each open directory keeps one |
+//! A [`FileId`] is unique among all files that exist at one moment. Two stats are of one file if their
+//! `FileId`s are equal.
 //!
-//! Two stats are of one file if their [`FileId`]s are equal. [`Identity`] is stricter: an inode number
-//! that was freed and given to a new directory does not pass for the old one. It is for the
-//! directories that are closed and opened again.
+//! An [`Identity`] also has the time of birth. So a new directory is not taken for a removed one whose
+//! inode number it got. It is for directories that are closed and opened again. Each directory in
+//! flight stores one, so the time is packed and the whole takes 16 bytes.
 
 use rustix::fs::{Dev, Stat, major, minor};
 
-/// The numbers that name one file among all that exist at this moment.
+/// The device and the inode number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
     /// The device number in the kernel's form: 12 bits of major, 20 bits of minor.
@@ -38,12 +36,12 @@ impl FileId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(super) inode: u64,
-    /// The device number above 32 bits that are folded from the time of birth (0 if there is none).
+    /// The device number in the upper half. The lower half is a hash of the time of birth, or 0.
     pub(super) device_and_birth: u64,
 }
 
 impl Identity {
-    /// `birth` is in seconds and nanoseconds.
+    /// Packs the numbers and the time of birth, in seconds and nanoseconds.
     pub(crate) fn new(file: FileId, birth: Option<(i64, u32)>) -> Self {
         let birth = birth.map_or(0, |(seconds, nanos)| {
             nanos ^ (seconds as u32).rotate_left(16)
@@ -54,7 +52,7 @@ impl Identity {
         }
     }
 
-    /// The same without the time of birth, to be compared with other files' numbers.
+    /// Returns the numbers without the time of birth, for a comparison with other files.
     pub(crate) fn file(self) -> FileId {
         FileId {
             device: self.device(),
@@ -75,7 +73,7 @@ impl Identity {
     }
 }
 
-/// The identity of a file whose time of birth is not known.
+/// Returns the identity of a file whose time of birth is unknown.
 pub(crate) fn identity(stat: &Stat) -> Identity {
     Identity::new(FileId::of(stat), None)
 }
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_forms_of_a_device_number_are_one() {
+    fn stat_and_statx_report_the_same_device_number() {
         let open = std::fs::File::open("/").unwrap();
         let stat = rustix::fs::fstat(&open).unwrap();
         let directory = crate::sys::stat_directory(std::os::fd::AsFd::as_fd(&open)).unwrap();
