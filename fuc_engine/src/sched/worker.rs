@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -73,9 +73,19 @@ struct Shared<'j, J: Job> {
     messages: Channel<Message<J::Task>>,
     /// Tells the main thread that a run has ended on another worker.
     done: Channel<()>,
+    /// Tasks that run when no other task is queued or running.
+    when_idle: Mutex<Vec<J::Task>>,
     meter: Meter,
     /// `None` until there is a backlog.
     governor: Mutex<Option<Governor>>,
+}
+
+impl<J: Job> Shared<'_, J> {
+    fn when_idle(&self) -> MutexGuard<'_, Vec<J::Task>> {
+        self.when_idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One thread's share of a job.
@@ -119,6 +129,7 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
         gate: Gate::new(),
         messages: crossbeam_channel::unbounded().into(),
         done: crossbeam_channel::bounded(1).into(),
+        when_idle: Mutex::default(),
         meter: Meter::new(FIRST),
         governor: Mutex::new(None),
     };
@@ -168,8 +179,25 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.shared.gate.is_starving()
     }
 
+    /// Queues a task to run when no other task is queued or running on any worker. Several
+    /// such tasks run one after the other, the one queued last first.
+    pub(crate) fn push_when_idle(&mut self, task: J::Task) {
+        self.shared.when_idle().push(task);
+    }
+
     /// Runs all queued tasks, and the tasks that these queue, until no worker has any left.
     pub(crate) fn run_all(&mut self) {
+        self.run_until_idle();
+        loop {
+            // The guard must not live while the task runs.
+            let task = self.shared.when_idle().pop();
+            let Some(task) = task else { return };
+            self.push(task);
+            self.run_until_idle();
+        }
+    }
+
+    fn run_until_idle(&mut self) {
         loop {
             self.run_stack();
             if self.shared.gate.go_idle() == IdleOutcome::AllDone {
@@ -382,6 +410,51 @@ mod tests {
         fn initial_workers(&self) -> usize {
             2
         }
+    }
+
+    /// Records in which order its tasks run. Task 0 queues task 9 for when all others are done.
+    struct InOrder(Mutex<Vec<u32>>);
+
+    impl Job for InOrder {
+        type Task = u32;
+        type Scratch = ();
+
+        fn scratch(&self) {}
+
+        fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
+            self.0.lock().unwrap().push(task);
+            if task == 0 {
+                worker.push_when_idle(9);
+                worker.push(1);
+            }
+        }
+
+        fn can_migrate(&self, _: &u32) -> bool {
+            true
+        }
+
+        fn max_batch(&self) -> usize {
+            1
+        }
+
+        fn limits(&self) -> Limits {
+            Limits::of(2)
+        }
+
+        fn initial_workers(&self) -> usize {
+            2
+        }
+    }
+
+    #[test]
+    fn a_task_for_when_all_are_idle_runs_last() {
+        let job = InOrder(Mutex::default());
+        scope(&job, |worker| {
+            worker.push(2);
+            worker.push(0);
+            worker.run_all();
+        });
+        assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 9]);
     }
 
     #[test]
