@@ -1,34 +1,73 @@
-//! Copying trees.
+//! Copies trees.
 //!
-//! A directory's copy is made when the directory is opened and gets its final
-//! mode when the last entry under it is finished, by the same climb that
-//! removes a directory in a removal.
+//! A directory's copy is made when the directory is entered, and gets its final mode when the
+//! last entry under it is finished, by the same climb that removes a directory in a removal.
+//! Everything else takes one way, which [`run`] describes:
+//!
+//! ```text
+//! look ─▶ decide ─▶ clear or back up ─▶ make ─▶ set attributes ─▶ report
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | `op` | the public entry points |
+//! | `options/` | what a caller chooses: public data only |
+//! | `facts` | facts about a file, made once from a stat; an entry: its names and directories |
+//! | `policy` | the options of a run, and the answers that follow from them alone |
+//! | `decide/mode` | the modes that dests are created with and end up with |
+//! | `decide/overwrite` | whether a dest that exists is replaced |
+//! | `decide/clear` | what happens to a dest that is in the way |
+//! | `decide/same_file` | whether a copy would destroy its source |
+//! | `decide/treatment` | what the options do with a dest that is replaced |
+//! | `decide/newer` | whether a dest is older than its source |
+//! | `look` | the stats that decisions ask for |
+//! | `context` | what all stages share; builds paths, errors and events |
+//! | `diagnose` | which error is reported first |
+//! | `dest/overwrite` | applies the rules for existing dests |
+//! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
+//! | `dest/open` | creates or opens a dest file; dangling links |
+//! | `dest/backup` | renames dests to backups and back |
+//! | `dest/backup_names` | the names of backups |
+//! | `content/` | moves content: the ladder of ways, holes, sparse dests |
+//! | `attributes/` | sets times, owner, extended attributes, ACLs and modes |
+//! | `make/file` | copies regular files and the content of special files |
+//! | `make/symlink`, `make/special` | copy symbolic links; FIFOs, sockets and devices |
+//! | `make/link` | makes links instead of copies |
+//! | `make/hardlink` | links to the first copy of a source with several names |
+//! | `make/directory` | enters and finishes directories |
+//! | `hardlinks` | the table of sources with several names |
+//! | `node` | what is kept for each directory in flight |
+//! | `scratch` | what a worker keeps from file to file |
+//! | `operand` | one operand: its source and where its copy goes |
+//! | `duplicates` | operands that name the same source or dest |
+//! | `parents` | the directories on the way to a dest, for `--parents` |
+//! | `run` | the pipeline; `run/operands` begins the operands |
+//!
+//! Imports point down this list only at `run`, which knows all others; nothing knows `run` but
+//! `op`. `decide` makes no system call, and only `dest` acts on a dest that exists.
 
 mod attributes;
-mod backup;
-mod data;
-mod directory;
-mod existing;
-mod file;
-mod holes;
-mod item;
-mod linking;
-mod links;
+mod content;
+mod context;
+mod decide;
+mod dest;
+mod diagnose;
+mod duplicates;
+mod facts;
+mod hardlinks;
+mod look;
+mod make;
 mod node;
+mod op;
 mod operand;
 mod options;
 mod parents;
-mod preserve;
-mod rules;
-mod same_file;
-mod settle;
-mod sparse;
-mod special;
-mod tree;
-mod unopened;
-mod update;
-mod xattrs;
+mod policy;
+mod run;
+mod scratch;
 
-pub use options::{CopyOp, CopyOptions, Dereference, Dest, LinkKind, Reflink, Sparse, copy_tree};
-pub use preserve::{ModePolicy, Preserve, Xattrs};
-pub use rules::{Backup, BackupNaming, DestRules, Replace};
+pub use op::{CopyOp, copy_tree};
+pub use options::{
+    Backup, BackupNaming, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
+    Preserve, Reflink, Replace, Sparse, Xattrs,
+};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::node::{Dir, Node, Side};
-use crate::sys::{DirSlot, Identity, Symlinks};
+use crate::sys::{DirSlot, Identity};
 
 pub(super) struct CopyDir {
     source: DirSlot,
@@ -35,90 +35,90 @@ impl Dir for CopyDir {
 
 pub(super) type CopyNode = Arc<Node<CopyDir>>;
 
-/// In three bytes, which is what a node has room for: the mode that the dest is
-/// to get when it is finished, if it differs from the one it has, whether
-/// somebody will need an ancestor's directory again, whether a link led here, and
-/// whether the dest has its time of access.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Mark([u8; 3]);
+/// Facts about a directory that are needed until it is finished.
+pub(super) struct DirFacts {
+    /// The dest gets the attributes of its source, as do all directories above it.
+    pub(super) gets_attributes: bool,
+    /// A symbolic link was followed to the source.
+    pub(super) is_behind_link: bool,
+    /// The dest has its time of access already.
+    pub(super) has_access_time: bool,
+    /// The mode to set in the end, if it differs from the present one.
+    pub(super) mode_pending: Option<u32>,
+}
+
+/// [`DirFacts`] in the three bytes that a node has room for, and those inherited from above.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    /// The lower 12 bits are the mode. The next one says whether there is a mode.
+    mode: [u8; 2],
+    flags: u8,
+}
 
 impl Mark {
-    const HAS_MODE: u32 = 1 << 12;
-    const RETURNS_TO_SOURCE: u32 = 1 << 13;
-    const RETURNS_TO_DEST: u32 = 1 << 14;
-    const BEHIND_LINK: u32 = 1 << 15;
-    const HAS_ACCESS_TIME: u32 = 1 << 16;
+    const HAS_MODE: u16 = 1 << 12;
 
-    fn of(bits: u32) -> Self {
-        let [low, middle, high, _] = bits.to_le_bytes();
-        Self([low, middle, high])
+    // An ancestor's directory will be needed again, so an evicted one is reopened while a
+    // child of it is still open.
+    const RETURNS_TO_SOURCE: u8 = 1;
+    const RETURNS_TO_DEST: u8 = 1 << 1;
+    const BEHIND_LINK: u8 = 1 << 2;
+    const HAS_ACCESS_TIME: u8 = 1 << 3;
+
+    pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
+        let mut flags = parent.map_or(0, Self::inherited);
+        if facts.gets_attributes {
+            flags |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+        }
+        if facts.is_behind_link {
+            flags |= Self::BEHIND_LINK;
+        }
+        if facts.has_access_time {
+            flags |= Self::HAS_ACCESS_TIME;
+        }
+        let mode = facts
+            .mode_pending
+            .map_or(0, |mode| Self::HAS_MODE | mode as u16 & 0o7777);
+        Self {
+            mode: mode.to_le_bytes(),
+            flags,
+        }
     }
 
-    fn bits(self) -> u32 {
-        let [low, middle, high] = self.0;
-        u32::from_le_bytes([low, middle, high, 0])
-    }
-
-    /// For a child of `parent`. An ancestor whose directory nobody will need
-    /// again is not reopened on the way up if it was evicted.
-    pub(super) fn below(parent: Option<&CopyNode>) -> Self {
-        let Some(parent) = parent else {
-            return Self::default();
-        };
-        const INHERITED: u32 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
-        let mut mark = parent.state.bits() & INHERITED;
+    fn inherited(parent: &CopyNode) -> u8 {
+        const INHERITED: u8 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
+        let mut flags = parent.state.flags & INHERITED;
         if parent.is_shared() {
-            mark |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+            flags |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
         }
         if parent.state.mode().is_some() {
-            mark |= Self::RETURNS_TO_DEST;
+            flags |= Self::RETURNS_TO_DEST;
         }
-        Self::of(mark)
-    }
-
-    /// For a directory whose attributes will be those of its source, as those of all above it.
-    pub(super) fn of_one_to_be_finished(self) -> Self {
-        Self::of(self.bits() | Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST)
-    }
-
-    pub(super) fn with_mode(self, mode: Option<u32>) -> Self {
-        mode.map_or(self, |mode| {
-            Self::of(self.bits() | Self::HAS_MODE | mode & 0o7777)
-        })
-    }
-
-    /// For a directory whose time of access is not to be set in the end.
-    pub(super) fn of_one_with_access_time(self) -> Self {
-        Self::of(self.bits() | Self::HAS_ACCESS_TIME)
+        flags
     }
 
     pub(super) fn has_access_time(self) -> bool {
-        self.bits() & Self::HAS_ACCESS_TIME != 0
+        self.flags & Self::HAS_ACCESS_TIME != 0
     }
 
-    /// For a source reached by way of `symlinks`.
-    pub(super) fn by_way_of(self, symlinks: Symlinks) -> Self {
-        match symlinks {
-            Symlinks::Follow => Self::of(self.bits() | Self::BEHIND_LINK),
-            Symlinks::NoFollow => self,
-        }
-    }
-
-    /// Whether a symbolic link was followed to here, or on the way.
+    /// Returns `true` if a symbolic link was followed to this source or to one above it.
     pub(super) fn is_behind_link(self) -> bool {
-        self.bits() & Self::BEHIND_LINK != 0
+        self.flags & Self::BEHIND_LINK != 0
     }
 
+    /// Returns the mode to set in the end.
     pub(super) fn mode(self) -> Option<u32> {
-        (self.bits() & Self::HAS_MODE != 0).then_some(self.bits() & 0o7777)
+        let mode = u16::from_le_bytes(self.mode);
+        (mode & Self::HAS_MODE != 0).then_some(u32::from(mode & 0o7777))
     }
 
+    /// Returns `true` if an ancestor's directory will be needed again.
     pub(super) fn returns_to(self, side: Side) -> bool {
         let flag = match side {
             Side::Source => Self::RETURNS_TO_SOURCE,
             Side::Dest => Self::RETURNS_TO_DEST,
         };
-        self.bits() & flag != 0
+        self.flags & flag != 0
     }
 }
 
@@ -128,18 +128,28 @@ mod tests {
 
     #[test]
     fn a_level_of_a_copy_stays_small() {
-        // See the same of a removal in `crate::node`.
+        // See the same test of a removal in `crate::node`.
         assert!(size_of::<Node<CopyDir>>() + 16 <= 112 - 8);
     }
 
     #[test]
-    fn a_mark_keeps_mode_and_ways_apart() {
-        let mark = Mark::of(Mark::RETURNS_TO_DEST).with_mode(Some(0o7777));
-        assert_eq!(mark.mode(), Some(0o7777));
-        assert!(mark.returns_to(Side::Dest) && !mark.returns_to(Side::Source));
-        assert_eq!(Mark::of(Mark::RETURNS_TO_DEST).mode(), None);
-        let mark = mark.of_one_with_access_time();
-        assert!(mark.has_access_time() && !mark.is_behind_link());
-        assert_eq!(mark.mode(), Some(0o7777));
+    fn a_mark_keeps_mode_and_flags_apart() {
+        let mark = |gets_attributes, mode_pending| {
+            let facts = DirFacts {
+                gets_attributes,
+                is_behind_link: false,
+                has_access_time: true,
+                mode_pending,
+            };
+            Mark::new(None, &facts)
+        };
+        let all = mark(true, Some(0o7777));
+        assert_eq!(all.mode(), Some(0o7777));
+        assert!(all.returns_to(Side::Source) && all.returns_to(Side::Dest));
+        assert!(all.has_access_time() && !all.is_behind_link());
+        let none = mark(false, None);
+        assert_eq!(none.mode(), None);
+        assert!(!none.returns_to(Side::Source) && !none.returns_to(Side::Dest));
+        assert_eq!(mark(false, Some(0)).mode(), Some(0));
     }
 }

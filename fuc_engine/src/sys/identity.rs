@@ -63,14 +63,6 @@ impl Identity {
     pub(crate) fn device(self) -> u32 {
         (self.device_and_birth >> 32) as u32
     }
-
-    pub(crate) fn same_file(self, other: Self) -> bool {
-        self.file() == other.file()
-    }
-
-    pub(crate) fn without_birth(self) -> Self {
-        Self::new(self.file(), None)
-    }
 }
 
 /// Returns the identity of a file whose time of birth is unknown.

@@ -47,7 +47,7 @@ pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 pub(crate) use acl::*;
 pub(crate) use data::*;
 pub(crate) use filesystem::*;
-pub(crate) use identity::{FileId, Identity, identity};
+pub(crate) use identity::{FileId, Identity};
 pub(crate) use inode::{Inode, open_path_only};
 pub(crate) use listing::{Entries, Entry, Listing, is_empty_directory};
 pub(crate) use names::*;
@@ -56,6 +56,4 @@ pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
-#[cfg(test)]
-pub(crate) use times::stat_with_times;
-pub(crate) use times::{FileTime, modified, times};
+pub(crate) use times::{FileTime, times};

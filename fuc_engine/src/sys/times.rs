@@ -27,13 +27,3 @@ pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
         nanoseconds: nanoseconds as u32,
     })
 }
-
-/// Returns the facts about some file, with these times.
-#[cfg(test)]
-pub(crate) fn stat_with_times(times: [FileTime; 3]) -> Stat {
-    let mut stat = rustix::fs::stat("/").expect("there is a root");
-    [stat.st_atime, stat.st_mtime, stat.st_ctime] = times.map(|time| time.seconds as _);
-    [stat.st_atime_nsec, stat.st_mtime_nsec, stat.st_ctime_nsec] =
-        times.map(|time| time.nanoseconds.into());
-    stat
-}

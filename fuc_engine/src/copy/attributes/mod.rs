@@ -1,0 +1,282 @@
+//! Gives a copy the attributes of its source, once its content is complete.
+//!
+//! - [`path_only`]: inodes that are held without being opened.
+//! - [`acl`]: permissions and ACLs.
+//! - [`xattrs`]: extended attributes.
+//!
+//! Attributes are set in the order of cp: times, owner, extended attributes, and the mode with
+//! its ACLs last. So no user ever has permissions that the finished copy does not grant. None
+//! of the later calls changes a time.
+//!
+//! Errors and warnings are returned. Nothing here reports them or knows a path.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::decide::mode::{self, Origin};
+use super::options::{ModePolicy, Xattrs};
+use super::policy::Policy;
+use crate::error::Operation;
+use crate::sys::{self, Inode, InodeError, Stat};
+
+mod acl;
+pub(super) mod path_only;
+mod xattrs;
+
+/// Name of the extended attribute that holds an SELinux context.
+const CONTEXT: &CStr = c"security.selinux";
+
+/// An attribute that could not be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AttributeError {
+    pub(super) operation: Operation,
+    pub(super) errno: Errno,
+}
+
+/// The result of setting the attributes of one dest.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct Attributes {
+    /// The first attribute that could not be set and should have been.
+    pub(super) outcome: Result<(), AttributeError>,
+    /// An attribute that could not be set, which is not a failure.
+    pub(super) warning: Option<AttributeError>,
+}
+
+/// An attribute that could not be set, before it is known whether there was a way to set it.
+type Unset = (Operation, InodeError);
+
+impl From<Unset> for AttributeError {
+    fn from((operation, error): Unset) -> Self {
+        Self {
+            operation,
+            errno: error.errno(),
+        }
+    }
+}
+
+/// Which timestamps are set, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Times {
+    AccessAndModification,
+    /// The time of access was set before.
+    Modification,
+}
+
+/// A transfer of attributes from one inode to another.
+pub(super) struct Transfer<'a> {
+    pub(super) source: Inode<'a>,
+    /// Stat of the source when it was opened.
+    pub(super) stat: &'a Stat,
+    pub(super) dest: Inode<'a>,
+    pub(super) origin: Origin,
+    pub(super) times: Times,
+    /// The mode to set; `None`: the dest keeps its mode.
+    pub(super) mode: Option<u32>,
+}
+
+/// Prepares the transfer between two files that are open for their content.
+pub(super) fn between_files<'a>(
+    policy: &Policy<'_>,
+    source: BorrowedFd<'a>,
+    stat: &'a Stat,
+    dest: BorrowedFd<'a>,
+    origin: Origin,
+) -> Transfer<'a> {
+    Transfer {
+        source: Inode::Opened(source),
+        stat,
+        dest: Inode::Opened(dest),
+        origin,
+        times: Times::AccessAndModification,
+        mode: policy.last_mode(stat.st_mode, origin),
+    }
+}
+
+/// Removes the permissions of an existing dest that the finished copy will not have, before
+/// any content is written to it.
+pub(super) fn restrict(policy: &Policy<'_>, dest: BorrowedFd<'_>, present: &Stat, source: &Stat) {
+    let preserve = &policy.options.preserve;
+    if let Some(mode) = mode::while_overwritten(preserve, source.st_mode, present.st_mode) {
+        // A failure is reported when the final mode is set.
+        let _ = acl::set_permissions(&Inode::Opened(dest), mode);
+    }
+}
+
+impl Transfer<'_> {
+    /// Sets all attributes. After a failure to set times or owner nothing else is set, as in
+    /// cp. The first failure is returned.
+    pub(super) fn run(&self, policy: &Policy<'_>) -> Attributes {
+        let mut warning = None;
+        let outcome = self.set_all(policy, &mut warning);
+        Attributes {
+            outcome: outcome.map_err(Into::into),
+            warning,
+        }
+    }
+
+    fn set_all(
+        &self,
+        policy: &Policy<'_>,
+        warning: &mut Option<AttributeError>,
+    ) -> Result<(), Unset> {
+        let preserve = &policy.options.preserve;
+        if preserve.timestamps {
+            self.set_times()?;
+        }
+        let mut mode = self.mode;
+        if preserve.ownership && self.set_owner(policy)? == Owner::NotSet {
+            let kind = sys::file_type(self.stat);
+            mode = mode.map(|mode| mode::without_owner(mode, kind));
+        }
+        // The names of the source's extended attributes, once they were listed.
+        let mut names = None;
+        let mut outcome = self.set_xattrs(policy, &mut names, warning);
+        // A regular file got its context before its content.
+        if sys::file_type(self.stat) != FileType::RegularFile {
+            outcome = outcome.and(set_context(policy, &self.dest));
+        }
+        // Set-id bits and ACLs matter even if another attribute could not be set.
+        if let Some(mode) = mode {
+            outcome = outcome.and(self.set_mode(policy, mode, names.as_deref()));
+        }
+        outcome
+    }
+
+    fn set_times(&self) -> Result<(), Unset> {
+        let set = match self.times {
+            Times::AccessAndModification => self.dest.set_times(self.stat),
+            Times::Modification => self.dest.set_modified(self.stat),
+        };
+        set.map_err(|error| (Operation::KeepTimes, error))
+    }
+
+    fn set_owner(&self, policy: &Policy<'_>) -> Result<Owner, Unset> {
+        let (user, group) = (self.stat.st_uid, self.stat.st_gid);
+        match self.dest.set_owner(Some(user), group) {
+            Ok(()) => Ok(Owner::Set),
+            Err(Errno::PERM | Errno::INVAL) if policy.user != 0 => {
+                // Without root's rights the group may still be set.
+                let _ = self.dest.set_owner(None, group);
+                Ok(Owner::NotSet)
+            }
+            Err(errno) => Err((Operation::KeepOwner, errno.into())),
+        }
+    }
+
+    /// Copies the extended attributes that the options ask for.
+    fn set_xattrs(
+        &self,
+        policy: &Policy<'_>,
+        names: &mut Option<Vec<u8>>,
+        warning: &mut Option<AttributeError>,
+    ) -> Result<(), Unset> {
+        let wants = policy.options.preserve.xattrs;
+        if wants == Xattrs::Leave {
+            if !copies_context(policy) {
+                return Ok(());
+            }
+            let context = std::iter::once(CONTEXT);
+            let copied = xattrs::copy(&self.source, &self.dest, context);
+            return copied.map_err(|error| (Operation::KeepXattrs, error));
+        }
+        match (self.copy_all_xattrs(policy, names), wants) {
+            (Err(unset), Xattrs::Require) => return Err(unset),
+            (Err(unset), Xattrs::Warn) if unset.1 != InodeError::Failed(Errno::OPNOTSUPP) => {
+                *warning = Some(unset.into());
+            }
+            (Ok(()) | Err(_), _) => {}
+        }
+        Ok(())
+    }
+
+    /// Copies as many extended attributes as possible. The first failure is returned.
+    fn copy_all_xattrs(
+        &self,
+        policy: &Policy<'_>,
+        names: &mut Option<Vec<u8>>,
+    ) -> Result<(), Unset> {
+        let unset = |error| (Operation::KeepXattrs, error);
+        let listed = match self.source.xattr_names() {
+            // The source's filesystem has no extended attributes.
+            Err(InodeError::Failed(Errno::OPNOTSUPP | Errno::NOSYS)) => Vec::new(),
+            listed => listed.map_err(unset)?,
+        };
+        let listed = names.insert(listed);
+        let wanted = xattrs::names_in(listed).filter(|&name| {
+            !xattrs::is_excluded(name) && (name != CONTEXT || copies_context(policy))
+        });
+        xattrs::copy(&self.source, &self.dest, wanted).map_err(unset)
+    }
+
+    /// Sets mode and ACLs. `names` are those of the source's extended attributes, if they
+    /// were listed.
+    fn set_mode(&self, policy: &Policy<'_>, mode: u32, names: Option<&[u8]>) -> Result<(), Unset> {
+        let unset = |error| (Operation::KeepMode, error);
+        let set_mode = || {
+            self.dest
+                .set_mode(mode)
+                .map_err(|errno| unset(errno.into()))
+        };
+        let mode_policy = policy.options.preserve.mode;
+        if mode_policy == ModePolicy::Default {
+            // The ACL that the dest inherited from its directory stays in force.
+            return set_mode();
+        }
+        let acl_of_source = |acl: &CStr| match names {
+            _ if mode_policy != ModePolicy::Preserve => Ok(None),
+            Some(names) if xattrs::names_in(names).all(|name| name != acl) => Ok(None),
+            _ => acl::read(&self.source, acl),
+        };
+        let set = acl_of_source(sys::ACCESS_ACL).and_then(|access| match &access {
+            Some(access) => {
+                acl::set_access(&self.dest, mode, access).map(|()| acl::Support::Supported)
+            }
+            None => acl::set_permissions(&self.dest, mode),
+        });
+        if set == Err(InodeError::NoWay) {
+            acl::set_mode_beside_unknown_acl(&self.dest, mode);
+        }
+        if set.map_err(unset)? == acl::Support::Unsupported {
+            return Ok(());
+        }
+        // Without root's rights, the kernel drops set-id bits when an existing file is written to.
+        if mode & 0o7000 != 0 || self.origin == Origin::Existing {
+            set_mode()?;
+        }
+        let is_directory = sys::file_type(self.stat) == FileType::Directory;
+        if mode_policy == ModePolicy::Preserve && is_directory {
+            let default = acl_of_source(sys::DEFAULT_ACL).map_err(unset)?;
+            acl::set_default(&self.dest, default.as_deref()).map_err(unset)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the dest has the owner of its source. Without root's rights it usually cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Set,
+    NotSet,
+}
+
+fn copies_context(policy: &Policy<'_>) -> bool {
+    policy.options.preserve.context && policy.options.context.is_none()
+}
+
+/// Gives a file the context that the options name, before it has content.
+pub(super) fn label(policy: &Policy<'_>, dest: BorrowedFd<'_>) -> Result<(), AttributeError> {
+    set_context(policy, &Inode::Opened(dest)).map_err(Into::into)
+}
+
+/// Gives a dest the context that the options name, if they do.
+fn set_context(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), Unset> {
+    let Some(context) = &policy.options.context else {
+        return Ok(());
+    };
+    dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
+        .map_err(|error| (Operation::SetContext, error))
+}

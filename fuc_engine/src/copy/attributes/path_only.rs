@@ -1,0 +1,101 @@
+//! Inodes that are held without being opened: links, special files, and directories whose
+//! entries were not copied.
+//!
+//! The inode is found once by its name and held from then on, so all calls go to the same
+//! inode. An inode of another type than the source's is left alone.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::{Attributes, Times, Transfer};
+use crate::copy::decide::mode::Origin;
+use crate::copy::policy::Policy;
+use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
+
+pub(in crate::copy) struct PathOnly<'a> {
+    fd: OwnedFd,
+    stat: Stat,
+    /// Where the inode was found; `None` for a directory that this run created.
+    at: Option<At<'a>>,
+}
+
+impl<'a> PathOnly<'a> {
+    pub(in crate::copy) fn find(at: At<'a>) -> Result<Self, Errno> {
+        let fd = sys::open_path_only(&at)?;
+        let stat = sys::stat_open(&fd)?;
+        let at = Some(at);
+        Ok(Self { fd, stat, at })
+    }
+
+    /// Takes over the descriptor of a directory that this run created.
+    pub(in crate::copy) fn created(dir: OwnedFd) -> Result<Self, Errno> {
+        let stat = sys::stat_open(&dir)?;
+        Ok(Self {
+            fd: dir,
+            stat,
+            at: None,
+        })
+    }
+
+    /// Reads the target of a symbolic link.
+    ///
+    /// # Errors
+    /// `EINVAL` if the inode is not a symbolic link, as from `readlink`.
+    pub(in crate::copy) fn read_link(&self) -> Result<CString, Errno> {
+        match sys::file_type(&self.stat) {
+            FileType::Symlink => sys::read_link(self.fd.as_fd(), c""),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    fn inode(&self) -> Inode<'_> {
+        let (fd, at) = (self.fd.as_fd(), self.at);
+        Inode::PathOnly(PathFd { fd, at })
+    }
+}
+
+/// Gives `dest` the attributes of `source`.
+///
+/// # Errors
+/// `ESTALE` if they are of different types: another process has replaced one of them.
+pub(in crate::copy) fn transfer(
+    policy: &Policy<'_>,
+    source: &PathOnly<'_>,
+    dest: &PathOnly<'_>,
+    origin: Origin,
+) -> Result<Attributes, Errno> {
+    let (stat, present) = (&source.stat, &dest.stat);
+    let kind = sys::file_type(stat);
+    if sys::file_type(present) != kind {
+        return Err(Errno::STALE);
+    }
+    let transfer = Transfer {
+        source: source.inode(),
+        stat,
+        dest: dest.inode(),
+        origin,
+        times: Times::AccessAndModification,
+        mode: match kind {
+            // A symbolic link has no mode.
+            FileType::Symlink => None,
+            FileType::Directory => {
+                policy.last_directory_mode(stat.st_mode, present.st_mode, origin)
+            }
+            _ => policy.last_mode(stat.st_mode, origin),
+        },
+    };
+    Ok(transfer.run(policy))
+}
+
+/// Gives the symbolic link at `dest`, which was made instead of a copy, the times of its source.
+pub(in crate::copy) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
+    let link = sys::open_path_only(&dest)?;
+    let inode = Inode::PathOnly(PathFd {
+        fd: link.as_fd(),
+        at: Some(dest),
+    });
+    inode.set_times(source).map_err(InodeError::errno)
+}

@@ -1,0 +1,339 @@
+//! The ladder: the ways to move a file's content, best first.
+//!
+//! | rung | used | shares blocks |
+//! |---|---|---|
+//! | clone | if asked for, and for large files | always |
+//! | `copy_file_range` | if the options do not restrict blocks | if the filesystem can |
+//! | `read` and `write` | always possible | never |
+//!
+//! The invariant: a rung that is not possible between two files says so before it has moved
+//! anything, or leaves both offsets at the position from which the next rung can continue.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use super::sparse::HoleMaker;
+use crate::copy::options::{CopyOptions, Reflink, Sparse};
+use crate::observer::{CopyMethod, HoleDetection, Mechanism};
+use crate::sys::{self, Stat};
+
+/// Size of the buffer for `read` and `write`. Larger buffers were not faster on tmpfs, ext4
+/// and xfs.
+const BUFFER_BYTES: usize = 128 << 10;
+/// Smallest file for which cloning is tried without being asked for. For smaller files the
+/// extra call does not pay, because `copy_file_range` clones too if the filesystem can.
+const WORTH_CLONING: u64 = 4 << 20;
+/// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
+/// of the kernel moves.
+pub(super) const ALL: usize = 0x7fff_f000;
+
+/// Why content could not be moved, by the side that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum ContentError {
+    Read(Errno),
+    Write(Errno),
+    /// `copy_file_range` failed, which does not tell the two sides apart.
+    Copy(Errno),
+    /// Sharing blocks was required and failed.
+    Clone(Errno),
+}
+
+/// The options that restrict how content is moved.
+#[derive(Clone, Copy)]
+pub(in crate::copy) struct Ways {
+    reflink: Reflink,
+    sparse: Sparse,
+}
+
+impl Ways {
+    pub(in crate::copy) fn new(options: &CopyOptions) -> Self {
+        Self {
+            reflink: options.reflink,
+            sparse: options.sparse,
+        }
+    }
+
+    /// Returns `true` if the kernel may move content by itself, which may share blocks and
+    /// keeps holes and zeros as they are.
+    pub(super) fn let_kernel_copy(self) -> bool {
+        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
+    }
+}
+
+/// The result of a copy of content.
+pub(in crate::copy) struct Moved {
+    /// Bytes moved, holes not counted.
+    pub(in crate::copy) bytes: u64,
+    pub(in crate::copy) method: CopyMethod,
+}
+
+impl Moved {
+    pub(in crate::copy) fn nothing() -> Self {
+        Self {
+            bytes: 0,
+            method: CopyMethod::default(),
+        }
+    }
+}
+
+/// Whether a rung copied to the end, or is not possible between these two files.
+pub(super) enum Rung {
+    Copied,
+    NotHere,
+}
+
+/// The file that content comes from.
+#[derive(Clone, Copy)]
+pub(in crate::copy) struct Source<'a> {
+    pub(super) fd: BorrowedFd<'a>,
+    pub(super) size: u64,
+    has_holes: bool,
+    /// The filesystem reports true sizes. Otherwise only `read` finds the end.
+    pub(super) reports_true_size: bool,
+}
+
+impl<'a> Source<'a> {
+    pub(in crate::copy) fn new(fd: BorrowedFd<'a>, stat: &Stat, reports_true_size: bool) -> Self {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let allocated = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        Self {
+            fd,
+            size,
+            has_holes: allocated < size,
+            reports_true_size,
+        }
+    }
+}
+
+/// The file that content goes to.
+#[derive(Clone, Copy)]
+pub(in crate::copy) struct Sink<'a> {
+    pub(in crate::copy) fd: BorrowedFd<'a>,
+    /// It is a regular file, which can have holes.
+    pub(in crate::copy) is_file: bool,
+}
+
+/// One copy of content.
+pub(in crate::copy) struct ContentCopy<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) dest: BorrowedFd<'a>,
+    can_have_holes: bool,
+    pub(super) ways: Ways,
+    pub(super) method: CopyMethod,
+    /// Makes holes that the source does not have.
+    pub(super) hole_maker: Option<HoleMaker<'a>>,
+    /// Empty until `read` and `write` need it.
+    buffer: &'a mut Vec<u8>,
+    pub(super) copied: u64,
+    /// The source ended before its size.
+    pub(super) is_short: bool,
+    /// Called between the pieces of a large file, with the bytes moved since the last call.
+    pub(super) progress: &'a mut dyn FnMut(u64),
+}
+
+impl<'a> ContentCopy<'a> {
+    /// Prepares a copy. Both offsets must be 0, and `dest` must be empty.
+    pub(in crate::copy) fn new(
+        source: Source<'a>,
+        dest: Sink<'a>,
+        ways: Ways,
+        buffer: &'a mut Vec<u8>,
+        progress: &'a mut dyn FnMut(u64),
+    ) -> Self {
+        Self {
+            source,
+            dest: dest.fd,
+            can_have_holes: dest.is_file,
+            ways,
+            method: CopyMethod::default(),
+            hole_maker: None,
+            buffer,
+            copied: 0,
+            is_short: false,
+            progress,
+        }
+    }
+
+    /// Copies to the end of the source.
+    ///
+    /// # Errors
+    /// `dest` holds the bytes already written.
+    pub(in crate::copy) fn run(mut self) -> Result<Moved, ContentError> {
+        self.method.offload = match self.ways.let_kernel_copy() {
+            true => Mechanism::NotNeeded,
+            false => Mechanism::Avoided,
+        };
+        if let Rung::NotHere = self.try_clone()? {
+            if self.ways.sparse == Sparse::Always && self.can_have_holes {
+                let maker = HoleMaker::new(self.dest).map_err(ContentError::Write)?;
+                self.hole_maker = Some(maker);
+                self.method.holes = HoleDetection::Zeros;
+            }
+            self.try_rungs()?;
+            if let Some(maker) = self.hole_maker.take() {
+                maker.finish().map_err(ContentError::Write)?;
+            }
+            self.cut_at_end()?;
+        }
+        Ok(Moved {
+            bytes: self.copied,
+            method: self.method,
+        })
+    }
+
+    /// Tries the rungs below cloning.
+    fn try_rungs(&mut self) -> Result<(), ContentError> {
+        let looks_for_holes = self.source.has_holes && self.can_have_holes;
+        if looks_for_holes
+            && self.ways.sparse != Sparse::Never
+            && matches!(self.copy_around_holes()?, Rung::Copied)
+        {
+            return Ok(());
+        }
+        if self.source.size > 0
+            && self.ways.let_kernel_copy()
+            && matches!(self.copy_in_kernel()?, Rung::Copied)
+        {
+            return Ok(());
+        }
+        self.read_and_write(u64::MAX)?;
+        self.is_short = self.copied < self.source.size;
+        Ok(())
+    }
+
+    /// Truncates the dest to the source's present size if the source became shorter: the
+    /// kernel may have returned zeros behind its new end.
+    fn cut_at_end(&self) -> Result<(), ContentError> {
+        if !(self.is_short && self.source.reports_true_size && self.can_have_holes) {
+            return Ok(());
+        }
+        let end = sys::seek(self.source.fd, SeekFrom::End(0)).map_err(ContentError::Read)?;
+        let written = sys::seek(self.dest, SeekFrom::End(0)).map_err(ContentError::Write)?;
+        if end < written {
+            sys::set_size(self.dest, end).map_err(ContentError::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the dest share all blocks of the source.
+    fn try_clone(&mut self) -> Result<Rung, ContentError> {
+        let is_asked_for = self.ways.reflink == Reflink::Always;
+        let is_worth_it = self.ways.let_kernel_copy()
+            && self.source.reports_true_size
+            && self.source.size >= WORTH_CLONING;
+        self.method.reflink = match self.ways.let_kernel_copy() {
+            // `copy_file_range` may share blocks without saying so.
+            true => Mechanism::Unknown,
+            false => Mechanism::Avoided,
+        };
+        if !is_asked_for && !is_worth_it {
+            return Ok(Rung::NotHere);
+        }
+        match sys::clone_file(self.source.fd, self.dest) {
+            Ok(()) => {
+                self.copied = self.source.size;
+                self.method.reflink = Mechanism::Used;
+                Ok(Rung::Copied)
+            }
+            Err(errno) if is_asked_for => Err(ContentError::Clone(errno)),
+            Err(_) => {
+                self.method.reflink = Mechanism::Unsupported;
+                Ok(Rung::NotHere)
+            }
+        }
+    }
+
+    fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
+        // If more is asked for than there is, a short result shows that the end was reached.
+        let piece = if self.source.size > 2 * sys::PIECE as u64 {
+            sys::PIECE
+        } else {
+            ALL
+        };
+        loop {
+            match sys::copy_range(self.source.fd, None, self.dest, None, piece) {
+                // The source became shorter, or the filesystem fails without an error.
+                Ok(0) if self.copied < self.source.size => return Ok(Rung::NotHere),
+                Ok(0) if self.source.reports_true_size => return Ok(Rung::Copied),
+                Ok(0) => return Ok(Rung::NotHere),
+                Ok(bytes) => {
+                    self.method.offload = Mechanism::Used;
+                    self.copied += bytes as u64;
+                    // A short result is the end.
+                    let is_all = self.copied == self.source.size && bytes < piece;
+                    if is_all && self.source.reports_true_size {
+                        return Ok(Rung::Copied);
+                    }
+                    (self.progress)(bytes as u64);
+                }
+                Err(errno) if is_not_here(errno) => {
+                    self.method.offload = Mechanism::Unsupported;
+                    return Ok(Rung::NotHere);
+                }
+                Err(errno) => return Err(ContentError::Copy(errno)),
+            }
+        }
+    }
+
+    /// Copies the bytes from `start` to `end` by reading them. Returns `false` if the source
+    /// ended before.
+    pub(super) fn read_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
+        sys::seek(self.source.fd, SeekFrom::Start(start)).map_err(ContentError::Read)?;
+        match &mut self.hole_maker {
+            Some(maker) => maker.skip_to(start),
+            None => {
+                sys::seek(self.dest, SeekFrom::Start(start)).map_err(ContentError::Write)?;
+            }
+        }
+        Ok(self.read_and_write(end - start)? == end - start)
+    }
+
+    /// Copies up to `limit` bytes from the current offsets, and returns how many there were.
+    fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
+        self.buffer.resize(BUFFER_BYTES, 0);
+        let (mut done, mut unreported) = (0, 0);
+        while done < limit {
+            let wanted = usize::try_from(limit - done)
+                .unwrap_or(ALL)
+                .min(BUFFER_BYTES);
+            let read = sys::read(self.source.fd, &mut self.buffer[..wanted])
+                .map_err(ContentError::Read)?;
+            if read == 0 {
+                break;
+            }
+            let bytes = &self.buffer[..read];
+            match &mut self.hole_maker {
+                Some(maker) => maker.write(bytes),
+                None => sys::write_all(self.dest, bytes),
+            }
+            .map_err(ContentError::Write)?;
+            done += read as u64;
+            self.copied += read as u64;
+            unreported += read as u64;
+            if unreported >= sys::PIECE as u64 {
+                (self.progress)(std::mem::take(&mut unreported));
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// Returns `true` for errors by which `copy_file_range` says that it cannot copy between
+/// these files, or that the kernel does not have it.
+pub(super) fn is_not_here(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOSYS
+            | Errno::XDEV
+            | Errno::INVAL
+            | Errno::OPNOTSUPP
+            | Errno::PERM
+            | Errno::ACCESS
+            | Errno::BADF
+            | Errno::TXTBSY
+            | Errno::NOTTY
+            | Errno::NOENT
+    )
+}

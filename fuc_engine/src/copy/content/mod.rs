@@ -1,0 +1,13 @@
+//! Moves a file's content from one open file to another.
+//!
+//! - [`ladder`]: the ways to move content, best first.
+//! - [`holes`]: copies the data between the holes of a sparse source.
+//! - [`sparse`]: makes holes out of blocks of zeros.
+//!
+//! Nothing here knows entries, paths or reports.
+
+mod holes;
+mod ladder;
+mod sparse;
+
+pub(super) use ladder::{ContentCopy, ContentError, Moved, Sink, Source, Ways};

@@ -1,0 +1,394 @@
+//! What all stages of a run share: options, operands, descriptors and the report.
+//!
+//! It builds paths, errors and events. It decides nothing and copies nothing.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::attributes::{AttributeError, Attributes};
+use super::decide::treatment::DestTreatment;
+use super::facts::{Entry, Symlinks};
+use super::node::{CopyDir, CopyNode};
+use super::operand::Operand;
+use super::options::{Backup, Dest, LinkKind, Replace};
+use super::policy::Policy;
+use crate::descriptors::{Descriptors, Roots};
+use crate::error::{Error, Operation, Refusal};
+use crate::node::{Place, Side};
+use crate::observer::{CopyMethod, Event};
+use crate::operand as paths;
+use crate::report::Report;
+use crate::sys::{self, CWD};
+
+/// Why an entry was not copied, and how far its copying had come.
+pub(super) struct Failure {
+    pub(super) error: Error,
+    pub(super) stage: Stage,
+}
+
+/// The stage of a copy in which it failed. `-v` names the entries whose copies had begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Looking, deciding, or making room: nothing was copied yet.
+    Preparing,
+    /// Making the copy.
+    Making,
+}
+
+impl Failure {
+    pub(super) fn preparing(error: Error) -> Self {
+        Self {
+            error,
+            stage: Stage::Preparing,
+        }
+    }
+
+    pub(super) fn making(error: Error) -> Self {
+        Self {
+            error,
+            stage: Stage::Making,
+        }
+    }
+}
+
+pub(super) struct Context<'a> {
+    pub(super) policy: Policy<'a>,
+    pub(super) dest: &'a Dest,
+    /// The directory that receives the copies; `None`: the working directory.
+    pub(super) target: Option<OwnedFd>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) report: Report<'a>,
+    pub(super) descriptors: Descriptors<CopyDir>,
+}
+
+/// Answers that depend on the operand.
+impl Context<'_> {
+    /// Returns how the dest of `entry` is backed up, if it is.
+    pub(super) fn backup_rule(&self, entry: &Entry<'_>) -> Option<&Backup> {
+        let is_own_backup =
+            entry.is_operand() && self.operands[entry.operand as usize].is_own_backup;
+        let backup = self.policy.options.rules.backup.as_ref();
+        backup.filter(|_| !is_own_backup)
+    }
+
+    pub(super) fn treatment(&self, entry: &Entry<'_>) -> DestTreatment {
+        if self.backup_rule(entry).is_some() {
+            DestTreatment::Renamed
+        } else if self.policy.options.rules.remove_first {
+            DestTreatment::Unlinked
+        } else if self.policy.options.as_links == Some(LinkKind::Symbolic) {
+            DestTreatment::LinkedOver
+        } else {
+            DestTreatment::WrittenTo
+        }
+    }
+
+    /// Returns `true` if something must be known about the dest of `entry` before it is written
+    /// to.
+    pub(super) fn has_rules(&self, entry: &Entry<'_>) -> bool {
+        let rules = &self.policy.options.rules;
+        rules.replace != Replace::All || rules.ask || self.treatment(entry).vacates()
+    }
+
+    pub(super) fn target(&self) -> BorrowedFd<'_> {
+        self.target.as_ref().map_or(CWD, AsFd::as_fd)
+    }
+
+    /// Describes an operand as an entry.
+    pub(super) fn operand(&self, index: u32) -> Entry<'_> {
+        let operand = &self.operands[index as usize];
+        Entry {
+            source_dir: CWD,
+            source_name: &operand.source,
+            dest_dir: self.target(),
+            dest_name: &operand.dest_name,
+            symlinks: self.policy.symlinks_of_operands(),
+            dest_state: super::facts::DestState::Unchecked,
+            node: None,
+            operand: index,
+        }
+    }
+
+    /// Runs `call` on the directory that contains one side of `place`, and the name there.
+    pub(super) fn at<T>(
+        &self,
+        place: &Place<CopyDir>,
+        side: Side,
+        call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match (&place.parent, side) {
+            (Some(parent), side) => call(
+                self.descriptors.pin(parent, side, self)?.as_fd(),
+                &place.name,
+            ),
+            (None, Side::Source) => call(CWD, &place.name),
+            (None, Side::Dest) => call(
+                self.target(),
+                &self.operands[place.operand as usize].dest_name,
+            ),
+        }
+    }
+
+    /// Opens a dest directory without following a link, unless the options allow that.
+    pub(super) fn open_dest_directory(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<OwnedFd, Errno> {
+        let follows_links = self.policy.options.rules.follow_links_to_directories;
+        match sys::open_path_directory(dir, name, Symlinks::NoFollow) {
+            Err(Errno::NOTDIR | Errno::LOOP) if follows_links => {
+                sys::open_path_directory(dir, name, Symlinks::Follow)
+            }
+            opened => opened,
+        }
+    }
+}
+
+/// How an evicted directory is reached again.
+impl Roots for Context<'_> {
+    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
+        let operand = &self.operands[operand as usize];
+        match side {
+            Side::Source => {
+                sys::open_directory(CWD, &operand.source, self.policy.symlinks_of_operands())
+            }
+            Side::Dest => self.open_dest_directory(self.target(), &operand.dest_name),
+        }
+    }
+
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<OwnedFd, Errno> {
+        match side {
+            Side::Source => sys::open_directory(dir, name, self.policy.symlinks_of_entries()),
+            Side::Dest => self.open_dest_directory(dir, name),
+        }
+    }
+}
+
+/// Paths.
+impl Context<'_> {
+    pub(super) fn operand_path(&self, operand: u32, side: Side) -> &Path {
+        let operand = &self.operands[operand as usize];
+        match side {
+            Side::Source => Path::new(OsStr::from_bytes(operand.source.to_bytes())),
+            Side::Dest => &operand.dest_path,
+        }
+    }
+
+    pub(super) fn place_path(&self, place: &Place<CopyDir>, side: Side) -> PathBuf {
+        place.path(self.operand_path(place.operand, side))
+    }
+
+    pub(super) fn path(&self, entry: &Entry<'_>, side: Side) -> PathBuf {
+        let name = match side {
+            Side::Source => entry.source_name,
+            Side::Dest => entry.dest_name,
+        };
+        self.path_in(entry.node, entry.operand, name, side)
+    }
+
+    /// Returns the path of `name` in a node, or that of an operand.
+    pub(super) fn path_in(
+        &self,
+        node: Option<&CopyNode>,
+        operand: u32,
+        name: &CStr,
+        side: Side,
+    ) -> PathBuf {
+        let operand = self.operand_path(operand, side);
+        match node {
+            Some(node) => node.place.path_of(operand, name),
+            None => operand.to_path_buf(),
+        }
+    }
+
+    /// Returns the path of the backup that was made of the dest, if there is one.
+    pub(super) fn backup_path(&self, entry: &Entry<'_>) -> Option<PathBuf> {
+        let name = entry.dest_state.backup()?;
+        let (_, name) = paths::split(name.to_bytes());
+        let dest = self.path(entry, Side::Dest);
+        let (directory, _) = paths::split(dest.as_os_str().as_bytes());
+        Some(PathBuf::from(OsString::from_vec(
+            [directory, name].concat(),
+        )))
+    }
+}
+
+/// Errors.
+impl Context<'_> {
+    pub(super) fn source_error(
+        &self,
+        entry: &Entry<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.path(entry, Side::Source), errno)
+    }
+
+    pub(super) fn dest_error(
+        &self,
+        entry: &Entry<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.path(entry, Side::Dest), errno)
+    }
+
+    /// Returns the failure of a stat of the source, before anything was copied.
+    pub(super) fn source_unseen(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
+        Failure::preparing(self.source_error(entry, Operation::Stat, errno))
+    }
+
+    /// Returns the failure of a stat of the dest, before anything was copied.
+    pub(super) fn dest_unseen(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
+        Failure::preparing(self.dest_error(entry, Operation::Stat, errno))
+    }
+
+    /// Returns a failure to make the dest.
+    pub(super) fn not_made(
+        &self,
+        entry: &Entry<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Failure {
+        Failure::making(self.dest_error(entry, operation, errno))
+    }
+
+    /// Returns a refusal with both paths, before anything was copied.
+    pub(super) fn refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
+        let source = self.path(entry, Side::Source);
+        let dest = self.path(entry, Side::Dest);
+        let (path, other) = match refusal {
+            Refusal::SameFile => (source, dest),
+            _ => (dest, source),
+        };
+        Failure::preparing(Error::refused(refusal, path).with_other(other))
+    }
+
+    /// Returns a refusal that is about the source alone, before anything was copied.
+    pub(super) fn source_refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
+        Failure::preparing(Error::refused(refusal, self.path(entry, Side::Source)))
+    }
+
+    pub(super) fn place_error(
+        &self,
+        place: &Place<CopyDir>,
+        side: Side,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.place_path(place, side), errno)
+    }
+
+    pub(super) fn same_directory(&self, place: &Place<CopyDir>) -> Error {
+        Error::refused(Refusal::SameFile, self.place_path(place, Side::Source))
+            .with_other(self.place_path(place, Side::Dest))
+    }
+
+    /// Returns the error about attributes, if there is one. Reports the warning.
+    pub(super) fn attributes_set(
+        &self,
+        attributes: Attributes,
+        dest_path: impl Fn() -> PathBuf,
+    ) -> Result<(), Error> {
+        let error = |AttributeError { operation, errno }: AttributeError| {
+            Error::failed(operation, dest_path(), errno)
+        };
+        if let Some(warning) = attributes.warning {
+            self.report.warn(error(warning));
+        }
+        attributes.outcome.map_err(error)
+    }
+}
+
+/// Reports and events.
+impl Context<'_> {
+    /// Reports an entry that was not copied.
+    pub(super) fn report_failure(&self, entry: &Entry<'_>, failure: Failure) {
+        if failure.stage == Stage::Making && self.report.wants_events() {
+            let source = &self.path(entry, Side::Source);
+            let dest = &self.path(entry, Side::Dest);
+            let backup = self.backup_path(entry);
+            let backup = backup.as_deref();
+            self.report.event(Event::Attempted {
+                source,
+                dest,
+                backup,
+            });
+        }
+        self.report.failed(failure.error);
+    }
+
+    /// Emits the event of a file whose content was copied.
+    #[inline]
+    pub(super) fn emit_content_copied(&self, entry: &Entry<'_>, method: CopyMethod) {
+        if self.report.wants_copy_method() {
+            self.emit_copy_method(entry, method);
+        } else {
+            self.emit_copied(entry);
+        }
+    }
+
+    #[inline]
+    pub(super) fn emit_copied(&self, entry: &Entry<'_>) {
+        if self.report.wants_events() {
+            self.emit_paths(entry);
+        }
+    }
+
+    #[cold]
+    fn emit_copy_method(&self, entry: &Entry<'_>, method: CopyMethod) {
+        let source = &self.path(entry, Side::Source);
+        let dest = &self.path(entry, Side::Dest);
+        self.report.event(Event::CopiedContent {
+            source,
+            dest,
+            method,
+        });
+    }
+
+    #[cold]
+    fn emit_paths(&self, entry: &Entry<'_>) {
+        let source = &self.path(entry, Side::Source);
+        let dest = &self.path(entry, Side::Dest);
+        let backup = self.backup_path(entry);
+        let backup = backup.as_deref();
+        self.report.event(Event::Copied {
+            source,
+            dest,
+            backup,
+        });
+    }
+
+    pub(super) fn emit_directory_made(&self, place: &Place<CopyDir>) {
+        if self.report.wants_events() {
+            let source = &self.place_path(place, Side::Source);
+            let dest = &self.place_path(place, Side::Dest);
+            self.report.event(Event::Copied {
+                source,
+                dest,
+                backup: None,
+            });
+        }
+    }
+
+    pub(super) fn emit_dest_removed(&self, entry: &Entry<'_>) {
+        if self.report.wants_events() {
+            let dest = &self.path(entry, Side::Dest);
+            self.report.event(Event::RemovedDest(dest));
+        }
+    }
+
+    pub(super) fn emit_backup_restored(&self, entry: &Entry<'_>) {
+        if self.report.wants_events()
+            && let Some(backup) = &self.backup_path(entry)
+        {
+            let dest = &self.path(entry, Side::Dest);
+            self.report.event(Event::RestoredBackup { backup, dest });
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What happens to a dest that is in the way of a copy that is about to be made.
+//!
+//! | what is made | a directory | the source itself | anything else |
+//! |---|---|---|---|
+//! | content of a file | refused | refused | written to; unlinked if it has other names and hard links are preserved |
+//! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked |
+//! | hard link instead of a copy | refused | fine | stays, unless forced or agreed to; unlinked if the source is no file |
+//! | symbolic link instead of a copy | refused | refused | the same |
+//! | hard link to the first copy | refused | refused; fine if it is that copy | unlinked |
+//!
+//! "Fine" means that nothing is left to do. A dest that stays is a failure, reported as "File
+//! exists". Creation with `O_EXCL` (or its like) comes first, so this decision is only made
+//! after `EEXIST`.
+
+use rustix::fs::FileType;
+
+use crate::copy::facts::{Facts, FileId, Symlinks};
+use crate::copy::options::LinkKind;
+use crate::error::Refusal;
+
+/// What is about to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Making {
+    /// A file that is written to. A dest that is a symbolic link is followed.
+    File,
+    /// A symbolic link or a special file.
+    Special,
+    /// A link instead of a copy.
+    Link(LinkKind),
+    /// A hard link to the first copy of the same source, which is this file.
+    LinkToCopy(FileId),
+}
+
+/// The parts of the options that decide about a dest in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) struct ClearRules {
+    /// Whether a source that is a symbolic link is followed.
+    pub(in crate::copy) symlinks: Symlinks,
+    /// Dests keep their content.
+    pub(in crate::copy) keeps_content: bool,
+    /// A dest with other names is not written to: they are not copies of this source.
+    pub(in crate::copy) separates_links: bool,
+    /// A link replaces a dest that would otherwise stay.
+    pub(in crate::copy) forces_links: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Clear {
+    /// Open the dest and write to it.
+    Write,
+    /// Unlink the dest, and create the copy.
+    Unlink,
+    /// Create the link under another name, and rename it to the dest.
+    Replace(Removal),
+    /// The dest is as good as the copy. Nothing is left to do.
+    AlreadyThere,
+    /// The dest stays, so the copy cannot be made.
+    Keep,
+    Refuse(Refusal),
+}
+
+/// Whether the removal of a dest is reported as an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Removal {
+    Reported,
+    Silent,
+}
+
+/// Facts that cost a stat, and are asked for only if they matter.
+pub(in crate::copy) struct Lookups<'a> {
+    /// Source and dest are the same entry of the same directory.
+    pub(in crate::copy) are_one_entry: &'a dyn Fn() -> bool,
+    /// A link leads from the source to the dest, or back.
+    pub(in crate::copy) lead_to_each_other: &'a dyn Fn() -> bool,
+}
+
+/// Returns the reason why `dest` can never be replaced by `source`, if there is one.
+pub(in crate::copy) fn obstacle(source: Option<&Facts>, dest: &Facts) -> Option<Refusal> {
+    if dest.kind == FileType::Directory {
+        return Some(Refusal::DirectoryByNonDirectory);
+    }
+    let is_source = source.is_some_and(|source| source.is_same_file(dest));
+    is_source.then_some(Refusal::SameFile)
+}
+
+/// Decides what happens to `dest`.
+pub(in crate::copy) fn clear(
+    making: Making,
+    rules: ClearRules,
+    source: &Facts,
+    dest: &Facts,
+    lookups: &Lookups<'_>,
+) -> Clear {
+    match making {
+        Making::File => clear_for_file(rules, source, dest),
+        Making::Special => clear_for_special(rules, source, dest, lookups),
+        Making::Link(kind) => clear_for_link(kind, rules, source, dest, lookups),
+        Making::LinkToCopy(copy) if dest.id == copy => Clear::AlreadyThere,
+        Making::LinkToCopy(_) => match clear_for_special(rules, source, dest, lookups) {
+            Clear::Keep => Clear::Unlink,
+            decision => decision,
+        },
+    }
+}
+
+fn clear_for_file(rules: ClearRules, source: &Facts, dest: &Facts) -> Clear {
+    match obstacle(Some(source), dest) {
+        Some(refusal) => Clear::Refuse(refusal),
+        None if rules.separates_links && dest.links > 1 => Clear::Unlink,
+        None => Clear::Write,
+    }
+}
+
+fn clear_for_special(
+    rules: ClearRules,
+    source: &Facts,
+    dest: &Facts,
+    lookups: &Lookups<'_>,
+) -> Clear {
+    match obstacle(Some(source), dest) {
+        Some(Refusal::SameFile)
+            if source.kind == FileType::Symlink && !(lookups.are_one_entry)() =>
+        {
+            return Clear::AlreadyThere;
+        }
+        Some(refusal) => return Clear::Refuse(refusal),
+        None => {}
+    }
+    if rules.symlinks == Symlinks::Follow || rules.keeps_content {
+        Clear::Keep
+    } else if (lookups.lead_to_each_other)() {
+        Clear::Refuse(Refusal::SameFile)
+    } else {
+        Clear::Unlink
+    }
+}
+
+fn clear_for_link(
+    kind: LinkKind,
+    rules: ClearRules,
+    source: &Facts,
+    dest: &Facts,
+    lookups: &Lookups<'_>,
+) -> Clear {
+    if kind == LinkKind::Hard && source.is_same_file(dest) {
+        return Clear::AlreadyThere;
+    }
+    let copies_link_or_special =
+        rules.symlinks == Symlinks::NoFollow && source.kind != FileType::RegularFile;
+    if copies_link_or_special {
+        match clear_for_special(rules, source, dest, lookups) {
+            Clear::Keep => {}
+            decision => return decision,
+        }
+    } else if let Some(refusal) = obstacle(Some(source), dest) {
+        return Clear::Refuse(refusal);
+    }
+    if rules.separates_links && dest.links > 1 {
+        Clear::Replace(Removal::Reported)
+    } else if rules.forces_links {
+        Clear::Replace(Removal::Silent)
+    } else {
+        Clear::Keep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: ClearRules = ClearRules {
+        symlinks: Symlinks::NoFollow,
+        keeps_content: false,
+        separates_links: false,
+        forces_links: false,
+    };
+    const FOLLOWING: ClearRules = ClearRules {
+        symlinks: Symlinks::Follow,
+        ..PLAIN
+    };
+    const KEEPING: ClearRules = ClearRules {
+        keeps_content: true,
+        ..PLAIN
+    };
+    const SEPARATING: ClearRules = ClearRules {
+        separates_links: true,
+        ..PLAIN
+    };
+    const FORCING: ClearRules = ClearRules {
+        forces_links: true,
+        ..PLAIN
+    };
+
+    const HARD: Making = Making::Link(LinkKind::Hard);
+    const SYMBOLIC: Making = Making::Link(LinkKind::Symbolic);
+    const DIRECTORY: Clear = Clear::Refuse(Refusal::DirectoryByNonDirectory);
+    const SAME: Clear = Clear::Refuse(Refusal::SameFile);
+
+    fn file(inode: u64) -> Facts {
+        Facts::example(FileType::RegularFile, inode)
+    }
+
+    fn link(inode: u64) -> Facts {
+        Facts::example(FileType::Symlink, inode)
+    }
+
+    fn decided(making: Making, rules: ClearRules, source: &Facts, dest: &Facts) -> Clear {
+        let no = &|| false;
+        let lookups = Lookups {
+            are_one_entry: no,
+            lead_to_each_other: no,
+        };
+        clear(making, rules, source, dest, &lookups)
+    }
+
+    #[test]
+    fn a_directory_is_never_replaced() {
+        let directory = Facts::example(FileType::Directory, 9);
+        let copy = Making::LinkToCopy(file(5).id);
+        for making in [Making::File, Making::Special, HARD, SYMBOLIC, copy] {
+            for source in [file(1), link(1)] {
+                let row = (making, source.kind);
+                assert_eq!(
+                    decided(making, PLAIN, &source, &directory),
+                    DIRECTORY,
+                    "{row:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_source_itself_is_never_destroyed() {
+        let copy = Making::LinkToCopy(file(5).id);
+        for (making, source, decision) in [
+            (Making::File, file(1), SAME),
+            (Making::Special, Facts::example(FileType::Fifo, 1), SAME),
+            (Making::Special, link(1), Clear::AlreadyThere),
+            (HARD, file(1), Clear::AlreadyThere),
+            (HARD, link(1), Clear::AlreadyThere),
+            (SYMBOLIC, file(1), SAME),
+            (SYMBOLIC, link(1), Clear::AlreadyThere),
+            (copy, file(1), SAME),
+        ] {
+            let row = (making, source.kind);
+            assert_eq!(
+                decided(making, PLAIN, &source, &source),
+                decision,
+                "{row:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_same_entry_is_not_a_second_name_of_a_link() {
+        let lookups = Lookups {
+            are_one_entry: &|| true,
+            lead_to_each_other: &|| false,
+        };
+        let decision = clear(Making::Special, PLAIN, &link(1), &link(1), &lookups);
+        assert_eq!(decision, SAME);
+    }
+
+    #[test]
+    fn a_file_at_the_other_end_of_a_link_is_not_unlinked() {
+        let lookups = Lookups {
+            are_one_entry: &|| false,
+            lead_to_each_other: &|| true,
+        };
+        let decision = clear(Making::Special, PLAIN, &link(1), &file(2), &lookups);
+        assert_eq!(decision, SAME);
+    }
+
+    #[test]
+    fn another_file_is_treated_as_the_rules_say() {
+        let several = Facts {
+            links: 2,
+            ..file(2)
+        };
+        let copy = Making::LinkToCopy(file(5).id);
+        for (making, rules, source, dest, decision) in [
+            (Making::File, PLAIN, file(1), several, Clear::Write),
+            (Making::File, SEPARATING, file(1), several, Clear::Unlink),
+            (Making::File, SEPARATING, file(1), file(2), Clear::Write),
+            (Making::Special, PLAIN, link(1), file(2), Clear::Unlink),
+            (Making::Special, FOLLOWING, link(1), file(2), Clear::Keep),
+            (Making::Special, KEEPING, link(1), file(2), Clear::Keep),
+            (HARD, PLAIN, file(1), file(2), Clear::Keep),
+            (
+                HARD,
+                FORCING,
+                file(1),
+                file(2),
+                Clear::Replace(Removal::Silent),
+            ),
+            (
+                HARD,
+                SEPARATING,
+                file(1),
+                several,
+                Clear::Replace(Removal::Reported),
+            ),
+            (HARD, PLAIN, link(1), file(2), Clear::Unlink),
+            (SYMBOLIC, PLAIN, file(1), file(2), Clear::Keep),
+            (SYMBOLIC, FOLLOWING, link(1), file(2), Clear::Keep),
+            (copy, PLAIN, file(1), file(5), Clear::AlreadyThere),
+            (copy, PLAIN, file(1), file(2), Clear::Unlink),
+            (copy, FOLLOWING, file(1), file(2), Clear::Unlink),
+        ] {
+            let row = (making, rules, source.kind);
+            assert_eq!(decided(making, rules, &source, &dest), decision, "{row:?}");
+        }
+    }
+}

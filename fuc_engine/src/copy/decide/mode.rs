@@ -1,0 +1,268 @@
+//! Modes: what a dest is created with, and what it ends up with.
+//!
+//! While the owner or the mode of a dest is still to be set, the dest has at most the owner's
+//! permissions, so no user ever has permissions that the finished copy does not grant.
+//!
+//! All modes are `st_mode` bits. Unless a function says otherwise, the type bits are ignored.
+
+use rustix::fs::FileType;
+
+use crate::copy::options::{ModePolicy, Preserve};
+
+const PERMISSIONS: u32 = 0o777;
+const SET_ID: u32 = 0o6000;
+const STICKY: u32 = 0o1000;
+
+/// Whether this run created the dest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Origin {
+    Created,
+    Existing,
+}
+
+/// Returns the permission bits for creating the copy of a source with `mode`.
+pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
+    if preserve.ownership || preserve.mode != ModePolicy::Default {
+        // The group bits would be the mask of an inherited ACL, and so grant what it names.
+        mode & 0o700
+    } else {
+        mode & PERMISSIONS
+    }
+}
+
+/// Returns the mode for creating the copy of a FIFO, socket or device with `mode`.
+pub(in crate::copy) fn for_special_file(preserve: &Preserve, mode: u32) -> u32 {
+    let special_bits = match preserve {
+        // The bits have no effect on special files, and cp keeps them.
+        Preserve {
+            ownership: false,
+            mode: ModePolicy::Default | ModePolicy::Discard,
+            ..
+        } => mode & 0o7000,
+        _ => 0,
+    };
+    for_creation(preserve, mode) | special_bits
+}
+
+/// Returns the mode for creating the copy of a directory with `mode`.
+pub(in crate::copy) fn for_directory(preserve: &Preserve, mode: u32) -> u32 {
+    let special_bits = if preserve.ownership { STICKY } else { 0o7000 };
+    mode & special_bits | for_creation(preserve, mode)
+}
+
+/// Returns the mode that is set when the copy of a source with `mode` (type included) is
+/// complete. `None`: the dest keeps its mode.
+pub(in crate::copy) fn when_complete(
+    preserve: &Preserve,
+    mode: u32,
+    origin: Origin,
+    umask: impl FnOnce() -> u32,
+) -> Option<u32> {
+    let kind = FileType::from_raw_mode(mode);
+    match (preserve.mode, origin) {
+        (ModePolicy::Preserve, _) => Some(mode & 0o7777),
+        (ModePolicy::Default, Origin::Created) if preserve.ownership => {
+            // `mkdir` honours the sticky bit, and no other special bit.
+            let special_bits = if kind == FileType::Directory {
+                STICKY
+            } else {
+                0
+            };
+            Some(mode & (special_bits | PERMISSIONS) & !umask())
+        }
+        (ModePolicy::Discard, Origin::Created) => {
+            let requested = match kind {
+                FileType::Directory | FileType::Socket => PERMISSIONS,
+                _ => 0o666,
+            };
+            Some(requested & !umask())
+        }
+        (ModePolicy::Default | ModePolicy::Discard, _) => None,
+    }
+}
+
+/// The same as [`when_complete`] for a directory whose present mode is `present`.
+pub(in crate::copy) fn when_directory_complete(
+    preserve: &Preserve,
+    mode: u32,
+    present: u32,
+    origin: Origin,
+    umask: impl FnOnce() -> u32,
+) -> Option<u32> {
+    // A directory inherits set-group-id from its parent, and keeps it under a plain mode.
+    let inherited = match preserve.mode {
+        ModePolicy::Default => present & 0o2000,
+        ModePolicy::Preserve | ModePolicy::Discard => 0,
+    };
+    when_complete(preserve, mode, origin, umask).map(|mode| mode | inherited)
+}
+
+/// Returns the permissions that an existing dest keeps while new content is written to it:
+/// none that it will not have in the end. `None`: the present ones are fine.
+pub(in crate::copy) fn while_overwritten(
+    preserve: &Preserve,
+    source_mode: u32,
+    present: u32,
+) -> Option<u32> {
+    let complete = when_complete(preserve, source_mode, Origin::Existing, || 0)?;
+    let kept = present & complete & for_creation(preserve, PERMISSIONS);
+    (present & PERMISSIONS != kept).then_some(kept)
+}
+
+/// The modes of a directory that this run created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) struct DirectoryModes {
+    /// The mode while entries are created in it: its owner may do everything.
+    pub(in crate::copy) filling: u32,
+    /// The mode to set in the end; `None` if that is the same.
+    pub(in crate::copy) pending: Option<u32>,
+}
+
+/// Returns the modes of a new directory. `granted` is the mode that it got when it was created
+/// with `requested`, less the umask or as a default ACL says.
+pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> DirectoryModes {
+    let last = granted & (requested | 0o7077);
+    let filling = granted | 0o700;
+    DirectoryModes {
+        filling,
+        pending: (last != filling).then_some(last),
+    }
+}
+
+/// Removes the bits from `mode` that are unsafe under an owner that is not the source's.
+pub(in crate::copy) fn without_owner(mode: u32, kind: FileType) -> u32 {
+    if kind == FileType::Directory {
+        mode & !SET_ID
+    } else {
+        mode & !(SET_ID | STICKY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: u32 = 0o100_000;
+    const DIRECTORY: u32 = 0o040_000;
+    const SOCKET: u32 = 0o140_000;
+
+    fn preserve(mode: ModePolicy, ownership: bool) -> Preserve {
+        Preserve {
+            mode,
+            ownership,
+            ..Preserve::default()
+        }
+    }
+
+    #[test]
+    fn only_the_owner_has_permissions_while_attributes_are_pending() {
+        for (mode, ownership, created) in [
+            (ModePolicy::Default, false, 0o755),
+            (ModePolicy::Default, true, 0o700),
+            (ModePolicy::Preserve, false, 0o700),
+            (ModePolicy::Discard, false, 0o700),
+        ] {
+            let preserve = preserve(mode, ownership);
+            assert_eq!(for_creation(&preserve, 0o4755), created, "{preserve:?}");
+        }
+    }
+
+    #[test]
+    fn special_bits_are_created_only_if_the_owner_stays() {
+        let (kept, owned) = (
+            preserve(ModePolicy::Default, false),
+            preserve(ModePolicy::Default, true),
+        );
+        assert_eq!(for_special_file(&kept, 0o4644), 0o4644);
+        assert_eq!(for_special_file(&owned, 0o4644), 0o600);
+        assert_eq!(for_directory(&kept, 0o7755), 0o7755);
+        assert_eq!(for_directory(&owned, 0o7755), 0o1700);
+    }
+
+    #[test]
+    fn the_last_mode_follows_the_policy() {
+        use Origin::{Created, Existing};
+        for (mode, ownership, source, origin, last) in [
+            (ModePolicy::Default, false, FILE | 0o4777, Created, None),
+            (
+                ModePolicy::Default,
+                true,
+                FILE | 0o7777,
+                Created,
+                Some(0o755),
+            ),
+            (
+                ModePolicy::Default,
+                true,
+                DIRECTORY | 0o7777,
+                Created,
+                Some(0o1755),
+            ),
+            (ModePolicy::Default, true, FILE | 0o7777, Existing, None),
+            (
+                ModePolicy::Preserve,
+                false,
+                FILE | 0o4751,
+                Existing,
+                Some(0o4751),
+            ),
+            (
+                ModePolicy::Discard,
+                false,
+                FILE | 0o777,
+                Created,
+                Some(0o644),
+            ),
+            (
+                ModePolicy::Discard,
+                false,
+                SOCKET | 0o600,
+                Created,
+                Some(0o755),
+            ),
+            (ModePolicy::Discard, false, FILE | 0o777, Existing, None),
+        ] {
+            let preserve = preserve(mode, ownership);
+            let row = format!("{preserve:?} {source:o} {origin:?}");
+            assert_eq!(
+                when_complete(&preserve, source, origin, || 0o022),
+                last,
+                "{row}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_keeps_the_set_group_id_that_it_inherited() {
+        let owned = preserve(ModePolicy::Default, true);
+        let last =
+            when_directory_complete(&owned, DIRECTORY | 0o777, 0o2700, Origin::Created, || 0o022);
+        assert_eq!(last, Some(0o2755));
+    }
+
+    #[test]
+    fn an_existing_dest_grants_nothing_that_the_copy_will_not_grant() {
+        let preserved = preserve(ModePolicy::Preserve, false);
+        assert_eq!(
+            while_overwritten(&preserved, FILE | 0o640, 0o666),
+            Some(0o600)
+        );
+        assert_eq!(while_overwritten(&preserved, FILE | 0o640, 0o600), None);
+        let default = preserve(ModePolicy::Default, false);
+        assert_eq!(while_overwritten(&default, FILE | 0o640, 0o666), None);
+    }
+
+    #[test]
+    fn a_new_directory_is_writable_while_it_is_filled() {
+        let modes = |filling, pending| DirectoryModes { filling, pending };
+        assert_eq!(of_new_directory(0o755, 0o755), modes(0o755, None));
+        assert_eq!(of_new_directory(0o755, 0o555), modes(0o755, Some(0o555)));
+        assert_eq!(of_new_directory(0o555, 0o555), modes(0o755, Some(0o555)));
+    }
+
+    #[test]
+    fn another_owner_gets_no_special_bits() {
+        assert_eq!(without_owner(0o7755, FileType::RegularFile), 0o755);
+        assert_eq!(without_owner(0o7755, FileType::Directory), 0o1755);
+    }
+}

@@ -1,0 +1,198 @@
+//! Whether a dest that exists is replaced, and how it is prepared for that.
+//!
+//! ```text
+//!   is it replaced at all? ──no──▶ skip, or a failure
+//!   would that destroy the source? ──yes──▶ a failure
+//!   is it older? (if that matters) ──no──▶ skip; it stands for the copy
+//!   does the user agree? (if asked) ──no──▶ skip
+//!   is it another name of the link to copy? ──yes──▶ skip
+//!   is it a directory? ──yes──▶ a failure
+//!   ──▶ proceed: rename it, unlink it, or write to it
+//! ```
+//!
+//! This is the order in which cp decides.
+
+use rustix::fs::FileType;
+
+use super::newer::is_older;
+use super::same_file::Sameness;
+use crate::copy::facts::Facts;
+use crate::copy::options::Replace;
+use crate::error::Refusal;
+use crate::observer::Answer;
+
+pub(in crate::copy) use super::newer::Timestamps;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Overwrite {
+    /// Make the copy, after the dest was treated as the options say.
+    Proceed,
+    /// Leave the dest as it is.
+    Skip,
+    /// Leave the dest as it is: it is as new as the source, so it stands for the copy.
+    Adopt,
+    Refuse(Refusal),
+}
+
+/// The parts of the options that decide about an existing dest.
+#[derive(Clone, Copy)]
+pub(in crate::copy) struct OverwriteRules {
+    pub(in crate::copy) replace: Replace,
+    pub(in crate::copy) timestamps: Timestamps,
+    pub(in crate::copy) ask: bool,
+}
+
+/// Decides whether `dest` is replaced by a copy of `source`. `ask` asks the user.
+pub(in crate::copy) fn overwrite(
+    rules: OverwriteRules,
+    source: &Facts,
+    dest: &Facts,
+    sameness: impl FnOnce() -> Sameness,
+    ask: impl FnOnce() -> Answer,
+) -> Overwrite {
+    match rules.replace {
+        Replace::None => return Overwrite::Skip,
+        Replace::NoneAndFail => return Overwrite::Refuse(Refusal::NotReplacing),
+        Replace::All | Replace::Older => {}
+    }
+    let sameness = sameness();
+    if sameness == Sameness::SameFile {
+        return Overwrite::Refuse(Refusal::SameFile);
+    }
+    if rules.replace == Replace::Older && !is_older(dest, source, rules.timestamps) {
+        return Overwrite::Adopt;
+    }
+    if rules.ask && ask() == Answer::No || sameness == Sameness::AlreadyThere {
+        return Overwrite::Skip;
+    }
+    if dest.kind == FileType::Directory {
+        return Overwrite::Refuse(Refusal::DirectoryByNonDirectory);
+    }
+    Overwrite::Proceed
+}
+
+/// A dest that an earlier operand of the same run created, and its copy about to be made.
+pub(in crate::copy) struct JustCreated {
+    /// The source is a regular file that is written to the dest as it is found.
+    pub(in crate::copy) writes_to_dest: bool,
+    pub(in crate::copy) dest_kind: Option<FileType>,
+    /// Kind of the file that the dest leads to if it is a symbolic link.
+    pub(in crate::copy) target_kind: Option<FileType>,
+}
+
+impl JustCreated {
+    /// Returns the reason why the dest is not overwritten.
+    pub(in crate::copy) fn refusal(&self) -> Refusal {
+        if !self.writes_to_dest || self.dest_kind != Some(FileType::Symlink) {
+            Refusal::JustCreated
+        } else if self.target_kind == Some(FileType::Directory) {
+            Refusal::DirectoryByNonDirectory
+        } else {
+            Refusal::ThroughJustCreatedLink
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::facts::FileTime;
+
+    fn file(seconds: i64) -> Facts {
+        let time = FileTime {
+            seconds,
+            nanoseconds: 0,
+        };
+        Facts {
+            times: [time; 3],
+            ..Facts::example(FileType::RegularFile, 1)
+        }
+    }
+
+    fn rules(replace: Replace) -> OverwriteRules {
+        OverwriteRules {
+            replace,
+            timestamps: Timestamps::Fresh,
+            ask: false,
+        }
+    }
+
+    #[test]
+    fn the_first_reason_decides() {
+        use Overwrite::{Adopt, Proceed, Refuse, Skip};
+        use Replace::{All, None, NoneAndFail, Older};
+        use Sameness::{AlreadyThere, Distinct, SameFile};
+        let (old, new) = (file(1), file(2));
+        let directory = Facts::example(FileType::Directory, 1);
+        for (replace, sameness, dest, decision) in [
+            (All, Distinct, old, Proceed),
+            (All, SameFile, old, Refuse(Refusal::SameFile)),
+            (All, AlreadyThere, old, Skip),
+            (
+                All,
+                Distinct,
+                directory,
+                Refuse(Refusal::DirectoryByNonDirectory),
+            ),
+            (Older, Distinct, old, Proceed),
+            (Older, Distinct, new, Adopt),
+            (Older, SameFile, new, Refuse(Refusal::SameFile)),
+            (None, SameFile, directory, Skip),
+            (
+                NoneAndFail,
+                SameFile,
+                directory,
+                Refuse(Refusal::NotReplacing),
+            ),
+        ] {
+            let ask = || panic!("BUG: asked without being told to");
+            let decided = overwrite(rules(replace), &new, &dest, || sameness, ask);
+            assert_eq!(decided, decision, "{replace:?} {sameness:?} {dest:?}");
+        }
+    }
+
+    #[test]
+    fn the_user_is_asked_before_a_directory_is_refused() {
+        let ask = OverwriteRules {
+            ask: true,
+            ..rules(Replace::All)
+        };
+        let directory = Facts::example(FileType::Directory, 1);
+        for (answer, decision) in [
+            (Answer::No, Overwrite::Skip),
+            (
+                Answer::Yes,
+                Overwrite::Refuse(Refusal::DirectoryByNonDirectory),
+            ),
+        ] {
+            let decided = overwrite(ask, &file(1), &directory, || Sameness::Distinct, || answer);
+            assert_eq!(decided, decision, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_was_just_created_is_told_from_a_file() {
+        let (link, file, directory) = (
+            Some(FileType::Symlink),
+            Some(FileType::RegularFile),
+            Some(FileType::Directory),
+        );
+        for (writes_to_dest, dest_kind, target_kind, refusal) in [
+            (true, file, file, Refusal::JustCreated),
+            (true, link, file, Refusal::ThroughJustCreatedLink),
+            (true, link, directory, Refusal::DirectoryByNonDirectory),
+            (false, link, directory, Refusal::JustCreated),
+        ] {
+            let just_created = JustCreated {
+                writes_to_dest,
+                dest_kind,
+                target_kind,
+            };
+            assert_eq!(
+                just_created.refusal(),
+                refusal,
+                "{dest_kind:?} {target_kind:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What the options do with a dest that exists, once it is to be replaced.
+
+/// What happens to an existing dest before the copy is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum DestTreatment {
+    /// It is written to, or something that cannot be written to replaces it.
+    WrittenTo,
+    /// A symbolic link may take its name.
+    LinkedOver,
+    Unlinked,
+    /// It becomes a backup.
+    Renamed,
+}
+
+impl DestTreatment {
+    /// Returns `true` if the dest's name is vacant when the copy is made.
+    pub(in crate::copy) fn vacates(self) -> bool {
+        matches!(self, Self::Unlinked | Self::Renamed)
+    }
+}

@@ -1,0 +1,172 @@
+//! Backups: a dest gets another name in its directory, and its own name back if the copy fails.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::backup_names::{BackupNumbers, Names};
+use crate::copy::context::{Context, Failure};
+use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::node::{CopyDir, CopyNode};
+use crate::copy::options::{Backup, BackupNaming};
+use crate::error::{Error, Operation, Refusal};
+use crate::node::{Place, Side};
+use crate::operand;
+use crate::sys::{self, Stat};
+
+/// Renames the dest of `entry` to its backup. Returns the backup's name, or `None` if the dest
+/// has vanished.
+pub(super) fn make(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+    dest: &Stat,
+    numbers: &mut BackupNumbers,
+) -> Result<Option<Box<CStr>>, Failure> {
+    let Some(backup) = ctx.backup_rule(entry) else {
+        return Ok(None);
+    };
+    if backup.naming != BackupNaming::Numbered && is_source(entry, source, backup) {
+        return Err(ctx.refused(entry, Refusal::BackupOverSource));
+    }
+    let renamed = rename_to_backup(entry.dest_dir, entry.dest_name, dest, backup, numbers);
+    renamed.map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Backup, errno)))
+}
+
+/// Returns `true` if the source is the file that a simple backup of the dest would replace.
+fn is_source(entry: &Entry<'_>, source: &Stat, backup: &Backup) -> bool {
+    let Ok(backup) = Names::simple(backup, entry.dest_dir, entry.dest_name).next() else {
+        return false;
+    };
+    let (_, source_base) = operand::split(entry.source_name.to_bytes());
+    let (_, backup_base) = operand::split(backup.name.to_bytes());
+    source_base == backup_base
+        && sys::stat(entry.dest_dir, &backup.name, Symlinks::Follow)
+            .is_ok_and(|backup| FileId::of(source) == FileId::of(&backup))
+}
+
+/// Gives the dest its name back after its copy failed. A failure of that is reported.
+pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
+    let Some(name) = entry.dest_state.backup() else {
+        return;
+    };
+    match sys::rename(entry.dest_dir, name, entry.dest_name) {
+        Ok(()) => ctx.emit_backup_restored(entry),
+        Err(errno) => {
+            let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
+            ctx.report.failed(error);
+        }
+    }
+}
+
+/// The same for an entry of `node` whose dest directory is not open.
+pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &Entry<'_>) {
+    if entry.dest_state.backup().is_none() {
+        return;
+    }
+    match ctx.descriptors.pin(node, Side::Dest, ctx) {
+        Ok(dir) => restore(
+            ctx,
+            &Entry {
+                dest_dir: dir.as_fd(),
+                ..*entry
+            },
+        ),
+        Err(errno) => {
+            let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
+            ctx.report.failed(error);
+        }
+    }
+}
+
+/// Whether a directory took the place of what was at the dest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Replaced {
+    Yes,
+    /// A directory is there, or something that is not backed up.
+    No,
+}
+
+/// Makes a directory at `place`, where something is already. If that is not a directory and
+/// the rules say so, it becomes a backup.
+pub(in crate::copy) fn replace_by_directory(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    mode: u32,
+    numbers: &mut BackupNumbers,
+) -> Result<Replaced, Error> {
+    let rules = &ctx.policy.options.rules;
+    let Some(backup) = &rules.backup else {
+        return Ok(Replaced::No);
+    };
+    let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
+    let look = |symlinks| {
+        ctx.at(place, Side::Dest, |dir, name| {
+            sys::stat(dir, name, symlinks)
+        })
+    };
+    let is_directory = |stat: &Stat| sys::file_type(stat) == FileType::Directory;
+    let dest = look(Symlinks::NoFollow).map_err(failed(Operation::Stat))?;
+    let leads_to_directory = rules.follow_links_to_directories
+        && look(Symlinks::Follow).is_ok_and(|target| is_directory(&target));
+    if is_directory(&dest) || leads_to_directory {
+        return Ok(Replaced::No);
+    }
+    let made = ctx.at(place, Side::Dest, |dir, name| {
+        let Some(moved) = rename_to_backup(dir, name, &dest, backup, numbers)? else {
+            return sys::create_directory(dir, name, mode);
+        };
+        sys::create_directory(dir, name, mode).inspect_err(|_| {
+            // The failure to create the directory is the one to report.
+            let _ = sys::rename_to_new(dir, &moved, name);
+        })
+    });
+    made.map_err(failed(Operation::Backup))?;
+    Ok(Replaced::Yes)
+}
+
+/// Renames `name` in `dir`, which was seen as `dest`, to a backup. Returns the backup's name,
+/// or `None` if the dest has vanished.
+fn rename_to_backup(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    dest: &Stat,
+    backup: &Backup,
+    numbers: &mut BackupNumbers,
+) -> Result<Option<Box<CStr>>, Errno> {
+    let mut names = Names::new(backup, dir, name, numbers);
+    loop {
+        let backup = names.next()?;
+        if *backup.name == *name {
+            // The name was shortened to itself.
+            return Err(Errno::EXIST);
+        }
+        let renamed = if backup.replaces {
+            sys::rename(dir, name, &backup.name)
+        } else {
+            sys::rename_to_new(dir, name, &backup.name)
+        };
+        match (renamed, backup.number) {
+            (Ok(()), Some(number)) => {
+                let (_, base) = operand::split(name.to_bytes());
+                numbers.note(base, number);
+                return Ok(Some(backup.name));
+            }
+            (Ok(()), None) => {
+                // Between two names of one file, rename succeeds without an effect.
+                let still = sys::stat(dir, name, Symlinks::NoFollow);
+                let is_still_there =
+                    still.is_ok_and(|still| FileId::of(&still) == FileId::of(dest));
+                if dest.st_nlink > 1 && is_still_there {
+                    sys::unlink(dir, name)?;
+                }
+                return Ok(Some(backup.name));
+            }
+            (Err(Errno::EXIST), Some(_)) => {}
+            (Err(Errno::NOENT), _) => return Ok(None),
+            (Err(errno), _) => return Err(errno),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Makes room for a copy whose creation failed because something is at the dest.
+
+use rustix::io::Errno;
+
+use crate::copy::context::{Context, Failure};
+use crate::copy::decide::clear::{Clear, Lookups, Making, Removal, clear};
+use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
+use crate::copy::look;
+use crate::error::Operation;
+use crate::sys;
+
+/// The dest after it was cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Cleared {
+    /// Nothing is there now: create the copy.
+    Vacant,
+    /// A file is there that is to be opened and written to.
+    Writable,
+    /// A symbolic link is there that leads nowhere, or the dest has just vanished.
+    Dangling,
+    /// The dest is as good as the copy.
+    AlreadyThere,
+    /// Create the copy under another name, and rename it to the dest.
+    ToReplace(Removal),
+    /// The dest stays.
+    Kept,
+}
+
+/// Decides about the dest that is in the way, and unlinks it if that is the decision.
+/// `source` holds the facts about the source if they are known. `operation` names the creation
+/// that failed.
+pub(in crate::copy) fn clear_dest(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    making: Making,
+    operation: Operation,
+    source: Option<Facts>,
+) -> Result<Cleared, Failure> {
+    let symlinks = match making {
+        Making::File => Symlinks::Follow,
+        Making::Special | Making::Link(_) | Making::LinkToCopy(_) => Symlinks::NoFollow,
+    };
+    let dest = match look::at_dest(entry, symlinks) {
+        Ok(dest) => Facts::of(&dest),
+        Err(Errno::NOENT) if making == Making::File => return Ok(Cleared::Dangling),
+        // It has vanished, or it is a name with a trailing slash that leads nowhere.
+        Err(Errno::NOENT) => return Ok(Cleared::Vacant),
+        Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
+            ensure_not_vacated(ctx, entry, operation)?;
+            unlink_dest(ctx, entry)?;
+            return Ok(Cleared::Vacant);
+        }
+        Err(errno) => return Err(ctx.dest_unseen(entry, errno)),
+    };
+    ensure_not_vacated(ctx, entry, operation)?;
+    let source = match source {
+        Some(source) => source,
+        None => {
+            let stat = look::at_source(entry).map_err(|errno| ctx.source_unseen(entry, errno))?;
+            Facts::of(&stat)
+        }
+    };
+    let lookups = Lookups {
+        are_one_entry: &|| look::names_same_entry(entry),
+        lead_to_each_other: &|| look::lead_to_each_other(entry, &source, &dest),
+    };
+    let rules = ctx.policy.clear_rules(entry);
+    match clear(making, rules, &source, &dest, &lookups) {
+        Clear::Write => Ok(Cleared::Writable),
+        Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
+        Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
+        Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
+        Clear::Keep => Ok(Cleared::Kept),
+        Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
+    }
+}
+
+/// Fails if the dest was vacated by the rules. What is there now was put there by another
+/// process since, and is not written to.
+fn ensure_not_vacated(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    operation: Operation,
+) -> Result<(), Failure> {
+    match entry.dest_state {
+        DestState::Vacant { .. } => Err(ctx.not_made(entry, operation, Errno::EXIST)),
+        DestState::Unchecked | DestState::Occupied => Ok(()),
+    }
+}
+
+/// Unlinks the dest, which makes its name vacant.
+pub(in crate::copy) fn unlink_dest(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
+    sys::unlink(entry.dest_dir, entry.dest_name)
+        .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
+    ctx.emit_dest_removed(entry);
+    Ok(())
+}

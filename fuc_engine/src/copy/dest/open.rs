@@ -1,0 +1,157 @@
+//! Creates a dest file, or opens and empties one that exists.
+//!
+//! A new name is tried first. Only `EEXIST` makes the engine look at the dest. Nothing is
+//! truncated before it is known that the file that was opened is not the source: that alone
+//! saves `cp f f`, through whatever alias.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::clear::{Cleared, clear_dest, unlink_dest};
+use crate::copy::attributes;
+use crate::copy::context::{Context, Failure};
+use crate::copy::decide::clear::Making;
+use crate::copy::decide::mode::Origin;
+use crate::copy::diagnose;
+use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
+use crate::copy::look;
+use crate::error::{Error, Operation, Refusal};
+use crate::node::Side;
+use crate::sys::{self, Blocking, Stat};
+
+/// A dest that is open and empty.
+pub(in crate::copy) struct OpenDest {
+    pub(in crate::copy) fd: OwnedFd,
+    /// It is a regular file, so it may have holes and be longer than its content.
+    pub(in crate::copy) is_file: bool,
+    pub(in crate::copy) origin: Origin,
+}
+
+impl OpenDest {
+    fn new_file(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            is_file: true,
+            origin: Origin::Created,
+        }
+    }
+}
+
+/// Creates the dest of `source`, or opens and empties the file that is there.
+pub(in crate::copy) fn open(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<OpenDest, Failure> {
+    match create(ctx, entry, source) {
+        Ok(dest) => Ok(dest),
+        Err(Errno::EXIST) => open_existing(ctx, entry, source),
+        Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
+    }
+}
+
+fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Errno> {
+    let mode = ctx.policy.creation_mode(source.st_mode);
+    ctx.descriptors
+        .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))
+        .map(OpenDest::new_file)
+}
+
+fn create_again(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
+    create(ctx, entry, source).map_err(|errno| diagnose::file_creation(ctx, entry, errno))
+}
+
+fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
+    let facts = Some(Facts::of(source));
+    match clear_dest(ctx, entry, Making::File, Operation::CreateFile, facts)? {
+        Cleared::Writable => {}
+        Cleared::Dangling => return open_dangling(ctx, entry, source),
+        Cleared::Vacant => return create_again(ctx, entry, source),
+        Cleared::AlreadyThere | Cleared::Kept | Cleared::ToReplace(_) => {
+            return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
+        }
+    }
+    let opened = ctx
+        .descriptors
+        .making_room(|| sys::open_existing(entry.dest_dir, entry.dest_name, entry.blocking()));
+    match opened {
+        Ok(dest) => empty(ctx, entry, source, dest),
+        Err(errno) if ctx.policy.options.force && is_about_the_file(errno) => {
+            unlink_dest(ctx, entry)?;
+            create_again(ctx, entry, source)
+        }
+        Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
+    }
+}
+
+/// Returns `true` if a new file in its place could probably be opened.
+fn is_about_the_file(errno: Errno) -> bool {
+    !matches!(
+        errno,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO
+    )
+}
+
+/// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
+/// created through a link.
+fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
+    if let Err(errno) = look::at_dest(entry, Symlinks::NoFollow) {
+        return Err(diagnose::file_creation(ctx, entry, errno));
+    }
+    let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
+    if !may_follow || !ctx.policy.options.rules.create_through_links {
+        let (dest, source) = (ctx.path(entry, Side::Dest), ctx.path(entry, Side::Source));
+        let error = Error::refused(Refusal::DanglingDest, dest).with_other(source);
+        return Err(Failure::making(error));
+    }
+    let mode = ctx.policy.creation_mode(source.st_mode);
+    let opened = ctx
+        .descriptors
+        .making_room(|| sys::create_through_link(entry.dest_dir, entry.dest_name, mode));
+    let opened =
+        opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
+    // Another process may have created it since, so it is emptied like an existing file.
+    let dest = empty(ctx, entry, source, opened)?;
+    Ok(OpenDest {
+        origin: Origin::Created,
+        ..dest
+    })
+}
+
+/// Truncates the file that was really opened, which may be another than the one looked at.
+fn empty(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+    dest: OwnedFd,
+) -> Result<OpenDest, Failure> {
+    let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_unseen(entry, errno))?;
+    if FileId::of(source) == FileId::of(&opened) {
+        return Err(ctx.refused(entry, Refusal::SameFile));
+    }
+    let failed = |errno| diagnose::file_creation(ctx, entry, errno);
+    let is_file = sys::file_type(&opened) == FileType::RegularFile;
+    if is_file && !ctx.policy.options.attributes_only {
+        // An empty file is truncated too: that gives it a new time of modification.
+        sys::set_size(dest.as_fd(), 0).map_err(failed)?;
+    } else if entry.blocking() == Blocking::Never {
+        // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
+        // pipe makes writes wait instead of failing with EAGAIN.
+        sys::clear_nonblock(dest.as_fd()).map_err(failed)?;
+    }
+    attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
+    Ok(OpenDest {
+        fd: dest,
+        is_file,
+        origin: Origin::Existing,
+    })
+}
+
+/// Returns `true` if the dest's name is a link through which the dest may have been created.
+pub(in crate::copy) fn is_behind_link(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    ctx.policy.options.rules.create_through_links
+        && look::dest_facts(entry, Symlinks::NoFollow)
+            .is_some_and(|dest| dest.kind == FileType::Symlink)
+}

@@ -1,0 +1,118 @@
+//! Applies the rules for dests that exist. If there are no rules, nothing here runs.
+
+use std::ffi::CStr;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::backup;
+use super::backup_names::BackupNumbers;
+use super::clear::unlink_dest;
+use crate::copy::context::{Context, Failure};
+use crate::copy::decide::overwrite::{Overwrite, overwrite};
+use crate::copy::decide::same_file::Sameness;
+use crate::copy::decide::treatment::DestTreatment;
+use crate::copy::facts::{Entry, Facts, Symlinks};
+use crate::copy::look;
+use crate::node::Side;
+use crate::observer::{Answer, OverwriteTarget, Protection, Question};
+use crate::sys::{self, Stat};
+
+/// The decision about an entry, and its dest as it was seen.
+pub(in crate::copy) enum Decided {
+    /// Make the copy. `None`: nothing is there.
+    Proceed(Option<Stat>),
+    /// Make the copy. The dest is a link that leads to itself, which will be unlinked.
+    ProceedThroughLoop,
+    Skip,
+    /// The dest stays, and stands for the copy of this source.
+    Adopt(Stat),
+}
+
+/// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so.
+pub(in crate::copy) fn decide(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<Decided, Failure> {
+    let policy = &ctx.policy;
+    let treatment = ctx.treatment(entry);
+    let source = &Facts::of(source);
+    let symlinks = policy.symlinks_of_dest(source, treatment);
+    let dest = match look::at_dest(entry, symlinks) {
+        Ok(dest) => dest,
+        Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
+        // To open it fails too, and then it is unlinked.
+        Err(Errno::LOOP) if policy.options.force => return Ok(Decided::ProceedThroughLoop),
+        Err(errno) => return Err(ctx.dest_unseen(entry, errno)),
+    };
+    let facts = Facts::of(&dest);
+    let sameness = || look::sameness(policy, entry, treatment, source, &facts);
+    let ask = || ask_to_overwrite(ctx, entry, &dest);
+    match overwrite(policy.overwrite_rules(), source, &facts, sameness, ask) {
+        Overwrite::Proceed => Ok(Decided::Proceed(Some(dest))),
+        Overwrite::Skip => Ok(Decided::Skip),
+        Overwrite::Adopt => Ok(Decided::Adopt(dest)),
+        Overwrite::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
+    }
+}
+
+/// Finds out whether a copy would destroy its source, if something is at the dest.
+pub(in crate::copy) fn sameness(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Sameness {
+    let treatment = ctx.treatment(entry);
+    let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
+    match look::dest_facts(entry, symlinks) {
+        Some(dest) => look::sameness(&ctx.policy, entry, treatment, source, &dest),
+        None => Sameness::Distinct,
+    }
+}
+
+fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer {
+    let path = &ctx.path(entry, Side::Dest);
+    let is_writable = sys::file_type(dest) == FileType::Symlink
+        || ctx.policy.user == 0
+        || sys::may_write(entry.dest_dir, entry.dest_name, Symlinks::Follow) == Ok(true);
+    let options = ctx.policy.options;
+    let is_unlinked = options.rules.remove_first || options.force;
+    let protection = match (is_writable, is_unlinked) {
+        (true, _) => Protection::None,
+        (false, true) => Protection::Overridden,
+        (false, false) => Protection::Unwritable,
+    };
+    let answer = ctx.report.confirm(Question::Overwrite(OverwriteTarget {
+        path,
+        mode: dest.st_mode & 0o7777,
+        protection,
+    }));
+    if answer == Answer::No {
+        ctx.report.declined();
+    }
+    answer
+}
+
+/// A dest that was treated as the rules say.
+pub(in crate::copy) enum Prepared {
+    Occupied,
+    Vacant { backup: Option<Box<CStr>> },
+}
+
+/// Renames or unlinks the dest, if the rules say so.
+pub(in crate::copy) fn prepare(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+    dest: &Stat,
+    numbers: &mut BackupNumbers,
+) -> Result<Prepared, Failure> {
+    match ctx.treatment(entry) {
+        DestTreatment::Renamed => {
+            let backup = backup::make(ctx, entry, source, dest, numbers)?;
+            Ok(Prepared::Vacant { backup })
+        }
+        DestTreatment::Unlinked => {
+            unlink_dest(ctx, entry)?;
+            Ok(Prepared::Vacant { backup: None })
+        }
+        DestTreatment::LinkedOver | DestTreatment::WrittenTo => Ok(Prepared::Occupied),
+    }
+}

@@ -1,0 +1,156 @@
+//! Which error is reported first.
+//!
+//! cp looks at source and dest before it makes anything, so its first error is about what it
+//! saw. This engine creates the dest first and looks only after a failure. The functions here
+//! make that look, and choose the error that cp would have reported. They change nothing.
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::context::{Context, Failure};
+use super::decide::clear::obstacle;
+use super::facts::{DestState, Entry, Facts, FileId, Symlinks};
+use super::look;
+use super::node::{CopyDir, CopyNode};
+use crate::error::{Error, Operation, Refusal};
+use crate::node::{Dir, Place, Side};
+use crate::sys::{self, Identity};
+
+/// Chooses the error if a source cannot be opened or read: first the error of looking at the
+/// source, then what would forbid the dest.
+pub(super) fn reading(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    operation: Operation,
+    errno: Errno,
+) -> Failure {
+    let unseen_dest = look::at_dest(entry, Symlinks::NoFollow).err();
+    let source = look::at_source(entry).map(|stat| Facts::of(&stat));
+    let dest = look::dest_facts(entry, Symlinks::Follow);
+    // A source that vanished after its dest was moved away was seen before.
+    let was_seen = matches!(entry.dest_state, DestState::Vacant { .. });
+    if let Err(unseen) = source
+        && !was_seen
+    {
+        return ctx.source_unseen(entry, unseen);
+    }
+    if unseen_dest.is_some_and(|unseen| unseen != Errno::NOENT) {
+        return creation(ctx, entry, operation, errno);
+    }
+    let source = source.ok();
+    let refusal = dest.and_then(|dest| obstacle(source.as_ref(), &dest));
+    match refusal {
+        Some(refusal) => ctx.refused(entry, refusal),
+        None => Failure::making(ctx.source_error(entry, operation, errno)),
+    }
+}
+
+/// Chooses the error if a dest cannot be created: first the error of looking at the dest.
+pub(super) fn creation(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    operation: Operation,
+    errno: Errno,
+) -> Failure {
+    match look::at_dest(entry, Symlinks::NoFollow) {
+        Err(unseen) if unseen != Errno::NOENT => ctx.dest_unseen(entry, unseen),
+        _ => ctx.not_made(entry, operation, errno),
+    }
+}
+
+/// Chooses the error if a dest file cannot be created or opened.
+pub(super) fn file_creation(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Failure {
+    // The kernel reports EISDIR for each name with a trailing slash.
+    if errno == Errno::ISDIR {
+        return match look::at_dest(entry, Symlinks::Follow) {
+            Ok(_) => ctx.refused(entry, Refusal::DirectoryByNonDirectory),
+            Err(_) => creation(ctx, entry, Operation::CreateFile, Errno::NOTDIR),
+        };
+    }
+    creation(ctx, entry, Operation::CreateFile, errno)
+}
+
+/// Chooses the error if a link cannot be made instead of a copy.
+pub(super) fn linking(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    operation: Operation,
+    errno: Errno,
+) -> Failure {
+    if let Err(unseen) = look::at_source(entry) {
+        return ctx.source_unseen(entry, unseen);
+    }
+    let failure = creation(ctx, entry, operation, errno);
+    let source = ctx.path(entry, Side::Source);
+    Failure {
+        error: failure.error.with_other(source),
+        ..failure
+    }
+}
+
+/// Chooses the error if a symbolic link would lead elsewhere because the source is relative: a
+/// dest in the way is reported first.
+pub(super) fn relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Failure {
+    if let Some(dest) = look::dest_facts(entry, Symlinks::NoFollow) {
+        let source = look::at_source(entry).ok().map(|stat| Facts::of(&stat));
+        if let Some(refusal) = obstacle(source.as_ref(), &dest) {
+            return ctx.refused(entry, refusal);
+        }
+    }
+    let dest = ctx.path(entry, Side::Dest);
+    Failure::making(Error::refused(Refusal::RelativeSymlink, dest))
+}
+
+/// Chooses the error if a dest directory cannot be made or opened.
+pub(super) fn directory_creation(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    source: FileId,
+    errno: Errno,
+) -> Error {
+    let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
+    let look = |symlinks| {
+        ctx.at(place, Side::Dest, |dir, name| {
+            sys::stat(dir, name, symlinks)
+        })
+    };
+    match look(Symlinks::NoFollow) {
+        Err(unseen) if unseen != Errno::NOENT => return failed(Operation::Stat, unseen),
+        _ => {}
+    }
+    if !matches!(errno, Errno::NOTDIR | Errno::LOOP) {
+        return failed(Operation::CreateDirectory, errno);
+    }
+    if look(Symlinks::Follow).is_ok_and(|dest| FileId::of(&dest) == source) {
+        return ctx.same_directory(place);
+    }
+    let dest = ctx.place_path(place, Side::Dest);
+    Error::refused(Refusal::NonDirectoryByDirectory, dest)
+        .with_other(ctx.place_path(place, Side::Source))
+}
+
+/// Returns the error of a link that leads to a directory that contains it, if `source` is such
+/// a directory. A dest in the way is reported first.
+///
+/// Only a directory behind a link can contain itself, so this is only needed there.
+pub(super) fn cycle(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    source: Identity,
+) -> Result<(), Error> {
+    let parents = std::iter::successors(place.parent.as_ref(), |node: &&CopyNode| {
+        node.place.parent.as_ref()
+    });
+    let mut identities = parents.filter_map(|node| node.dir.slot(Side::Source).identity());
+    if !identities.any(|above| above.file() == source.file()) {
+        return Ok(());
+    }
+    let dest = ctx.at(place, Side::Dest, |dir, name| {
+        sys::stat(dir, name, Symlinks::NoFollow)
+    });
+    if dest.is_ok_and(|dest| sys::file_type(&dest) != FileType::Directory) {
+        return Err(directory_creation(ctx, place, source.file(), Errno::NOTDIR));
+    }
+    let path = ctx.place_path(place, Side::Source);
+    Err(Error::refused(Refusal::CyclicSymlink, path))
+}

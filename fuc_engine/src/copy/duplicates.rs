@@ -1,0 +1,136 @@
+//! Operands that name a source or a dest which an earlier operand of the run has named.
+
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::context::{Context, Failure};
+use super::decide::overwrite::JustCreated;
+use super::decide::same_file::Sameness;
+use super::dest::overwrite as dest;
+use super::facts::{Entry, Facts, FileId, Symlinks};
+use super::look;
+use super::options::BackupNaming;
+use crate::error::{Error, Refusal};
+use crate::node::Side;
+use crate::sys::{self, CWD, Stat};
+
+/// A source or a dest that an operand has used.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Used {
+    /// A source and the name of its dest, whatever path leads to the source.
+    Source(Box<CStr>, FileId),
+    Dest(Box<CStr>),
+}
+
+/// The sources and dests that the operands of a run have used so far.
+#[derive(Default)]
+pub(super) struct UsedNames(Mutex<HashSet<Used>>);
+
+/// Returns `true` if operands may collide: several of them go into one directory.
+fn may_collide(ctx: &Context<'_>) -> bool {
+    ctx.operands.len() >= 2 && ctx.target.is_some()
+}
+
+impl UsedNames {
+    fn set(&self) -> MutexGuard<'_, HashSet<Used>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the source of an operand. Returns the warning if an earlier operand was the same
+    /// source: the operand is skipped then.
+    pub(super) fn note_source(
+        &self,
+        ctx: &Context<'_>,
+        entry: &Entry<'_>,
+        source: &Stat,
+    ) -> Result<(), Error> {
+        if !may_collide(ctx) {
+            return Ok(());
+        }
+        let is_directory = sys::file_type(source) == FileType::Directory;
+        let used = Used::Source(entry.dest_name.into(), FileId::of(source));
+        // With backups, a second copy of a file backs up the first one.
+        let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
+        let was_used = self.set().contains(&used);
+        if was_used && !is_backed_up && was_named_before(ctx, entry) {
+            let refusal = if is_directory {
+                Refusal::DirectoryNamedTwice
+            } else {
+                Refusal::FileNamedTwice
+            };
+            return Err(Error::refused(refusal, ctx.path(entry, Side::Source)));
+        }
+        if !is_directory {
+            self.set().insert(used);
+        }
+        Ok(())
+    }
+
+    /// Notes a directory operand as a source, once its copy was made.
+    pub(super) fn note_directory(&self, ctx: &Context<'_>, operand: u32, source: FileId) {
+        if may_collide(ctx) {
+            let dest = ctx.operands[operand as usize].dest_name.clone();
+            self.set().insert(Used::Source(dest, source));
+        }
+    }
+
+    /// Notes the dest of an operand, once its copy was made.
+    pub(super) fn note_dest(&self, ctx: &Context<'_>, entry: &Entry<'_>) {
+        if may_collide(ctx) {
+            self.set().insert(Used::Dest(entry.dest_name.into()));
+        }
+    }
+
+    /// Fails if an earlier operand has made the dest of this one, unless that becomes a
+    /// numbered backup.
+    pub(super) fn check_dest(
+        &self,
+        ctx: &Context<'_>,
+        entry: &Entry<'_>,
+        source: &Stat,
+    ) -> Result<(), Failure> {
+        let numbers_backups = |backup: &_| matches!(backup, BackupNaming::Numbered);
+        let backup = ctx.backup_rule(entry).map(|backup| backup.naming);
+        if !may_collide(ctx) || backup.as_ref().is_some_and(numbers_backups) {
+            return Ok(());
+        }
+        if !self.set().contains(&Used::Dest(entry.dest_name.into())) {
+            return Ok(());
+        }
+        let source = &Facts::of(source);
+        if dest::sameness(ctx, entry, source) == Sameness::SameFile {
+            return Err(ctx.refused(entry, Refusal::SameFile));
+        }
+        let treatment = ctx.treatment(entry);
+        let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
+        if let Err(errno @ Errno::LOOP) = look::at_dest(entry, symlinks) {
+            return Err(ctx.dest_unseen(entry, errno));
+        }
+        let kind = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.kind);
+        let just_created = JustCreated {
+            writes_to_dest: ctx.policy.options.as_links.is_none()
+                && source.kind == FileType::RegularFile
+                && !treatment.vacates(),
+            dest_kind: kind(Symlinks::NoFollow),
+            target_kind: kind(Symlinks::Follow),
+        };
+        Err(ctx.refused(entry, just_created.refusal()))
+    }
+}
+
+/// Returns `true` if an earlier operand is the same name in the same directory, and not only
+/// another name of the same file.
+fn was_named_before(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    let earlier = &ctx.operands[..entry.operand as usize];
+    earlier.iter().any(|earlier| {
+        look::names_same_entry(&Entry {
+            dest_dir: CWD,
+            dest_name: &earlier.source,
+            ..*entry
+        })
+    })
+}

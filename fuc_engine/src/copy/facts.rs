@@ -1,0 +1,158 @@
+//! Facts about a file, made once from a stat, and the entry that the facts are about.
+//!
+//! Nothing here makes a system call.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::FileType;
+
+use super::node::CopyNode;
+use crate::sys::{self, At, Blocking, Stat};
+
+pub(super) use crate::sys::{FileId, FileTime, Symlinks};
+
+/// The part of a stat that decisions are based on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub(super) id: FileId,
+    pub(super) kind: FileType,
+    /// Number of hard links.
+    pub(super) links: u64,
+    /// Times of access, modification and status change, in this order.
+    pub(super) times: [FileTime; 3],
+}
+
+impl Facts {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            id: FileId::of(stat),
+            kind: sys::file_type(stat),
+            // The type of the field depends on the architecture.
+            #[allow(clippy::unnecessary_cast)]
+            links: stat.st_nlink as u64,
+            times: sys::times(stat),
+        }
+    }
+
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+
+    pub(super) fn modified(&self) -> FileTime {
+        self.times[1]
+    }
+}
+
+#[cfg(test)]
+impl Facts {
+    /// A file with no links and the times of 1970.
+    pub(super) fn example(kind: FileType, inode: u64) -> Self {
+        let start = FileTime {
+            seconds: 0,
+            nanoseconds: 0,
+        };
+        Self {
+            id: FileId { device: 0, inode },
+            kind,
+            links: 1,
+            times: [start; 3],
+        }
+    }
+}
+
+/// What is known about the dest of an entry before the copy is made.
+#[derive(Clone, Copy)]
+pub(super) enum DestState<'a> {
+    /// Nothing: no rules apply, so the copy is created first and looked at only if that fails.
+    Unchecked,
+    /// A file that may be written to.
+    Occupied,
+    /// Nothing is there any more. A file that another process creates there now is not
+    /// written to.
+    Vacant {
+        /// New name of the file that was there, relative to the directory of the dest.
+        backup: Option<&'a CStr>,
+    },
+}
+
+impl<'a> DestState<'a> {
+    pub(super) fn backup(self) -> Option<&'a CStr> {
+        match self {
+            Self::Vacant { backup } => backup,
+            Self::Unchecked | Self::Occupied => None,
+        }
+    }
+}
+
+/// One thing to copy that is not a directory: an entry of a node, or an operand.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub(super) source_dir: BorrowedFd<'a>,
+    /// One component. The whole path of an operand.
+    pub(super) source_name: &'a CStr,
+    pub(super) dest_dir: BorrowedFd<'a>,
+    pub(super) dest_name: &'a CStr,
+    /// Whether a source that is a symbolic link is followed.
+    pub(super) symlinks: Symlinks,
+    pub(super) dest_state: DestState<'a>,
+    /// `None` for an operand.
+    pub(super) node: Option<&'a CopyNode>,
+    /// Index of the operand that the entry is or lies below.
+    pub(super) operand: u32,
+}
+
+impl<'a> Entry<'a> {
+    /// Describes `name` in `node`, whose directories are open. A symbolic link is not followed.
+    pub(super) fn listed(
+        node: &'a CopyNode,
+        source_dir: BorrowedFd<'a>,
+        dest_dir: BorrowedFd<'a>,
+        name: &'a CStr,
+    ) -> Self {
+        Self {
+            source_dir,
+            source_name: name,
+            dest_dir,
+            dest_name: name,
+            symlinks: Symlinks::NoFollow,
+            dest_state: DestState::Unchecked,
+            node: Some(node),
+            operand: node.place.operand,
+        }
+    }
+
+    pub(super) fn following(self, symlinks: Symlinks) -> Self {
+        Self { symlinks, ..self }
+    }
+
+    pub(super) fn is_operand(&self) -> bool {
+        self.node.is_none()
+    }
+
+    /// Returns whether opening may wait: a FIFO that is named as an operand is waited for, but
+    /// one below an operand is not.
+    pub(super) fn blocking(&self) -> Blocking {
+        match self.node {
+            Some(_) => Blocking::Never,
+            None => Blocking::MayBlock,
+        }
+    }
+
+    pub(super) fn source_at(&self) -> At<'a> {
+        At {
+            dir: self.source_dir,
+            name: self.source_name,
+            symlinks: self.symlinks,
+        }
+    }
+
+    /// Returns the place of the dest itself, even if it is a symbolic link.
+    pub(super) fn dest_at(&self) -> At<'a> {
+        At {
+            dir: self.dest_dir,
+            name: self.dest_name,
+            symlinks: Symlinks::NoFollow,
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The sources with several names that a run has met.
+//!
+//! ```text
+//!            claim                        complete
+//!   unknown -------> in progress, waiters ---------> copied
+//!      ^                  |                          |  ^
+//!      |      failed      |                          |  | claim, link
+//!      +------------------+                          |  +---
+//!      +---------------------------------------------+
+//!             the copy is gone, or this was the last name
+//! ```
+//!
+//! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
+//! waiter in this table. [`complete`](LinkTable::complete) returns the waiters, which the caller
+//! queues. Only sources with several names are looked up, or all sources if links are followed,
+//! because each link is another name.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::facts::{DestState, Entry, FileId, Symlinks};
+use super::node::CopyNode;
+
+/// The name of a dest, which keeps the memory of its node but does not delay the node's finish.
+#[derive(Clone)]
+pub(super) struct DestName {
+    /// `None` for an operand.
+    pub(super) node: Option<CopyNode>,
+    pub(super) name: Box<CStr>,
+    pub(super) operand: u32,
+}
+
+impl DestName {
+    pub(super) fn of(entry: &Entry<'_>) -> Self {
+        Self {
+            node: entry.node.map(Arc::clone),
+            name: entry.dest_name.into(),
+            operand: entry.operand,
+        }
+    }
+}
+
+/// An entry that waits until another name of its source was copied. It delays the finish of its
+/// node.
+pub(super) struct Waiter {
+    pub(super) name: DestName,
+    symlinks: Symlinks,
+    dest_state: WaitingDest,
+}
+
+/// A [`DestState`] that owns the name of the backup.
+enum WaitingDest {
+    Unchecked,
+    Occupied,
+    Vacant { backup: Option<Box<CStr>> },
+}
+
+impl Waiter {
+    fn of(entry: &Entry<'_>) -> Self {
+        if let Some(node) = entry.node {
+            node.retain();
+        }
+        Self {
+            name: DestName::of(entry),
+            symlinks: entry.symlinks,
+            dest_state: match entry.dest_state {
+                DestState::Unchecked => WaitingDest::Unchecked,
+                DestState::Occupied => WaitingDest::Occupied,
+                DestState::Vacant { backup } => WaitingDest::Vacant {
+                    backup: backup.map(Into::into),
+                },
+            },
+        }
+    }
+
+    /// Returns the entry as it was before it waited. `entry` holds its names and directories.
+    pub(super) fn resume<'a>(&'a self, entry: Entry<'a>) -> Entry<'a> {
+        Entry {
+            symlinks: self.symlinks,
+            dest_state: match &self.dest_state {
+                WaitingDest::Unchecked => DestState::Unchecked,
+                WaitingDest::Occupied => DestState::Occupied,
+                WaitingDest::Vacant { backup } => DestState::Vacant {
+                    backup: backup.as_deref(),
+                },
+            },
+            ..entry
+        }
+    }
+}
+
+/// The first copy of a source.
+#[derive(Clone)]
+pub(super) struct FirstCopy {
+    pub(super) name: DestName,
+    /// The file that has the name.
+    pub(super) itself: FileId,
+    /// The file that was written, if the name is a symbolic link to it.
+    pub(super) behind_link: Option<FileId>,
+}
+
+impl FirstCopy {
+    /// Returns how further names link to the copy, and to which file: as in cp, to the link
+    /// itself if links are copied as links.
+    pub(super) fn link_target(&self, symlinks: Symlinks) -> (Symlinks, FileId) {
+        match (symlinks, self.behind_link) {
+            (Symlinks::Follow, Some(written)) => (Symlinks::Follow, written),
+            _ => (Symlinks::NoFollow, self.itself),
+        }
+    }
+}
+
+/// What the table knows about one source.
+struct Known {
+    state: State,
+    /// Number of names still to be met; `None` if it is unknown.
+    names_left: Option<u64>,
+}
+
+enum State {
+    InProgress(Vec<Waiter>),
+    Copied(FirstCopy),
+}
+
+impl Known {
+    fn in_progress(names_left: Option<u64>) -> Self {
+        Self {
+            state: State::InProgress(Vec::new()),
+            names_left,
+        }
+    }
+}
+
+/// What the caller of [`LinkTable::claim`] does with its entry.
+pub(super) enum Claim {
+    /// Make the first copy, and call [`complete`](LinkTable::complete).
+    First,
+    /// Nothing: the entry waits.
+    Waiting,
+    /// Link to this copy.
+    LinkTo(FirstCopy),
+}
+
+#[derive(Default)]
+pub(super) struct LinkTable(Mutex<HashMap<FileId, Known>>);
+
+impl LinkTable {
+    fn map(&self) -> MutexGuard<'_, HashMap<FileId, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks up a source. `other_names` is the number of its names besides this one, if each is
+    /// met once: with the last of them the source is forgotten. `None` if that is unknown.
+    pub(super) fn claim(
+        &self,
+        source: FileId,
+        entry: &Entry<'_>,
+        other_names: Option<u64>,
+    ) -> Claim {
+        let mut map = self.map();
+        let mut slot = match map.entry(source) {
+            Slot::Vacant(vacant) => {
+                vacant.insert(Known::in_progress(other_names));
+                return Claim::First;
+            }
+            Slot::Occupied(slot) => slot,
+        };
+        let Known { state, names_left } = slot.get_mut();
+        let claim = match state {
+            State::InProgress(waiters) => {
+                waiters.push(Waiter::of(entry));
+                return Claim::Waiting;
+            }
+            State::Copied(first) => Claim::LinkTo(first.clone()),
+        };
+        *names_left = names_left.map(|names| names.saturating_sub(1));
+        if *names_left == Some(0) {
+            slot.remove();
+        }
+        claim
+    }
+
+    /// Enters a source whose copy was found at its dest, unless the source is known already.
+    /// Returns `true` if it was entered: then the caller calls [`complete`](Self::complete).
+    pub(super) fn adopt(&self, source: FileId, other_names: Option<u64>) -> bool {
+        match self.map().entry(source) {
+            Slot::Vacant(vacant) => {
+                vacant.insert(Known::in_progress(other_names));
+                true
+            }
+            Slot::Occupied(_) => false,
+        }
+    }
+
+    /// Records the first copy, or forgets the source if there is none. Returns the entries that
+    /// waited for it: they claim again.
+    pub(super) fn complete(&self, source: FileId, first: Option<FirstCopy>) -> Vec<Waiter> {
+        let mut map = self.map();
+        let Slot::Occupied(mut slot) = map.entry(source) else {
+            return Vec::new();
+        };
+        let before = match first {
+            Some(first) => std::mem::replace(&mut slot.get_mut().state, State::Copied(first)),
+            None => slot.remove().state,
+        };
+        match before {
+            State::InProgress(waiters) => waiters,
+            State::Copied(..) => Vec::new(),
+        }
+    }
+
+    /// Forgets the copy `gone`, to which no link can be made any more. Returns `true` if the
+    /// caller must make another copy, `false` if another worker already does.
+    pub(super) fn replace(&self, source: FileId, gone: FileId) -> bool {
+        match self.map().get_mut(&source) {
+            Some(known) => match &known.state {
+                State::Copied(first) if first.itself == gone => {
+                    // Some names have been counted for the copy that is gone.
+                    *known = Known::in_progress(None);
+                    true
+                }
+                State::Copied(_) | State::InProgress(_) => false,
+            },
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::CWD;
+
+    const SOURCE: FileId = FileId {
+        device: 1,
+        inode: 2,
+    };
+
+    fn entry() -> Entry<'static> {
+        Entry {
+            source_dir: CWD,
+            dest_dir: CWD,
+            source_name: c"source",
+            dest_name: c"dest",
+            symlinks: Symlinks::NoFollow,
+            dest_state: DestState::Unchecked,
+            node: None,
+            operand: 0,
+        }
+    }
+
+    fn first() -> FirstCopy {
+        FirstCopy {
+            name: DestName::of(&entry()),
+            itself: FileId {
+                device: 0,
+                inode: 7,
+            },
+            behind_link: None,
+        }
+    }
+
+    fn copied(other_names: Option<u64>) -> LinkTable {
+        let table = LinkTable::default();
+        assert!(matches!(
+            table.claim(SOURCE, &entry(), other_names),
+            Claim::First
+        ));
+        table.complete(SOURCE, Some(first()));
+        table
+    }
+
+    fn is_linked(table: &LinkTable, other_names: Option<u64>) -> bool {
+        matches!(
+            table.claim(SOURCE, &entry(), other_names),
+            Claim::LinkTo(..)
+        )
+    }
+
+    #[test]
+    fn a_copy_is_forgotten_with_its_last_name() {
+        let table = copied(Some(2));
+        assert!(is_linked(&table, Some(2)));
+        assert_eq!(table.map().len(), 1);
+        assert!(is_linked(&table, Some(2)));
+        assert_eq!(table.map().len(), 0);
+    }
+
+    #[test]
+    fn a_waiter_is_counted_when_it_claims_again() {
+        let table = LinkTable::default();
+        let claim = || table.claim(SOURCE, &entry(), Some(1));
+        assert!(matches!(claim(), Claim::First));
+        assert!(matches!(claim(), Claim::Waiting));
+        let waiters = table.complete(SOURCE, Some(first()));
+        assert_eq!((waiters.len(), table.map().len()), (1, 1));
+        assert!(is_linked(&table, Some(1)));
+        assert_eq!(table.map().len(), 0);
+    }
+
+    #[test]
+    fn a_copy_is_kept_if_its_names_cannot_be_counted() {
+        let table = copied(None);
+        for _ in 0..9 {
+            assert!(is_linked(&table, None));
+        }
+        assert_eq!(table.map().len(), 1);
+    }
+
+    #[test]
+    fn a_copy_that_is_gone_is_made_again_by_one_worker() {
+        let table = copied(Some(5));
+        assert!(!table.replace(SOURCE, SOURCE), "another file is gone");
+        assert!(table.replace(SOURCE, first().itself));
+        assert!(!table.replace(SOURCE, first().itself), "it is in progress");
+    }
+}

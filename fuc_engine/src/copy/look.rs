@@ -1,0 +1,97 @@
+//! Looks at sources and dests: the stats that decisions ask for, each made only when needed.
+
+use rustix::io::Errno;
+
+use super::decide::same_file::{Name, Names, Sameness};
+use super::decide::treatment::DestTreatment;
+use super::facts::{Entry, Facts, Symlinks};
+use super::policy::Policy;
+use crate::node::{Dir, Side};
+use crate::operand;
+use crate::sys::{self, Stat};
+
+pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
+    sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
+}
+
+pub(super) fn at_dest(entry: &Entry<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+    sys::stat(entry.dest_dir, entry.dest_name, symlinks)
+}
+
+/// Returns the facts about the dest, or `None` if it does not exist or cannot be looked at.
+pub(super) fn dest_facts(entry: &Entry<'_>, symlinks: Symlinks) -> Option<Facts> {
+    at_dest(entry, symlinks).ok().map(|stat| Facts::of(&stat))
+}
+
+/// Returns `true` if source and dest are the same name in the same directory. Both must be
+/// operands.
+pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
+    let (_, source) = operand::split(entry.source_name.to_bytes());
+    let (_, dest) = operand::split(entry.dest_name.to_bytes());
+    let directory = |dir, path| {
+        let directory = operand::directory_of(path);
+        sys::stat(dir, &directory, Symlinks::Follow)
+            .ok()
+            .map(|stat| Facts::of(&stat).id)
+    };
+    let source_directory = || directory(entry.source_dir, entry.source_name);
+    source == dest
+        && source_directory()
+            .is_some_and(|source| directory(entry.dest_dir, entry.dest_name) == Some(source))
+}
+
+/// Returns `true` if the source is on the filesystem of the directory that it is listed in.
+pub(super) fn is_on_filesystem_of_directory(entry: &Entry<'_>, source: &Stat) -> bool {
+    let directory = entry
+        .node
+        .and_then(|node| node.dir.slot(Side::Source).identity());
+    directory.is_some_and(|directory| directory.device() == Facts::of(source).id.device)
+}
+
+/// Returns `true` if a link leads from the source to the dest or back, so that replacing the
+/// dest would lose the only copy of the content.
+pub(super) fn lead_to_each_other(entry: &Entry<'_>, source: &Facts, dest: &Facts) -> bool {
+    let target = sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
+    let is_target = |target: Stat| Facts::of(&target).is_same_file(dest);
+    target.is_ok_and(is_target)
+        || dest_facts(entry, Symlinks::Follow).is_some_and(|through| source.is_same_file(&through))
+}
+
+/// Finds out whether a copy would destroy its source. `dest` is the dest as the copy meets it.
+pub(super) fn sameness(
+    policy: &Policy<'_>,
+    entry: &Entry<'_>,
+    treatment: DestTreatment,
+    source: &Facts,
+    dest: &Facts,
+) -> Sameness {
+    use rustix::fs::FileType;
+    let is_same_file = source.is_same_file(dest);
+    if is_same_file && policy.makes_hard_links() {
+        return Sameness::AlreadyThere;
+    }
+    let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
+    let may_lead_there = entry.symlinks == Symlinks::NoFollow && (is_link(source) || is_link(dest));
+    if !is_same_file && !may_lead_there {
+        return Sameness::Distinct;
+    }
+    let look = |symlinks| {
+        let stat = sys::stat(entry.source_dir, entry.source_name, symlinks);
+        stat.ok().map(|stat| Facts::of(&stat))
+    };
+    let name = |itself: Option<Facts>, target, known: &Facts| Name {
+        itself: itself.unwrap_or(*known),
+        target,
+    };
+    let names = Names {
+        source: name(look(Symlinks::NoFollow), look(Symlinks::Follow), source),
+        dest: name(
+            dest_facts(entry, Symlinks::NoFollow),
+            dest_facts(entry, Symlinks::Follow),
+            dest,
+        ),
+        symlinks: entry.symlinks,
+        treatment,
+    };
+    names.sameness(|| names_same_entry(entry))
+}

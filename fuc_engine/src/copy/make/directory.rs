@@ -1,0 +1,426 @@
+//! Copies directories: a dest is made when its source is entered, and gets its final mode and
+//! attributes when the last entry under it is finished.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::copy::attributes::path_only::{self, PathOnly};
+use crate::copy::attributes::{Attributes, Times, Transfer};
+use crate::copy::context::Context;
+use crate::copy::decide::mode::{self, Origin};
+use crate::copy::dest::backup::{Replaced, replace_by_directory};
+use crate::copy::dest::backup_names::BackupNumbers;
+use crate::copy::diagnose;
+use crate::copy::facts::{FileId, Symlinks};
+use crate::copy::node::{CopyDir, CopyNode, DirFacts, Mark};
+use crate::error::{Error, Operation, Refusal};
+use crate::node::{Node, Place, Side};
+use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode, Stat};
+
+/// A directory that was not entered.
+pub(in crate::copy) struct NotEntered {
+    pub(in crate::copy) place: Place<CopyDir>,
+    pub(in crate::copy) error: Error,
+    /// The empty dest of a directory that may not be read.
+    pub(in crate::copy) unfilled: Option<Unfilled>,
+}
+
+/// The dest of a directory that may not be read: cp leaves it empty.
+pub(in crate::copy) struct Unfilled {
+    pub(in crate::copy) source: FileId,
+    origin: Origin,
+}
+
+impl Unfilled {
+    /// Returns how many entries of the dest this run created for it.
+    pub(in crate::copy) fn created_entries(&self) -> u64 {
+        u64::from(self.origin == Origin::Created)
+    }
+}
+
+/// Why a directory was not entered.
+struct Refused {
+    error: Error,
+    unfilled: Option<Unfilled>,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            unfilled: None,
+        }
+    }
+}
+
+/// A source directory that is open.
+struct OpenSource {
+    fd: OwnedFd,
+    /// What listing it does to its time of access.
+    atime_effect: AtimeEffect,
+    /// Whether a link was followed to it.
+    symlinks: Symlinks,
+}
+
+/// A dest directory that is open.
+struct OpenDest {
+    fd: OwnedFd,
+    identity: Identity,
+    origin: Origin,
+    mode_pending: Option<u32>,
+}
+
+/// Both sides of a directory, open.
+struct Opened {
+    mark: Mark,
+    source: OwnedFd,
+    source_identity: Identity,
+    dest: OwnedFd,
+    dest_identity: Identity,
+}
+
+/// Opens the source directory at `place` and makes its dest.
+pub(in crate::copy) fn enter(
+    ctx: &Context<'_>,
+    place: Place<CopyDir>,
+    numbers: &mut BackupNumbers,
+) -> Result<CopyNode, NotEntered> {
+    match open(ctx, &place, numbers) {
+        Ok(opened) => {
+            let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
+            let node = Node::new(place, opened.mark, dir);
+            ctx.descriptors.adopt(&node, Side::Source, opened.source);
+            ctx.descriptors.adopt(&node, Side::Dest, opened.dest);
+            Ok(node)
+        }
+        Err(Refused { error, unfilled }) => Err(NotEntered {
+            place,
+            error,
+            unfilled,
+        }),
+    }
+}
+
+fn open(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    numbers: &mut BackupNumbers,
+) -> Result<Opened, Refused> {
+    let source = open_source(ctx, place).map_err(|errno| not_opened(ctx, place, errno))?;
+    let (stat, accessed) = sys::stat_directory_and_access(source.fd.as_fd())
+        .map_err(|errno| ctx.place_error(place, Side::Source, Operation::Stat, errno))?;
+    let is_below_link = |parent: &CopyNode| parent.state.is_behind_link();
+    if source.symlinks == Symlinks::Follow || place.parent.as_ref().is_some_and(is_below_link) {
+        diagnose::cycle(ctx, place, stat.identity)?;
+    }
+    check_into_itself(ctx, place, stat.identity)?;
+    let dest = make_dest(ctx, place, &stat, numbers)?;
+    if place.parent.is_none() {
+        // An operand is entered once per run.
+        let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
+    }
+    if stat.identity.file() == dest.identity.file() {
+        return Err(ctx.same_directory(place).into());
+    }
+    if dest.origin == Origin::Created {
+        ctx.emit_directory_made(place);
+    }
+    // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
+    // have it, that is reported when its attributes are set.
+    let has_access_time = source.atime_effect == AtimeEffect::Changes
+        && Inode::directory(dest.fd.as_fd())
+            .set_accessed(accessed)
+            .is_ok();
+    let facts = DirFacts {
+        gets_attributes: ctx.policy.options.sets_attributes(),
+        is_behind_link: source.symlinks == Symlinks::Follow,
+        has_access_time,
+        mode_pending: dest.mode_pending,
+    };
+    Ok(Opened {
+        mark: Mark::new(place.parent.as_ref(), &facts),
+        source: source.fd,
+        source_identity: stat.identity,
+        dest: dest.fd,
+        dest_identity: dest.identity,
+    })
+}
+
+fn symlinks_at(ctx: &Context<'_>, place: &Place<CopyDir>) -> Symlinks {
+    match place.parent {
+        Some(_) => ctx.policy.symlinks_of_entries(),
+        None => ctx.policy.symlinks_of_operands(),
+    }
+}
+
+fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<OpenSource, Errno> {
+    let open = |symlinks| {
+        let opened = ctx.at(place, Side::Source, |dir, name| {
+            ctx.descriptors
+                .making_room(|| open_to_list(ctx, dir, name, symlinks))
+        });
+        opened.map(|(fd, atime_effect)| OpenSource {
+            fd,
+            atime_effect,
+            symlinks,
+        })
+    };
+    match open(Symlinks::NoFollow) {
+        Err(Errno::LOOP | Errno::NOTDIR) if symlinks_at(ctx, place) == Symlinks::Follow => {
+            open(Symlinks::Follow)
+        }
+        opened => opened,
+    }
+}
+
+fn open_to_list(
+    ctx: &Context<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<(OwnedFd, AtimeEffect), Errno> {
+    if ctx.policy.options.preserve.timestamps {
+        sys::open_directory_noatime(dir, name, symlinks)
+    } else {
+        // Timestamps are not preserved, so the change of the time of access does not matter.
+        Ok((sys::open_directory(dir, name, symlinks)?, AtimeEffect::None))
+    }
+}
+
+/// Fails if the source is the directory that the copy of this operand began with.
+fn check_into_itself(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    source: Identity,
+) -> Result<(), Error> {
+    match ctx.operands[place.operand as usize].root.get() {
+        Some(root) if root.file() == source.file() => {
+            let path = ctx.operand_path(place.operand, Side::Source).to_path_buf();
+            let dest = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
+            Err(Error::refused(Refusal::IntoItself, path).with_other(dest))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Chooses the error for a source directory that cannot be opened. If it may not be read, makes
+/// an empty dest, as cp does.
+fn not_opened(ctx: &Context<'_>, place: &Place<CopyDir>, errno: Errno) -> Refused {
+    let failed = |operation, errno| ctx.place_error(place, Side::Source, operation, errno);
+    let symlinks = symlinks_at(ctx, place);
+    let seen = ctx.at(place, Side::Source, |dir, name| {
+        sys::stat(dir, name, symlinks)
+    });
+    let source = match seen {
+        Ok(source) => source,
+        Err(unseen) => return failed(Operation::Stat, unseen).into(),
+    };
+    let id = FileId::of(&source);
+    let dest = ctx.at(place, Side::Dest, |dir, name| {
+        sys::stat(dir, name, Symlinks::NoFollow)
+    });
+    let is_in_the_way = match &dest {
+        Ok(dest) => sys::file_type(dest) != FileType::Directory,
+        Err(unseen) => *unseen != Errno::NOENT,
+    };
+    if is_in_the_way {
+        return diagnose::directory_creation(ctx, place, id, Errno::NOTDIR).into();
+    }
+    let error = failed(Operation::ReadDirectory, errno);
+    if errno != Errno::ACCESS {
+        return error.into();
+    }
+    let seen = if dest.is_ok() {
+        Origin::Existing
+    } else {
+        Origin::Created
+    };
+    match make_unfilled(ctx, place, &source) {
+        Ok(origin) => {
+            if let Err(error) = finish_unfilled(ctx, place, seen) {
+                ctx.report.failed(error);
+            }
+            Refused {
+                error,
+                unfilled: Some(Unfilled { source: id, origin }),
+            }
+        }
+        Err(errno) => diagnose::directory_creation(ctx, place, id, errno).into(),
+    }
+}
+
+fn make_unfilled(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    source: &Stat,
+) -> Result<Origin, Errno> {
+    let mode = ctx.policy.directory_creation_mode(source.st_mode);
+    let made = ctx.at(place, Side::Dest, |dir, name| {
+        sys::create_directory(dir, name, mode)
+    });
+    match made {
+        Ok(()) => {
+            ctx.emit_directory_made(place);
+            Ok(Origin::Created)
+        }
+        Err(Errno::EXIST) => Ok(Origin::Existing),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Gives the dest of a directory that may not be read its attributes.
+fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<(), Error> {
+    if !ctx.policy.options.sets_attributes() {
+        return Ok(());
+    }
+    let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
+    let transfer = |source: At<'_>, dest: At<'_>| {
+        let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
+        let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
+        path_only::transfer(&ctx.policy, &source, &dest, origin).map_err(unseen(Side::Dest))
+    };
+    let set = ctx.at(place, Side::Source, |dir, name| {
+        let symlinks = symlinks_at(ctx, place);
+        let source = At {
+            dir,
+            name,
+            symlinks,
+        };
+        Ok(ctx.at(place, Side::Dest, |dir, name| {
+            let symlinks = Symlinks::NoFollow;
+            let dest = At {
+                dir,
+                name,
+                symlinks,
+            };
+            Ok(transfer(source, dest))
+        }))
+    });
+    let set = set.map_err(unseen(Side::Source))?;
+    let set = set.map_err(unseen(Side::Dest))??;
+    ctx.attributes_set(set, || ctx.place_path(place, Side::Dest))
+}
+
+/// Makes the dest directory, or opens the one that is there. The owner of a new one may do
+/// everything in it while it is filled.
+///
+/// The umask is not needed for this: the mode that `mkdirat` grants shows it, and default ACLs
+/// as well.
+fn make_dest(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    source: &DirStat,
+    numbers: &mut BackupNumbers,
+) -> Result<OpenDest, Error> {
+    let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
+    let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
+    let requested = ctx.policy.directory_creation_mode(source.mode);
+    let made = ctx.at(place, Side::Dest, |dir, name| {
+        sys::create_directory(dir, name, requested | 0o700)
+    });
+    let origin = match made {
+        Ok(()) => Origin::Created,
+        Err(Errno::EXIST) => match replace_by_directory(ctx, place, requested | 0o700, numbers)? {
+            Replaced::Yes => Origin::Created,
+            Replaced::No => Origin::Existing,
+        },
+        Err(errno) => return Err(not_made(errno)),
+    };
+    let opened = ctx.at(place, Side::Dest, |dir, name| {
+        ctx.descriptors
+            .making_room(|| ctx.open_dest_directory(dir, name))
+    });
+    let fd = opened.map_err(|errno| match errno {
+        // The name of a dangling link with a trailing slash.
+        Errno::NOENT if origin == Origin::Existing => not_made(Errno::EXIST),
+        errno => not_made(errno),
+    })?;
+    let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
+    let mut mode_pending = None;
+    if origin == Origin::Created {
+        let granted = stat.mode & 0o7777;
+        let modes = mode::of_new_directory(granted, requested);
+        if modes.filling != granted {
+            let set = Inode::directory(fd.as_fd()).set_mode(modes.filling);
+            set.map_err(|errno| failed(Operation::SetMode, errno))?;
+        }
+        mode_pending = modes.pending;
+    }
+    if ctx.policy.options.sets_attributes() {
+        let last = ctx
+            .policy
+            .last_directory_mode(source.mode, stat.mode, origin);
+        mode_pending = last.or(mode_pending);
+    }
+    Ok(OpenDest {
+        fd,
+        identity: stat.identity,
+        origin,
+        mode_pending,
+    })
+}
+
+/// Gives a directory its final mode and attributes, after its last entry.
+pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
+    if let Some(parent) = &node.place.parent {
+        for side in [Side::Source, Side::Dest] {
+            if node.state.returns_to(side) {
+                // If this fails, the parent is reached from its operand when it is needed, or
+                // the failure is reported then.
+                let _ = ctx.descriptors.pin_parent(parent, side, node, ctx);
+            }
+        }
+    }
+    let finished = if ctx.policy.options.sets_attributes() {
+        set_attributes(ctx, node)
+    } else if let Some(mode) = node.state.mode() {
+        set_mode(ctx, node, mode)
+    } else {
+        Ok(())
+    };
+    if let Err(error) = finished {
+        ctx.report.failed(error);
+    }
+    ctx.descriptors.close(node, Side::Source);
+    ctx.descriptors.close(node, Side::Dest);
+}
+
+fn set_mode(ctx: &Context<'_>, node: &CopyNode, mode: u32) -> Result<(), Error> {
+    let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
+    dest.and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode))
+        .map_err(|errno| ctx.place_error(&node.place, Side::Dest, Operation::SetMode, errno))
+}
+
+/// Copies the attributes. They are read again, since keeping them from the start would take
+/// memory for each level of depth. A time of access that listing has changed is at the dest.
+fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+    let failed =
+        |side, operation| move |errno| ctx.place_error(&node.place, side, operation, errno);
+    let source = ctx
+        .descriptors
+        .pin(node, Side::Source, ctx)
+        .map_err(failed(Side::Source, Operation::Stat))?;
+    let stat = sys::stat_open(source.as_fd()).map_err(failed(Side::Source, Operation::Stat))?;
+    let dest = ctx
+        .descriptors
+        .pin(node, Side::Dest, ctx)
+        .map_err(failed(Side::Dest, Operation::KeepMode))?;
+    let transfer = Transfer {
+        source: Inode::Opened(source.as_fd()),
+        stat: &stat,
+        dest: Inode::directory(dest.as_fd()),
+        // As in cp, an existing directory keeps its set-id bits too.
+        origin: Origin::Created,
+        times: if node.state.has_access_time() {
+            Times::Modification
+        } else {
+            Times::AccessAndModification
+        },
+        mode: node.state.mode(),
+    };
+    let set: Attributes = transfer.run(&ctx.policy);
+    ctx.attributes_set(set, || ctx.place_path(&node.place, Side::Dest))
+}

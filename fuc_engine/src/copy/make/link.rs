@@ -1,0 +1,138 @@
+//! Makes links instead of copies.
+
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::io::Errno;
+
+use super::Created;
+use crate::copy::attributes::path_only;
+use crate::copy::context::{Context, Failure};
+use crate::copy::decide::clear::{Making, Removal};
+use crate::copy::dest::clear::{Cleared, clear_dest};
+use crate::copy::diagnose;
+use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::look;
+use crate::copy::options::LinkKind;
+use crate::error::Operation;
+use crate::node::Side;
+use crate::operand;
+use crate::sys::{self, CWD};
+
+/// Makes a link to a source that is not a directory. Returns whether there is a new link.
+pub(in crate::copy) fn make(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    kind: LinkKind,
+) -> Result<bool, Failure> {
+    let target = match kind {
+        LinkKind::Hard => None,
+        LinkKind::Symbolic => Some(symlink_target(ctx, entry)?),
+    };
+    let create = |name: &CStr| match &target {
+        Some(target) => sys::create_symlink(target, entry.dest_dir, name),
+        None => {
+            let source = (entry.source_dir, entry.source_name, entry.symlinks);
+            sys::create_hard_link(source, entry.dest_dir, name)
+        }
+    };
+    if create_or_replace(ctx, entry, kind, create)? == Created::AlreadyThere {
+        return Ok(false);
+    }
+    if kind == LinkKind::Symbolic && ctx.policy.options.preserve.timestamps {
+        let source = look::at_source(entry);
+        let source = source
+            .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
+        path_only::set_link_times(entry.dest_at(), &source)
+            .map_err(|errno| ctx.not_made(entry, Operation::KeepTimes, errno))?;
+    }
+    Ok(true)
+}
+
+fn create_or_replace(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    kind: LinkKind,
+    create: impl Fn(&CStr) -> Result<(), Errno>,
+) -> Result<Created, Failure> {
+    let operation = match kind {
+        LinkKind::Hard => Operation::CreateHardLink,
+        LinkKind::Symbolic => Operation::CreateSymlink,
+    };
+    let created = match create(entry.dest_name) {
+        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Link(kind), operation, None)? {
+            Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
+            Cleared::Vacant => create(entry.dest_name),
+            Cleared::ToReplace(removal) => replace(entry, create).inspect(|()| {
+                if removal == Removal::Reported {
+                    ctx.emit_dest_removed(entry);
+                }
+            }),
+            _ => Err(Errno::EXIST),
+        },
+        created => created,
+    };
+    created
+        .map(|()| Created::Yes)
+        .map_err(|errno| diagnose::linking(ctx, entry, operation, errno))
+}
+
+/// Returns the path of the source as the target of a symbolic link.
+fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<CString, Failure> {
+    // The kernel would make a link to a source that does not exist.
+    look::at_source(entry).map_err(|errno| ctx.source_unseen(entry, errno))?;
+    let path = ctx.path(entry, Side::Source);
+    if path.is_relative() && !is_in_working_directory(entry) {
+        return Err(diagnose::relative_link(ctx, entry));
+    }
+    let path = CString::new(path.as_os_str().as_bytes());
+    Ok(path.expect("BUG: a NUL within C strings"))
+}
+
+/// Returns `true` if the dest is in the working directory, or if that cannot be found out: then
+/// the link cannot be made either, which has its own error.
+fn is_in_working_directory(entry: &Entry<'_>) -> bool {
+    let dest = match entry.node {
+        Some(_) => sys::stat(entry.dest_dir, c".", Symlinks::Follow),
+        None => {
+            let directory = operand::directory_of(entry.dest_name);
+            sys::stat(entry.dest_dir, &directory, Symlinks::Follow)
+        }
+    };
+    let working = sys::stat(CWD, c".", Symlinks::Follow);
+    match (dest, working) {
+        (Ok(dest), Ok(working)) => FileId::of(&dest) == FileId::of(&working),
+        _ => true,
+    }
+}
+
+/// Creates the link under a temporary name and renames it to the dest, so that the dest never
+/// lacks a file.
+fn replace(entry: &Entry<'_>, create: impl Fn(&CStr) -> Result<(), Errno>) -> Result<(), Errno> {
+    /// No two names of one process are equal, so none is another worker's.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    /// After this many collisions it gives up: only an attacker could cause them.
+    const TRIES: u32 = 1000;
+    let (directory, _) = match entry.node {
+        Some(_) => (&b""[..], entry.dest_name.to_bytes()),
+        None => operand::split(entry.dest_name.to_bytes()),
+    };
+    for _ in 0..TRIES {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".cpz-{}-{number}", std::process::id());
+        let name = CString::new([directory, name.as_bytes()].concat())
+            .expect("BUG: a NUL within a C string or a number");
+        match create(&name) {
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+            Ok(()) => {
+                let renamed = sys::rename(entry.dest_dir, &name, entry.dest_name);
+                // The name is still there if the rename failed, or if both were one file.
+                let _ = sys::unlink(entry.dest_dir, &name);
+                return renamed;
+            }
+        }
+    }
+    Err(Errno::EXIST)
+}

@@ -1,0 +1,77 @@
+//! Makes copies, one file for each kind of source. The files do not know each other.
+//!
+//! - [`file`]: regular files, and the content of special files.
+//! - [`symlink`]: symbolic links.
+//! - [`special`]: FIFOs, sockets and devices.
+//! - [`link`]: links instead of copies.
+//! - [`hardlink`]: links to the first copy of a source that has several names.
+//! - [`directory`]: directories, which are entered, and finished after their last entry.
+
+pub(super) mod directory;
+pub(super) mod file;
+pub(super) mod hardlink;
+pub(super) mod link;
+pub(super) mod special;
+pub(super) mod symlink;
+
+use rustix::io::Errno;
+
+use super::attributes::path_only::{self, PathOnly};
+use super::context::{Context, Failure};
+use super::decide::clear::Making;
+use super::decide::mode::Origin;
+use super::dest::clear::{Cleared, clear_dest};
+use super::diagnose;
+use super::facts::Entry;
+use crate::error::Operation;
+use crate::node::Side;
+
+/// The result of making a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Made,
+    /// The source is not of the type that the listing said. Nothing was made.
+    TypeChanged,
+}
+
+/// Whether a copy was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Created {
+    Yes,
+    /// The dest is another name of the source, so it has all attributes already.
+    AlreadyThere,
+}
+
+/// Creates a copy that has no content. Something else at the dest is removed first.
+fn create_or_replace(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    operation: Operation,
+    create: impl Fn() -> Result<(), Errno>,
+) -> Result<Created, Failure> {
+    let created = match create() {
+        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Special, operation, None)? {
+            Cleared::Vacant => create(),
+            Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
+            _ => Err(Errno::EXIST),
+        },
+        created => created,
+    };
+    created
+        .map(|()| Created::Yes)
+        .map_err(|errno| diagnose::creation(ctx, entry, operation, errno))
+}
+
+/// Gives a new dest without content the attributes of its source.
+fn set_attributes(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &PathOnly<'_>,
+) -> Result<(), Failure> {
+    let unseen = |errno| ctx.not_made(entry, Operation::Stat, errno);
+    let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
+    let set = path_only::transfer(&ctx.policy, source, &dest, Origin::Created);
+    let set = set.map_err(unseen)?;
+    ctx.attributes_set(set, || ctx.path(entry, Side::Dest))
+        .map_err(Failure::making)
+}

@@ -1,0 +1,32 @@
+//! Copies symbolic links.
+
+use std::ffi::CStr;
+
+use super::{Created, create_or_replace, set_attributes};
+use crate::copy::attributes::path_only::PathOnly;
+use crate::copy::context::{Context, Failure};
+use crate::copy::diagnose;
+use crate::copy::facts::Entry;
+use crate::error::Operation;
+use crate::sys;
+
+pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
+    let failed = |errno| diagnose::reading(ctx, entry, Operation::ReadLink, errno);
+    if !ctx.policy.options.sets_attributes() {
+        let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
+        return create(ctx, entry, &target).map(drop);
+    }
+    // Its stat comes before it is read, because reading changes its time of access.
+    let source = PathOnly::find(entry.source_at()).map_err(failed)?;
+    let target = source.read_link().map_err(failed)?;
+    if create(ctx, entry, &target)? == Created::AlreadyThere {
+        return Ok(());
+    }
+    set_attributes(ctx, entry, &source)
+}
+
+fn create(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
+    create_or_replace(ctx, entry, Operation::CreateSymlink, || {
+        sys::create_symlink(target, entry.dest_dir, entry.dest_name)
+    })
+}

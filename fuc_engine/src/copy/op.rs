@@ -1,0 +1,79 @@
+//! The public entry points of a copy.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use super::options::{CopyOptions, Dest};
+use super::run::CopyRun;
+use crate::error::Error;
+use crate::observer::{Observer, Summary};
+
+/// A copy, ready to run on any number of sources.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use fuc_engine::{CopyOp, CopyOptions, Dest};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// let source = dir.path().join("source");
+/// std::fs::create_dir_all(source.join("sub"))?;
+/// std::fs::write(source.join("sub/file"), "content")?;
+///
+/// let failures = Mutex::new(Vec::new());
+/// let dest = Dest::Exactly(dir.path().join("dest"));
+/// let summary = CopyOp::new(CopyOptions::default()).run([&source], &dest, &failures);
+/// assert!(summary.is_complete());
+/// assert_eq!((summary.entries, summary.bytes), (3, 7));
+/// assert_eq!(std::fs::read(dir.path().join("dest/sub/file"))?, b"content");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CopyOp {
+    options: CopyOptions,
+}
+
+impl CopyOp {
+    /// Creates a copy with these options.
+    #[must_use]
+    pub fn new(options: CopyOptions) -> Self {
+        Self { options }
+    }
+
+    /// Copies the sources.
+    ///
+    /// The result is the same as if the sources were copied one after the other. Nothing
+    /// below a source or below a dest directory is reached through a symbolic link, with two
+    /// exceptions: sources if [that is asked for](crate::Dereference::Always), and an existing
+    /// dest *file* that is a link to an existing file, which is written through. Modes are
+    /// those of the sources, less the umask or as a default ACL in the dest says. Holes stay
+    /// holes.
+    ///
+    /// # Errors
+    /// Each entry that is not completely copied is given to `observer`, once, and counted in
+    /// [`Summary::failures`]. The rest of the work is still done. A dest file whose copy
+    /// failed holds the part that was written.
+    pub fn run<P: AsRef<Path>>(
+        &self,
+        sources: impl IntoIterator<Item = P>,
+        dest: &Dest,
+        observer: &dyn Observer,
+    ) -> Summary {
+        CopyRun::new(&self.options, dest, observer).run(sources)
+    }
+}
+
+/// Copies `source`, a directory with all its entries or anything else, to `dest`.
+///
+/// # Errors
+/// Returns the first entry that could not be copied. Everything else is still copied.
+/// [`CopyOp::run`] reports every failure.
+pub fn copy_tree(source: impl AsRef<Path>, dest: impl Into<PathBuf>) -> Result<Summary, Error> {
+    let failures = Mutex::new(Vec::new());
+    let summary = CopyOp::default().run([source], &Dest::Exactly(dest.into()), &failures);
+    let failures = failures
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    failures.into_iter().next().map_or(Ok(summary), Err)
+}

@@ -1,0 +1,138 @@
+//! What a caller chooses about a copy: public data, and nothing that acts on it.
+//!
+//! - [`preserve`](self::Preserve): which attributes a copy gets from its source.
+//! - [`overwrite`](self::DestRules): what happens to a dest that exists.
+
+use std::ffi::CString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+mod overwrite;
+mod preserve;
+
+pub use overwrite::{Backup, BackupNaming, DestRules, Replace};
+pub use preserve::{ModePolicy, Preserve, Xattrs};
+
+/// Where copies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dest {
+    /// Into this existing directory, each source under its own last component.
+    Into(PathBuf),
+    /// To exactly this path. A source directory is merged into an existing directory.
+    Exactly(PathBuf),
+}
+
+/// Which symbolic links in a source are followed. The others are copied as links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dereference {
+    /// Follow no link.
+    Never,
+    /// Follow only links that are a source themselves.
+    Operands,
+    /// Follow all links. A link to a directory that contains the link is
+    /// [refused](crate::Refusal::CyclicSymlink).
+    Always,
+}
+
+/// Which kind of link is made instead of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// A hard link to the source.
+    Hard,
+    /// A symbolic link that contains the path of the source. A relative path is
+    /// [refused](crate::Refusal::RelativeSymlink) outside the working directory.
+    Symbolic,
+}
+
+/// Whether a copy shares blocks with its source until one of them is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reflink {
+    /// Share blocks if the filesystem can and [`Sparse::Auto`] leaves it the choice.
+    Auto,
+    /// Share blocks, or fail. After a failure, a dest that this run created is unlinked.
+    Always,
+    /// Do not share blocks.
+    Never,
+}
+
+/// Which holes a copy has: blocks that read as zeros and take no space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sparse {
+    /// The copy has the holes of its source.
+    Auto,
+    /// Each block of zeros in the source becomes a hole.
+    Always,
+    /// The copy has no holes.
+    Never,
+}
+
+/// How a copy is done. [`Default`] copies whole directories, as `cp -r` does.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyOptions {
+    /// Copy directories with their entries, and FIFOs, sockets and devices as special files.
+    /// Otherwise a directory is [refused](crate::Refusal::NotRecursive), and the content of
+    /// a special file is read.
+    pub recursive: bool,
+    /// Which symbolic links in a source are followed.
+    pub dereference: Dereference,
+    /// Skip the entries of a directory that is on another filesystem than its parent. The
+    /// directory itself is still made.
+    pub one_file_system: bool,
+    /// Read the content of FIFOs and devices even if `recursive` is set. Reading a FIFO waits
+    /// for its writer.
+    pub copy_contents: bool,
+    /// Make links to everything except directories, instead of copies.
+    pub as_links: Option<LinkKind>,
+    /// Whether a copy shares the blocks of its source.
+    pub reflink: Reflink,
+    /// Which holes a copy has.
+    pub sparse: Sparse,
+    /// Unlink a dest file that cannot be opened for writing, and create it anew.
+    pub force: bool,
+    /// What happens to dests that exist.
+    pub rules: DestRules,
+    /// In [`Dest::Into`], append the whole path of each source, not only its last component.
+    /// Missing directories on that path are made like those of the source.
+    pub parents: bool,
+    /// Which attributes of a source its copy gets, beside the content. Nothing by default.
+    pub preserve: Preserve,
+    /// The SELinux context of all copies, instead of that of the source. A file gets it
+    /// before its content, a directory afterwards. A dest that cannot have it is a failure.
+    pub context: Option<CString>,
+    /// Copy no content: an existing dest file keeps its own, and a new one is empty.
+    pub attributes_only: bool,
+    /// Maximum number of threads, including the caller's own. `None`: as many as the process
+    /// has cores to run on, or four times as many (32 at most) while they wait for a disk or a
+    /// server. There are fewer if more do not pay, if a thread cannot be started, or if the
+    /// limit on open descriptors is low (12 for each thread). A small tree never starts one.
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl Default for CopyOptions {
+    fn default() -> Self {
+        Self {
+            recursive: true,
+            dereference: Dereference::Never,
+            one_file_system: false,
+            copy_contents: false,
+            as_links: None,
+            reflink: Reflink::Auto,
+            sparse: Sparse::Auto,
+            force: false,
+            rules: DestRules::default(),
+            parents: false,
+            preserve: Preserve::default(),
+            context: None,
+            attributes_only: false,
+            threads: None,
+        }
+    }
+}
+
+impl CopyOptions {
+    /// Returns `true` if a copy gets attributes after its content.
+    pub(super) fn sets_attributes(&self) -> bool {
+        self.preserve.sets_attributes() || self.context.is_some()
+    }
+}

@@ -1,0 +1,71 @@
+//! What happens to a dest that exists.
+
+use std::ffi::OsString;
+
+/// Rules for dests that exist. [`Default`] overwrites them, without a question or a backup.
+///
+/// The rules do not concern directories, which are merged into existing directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DestRules {
+    /// Which dests are replaced at all.
+    pub replace: Replace,
+    /// Ask [`Question::Overwrite`](crate::Question::Overwrite) before each dest is
+    /// replaced. The copy then runs on one thread, in listing order.
+    pub ask: bool,
+    /// Unlink the dest instead of writing to it.
+    pub remove_first: bool,
+    /// Rename the dest instead of writing to it. If the copy then fails, the dest gets
+    /// its name back.
+    pub backup: Option<Backup>,
+    /// Copy a directory into the target of an existing symbolic link to a directory.
+    pub follow_links_to_directories: bool,
+    /// Create the target of a dangling symbolic link that is the dest of a source itself.
+    /// Otherwise, and always below sources, such a link is
+    /// [refused](crate::Refusal::DanglingDest).
+    pub create_through_links: bool,
+}
+
+/// Which existing dests are replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replace {
+    /// Replace all dests.
+    #[default]
+    All,
+    /// Replace dests that were modified before their source. If copies get the
+    /// [timestamps](crate::Preserve::timestamps) of their sources, timestamps are compared
+    /// with the precision of the dest's filesystem.
+    Older,
+    /// Replace no dest, silently.
+    None,
+    /// Replace no dest, and report each as a [failure](crate::Refusal::NotReplacing).
+    NoneAndFail,
+}
+
+/// How a backup is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// Whether the name ends with a number or with the suffix.
+    pub naming: BackupNaming,
+    /// The suffix of a simple backup. It does not contain a slash.
+    pub suffix: OsString,
+}
+
+/// The kinds of backup names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackupNaming {
+    /// The dest's name and the suffix. An earlier backup with that name is lost.
+    Simple,
+    /// The dest's name and `.~N~`, where N is above the numbers in use.
+    Numbered,
+    /// A number if the dest has a numbered backup already, else the suffix.
+    NumberedIfAny,
+}
+
+impl DestRules {
+    /// Returns `true` if a dest may be written to without looking at it first.
+    pub(in crate::copy) fn are_plain(&self) -> bool {
+        let moves_dest = self.remove_first || self.backup.is_some();
+        self.replace == Replace::All && !self.ask && !moves_dest
+    }
+}

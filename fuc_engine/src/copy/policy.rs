@@ -1,0 +1,145 @@
+//! The options of a run, and the answers that follow from them alone.
+
+use std::sync::OnceLock;
+
+use rustix::fs::FileType;
+
+use super::decide::clear::ClearRules;
+use super::decide::mode::{self, Origin};
+use super::decide::overwrite::{OverwriteRules, Timestamps};
+use super::decide::treatment::DestTreatment;
+use super::facts::{Entry, Facts, Symlinks};
+use super::options::{CopyOptions, Dereference, LinkKind, Reflink};
+use crate::sys::{self, Stat};
+
+pub(super) struct Policy<'a> {
+    pub(super) options: &'a CopyOptions,
+    /// The effective user, which may read the files that it owns.
+    pub(super) user: u32,
+    /// The copy of an empty file is an empty file without further attributes. Needed for each
+    /// entry, so it is computed once.
+    pub(super) creates_empty_files: bool,
+    /// Computed when it is first needed.
+    umask: OnceLock<u32>,
+}
+
+impl<'a> Policy<'a> {
+    pub(super) fn new(options: &'a CopyOptions) -> Self {
+        Self {
+            options,
+            user: sys::effective_user(),
+            creates_empty_files: !options.sets_attributes() && options.reflink != Reflink::Always,
+            umask: OnceLock::new(),
+        }
+    }
+
+    /// Returns `true` if the content of FIFOs and devices is read, instead of making new ones.
+    pub(super) fn reads_special_content(&self) -> bool {
+        self.options.copy_contents || !self.options.recursive
+    }
+
+    pub(super) fn makes_hard_links(&self) -> bool {
+        self.options.as_links == Some(LinkKind::Hard)
+    }
+
+    /// Returns whether links are followed that are an operand themselves.
+    pub(super) fn symlinks_of_operands(&self) -> Symlinks {
+        match self.options.dereference {
+            Dereference::Never => Symlinks::NoFollow,
+            Dereference::Operands | Dereference::Always => Symlinks::Follow,
+        }
+    }
+
+    /// Returns whether links below an operand are followed.
+    pub(super) fn symlinks_of_entries(&self) -> Symlinks {
+        match self.options.dereference {
+            Dereference::Never | Dereference::Operands => Symlinks::NoFollow,
+            Dereference::Always => Symlinks::Follow,
+        }
+    }
+
+    /// Returns `true` if the source may be met again under another name, whose copy must then
+    /// be a link to this copy. If links are followed, each link is another name.
+    pub(super) fn has_other_names(&self, entry: &Entry<'_>, source: &Stat) -> bool {
+        self.options.preserve.links && (source.st_nlink > 1 || entry.symlinks == Symlinks::Follow)
+    }
+
+    /// Returns `true` if the mode alone shows that this process may read the file.
+    pub(super) fn may_read(&self, stat: &Stat) -> bool {
+        stat.st_mode & 0o444 == 0o444 || stat.st_mode & 0o400 != 0 && stat.st_uid == self.user
+    }
+
+    /// Returns the permission bits for creating the copy of a source with `mode`.
+    pub(super) fn creation_mode(&self, mode: u32) -> u32 {
+        mode::for_creation(&self.options.preserve, mode)
+    }
+
+    /// Returns the mode for creating the copy of a directory with `mode`.
+    pub(super) fn directory_creation_mode(&self, mode: u32) -> u32 {
+        mode::for_directory(&self.options.preserve, mode)
+    }
+
+    /// Returns the mode to set in the end on the copy of a source with `mode`, type included.
+    pub(super) fn last_mode(&self, mode: u32, origin: Origin) -> Option<u32> {
+        mode::when_complete(&self.options.preserve, mode, origin, || self.umask())
+    }
+
+    /// Returns the mode to set in the end on the copy of a directory with `mode`. `present` is
+    /// the mode that the copy has until then.
+    pub(super) fn last_directory_mode(
+        &self,
+        mode: u32,
+        present: u32,
+        origin: Origin,
+    ) -> Option<u32> {
+        let preserve = &self.options.preserve;
+        mode::when_directory_complete(preserve, mode, present, origin, || self.umask())
+    }
+
+    fn umask(&self) -> u32 {
+        *self.umask.get_or_init(sys::umask)
+    }
+
+    /// Returns whether the dest is looked at through a symbolic link: only if it would be
+    /// written to. A dest that is renamed, unlinked, or replaced by something without content
+    /// is the link itself.
+    pub(super) fn symlinks_of_dest(&self, source: &Facts, treatment: DestTreatment) -> Symlinks {
+        let has_content = match source.kind {
+            FileType::RegularFile => true,
+            FileType::Symlink | FileType::Directory => false,
+            _ => self.reads_special_content(),
+        };
+        let is_copied = has_content && self.options.as_links.is_none();
+        if is_copied && !treatment.vacates() {
+            Symlinks::Follow
+        } else {
+            Symlinks::NoFollow
+        }
+    }
+
+    pub(super) fn timestamps(&self) -> Timestamps {
+        if self.options.preserve.timestamps {
+            Timestamps::Copied
+        } else {
+            Timestamps::Fresh
+        }
+    }
+
+    pub(super) fn overwrite_rules(&self) -> OverwriteRules {
+        OverwriteRules {
+            replace: self.options.rules.replace,
+            timestamps: self.timestamps(),
+            ask: self.options.rules.ask,
+        }
+    }
+
+    pub(super) fn clear_rules(&self, entry: &Entry<'_>) -> ClearRules {
+        let keeps_content = self.options.attributes_only;
+        ClearRules {
+            symlinks: entry.symlinks,
+            keeps_content,
+            separates_links: self.options.preserve.links && !keeps_content,
+            forces_links: self.options.force || self.options.rules.ask,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Begins the operands of a run, in their order.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::PoisonError;
+
+use rustix::fs::FileType;
+
+use super::{CopyRun, CopyTask, Processed};
+use crate::copy::context::Failure;
+use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::look;
+use crate::copy::parents;
+use crate::error::Refusal;
+use crate::node::Place;
+use crate::operand;
+use crate::sys::{self, Identity, Stat};
+use crate::walk::{Task, Walker};
+
+/// Operands to begin, in order.
+pub(in crate::copy) struct Operands {
+    range: Range<u32>,
+    /// No other task is queued or running.
+    is_alone: bool,
+}
+
+impl Operands {
+    /// Returns a task that must be pushed when no other task is queued or running.
+    pub(super) fn alone(range: Range<u32>) -> Self {
+        Self {
+            range,
+            is_alone: true,
+        }
+    }
+}
+
+/// The operands that are left after a portion was begun.
+enum Left {
+    Nothing,
+    /// They may be begun at once.
+    Next(Range<u32>),
+    /// They must wait until all other tasks are done.
+    WhenIdle(Range<u32>),
+}
+
+impl CopyRun<'_> {
+    /// Copies operands that are not directories, and queues the directories.
+    ///
+    /// A source that contains the target would meet the copies of its neighbours there. So it
+    /// waits for the operands before it, and the operands after it wait for it.
+    pub(super) fn begin_operands(&self, operands: Operands, worker: &mut Walker<'_, '_, Self>) {
+        let queued_before = worker.backlog();
+        let left = self.begin_portion(&operands, worker);
+        let queued = worker.backlog().saturating_sub(queued_before);
+        // Otherwise the operand queued last would run first.
+        worker.reverse_top(queued);
+        let task = |operands| Task::Own(CopyTask::Operands(operands));
+        match left {
+            Left::Nothing => {}
+            Left::Next(range) => {
+                let is_alone = false;
+                worker.push_under(queued, task(Operands { range, is_alone }));
+            }
+            Left::WhenIdle(range) => worker.push_when_idle(task(Operands::alone(range))),
+        }
+    }
+
+    fn begin_portion(&self, operands: &Operands, worker: &mut Walker<'_, '_, Self>) -> Left {
+        let ctx = &self.ctx;
+        let (portion, rest) = operand::portion(operands.range.clone());
+        for index in portion {
+            ctx.report.publish(&mut worker.scratch.tally);
+            if ctx.policy.options.parents && !self.make_parents(index) {
+                continue;
+            }
+            let entry = ctx.operand(index);
+            let stat = match look::at_source(&entry) {
+                Ok(stat) => stat,
+                Err(errno) => {
+                    ctx.report.failed(ctx.source_unseen(&entry, errno).error);
+                    continue;
+                }
+            };
+            let contains_target = self.contains_target(&stat);
+            let is_first = index == operands.range.start;
+            if contains_target && !(operands.is_alone && is_first) {
+                return Left::WhenIdle(index..operands.range.end);
+            }
+            if let Err(failure) = self.begin(&entry, &stat, worker) {
+                ctx.report_failure(&entry, failure);
+            }
+            if contains_target && index + 1 < operands.range.end {
+                return Left::WhenIdle(index + 1..operands.range.end);
+            }
+        }
+        rest.map_or(Left::Nothing, Left::Next)
+    }
+
+    /// Makes the directories on the way to the dest. Returns `false` after a failure, which is
+    /// reported.
+    fn make_parents(&self, operand: u32) -> bool {
+        let mut made = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
+        match parents::make(&self.ctx, operand, &mut made) {
+            Ok(()) => true,
+            Err(error) => {
+                self.ctx.report.failed(error);
+                false
+            }
+        }
+    }
+
+    /// Returns `true` if the source is the target or a directory above it.
+    fn contains_target(&self, source: &Stat) -> bool {
+        if self.ctx.operands.len() < 2 || sys::file_type(source) != FileType::Directory {
+            return false;
+        }
+        let Some(target) = &self.ctx.target else {
+            return false;
+        };
+        let above = self.above_target.get_or_init(|| ancestry(target.as_fd()));
+        let source = FileId::of(source);
+        above.iter().any(|directory| directory.file() == source)
+    }
+
+    fn begin(
+        &self,
+        entry: &Entry<'_>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        let ctx = &self.ctx;
+        let is_directory = sys::file_type(source) == FileType::Directory;
+        if is_directory && !ctx.policy.options.recursive {
+            return Err(ctx.source_refused(entry, Refusal::NotRecursive));
+        }
+        if let Err(warning) = self.used.note_source(ctx, entry, source) {
+            ctx.report.warn(warning);
+            return Ok(());
+        }
+        if is_directory {
+            let place = Place {
+                parent: None,
+                name: entry.source_name.into(),
+                operand: entry.operand,
+            };
+            worker.push(Task::Enter { place, pass: 0 });
+            return Ok(());
+        }
+        let processed = if ctx.has_rules(entry) {
+            self.copy_by_rules(entry, source, worker)?
+        } else {
+            self.used.check_dest(ctx, entry, source)?;
+            self.make_known(entry, source, worker)?
+        };
+        if processed == Processed::Copied {
+            self.used.note_dest(ctx, entry);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the identities of a directory and of those above it, as far as they can be reached.
+fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut above = sys::open_path_directory(dir, c".", Symlinks::NoFollow);
+    while let Ok(dir) = above {
+        match sys::stat_directory(dir.as_fd()) {
+            // The root is its own parent.
+            Ok(stat) if found.last() != Some(&stat.identity) => found.push(stat.identity),
+            _ => break,
+        }
+        above = sys::open_path_directory(dir.as_fd(), c"..", Symlinks::NoFollow);
+    }
+    found
+}

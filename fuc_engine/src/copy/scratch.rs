@@ -1,0 +1,51 @@
+//! State that a worker keeps from file to file, and what the stages need of their worker.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use super::dest::backup_names::BackupNumbers;
+use super::node::CopyNode;
+use crate::report::Report;
+use crate::sys::{self, Stat};
+
+/// State of one worker. All of it is a cache or a guess: losing it costs time only.
+#[derive(Default)]
+pub(super) struct CopyScratch {
+    /// The last file was empty, so the next one probably is.
+    pub(super) expects_empty: bool,
+    /// The filesystem asked last, and whether it reports true sizes.
+    reports_true_size: Option<(u64, bool)>,
+    /// Buffer for content that is read and written.
+    pub(super) buffer: Vec<u8>,
+    pub(super) linked_to: Option<LinkedTo>,
+    pub(super) backup_numbers: BackupNumbers,
+}
+
+/// The finished directory to which this worker made its last hard link. The next link
+/// probably leads there too.
+pub(super) struct LinkedTo {
+    pub(super) node: CopyNode,
+    pub(super) dir: OwnedFd,
+}
+
+impl CopyScratch {
+    /// Returns `true` if the filesystem of `file`, whose stat is given, reports true sizes.
+    pub(super) fn reports_true_size(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> bool {
+        match self.reports_true_size {
+            Some((device, reports)) if device == stat.st_dev => reports,
+            _ => {
+                let reports = sys::reports_true_size(file);
+                self.reports_true_size = Some((stat.st_dev, reports));
+                reports
+            }
+        }
+    }
+}
+
+/// The worker that runs a stage, as far as the stages know it.
+pub(super) trait CopyWorker {
+    fn scratch(&mut self) -> &mut CopyScratch;
+
+    /// Accounts for a piece of a large file that was copied, and lets other workers have
+    /// queued work before the next piece.
+    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64);
+}
