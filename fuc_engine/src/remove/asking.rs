@@ -1,30 +1,25 @@
-//! What somebody is asked about before it goes.
+//! Asks the user before something goes, and applies the answer.
 //!
-//! | | always | only if write-protected |
-//! |---|---|---|
-//! | a file | before it is unlinked | the same |
-//! | a directory with something in it | before it is entered, and again when it is empty | the same |
-//! | an empty directory | once | the same |
-//! | a directory that cannot be read | fails; with `empty_directories`, once | the same |
+//! [`look`] finds the facts, [`prompt`] decides, and [`ask_and_apply`] does the rest.
 //!
-//! Symbolic links are never write-protected, and to the superuser nothing is. To decline is no failure. A directory
-//! that is not entered keeps all that it lies in. After any other name that was
-//! declined, or that could not be asked about, its directory is asked about (or
-//! tried) all the same, as `rm` does: to say yes to that is the failure that one
-//! expects, and listing the directory again would not help.
+//! To decline is not a failure. If a directory is not entered, all of its ancestors
+//! stay, too. After any other name that was declined, or that could not be asked about,
+//! its directory is asked about (or tried) all the same, as `rm` does. If the user
+//! allows that, ENOTEMPTY is expected, and listing the directory again would not help.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::Ask;
-use super::node::{Consent, RemoveDir, RemoveNode};
-use super::tree::{Removal, is_directory};
-use crate::node::Place;
-use crate::observer::{Answer, Kind, Question, RemovalTarget};
+use super::context::Context;
+use super::look;
+use super::name::Name;
+use super::node::{Consent, RemoveNode};
+use super::options::Ask;
+use super::prompt::{self, Content, Inquiry, Policy, Prompt, Step};
+use crate::observer::Answer;
 use crate::sys::{self, CWD, Symlinks};
 
 /// What to do with an entry that is not listed as a directory.
@@ -32,253 +27,174 @@ pub(super) enum Verdict {
     Remove,
     /// Leave it alone. If there is anything to report, that is done.
     Leave,
-    /// It is a directory: enter it, which asks about it.
+    /// Enter it, for it is a directory. There will be a question then.
     Enter,
 }
 
-/// What is known of the content of a directory.
-enum Content {
-    Nothing,
-    Something,
-    Unreadable(Errno),
+/// What a name that stays means for the directory that it is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfLeft {
+    /// The directory and all above it stay without another question.
+    KeepAncestors,
+    /// The directory is still asked about or tried.
+    TryParent,
 }
 
-/// Whether a name is one to ask about.
-enum Due {
-    Nothing,
-    Question { is_write_protected: bool },
+/// Returns `true` if every name is looked at before it is removed.
+pub(super) fn looks_at_all(context: &Context<'_>) -> bool {
+    match context.options.ask {
+        Ask::Never => false,
+        Ask::IfWriteProtected => !context.is_superuser,
+        Ask::Always => true,
+    }
 }
 
-impl Removal<'_> {
-    /// Whether every name is looked at before it is removed.
-    pub(super) fn looks_at_all(&self) -> bool {
-        match self.options.ask {
-            Ask::Never => false,
-            Ask::IfWriteProtected => !self.may_write_anything,
-            Ask::Always => true,
-        }
+/// Asks about an entry that is not listed as a directory.
+#[cold]
+pub(super) fn ask_about_entry(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+) -> Verdict {
+    if kind == FileType::Unknown && look::is_directory(dir, name) {
+        return Verdict::Enter;
     }
-
-    fn is_write_protected(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<bool, Errno> {
-        if self.may_write_anything {
-            return Ok(false);
-        }
-        Ok(!sys::may_write(dir, name, Symlinks::NoFollow)?)
+    let prompt = prompt_to_remove(context, dir, name, kind);
+    let name = Name::entry(node, name);
+    match ask_and_apply(context, name, prompt, IfLeft::TryParent) {
+        Answer::Yes => Verdict::Remove,
+        Answer::No => Verdict::Leave,
     }
+}
 
-    fn due(&self, dir: BorrowedFd<'_>, name: &CStr, kind: FileType) -> Result<Due, Errno> {
-        let is_write_protected = kind != FileType::Symlink && self.is_write_protected(dir, name)?;
-        if is_write_protected || self.options.ask == Ask::Always {
-            Ok(Due::Question { is_write_protected })
-        } else {
-            Ok(Due::Nothing)
-        }
+/// Asks about an operand that is not a directory, or is an empty one.
+pub(super) fn ask_about_operand(context: &Context<'_>, name: Name<'_>, kind: FileType) -> Answer {
+    if kind == FileType::Directory
+        && let Content::Unreadable(errno) = look::content_of(context, name)
+    {
+        return ask_to_try_unread(context, name, errno);
     }
+    let prompt = prompt_to_remove(context, CWD, name.name, kind);
+    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
+}
 
-    /// Asks about something that can be unlinked, or is an empty directory.
-    fn agrees_to_name(
-        &self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        kind: FileType,
-        path: impl FnOnce() -> PathBuf,
-    ) -> Result<Answer, Errno> {
-        // A symbolic link that cannot be looked at fails as others do, whom `due` looks at.
-        let looks_first = matches!(kind, FileType::Symlink | FileType::Unknown);
-        let stat = || sys::stat(dir, name, Symlinks::NoFollow);
-        let seen = looks_first.then(stat).transpose()?;
-        let kind = seen.as_ref().map_or(kind, sys::file_type);
-        let Due::Question { is_write_protected } = self.due(dir, name, kind)? else {
-            return Ok(Answer::Yes);
-        };
-        let stat = seen.map_or_else(stat, Ok)?;
-        Ok(self.report.confirm(Question::Remove(RemovalTarget {
-            path: &path(),
-            kind: kind_of(&stat),
-            is_write_protected,
-        })))
+/// Asks before the directory `name`, open as `dir`, is entered. Returns `None` if it
+/// must be left alone.
+pub(super) fn ask_to_enter(
+    context: &Context<'_>,
+    name: Name<'_>,
+    dir: BorrowedFd<'_>,
+) -> Option<Consent> {
+    let policy = Policy::of(context.options);
+    let access = context.at(name, |parent, name| {
+        look::access(context, parent, name, FileType::Directory)
+    });
+    let prompt =
+        access.map(|access| prompt::before_entering(policy, access, || look::content(dir)));
+    let consent = match prompt {
+        Ok(Prompt::Ask(Inquiry {
+            step: Step::Remove, ..
+        })) => Consent::ToRemove,
+        _ => Consent::ToEnter,
+    };
+    match ask_and_apply(context, name, prompt, IfLeft::KeepAncestors) {
+        Answer::Yes => Some(consent),
+        Answer::No => None,
     }
+}
 
-    /// Asks about an entry that is not listed as a directory.
-    #[cold]
-    pub(super) fn ask_about_entry(
-        &self,
-        node: &RemoveNode,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        kind: FileType,
-    ) -> Verdict {
-        if kind == FileType::Unknown && is_directory(dir, name) {
-            return Verdict::Enter;
-        }
-        let path = || self.path_of(Some(node), node.place.operand, name);
-        match self.agrees_to_name(dir, name, kind, path) {
-            Ok(Answer::Yes) => return Verdict::Remove,
-            Ok(Answer::No) => {}
-            Err(errno) => self.tell_failed(Some(node), node.place.operand, name, errno),
-        }
-        node.state.mark_declined();
-        Verdict::Leave
-    }
-
-    /// Whether an operand that is no directory, or an empty one, may go.
-    pub(super) fn agrees_to_operand(&self, place: &Place<RemoveDir>, kind: FileType) -> bool {
-        if kind == FileType::Directory
-            && let Content::Unreadable(errno) = self.content_of(place)
-        {
-            return self.agrees_to_try(place, errno);
-        }
-        let path = || self.path(place);
-        let answer = self.agrees_to_name(CWD, &place.name, kind, path);
-        self.obeys(place, answer)
-    }
-
-    /// Whether something is in a directory, as far as this process may know.
-    pub(super) fn holds_something(&self, place: &Place<RemoveDir>) -> bool {
-        matches!(self.content_of(place), Content::Something)
-    }
-
-    fn content_of(&self, place: &Place<RemoveDir>) -> Content {
-        match self.open(place) {
-            Ok(dir) => content(dir.as_fd()),
-            Err(errno) => Content::Unreadable(errno),
-        }
-    }
-
-    /// Asks before a directory is entered.
-    pub(super) fn agrees_to_enter(&self, place: &Place<RemoveDir>, dir: BorrowedFd<'_>) -> Consent {
-        let due = self.at(place, |dir, name| self.due(dir, name, FileType::Directory));
-        let is_write_protected = match due {
-            Ok(Due::Nothing) => return Consent::ToEnter,
-            Ok(Due::Question { is_write_protected }) => is_write_protected,
-            Err(errno) => {
-                self.fail_place(place, errno);
-                return Consent::None;
-            }
-        };
-        let path = &self.path(place);
-        let doomed = doomed_directory(path, is_write_protected);
-        let (question, consent) = match content(dir) {
-            Content::Nothing => (Question::Remove(doomed), Consent::ToRemove),
-            Content::Something => (Question::Descend(doomed), Consent::ToEnter),
-            Content::Unreadable(errno) => {
-                self.fail_place(place, errno);
-                return Consent::None;
-            }
-        };
-        if self.obeys(place, Ok(self.report.confirm(question))) {
-            consent
-        } else {
-            Consent::None
-        }
-    }
-
-    /// Asks about what is listed as a directory, or was one, and could not be opened as one.
-    pub(super) fn agrees_to_unopened(&self, place: &Place<RemoveDir>, errno: Errno) -> bool {
-        match errno {
-            Errno::ACCESS => self.agrees_to_try(place, errno),
-            // It is something else by now.
-            Errno::NOTDIR | Errno::LOOP => {
-                let path = || self.path(place);
-                let answer = self.at(place, |dir, name| {
-                    self.agrees_to_name(dir, name, FileType::Unknown, path)
-                });
-                self.obeys(place, answer)
-            }
-            _ => true,
-        }
-    }
-
-    /// Whether to try the removal of a directory that cannot be read.
-    fn agrees_to_try(&self, place: &Place<RemoveDir>, errno: Errno) -> bool {
-        let due = self.at(place, |dir, name| {
-            sys::stat(dir, name, Symlinks::NoFollow)?;
-            self.due(dir, name, FileType::Directory)
-        });
-        let path = &self.path(place);
-        let answer = match due {
-            Ok(Due::Nothing) => return true,
-            Ok(Due::Question { is_write_protected }) if self.options.empty_directories => {
-                let doomed = doomed_directory(path, is_write_protected);
-                self.report.confirm(Question::RemoveInaccessible(doomed))
-            }
-            // It may hold something, which nobody could be asked about.
-            Ok(Due::Question { .. }) => {
-                self.fail_place(place, errno);
-                return false;
-            }
-            // It is not even known to be a directory: to rm, a name like any other.
-            Err(errno) => {
-                self.tell_failed(place.parent.as_ref(), place.operand, &place.name, errno);
-                Answer::No
-            }
-        };
-        if let (Answer::No, Some(parent)) = (answer, &place.parent) {
-            parent.state.mark_declined();
-        }
-        answer == Answer::Yes
-    }
-
-    /// Whether the directory of `node`, which is `dir`'s entry and empty by now, may go.
-    pub(super) fn agrees_to_finish(&self, node: &RemoveNode, dir: BorrowedFd<'_>) -> Answer {
-        if !self.asks || node.state.consent == Consent::ToRemove {
-            return Answer::Yes;
-        }
-        let Place {
-            parent,
-            name,
-            operand,
-        } = &node.place;
-        let path = || self.path(&node.place);
-        let answer = self
-            .agrees_to_name(dir, name, FileType::Directory, path)
-            .unwrap_or_else(|errno| {
-                self.tell_failed(parent.as_ref(), *operand, name, errno);
-                Answer::No
+/// Asks about a name that is listed as a directory, or was one, and could not be opened
+/// as one because of `errno`.
+pub(super) fn ask_about_unopened(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Answer {
+    match errno {
+        Errno::ACCESS => ask_to_try_unread(context, name, errno),
+        // Another process has put something else in its place.
+        Errno::NOTDIR | Errno::LOOP => {
+            let prompt = context.at(name, |dir, name| {
+                prompt_to_remove(context, dir, name, FileType::Unknown)
             });
-        if let (Answer::No, Some(parent)) = (answer, parent) {
-            parent.state.mark_declined();
+            ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
         }
-        answer
+        _ => Answer::Yes,
     }
+}
 
-    /// Leaves behind what was declined; reports what could not be asked about.
-    fn obeys(&self, place: &Place<RemoveDir>, answer: Result<Answer, Errno>) -> bool {
-        match answer {
-            Ok(Answer::Yes) => return true,
-            Ok(Answer::No) => self.leave_behind(place.parent.as_ref()),
-            Err(errno) => self.fail_place(place, errno),
+/// Asks whether to try the removal of a directory that cannot be read.
+fn ask_to_try_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Answer {
+    let policy = Policy::of(context.options);
+    let access = context.at(name, |dir, name| {
+        sys::stat(dir, name, Symlinks::NoFollow)?;
+        look::access(context, dir, name, FileType::Directory)
+    });
+    let prompt = access.map(|access| prompt::before_trying_unread(policy, access, errno));
+    ask_and_apply(context, name, prompt, IfLeft::TryParent)
+}
+
+/// Asks whether the directory of `node`, which is empty by now, may go. `dir` is the
+/// directory that it is in.
+pub(super) fn ask_about_emptied(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+) -> Answer {
+    if !context.asks || node.state.consent == Consent::ToRemove {
+        return Answer::Yes;
+    }
+    let prompt = prompt_to_remove(context, dir, &node.place.name, FileType::Directory);
+    ask_and_apply(context, Name::of(&node.place), prompt, IfLeft::TryParent)
+}
+
+/// Looks at a name that one call removes, and decides about it.
+fn prompt_to_remove(
+    context: &Context<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    listed: FileType,
+) -> Result<Prompt, Errno> {
+    let stat = || sys::stat(dir, name, Symlinks::NoFollow);
+    // If another type cannot be looked at, `look::access` fails in the same way.
+    let looks_first = matches!(listed, FileType::Symlink | FileType::Unknown);
+    let seen = looks_first.then(stat).transpose()?;
+    let kind = seen.as_ref().map_or(listed, sys::file_type);
+    let access = look::access(context, dir, name, kind)?;
+    prompt::before_removing(Policy::of(context.options), access, || {
+        Ok(look::kind_of(&seen.map_or_else(stat, Ok)?))
+    })
+}
+
+/// Asks if `prompt` says so. If the name must stay, reports errors and applies `if_left`.
+fn ask_and_apply(
+    context: &Context<'_>,
+    name: Name<'_>,
+    prompt: Result<Prompt, Errno>,
+    if_left: IfLeft,
+) -> Answer {
+    let answer = match prompt {
+        Ok(Prompt::Proceed) => return Answer::Yes,
+        Ok(Prompt::Ask(inquiry)) => {
+            let path = context.path(name);
+            context.report.confirm(inquiry.question(&path))
         }
-        false
+        Ok(Prompt::Fail(errno)) => {
+            context.fail_and_keep(name, errno);
+            return Answer::No;
+        }
+        Err(errno) if if_left == IfLeft::KeepAncestors => {
+            context.fail_and_keep(name, errno);
+            return Answer::No;
+        }
+        // To `rm`, a name that was not even looked at is one that was declined.
+        Err(errno) => {
+            context.report_only(name, errno);
+            Answer::No
+        }
+    };
+    match (answer, if_left) {
+        (Answer::Yes, _) => {}
+        (Answer::No, IfLeft::KeepAncestors) => name.keep(),
+        (Answer::No, IfLeft::TryParent) => name.mark_declined(),
     }
-}
-
-fn doomed_directory(path: &Path, is_write_protected: bool) -> RemovalTarget<'_> {
-    RemovalTarget {
-        path,
-        kind: Kind::Directory,
-        is_write_protected,
-    }
-}
-
-fn content(dir: BorrowedFd<'_>) -> Content {
-    match sys::is_empty_directory(dir) {
-        Ok(true) => Content::Nothing,
-        Ok(false) => Content::Something,
-        Err(errno) => Content::Unreadable(errno),
-    }
-}
-
-fn kind_of(stat: &sys::Stat) -> Kind {
-    match sys::file_type(stat) {
-        FileType::RegularFile if stat.st_size == 0 => Kind::EmptyFile,
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Symlink,
-        FileType::Fifo => Kind::Fifo,
-        FileType::Socket => Kind::Socket,
-        FileType::BlockDevice => Kind::BlockDevice,
-        FileType::CharacterDevice => Kind::CharacterDevice,
-        FileType::Unknown => Kind::Other,
-    }
+    answer
 }

@@ -1,13 +1,43 @@
 //! Removing trees.
 //!
-//! One `unlinkat` a file, and for each directory what it takes to list it,
-//! then one `unlinkat` by whoever finishes the last entry under it.
+//! A file costs one `unlinkat`. A directory costs what it takes to list it and one
+//! `unlinkat`, by the worker that finishes the last entry under it.
+//!
+//! ```text
+//!   operands ─▶ operand ─▶ directory (enter) ─▶ run (visit) ─▶ directory (emptied) ─▶ climb
+//!                  └──────────┬──┴──────────────────┴───────────────┘
+//!               guards      asking ─▶ look ─▶ prompt
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | `op` | [`RemoveOp`] and [`remove_tree`], the public interface |
+//! | `options` | [`RemoveOptions`], data only |
+//! | `run` | one run: the walk's visitor, which knows all the others |
+//! | `operand` | removing an operand, or handing it over to be entered |
+//! | `directory` | entering a directory, and removing it when it is empty |
+//! | `guards` | directories that the options protect: `/`, mount points, other filesystems |
+//! | `asking` | asking the user and applying the answer |
+//! | `look` | the facts that a question depends on, from the filesystem |
+//! | `prompt` | whether the user is asked, and what: pure decisions |
+//! | `events` | reports what is gone, and what stays |
+//! | `context` | options, operands, report and open directories |
+//! | `name` | a name to remove, and the directory that it is in |
+//! | `node` | the state of a directory in flight |
 
 mod asking;
-mod news;
+mod context;
+mod directory;
+mod events;
+mod guards;
+mod look;
+mod name;
 mod node;
+mod op;
 mod operand;
 mod options;
-mod tree;
+mod prompt;
+mod run;
 
-pub use options::{Ask, RemoveOp, RemoveOptions, remove_tree};
+pub use op::{RemoveOp, remove_tree};
+pub use options::{Ask, RemoveOptions};

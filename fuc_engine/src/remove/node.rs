@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::node::{Dir, Node, Side};
+use crate::node::{Dir, Node, Place, Side};
 use crate::sys::DirSlot;
 
 pub(super) struct RemoveDir(DirSlot);
@@ -23,15 +23,14 @@ impl Dir for RemoveDir {
 }
 
 pub(super) type RemoveNode = Arc<Node<RemoveDir>>;
+pub(super) type RemovePlace = Place<RemoveDir>;
 
-/// What the user allows for a directory.
+/// What the user allows for a directory that is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consent {
-    /// Leave it alone. The reason has already been reported.
-    None,
-    /// Enter it, and ask again before it is removed.
+    /// Ask again before it is removed.
     ToEnter,
-    /// Enter it and remove it.
+    /// Remove it.
     ToRemove,
 }
 

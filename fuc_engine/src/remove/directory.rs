@@ -1,0 +1,167 @@
+//! Enters directories, and removes those that are empty.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::asking;
+use super::context::Context;
+use super::guards::Guards;
+use super::name::Name;
+use super::node::{Consent, RemoveNode, RemovePlace};
+use crate::error::Refusal;
+use crate::node::Side;
+use crate::observer::Answer;
+use crate::sys::{self, CWD};
+
+/// What became of a directory that was to be entered.
+pub(super) enum Entered {
+    /// It is open, and may be listed.
+    Open(OwnedFd, Consent),
+    /// It is gone already.
+    Removed,
+    /// It stays. If there is anything to report, that is done.
+    Left,
+}
+
+/// Opens a directory and decides whether it is entered. `pass` is the number of its
+/// earlier listings.
+pub(super) fn enter(
+    context: &Context<'_>,
+    guards: &Guards,
+    place: &RemovePlace,
+    pass: u8,
+) -> Entered {
+    let name = Name::of(place);
+    let dir = match context.open(name) {
+        Ok(dir) => dir,
+        Err(errno) => return remove_unopened(context, guards, place, errno),
+    };
+    if place.parent.is_none()
+        && let Err(obstacle) = guards.check_operand(context, dir.as_fd())
+    {
+        obstacle.report(context, name);
+        return Entered::Left;
+    }
+    let consent = match (context.asks, pass) {
+        (false, _) => Some(Consent::ToRemove),
+        (true, 0) => asking::ask_to_enter(context, name, dir.as_fd()),
+        // The user has allowed an earlier listing.
+        (true, _) => Some(Consent::ToEnter),
+    };
+    let Some(consent) = consent else {
+        return Entered::Left;
+    };
+    if !context.options.one_file_system {
+        return Entered::Open(dir, consent);
+    }
+    match guards.is_on_other_filesystem(place.operand, dir.as_fd()) {
+        Ok(false) => Entered::Open(dir, consent),
+        Ok(true) => try_on_other_filesystem(context, name, dir.as_fd()),
+        // It may be on another filesystem.
+        Err(errno) => left(context, name, errno),
+    }
+}
+
+fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
+    context.fail_and_keep(name, errno);
+    Entered::Left
+}
+
+/// Tries the removal of a directory that could not be opened because of `errno`.
+fn remove_unopened(
+    context: &Context<'_>,
+    guards: &Guards,
+    place: &RemovePlace,
+    errno: Errno,
+) -> Entered {
+    let name = Name::of(place);
+    if place.parent.is_none()
+        && let Err(obstacle) = guards.check_unopened(context, name)
+    {
+        obstacle.report(context, name);
+        return Entered::Left;
+    }
+    if context.asks && asking::ask_about_unopened(context, name, errno) == Answer::No {
+        return Entered::Left;
+    }
+    match errno {
+        // If it is empty, it need not be read.
+        Errno::ACCESS => match context.at(name, sys::remove_directory) {
+            Ok(()) => {
+                context.removed_directory(name);
+                Entered::Removed
+            }
+            Err(_) => left(context, name, errno),
+        },
+        // Another process has put something else in its place.
+        Errno::NOTDIR | Errno::LOOP => match context.at(name, sys::unlink) {
+            Ok(()) => {
+                context.removed(name);
+                Entered::Removed
+            }
+            Err(errno) => left(context, name, errno),
+        },
+        errno => left(context, name, errno),
+    }
+}
+
+/// Removes a directory on another filesystem than its operand if it is empty, and
+/// refuses it otherwise.
+fn try_on_other_filesystem(context: &Context<'_>, name: Name<'_>, dir: BorrowedFd<'_>) -> Entered {
+    if sys::is_empty_directory(dir) != Ok(true) {
+        name.keep();
+        context.refuse(name, Refusal::OtherFilesystem);
+        return Entered::Left;
+    }
+    // A subvolume can be removed, while a mount point cannot.
+    match context.at(name, sys::remove_directory) {
+        Ok(()) => {
+            context.removed_directory(name);
+            Entered::Removed
+        }
+        Err(errno) => left(context, name, errno),
+    }
+}
+
+/// What became of a directory under which nothing is left to do.
+pub(super) enum Emptied {
+    Removed,
+    /// Something under it stays.
+    Kept,
+    Declined,
+}
+
+/// Removes the directory of `node`, under which nothing is left to do, unless it is
+/// kept or the user declines.
+pub(super) fn remove_emptied(context: &Context<'_>, node: &RemoveNode) -> Result<Emptied, Errno> {
+    let descriptors = &context.descriptors;
+    let Some(parent) = &node.place.parent else {
+        descriptors.close(node, Side::Source);
+        return remove_unless_kept(context, node, CWD);
+    };
+    // The child is closed afterwards: its `..` is the way back to an evicted parent.
+    let dir = descriptors.pin_parent(parent, Side::Source, node, context);
+    descriptors.close(node, Side::Source);
+    match dir {
+        Ok(dir) => remove_unless_kept(context, node, dir.as_fd()),
+        Err(_) if node.state.is_kept() => Ok(Emptied::Kept),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn remove_unless_kept(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+) -> Result<Emptied, Errno> {
+    if node.state.is_kept() {
+        return Ok(Emptied::Kept);
+    }
+    if asking::ask_about_emptied(context, node, dir) == Answer::No {
+        return Ok(Emptied::Declined);
+    }
+    sys::remove_directory(dir, &node.place.name)?;
+    context.removed_directory(Name::of(&node.place));
+    Ok(Emptied::Removed)
+}

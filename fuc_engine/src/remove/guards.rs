@@ -1,0 +1,125 @@
+//! Directories that the options protect: `/`, mount points, other filesystems.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
+
+use rustix::io::Errno;
+
+use super::context::Context;
+use super::name::Name;
+use crate::error::{Error, Operation, Refusal};
+use crate::sys::{self, CWD, Identity, Symlinks};
+
+/// Facts about protected directories, each of which is looked up once.
+pub(super) struct Guards {
+    root: OnceLock<Identity>,
+    /// The filesystem of each operand, once it is open; empty if it does not matter.
+    devices: Vec<OnceLock<sys::Device>>,
+}
+
+/// Why a directory must not be removed or entered.
+pub(super) enum Obstacle {
+    Refused(Refusal),
+    /// The directory could not be looked at, and may be a protected one.
+    Unknown(Errno),
+    /// The directory that it is in could not be looked at.
+    UnknownParent(Errno),
+}
+
+impl Obstacle {
+    pub(super) fn report(self, context: &Context<'_>, name: Name<'_>) {
+        match self {
+            Self::Refused(refusal) => context.refuse(name, refusal),
+            Self::Unknown(errno) => context.fail_and_keep(name, errno),
+            Self::UnknownParent(errno) => {
+                let error = Error::failed(Operation::StatParent, context.path(name), errno);
+                context.report.failed(error);
+            }
+        }
+    }
+}
+
+impl Guards {
+    pub(super) fn new(context: &Context<'_>) -> Self {
+        let devices = match context.options.one_file_system {
+            true => context.operands.iter().map(|_| OnceLock::new()).collect(),
+            false => Vec::new(),
+        };
+        Self {
+            root: OnceLock::new(),
+            devices,
+        }
+    }
+
+    /// Checks an operand that is open as `dir`.
+    pub(super) fn check_operand(
+        &self,
+        context: &Context<'_>,
+        dir: BorrowedFd<'_>,
+    ) -> Result<(), Obstacle> {
+        let options = context.options;
+        if options.preserve_root && self.is_root(context, dir).map_err(Obstacle::Unknown)? {
+            return Err(Obstacle::Refused(Refusal::Root));
+        }
+        if options.preserve_mount_points && is_mount_point(dir).map_err(Obstacle::UnknownParent)? {
+            return Err(Obstacle::Refused(Refusal::MountPoint));
+        }
+        Ok(())
+    }
+
+    /// Checks an operand that is removed without being entered, and so must be empty.
+    /// That excludes `/`, but not a mount point.
+    pub(super) fn check_unopened(
+        &self,
+        context: &Context<'_>,
+        name: Name<'_>,
+    ) -> Result<(), Obstacle> {
+        if !context.options.preserve_mount_points {
+            return Ok(());
+        }
+        let opened = context.at(name, |dir, name| {
+            context
+                .descriptors
+                .making_room(|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
+        });
+        match opened {
+            Ok(dir) => self.check_operand(context, dir.as_fd()),
+            // Nothing is mounted on a name that is not a directory.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+            Err(errno) => Err(Obstacle::Unknown(errno)),
+        }
+    }
+
+    /// Returns `true` if `dir`, which is an operand or lies below one, is not on the
+    /// operand's filesystem. The first call for an operand must be about itself.
+    pub(super) fn is_on_other_filesystem(
+        &self,
+        operand: u32,
+        dir: BorrowedFd<'_>,
+    ) -> Result<bool, Errno> {
+        let device = sys::stat_open(dir)?.st_dev;
+        let operands = self.devices[operand as usize].get_or_init(|| device);
+        Ok(*operands != device)
+    }
+
+    fn is_root(&self, context: &Context<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
+        let root = match self.root.get() {
+            Some(root) => *root,
+            None => {
+                let root = context
+                    .descriptors
+                    .making_room(|| sys::open_path_directory(CWD, c"/", Symlinks::NoFollow))?;
+                let identity = sys::stat_directory(root.as_fd())?.identity;
+                *self.root.get_or_init(|| identity)
+            }
+        };
+        Ok(root.file() == sys::stat_directory(operand)?.identity.file())
+    }
+}
+
+/// Returns `true` if `dir` is on another device than its parent.
+fn is_mount_point(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let parent = sys::stat(dir, c"..", Symlinks::NoFollow);
+    let itself = sys::stat_open(dir);
+    Ok(parent?.st_dev != itself?.st_dev)
+}

@@ -1,0 +1,67 @@
+//! Looks at names: the facts that a question depends on.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::context::Context;
+use super::name::Name;
+use super::prompt::{Access, Content};
+use crate::observer::Kind;
+use crate::sys::{self, Symlinks};
+
+/// Returns `true` if `name` is known to be a directory.
+pub(super) fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    sys::stat(dir, name, Symlinks::NoFollow)
+        .is_ok_and(|stat| sys::file_type(&stat) == FileType::Directory)
+}
+
+/// Looks whether the user may write to `name`. A symbolic link is never protected, and
+/// nothing is protected from the superuser.
+pub(super) fn access(
+    context: &Context<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+) -> Result<Access, Errno> {
+    if kind == FileType::Symlink || context.is_superuser {
+        return Ok(Access::Writable);
+    }
+    Ok(match sys::may_write(dir, name, Symlinks::NoFollow)? {
+        true => Access::Writable,
+        false => Access::WriteProtected,
+    })
+}
+
+/// Looks whether an open directory is empty.
+pub(super) fn content(dir: BorrowedFd<'_>) -> Content {
+    match sys::is_empty_directory(dir) {
+        Ok(true) => Content::Nothing,
+        Ok(false) => Content::Something,
+        Err(errno) => Content::Unreadable(errno),
+    }
+}
+
+/// Opens a directory and looks whether it is empty.
+pub(super) fn content_of(context: &Context<'_>, name: Name<'_>) -> Content {
+    match context.open(name) {
+        Ok(dir) => content(dir.as_fd()),
+        Err(errno) => Content::Unreadable(errno),
+    }
+}
+
+pub(super) fn kind_of(stat: &sys::Stat) -> Kind {
+    match sys::file_type(stat) {
+        FileType::RegularFile if stat.st_size == 0 => Kind::EmptyFile,
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Symlink,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::BlockDevice => Kind::BlockDevice,
+        FileType::CharacterDevice => Kind::CharacterDevice,
+        FileType::Unknown => Kind::Other,
+    }
+}

@@ -1,0 +1,259 @@
+//! Decides whether the user is asked before something goes, and what the question is.
+//!
+//! The functions here make no system call. A fact that costs one comes as a closure,
+//! which is called only if the decision depends on it.
+//!
+//! | subject | question, if one is due |
+//! |---|---|
+//! | a file, or a directory that is empty by now | remove it? |
+//! | an empty directory, before it is entered | remove it? There is no second question. |
+//! | a directory with entries, before it is entered | enter it? |
+//! | a directory that cannot be read | none: it fails. With `empty_directories`: try to remove it? |
+
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::options::{Ask, RemoveOptions};
+use crate::observer::{Kind, Question, RemovalTarget};
+
+/// The options that decide about questions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    ask: Ask,
+    empty_directories: bool,
+}
+
+impl Policy {
+    pub(super) fn of(options: &RemoveOptions) -> Self {
+        Self {
+            ask: options.ask,
+            empty_directories: options.empty_directories,
+        }
+    }
+
+    fn is_question_due(self, access: Access) -> bool {
+        match self.ask {
+            Ask::Never => false,
+            Ask::IfWriteProtected => access == Access::WriteProtected,
+            Ask::Always => true,
+        }
+    }
+}
+
+/// Whether the mode of a name lets the user write to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Writable,
+    WriteProtected,
+}
+
+/// The content of a directory, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Nothing,
+    Something,
+    Unreadable(Errno),
+}
+
+/// How to go on with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prompt {
+    /// Go on without a question.
+    Proceed,
+    Ask(Inquiry),
+    /// Report this error, and leave the name alone.
+    Fail(Errno),
+}
+
+/// A [`Question`] without the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inquiry {
+    pub(super) step: Step,
+    kind: Kind,
+    access: Access,
+}
+
+/// The step that a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Remove,
+    Enter,
+    /// Try to remove a directory that cannot be read.
+    TryUnread,
+}
+
+impl Inquiry {
+    fn directory(step: Step, access: Access) -> Self {
+        Self {
+            step,
+            kind: Kind::Directory,
+            access,
+        }
+    }
+
+    pub(super) fn question<'a>(&self, path: &'a Path) -> Question<'a> {
+        let target = RemovalTarget {
+            path,
+            kind: self.kind,
+            is_write_protected: self.access == Access::WriteProtected,
+        };
+        match self.step {
+            Step::Remove => Question::Remove(target),
+            Step::Enter => Question::Descend(target),
+            Step::TryUnread => Question::RemoveInaccessible(target),
+        }
+    }
+}
+
+/// Decides about a name that one call removes: a file, or a directory that is empty.
+pub(super) fn before_removing(
+    policy: Policy,
+    access: Access,
+    kind: impl FnOnce() -> Result<Kind, Errno>,
+) -> Result<Prompt, Errno> {
+    if !policy.is_question_due(access) {
+        return Ok(Prompt::Proceed);
+    }
+    Ok(Prompt::Ask(Inquiry {
+        step: Step::Remove,
+        kind: kind()?,
+        access,
+    }))
+}
+
+/// Decides about a directory that is about to be entered.
+pub(super) fn before_entering(
+    policy: Policy,
+    access: Access,
+    content: impl FnOnce() -> Content,
+) -> Prompt {
+    if !policy.is_question_due(access) {
+        return Prompt::Proceed;
+    }
+    match content() {
+        Content::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
+        Content::Something => Prompt::Ask(Inquiry::directory(Step::Enter, access)),
+        Content::Unreadable(errno) => Prompt::Fail(errno),
+    }
+}
+
+/// Decides about a directory that could not be read because of `errno`, and that may
+/// be removable all the same because it is empty.
+pub(super) fn before_trying_unread(policy: Policy, access: Access, errno: Errno) -> Prompt {
+    if !policy.is_question_due(access) {
+        return Prompt::Proceed;
+    }
+    if policy.empty_directories {
+        Prompt::Ask(Inquiry::directory(Step::TryUnread, access))
+    } else {
+        // The directory may have entries, and the user cannot be asked about these.
+        Prompt::Fail(errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Access::{Writable, WriteProtected};
+
+    const UNREADABLE: Errno = Errno::ACCESS;
+
+    fn policy(ask: Ask) -> Policy {
+        Policy {
+            ask,
+            empty_directories: false,
+        }
+    }
+
+    fn asked(prompt: Prompt) -> Option<Step> {
+        match prompt {
+            Prompt::Ask(inquiry) => Some(inquiry.step),
+            Prompt::Proceed => None,
+            Prompt::Fail(errno) => panic!("failed: {errno}"),
+        }
+    }
+
+    #[test]
+    fn a_question_is_due_as_the_policy_says() {
+        for (ask, access, is_due) in [
+            (Ask::Never, Writable, false),
+            (Ask::Never, WriteProtected, false),
+            (Ask::IfWriteProtected, Writable, false),
+            (Ask::IfWriteProtected, WriteProtected, true),
+            (Ask::Always, Writable, true),
+            (Ask::Always, WriteProtected, true),
+        ] {
+            let row = format!("{ask:?}, {access:?}");
+            let policy = policy(ask);
+            let removing = before_removing(policy, access, || Ok(Kind::File)).unwrap();
+            let entering = before_entering(policy, access, || Content::Something);
+            let trying = before_trying_unread(policy, access, UNREADABLE);
+            assert_eq!(removing != Prompt::Proceed, is_due, "removing: {row}");
+            assert_eq!(entering != Prompt::Proceed, is_due, "entering: {row}");
+            assert_eq!(trying != Prompt::Proceed, is_due, "trying: {row}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_looked_at_if_no_question_is_due() {
+        let policy = policy(Ask::IfWriteProtected);
+        let removing = before_removing(policy, Writable, || panic!("looked at the name"));
+        assert_eq!(removing, Ok(Prompt::Proceed));
+        let entering = before_entering(policy, Writable, || panic!("looked into the directory"));
+        assert_eq!(entering, Prompt::Proceed);
+    }
+
+    #[test]
+    fn the_question_before_entering_depends_on_the_content() {
+        for (content, expected) in [
+            (Content::Nothing, Step::Remove),
+            (Content::Something, Step::Enter),
+        ] {
+            let prompt = before_entering(policy(Ask::Always), Writable, || content);
+            assert_eq!(asked(prompt), Some(expected), "{content:?}");
+        }
+        let unreadable = Content::Unreadable(UNREADABLE);
+        let prompt = before_entering(policy(Ask::Always), Writable, || unreadable);
+        assert_eq!(prompt, Prompt::Fail(UNREADABLE));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_asked_about_only_if_it_must_be_empty() {
+        for (empty_directories, expected) in [
+            (false, Prompt::Fail(UNREADABLE)),
+            (
+                true,
+                Prompt::Ask(Inquiry::directory(Step::TryUnread, WriteProtected)),
+            ),
+        ] {
+            let policy = Policy {
+                ask: Ask::Always,
+                empty_directories,
+            };
+            let prompt = before_trying_unread(policy, WriteProtected, UNREADABLE);
+            assert_eq!(prompt, expected, "empty_directories: {empty_directories}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_looked_at_fails() {
+        let prompt = before_removing(policy(Ask::Always), Writable, || Err(Errno::NOENT));
+        assert_eq!(prompt, Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn a_question_shows_what_is_known_of_the_name() {
+        let prompt = before_removing(policy(Ask::Always), WriteProtected, || Ok(Kind::Fifo));
+        let Ok(Prompt::Ask(inquiry)) = prompt else {
+            panic!("{prompt:?}");
+        };
+        let path = Path::new("dir/fifo");
+        let expected = RemovalTarget {
+            path,
+            kind: Kind::Fifo,
+            is_write_protected: true,
+        };
+        assert_eq!(inquiry.question(path), Question::Remove(expected));
+    }
+}

@@ -1,0 +1,279 @@
+//! One run of a removal, which the walk visits directories for.
+
+use std::ffi::CStr;
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::asking::{self, Verdict};
+use super::context::Context;
+use super::directory::{self, Emptied, Entered};
+use super::guards::Guards;
+use super::look;
+use super::name::Name;
+use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
+use super::operand::{Begun, begin_operand};
+use super::options::{Ask, RemoveOptions};
+use crate::descriptors::{Descriptors, Roots};
+use crate::error::{Error, Operation};
+use crate::node::{Node, Side};
+use crate::observer::{Observer, Summary};
+use crate::operand;
+use crate::report::Report;
+use crate::sched::{self, Limits};
+use crate::sys::{self, Entry, Symlinks};
+use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
+
+/// How often a directory is listed again if it is not empty in the end, because other
+/// processes add entries to it.
+const MOST_PASSES: u8 = 8;
+
+/// One run of a [`RemoveOp`](super::RemoveOp).
+pub(super) struct Removal<'a> {
+    context: Context<'a>,
+    guards: Guards,
+}
+
+impl<'a> Removal<'a> {
+    pub(super) fn new<P: AsRef<Path>>(
+        options: &'a RemoveOptions,
+        operands: impl IntoIterator<Item = P>,
+        observer: &'a dyn Observer,
+    ) -> Self {
+        let mut context = Context::new(options, observer);
+        for path in operands {
+            let path = path.as_ref();
+            match operand::to_c(path).map(operand::with_one_slash) {
+                Ok(path) => context.operands.push(path),
+                Err(errno) => {
+                    let error = Error::failed(Operation::Remove, path.to_path_buf(), errno);
+                    context.report.failed(error);
+                }
+            }
+        }
+        let guards = Guards::new(&context);
+        Self { context, guards }
+    }
+
+    pub(super) fn run(self) -> Summary {
+        sched::scope(&self, |worker| {
+            for run in self.independent_operands() {
+                worker.push(Task::Own(run));
+                worker.run_all();
+            }
+        });
+        self.context.report.summary()
+    }
+
+    /// Returns groups of operands that can be worked on together.
+    fn independent_operands(&self) -> Vec<Range<u32>> {
+        let operands = &self.context.operands;
+        if self.is_in_order() {
+            return (0..operands.len() as u32).map(|i| i..i + 1).collect();
+        }
+        operand::independent_runs(operands.iter().map(|path| &**path))
+    }
+
+    /// Counts a name that is gone.
+    fn count(worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.entries += 1;
+        worker.count(1);
+    }
+}
+
+impl Visitor for Removal<'_> {
+    type Dir = RemoveDir;
+    type Open<'n> = SourceOnly<'n>;
+    /// Operands that are to be begun, in order.
+    type Task = Range<u32>;
+    type Scratch = ();
+
+    fn descriptors(&self) -> &Descriptors<RemoveDir> {
+        &self.context.descriptors
+    }
+
+    fn roots(&self) -> &dyn Roots {
+        &self.context
+    }
+
+    fn report(&self) -> &Report<'_> {
+        &self.context.report
+    }
+
+    fn enter(
+        &self,
+        place: RemovePlace,
+        pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<RemoveNode> {
+        match directory::enter(&self.context, &self.guards, &place, pass) {
+            Entered::Open(fd, consent) => {
+                let node = Node::new(place, State::new(pass, consent), RemoveDir::new());
+                self.context.descriptors.adopt(&node, Side::Source, fd);
+                return Some(node);
+            }
+            Entered::Removed => Self::count(worker),
+            Entered::Left => {}
+        }
+        walk::leave(self, place.parent, worker);
+        None
+    }
+
+    // It is called in two loops. As a function, it makes removing a file take 40 % more
+    // instructions.
+    #[inline(always)]
+    fn visit(
+        &self,
+        node: &RemoveNode,
+        dirs: &SourceOnly<'_>,
+        entry: Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        // If a call took the entry as a whole, each file's would be stored in memory.
+        let Entry { name, kind } = entry;
+        if kind == FileType::Directory {
+            return walk::queue(node, name, worker);
+        }
+        let context = &self.context;
+        let dir = dirs.source();
+        if context.asks {
+            match asking::ask_about_entry(context, node, dir, name, kind) {
+                Verdict::Remove => {}
+                Verdict::Leave => return Visit::Done,
+                Verdict::Enter => return walk::queue(node, name, worker),
+            }
+        }
+        match sys::unlink(dir, name) {
+            Ok(()) => {
+                Self::count(worker);
+                context.removed(Name::entry(node, name));
+                Visit::Done
+            }
+            Err(errno) => match not_unlinked(context, node, dir, name, errno) {
+                NotUnlinked::Directory => walk::queue(node, name, worker),
+                NotUnlinked::Left => Visit::Done,
+            },
+        }
+    }
+
+    fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
+        if !self.context.is_ignorable(errno) {
+            node.state.keep();
+        }
+        self.context.fail_and_keep(Name::of(&node.place), errno);
+    }
+
+    fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+        let name = Name::of(&node.place);
+        let state = &node.state;
+        match directory::remove_emptied(&self.context, node) {
+            Ok(Emptied::Removed) => Self::count(worker),
+            Ok(Emptied::Kept) => name.keep(),
+            Ok(Emptied::Declined) => {}
+            // Another process adds entries, or the filesystem skips some while others
+            // are removed.
+            Err(Errno::NOTEMPTY | Errno::EXIST)
+                if state.has_shrunk() && !state.is_declined() && state.pass < MOST_PASSES =>
+            {
+                worker.push(Task::Enter {
+                    place: RemovePlace {
+                        parent: node.place.parent.clone(),
+                        name: node.place.name.clone(),
+                        operand: node.place.operand,
+                    },
+                    pass: state.pass + 1,
+                });
+                return ControlFlow::Break(());
+            }
+            Err(errno) => self.context.fail_and_keep(name, errno),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn run_own(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
+        let (portion, rest) = operand::portion(operands);
+        if let Some(rest) = rest {
+            worker.push(Task::Own(rest));
+        }
+        let queued_before = worker.backlog();
+        for operand in portion {
+            match begin_operand(&self.context, &self.guards, operand) {
+                Begun::Removed => Self::count(worker),
+                Begun::Left => {}
+                Begun::Enter(place) => worker.push(Task::Enter { place, pass: 0 }),
+            }
+        }
+        // The last one queued would be the first to run.
+        worker.reverse_top(worker.backlog().saturating_sub(queued_before));
+    }
+
+    fn limits(&self) -> Limits {
+        if self.is_in_order() {
+            Limits::of(1)
+        } else {
+            walk::worker_limits(self.context.options.threads)
+        }
+    }
+
+    /// On XFS each removal goes through the one log, on btrfs through the one tree of
+    /// the subvolume, and threads of their own do a part of it later: two took
+    /// 1.3 to 1.7 times as long as one there (50 000 files, two cores).
+    fn initial_workers(&self) -> usize {
+        // The last operand is the last to go. If it has gone, or is no directory: as elsewhere.
+        let last = (self.context.operands.len() as u32).saturating_sub(1);
+        let fd = self.context.open_operand(last, Side::Source).ok();
+        match fd.and_then(|fd| sys::filesystem(fd.as_fd())) {
+            Some(sys::BTRFS | sys::XFS) => 1,
+            _ => 2,
+        }
+    }
+
+    /// Returns `true` if the user must be able to follow the order of the questions.
+    fn is_in_order(&self) -> bool {
+        match self.context.options.ask {
+            Ask::Never => false,
+            Ask::IfWriteProtected => self.context.options.threads == Some(NonZeroUsize::MIN),
+            Ask::Always => true,
+        }
+    }
+}
+
+/// What became of an entry that could not be unlinked.
+enum NotUnlinked {
+    /// It is a directory, and stays until it is entered.
+    Directory,
+    /// It stays. If there is anything to report, that is done.
+    Left,
+}
+
+/// Handles an entry that is not listed as a directory and could not be unlinked.
+#[cold]
+fn not_unlinked(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    errno: Errno,
+) -> NotUnlinked {
+    let is_directory = match errno {
+        // The type was not listed, or another process has put a directory in its place.
+        Errno::ISDIR => true,
+        // Some filesystems answer this for a directory, others also for other types.
+        Errno::PERM => look::is_directory(dir, name),
+        _ => false,
+    };
+    if is_directory {
+        return NotUnlinked::Directory;
+    }
+    // On a read-only filesystem the kernel says so even if the name is missing.
+    let reason = match (errno, sys::stat(dir, name, Symlinks::NoFollow)) {
+        (Errno::ROFS, Err(missing)) => missing,
+        _ => errno,
+    };
+    context.fail_and_keep(Name::entry(node, name), reason);
+    NotUnlinked::Left
+}
