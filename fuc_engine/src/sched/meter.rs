@@ -86,6 +86,8 @@ impl Meter {
     }
 
     /// Begins a new lap. Whatever the worker did, or waited for, before now is not recorded.
+    // As a call, it takes registers from the loop over entries: 5 more instructions an entry.
+    #[inline(always)]
     pub(super) fn start_lap(&self, lap: &mut Lap) {
         if self.due_nanos.load(Relaxed) != NEVER {
             lap.work = 0;
@@ -94,6 +96,7 @@ impl Meter {
     }
 
     /// Adds a lap and begins the next one. Returns `None` if nothing is measured any more.
+    #[inline]
     pub(super) fn record(&self, lap: &mut Lap) -> Option<Recorded> {
         let due = self.due_nanos.load(Relaxed);
         if due == NEVER {
