@@ -1,0 +1,262 @@
+//! Simulates workers on a machine, to tell how much the governor's decisions cost.
+//!
+//! `cargo test --release -p fuc_engine governor::model -- --ignored --nocapture` prints, for each
+//! machine, the throughput of a governed run as a share of the best fixed number's. The figures
+//! in the comments of the governor's constants come from it. They are the same on each
+//! computer: to see what a constant is worth, change it and print the table again.
+
+use std::time::Duration;
+
+use super::{Governor, Limits};
+use crate::sched::meter::Sample;
+
+/// How fast work goes, as measured for the benchmark's cells.
+struct Machine {
+    name: &'static str,
+    most: usize,
+    initial: usize,
+    /// Time from one checkpoint to the next, with one worker.
+    lap: Duration,
+    /// Throughput of n workers; that of one is 1.
+    speedup: fn(usize) -> f64,
+    /// Other processes take up to this share of each worker's speed, and another share every 3 ms.
+    noise: f64,
+    /// Every 40 ms a full log stops all workers for this long.
+    stall: Duration,
+}
+
+const STALL_PERIOD: Duration = Duration::from_millis(40);
+const LAP: Duration = Duration::from_micros(80);
+
+const MACHINES: &[Machine] = &[
+    Machine {
+        name: "two cores, tmpfs",
+        most: 2,
+        initial: 2,
+        lap: LAP,
+        speedup: |n| [1.0, 1.9][n - 1],
+        noise: 0.1,
+        stall: Duration::ZERO,
+    },
+    Machine {
+        name: "two cores, busy",
+        most: 2,
+        initial: 2,
+        lap: LAP,
+        speedup: |n| [1.0, 1.25][n - 1],
+        noise: 0.5,
+        stall: Duration::ZERO,
+    },
+    Machine {
+        name: "two cores, large files",
+        most: 2,
+        initial: 2,
+        lap: Duration::from_millis(3),
+        speedup: |n| [1.0, 1.9][n - 1],
+        noise: 0.1,
+        stall: Duration::ZERO,
+    },
+    Machine {
+        name: "two cores, XFS",
+        most: 2,
+        initial: 1,
+        lap: LAP,
+        speedup: |n| [1.0, 0.77][n - 1],
+        noise: 0.1,
+        stall: Duration::from_millis(12),
+    },
+    Machine {
+        name: "two cores, a log, two better",
+        most: 2,
+        initial: 2,
+        lap: LAP,
+        speedup: |n| [1.0, 1.5][n - 1],
+        noise: 0.1,
+        stall: Duration::from_millis(12),
+    },
+    Machine {
+        name: "two cores, two worse than believed",
+        most: 2,
+        initial: 2,
+        lap: LAP,
+        speedup: |n| [1.0, 0.77][n - 1],
+        noise: 0.1,
+        stall: Duration::ZERO,
+    },
+    Machine {
+        name: "16 cores, all useful",
+        most: 16,
+        initial: 2,
+        lap: LAP,
+        speedup: |n| (n as f64).powf(0.9),
+        noise: 0.1,
+        stall: Duration::ZERO,
+    },
+    Machine {
+        name: "16 cores, four useful",
+        most: 16,
+        initial: 2,
+        lap: LAP,
+        speedup: |n| [1.0, 1.9, 2.6, 3.2][n.min(4) - 1] / 1.1_f64.powi(n.max(4) as i32 - 4),
+        noise: 0.1,
+        stall: Duration::ZERO,
+    },
+];
+
+/// Numbers from 0 to 1, the same ones for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f64 / (1_u64 << 24) as f64
+    }
+}
+
+struct Run<'m> {
+    machine: &'m Machine,
+    /// `None`: the number is fixed.
+    governor: Option<Governor>,
+    workers: usize,
+    /// When each worker ends its lap, if it runs, and when it began it.
+    laps: Vec<Option<(Duration, Duration)>>,
+    sample: Sample,
+    window: Duration,
+    done: u64,
+    random: Random,
+    slice: u64,
+    /// What noise leaves of the speed in this slice of time.
+    speed: Vec<f64>,
+}
+
+impl<'m> Run<'m> {
+    fn new(machine: &'m Machine, fixed: Option<usize>, seed: u64) -> Self {
+        let governor = Governor::new(Limits::of(machine.most), machine.initial);
+        let mut laps = vec![None; machine.most];
+        laps[0] = Some((Duration::ZERO, Duration::ZERO));
+        Self {
+            machine,
+            governor: fixed.is_none().then_some(governor),
+            workers: fixed.unwrap_or(1),
+            laps,
+            sample: Sample::default(),
+            window: Duration::ZERO,
+            done: 0,
+            random: Random(seed),
+            slice: u64::MAX,
+            speed: vec![1.0; machine.most],
+        }
+    }
+
+    /// Returns how long the next lap of `worker` takes.
+    fn lap(&mut self, worker: usize, now: Duration) -> Duration {
+        let slice = now.as_millis() as u64 / 3;
+        if slice != self.slice {
+            self.slice = slice;
+            for speed in &mut self.speed {
+                *speed = 1.0 - self.machine.noise * self.random.next();
+            }
+        }
+        let running = self.laps.iter().flatten().count() + 1;
+        let each = (self.machine.speedup)(running) / running as f64;
+        let lap = self
+            .machine
+            .lap
+            .div_f64(each * self.speed[worker])
+            .mul_f64(0.7 + 0.6 * self.random.next());
+        let in_period = Duration::from_nanos((now.as_nanos() % STALL_PERIOD.as_nanos()) as u64);
+        let stall_begins = STALL_PERIOD - self.machine.stall;
+        if in_period + lap > stall_begins {
+            lap + (STALL_PERIOD - in_period).min(self.machine.stall)
+        } else {
+            lap
+        }
+    }
+
+    /// Returns how many laps were done in `time`.
+    fn run(mut self, time: Duration) -> u64 {
+        loop {
+            let laps = self.laps.iter().enumerate();
+            let (worker, (began, now)) = laps
+                .filter_map(|(worker, lap)| lap.map(|lap| (worker, lap)))
+                .min_by_key(|&(_, (_, end))| end)
+                .expect("a worker runs");
+            if now > time {
+                return self.done;
+            }
+            self.record(began, now);
+            self.laps[worker] = None;
+            if self.laps.iter().flatten().count() < self.workers {
+                let lap = self.lap(worker, now);
+                self.laps[worker] = Some((now, now + lap));
+            }
+            self.start_workers(now);
+        }
+    }
+
+    fn record(&mut self, began: Duration, now: Duration) {
+        self.done += 1;
+        let within = now - began.max(self.window).min(now);
+        let share = within.as_secs_f64() / (now - began).as_secs_f64().max(1e-9);
+        self.sample.work += (32.0 * share) as u64;
+        self.sample.busy += within;
+        self.sample.cpu += within;
+        self.sample.longest = self.sample.longest.max(now - began);
+        let Some(governor) = &mut self.governor else {
+            return;
+        };
+        if governor.due().is_some_and(|due| now >= due) && governor.step(now, self.sample) {
+            self.sample = Sample::default();
+            self.window = now;
+            self.workers = governor.workers();
+        }
+    }
+
+    /// Starting a worker takes 60 µs.
+    fn start_workers(&mut self, now: Duration) {
+        let now = now + Duration::from_micros(60);
+        for worker in 0..self.laps.len() {
+            if self.laps.iter().flatten().count() >= self.workers {
+                return;
+            }
+            if self.laps[worker].is_none() {
+                let lap = self.lap(worker, now);
+                self.laps[worker] = Some((now, now + lap));
+            }
+        }
+    }
+}
+
+/// Returns the throughput of governed runs as a share of that of the best fixed number.
+fn share_of_best(machine: &Machine, time: Duration) -> f64 {
+    let runs = 10;
+    let total = |fixed| -> u64 {
+        (0..runs)
+            .map(|seed| Run::new(machine, fixed, seed + 1).run(time))
+            .sum()
+    };
+    let best = (1..=machine.most).map(|n| total(Some(n))).max();
+    total(None) as f64 / best.expect("there is a worker") as f64
+}
+
+#[test]
+fn a_governed_run_is_nearly_as_fast_as_the_best_fixed_number() {
+    for machine in MACHINES {
+        let share = share_of_best(machine, Duration::from_millis(500));
+        assert!(share > 0.7, "{}: {share:.3}", machine.name);
+    }
+}
+
+#[test]
+#[ignore = "a benchmark: prints a table"]
+fn shares_of_the_best() {
+    let times = [50, 250, 1000].map(Duration::from_millis);
+    println!("{:36} {times:8.0?}", "governed / best, in runs of");
+    for machine in MACHINES {
+        let shares = times.map(|time| share_of_best(machine, time));
+        println!("{:36} {shares:8.3?}", machine.name);
+    }
+}
