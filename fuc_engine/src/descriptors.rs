@@ -21,16 +21,18 @@ use crate::node::{Dir, Node, Side};
 use crate::sys::{self, Pinned, Symlinks};
 
 /// Until this many are open, the real limit is not even asked for.
-const UNASKED: usize = 6;
+const INITIAL_BUDGET: usize = 6;
 /// With fewer than this, every directory is evictable.
-const FEW: usize = 256;
+const FEW_DESCRIPTORS: usize = 256;
 /// More are of no use: it takes a tree that deep to need them.
-const MOST: usize = 4096;
+const MAX_BUDGET: usize = 4096;
 /// Descriptors that waiting tasks may hold, if the budget is not even smaller.
-const MOST_LENT: usize = 64;
+const MAX_LENT: usize = 64;
 /// What one worker may have open beside directories in the budget: a source, a
 /// dest, and the directory that it is stepping through to reopen another.
-const PER_WORKER: usize = 3;
+const OPEN_PER_WORKER: usize = 3;
+/// Free descriptors per worker.
+const DESCRIPTORS_PER_WORKER: usize = 12;
 
 /// Where the walk down to an evicted directory begins.
 pub(crate) trait Roots {
@@ -63,15 +65,15 @@ pub(crate) struct Descriptors<D: Dir> {
 
 impl<D: Dir> Descriptors<D> {
     pub(crate) fn new() -> Self {
-        let resident = if sys::descriptor_limit() < FEW {
+        let resident = if sys::descriptor_limit() < FEW_DESCRIPTORS {
             0
         } else {
-            UNASKED
+            INITIAL_BUDGET
         };
         Self {
             open: AtomicUsize::new(0),
             resident: AtomicUsize::new(resident),
-            budget: AtomicUsize::new(UNASKED),
+            budget: AtomicUsize::new(INITIAL_BUDGET),
             lent: AtomicUsize::new(0),
             evictable: Mutex::new(VecDeque::new()),
         }
@@ -85,10 +87,10 @@ impl<D: Dir> Descriptors<D> {
     /// Whether `count` descriptors may be kept for a task that waits, until
     /// [`take_back`](Self::take_back): they cannot be evicted, so they are few.
     pub(crate) fn lend(&self, count: usize) -> bool {
-        if self.budget.load(Ordering::Relaxed) == UNASKED {
-            self.ask_for_the_limit(self.open.load(Ordering::Relaxed));
+        if self.budget.load(Ordering::Relaxed) == INITIAL_BUDGET {
+            self.set_budget(self.open.load(Ordering::Relaxed));
         }
-        let most = (self.budget.load(Ordering::Relaxed) / 4).min(MOST_LENT);
+        let most = (self.budget.load(Ordering::Relaxed) / 4).min(MAX_LENT);
         let lent = self.lent.fetch_add(count, Ordering::Relaxed);
         if lent + count > most {
             self.lent.fetch_sub(count, Ordering::Relaxed);
@@ -136,8 +138,8 @@ impl<D: Dir> Descriptors<D> {
     #[cold]
     fn register(&self, node: &Arc<Node<D>>, side: Side, open: usize) {
         let budget = self.budget.load(Ordering::Relaxed);
-        if budget == UNASKED {
-            self.ask_for_the_limit(open);
+        if budget == INITIAL_BUDGET {
+            self.set_budget(open);
             if open <= self.resident.load(Ordering::Relaxed) {
                 return;
             }
@@ -157,11 +159,17 @@ impl<D: Dir> Descriptors<D> {
     }
 
     #[cold]
-    fn ask_for_the_limit(&self, open: usize) {
-        let free = free_descriptors().saturating_add(open).min(MOST);
-        let workers = workers_within(free);
-        let budget = free.saturating_sub(PER_WORKER * workers).max(UNASKED + 1);
-        let resident = if free + open < FEW { 0 } else { budget / 2 };
+    fn set_budget(&self, open: usize) {
+        let free = free_descriptors().saturating_add(open).min(MAX_BUDGET);
+        let workers = max_workers_with(free);
+        let budget = free
+            .saturating_sub(OPEN_PER_WORKER * workers)
+            .max(INITIAL_BUDGET + 1);
+        let resident = if free + open < FEW_DESCRIPTORS {
+            0
+        } else {
+            budget / 2
+        };
         self.resident.store(resident, Ordering::Relaxed);
         self.budget.store(budget, Ordering::Relaxed);
     }
@@ -270,22 +278,22 @@ impl<D: Dir> Descriptors<D> {
     ) -> Result<OwnedFd, Errno> {
         let mut below = vec![&node.place];
         let mut top = node.place.parent.as_ref();
-        let mut held = None;
+        let mut start = None;
         while let Some(ancestor) = top {
-            held = ancestor.dir.slot(side).try_pin();
-            if held.is_some() {
+            start = ancestor.dir.slot(side).try_pin();
+            if start.is_some() {
                 break;
             }
             below.push(&ancestor.place);
             top = ancestor.place.parent.as_ref();
         }
         let mut fd = None;
-        if held.is_none() {
+        if start.is_none() {
             below.pop();
             fd = Some(self.making_room(|| roots.open_operand(node.place.operand, side))?);
         }
         while let Some(place) = below.pop() {
-            let from = match (&fd, &held) {
+            let from = match (&fd, &start) {
                 (Some(fd), _) => fd.as_fd(),
                 (None, Some(pin)) => pin.as_fd(),
                 (None, None) => unreachable!("BUG: a walk without a start"),
@@ -312,14 +320,14 @@ fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errn
 }
 
 /// Workers that the limit on descriptors allows for.
-pub(crate) fn most_workers() -> usize {
-    workers_within(free_descriptors())
+pub(crate) fn max_workers() -> usize {
+    max_workers_with(free_descriptors())
 }
 
-/// A worker has up to four directories pinned and [`PER_WORKER`] others open,
+/// A worker has up to four directories pinned and [`OPEN_PER_WORKER`] others open,
 /// and half of the budget is not evictable.
-fn workers_within(free: usize) -> usize {
-    (free / 12).max(1)
+fn max_workers_with(free_descriptors: usize) -> usize {
+    (free_descriptors / DESCRIPTORS_PER_WORKER).max(1)
 }
 
 /// Descriptors that the process could still open.

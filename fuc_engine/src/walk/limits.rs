@@ -33,7 +33,7 @@ pub(super) const LONG_STACK: usize = 1 << 14;
 /// These are as many as `asked`, or else one for each core that the process may use,
 /// and more if they wait. The limit on open descriptors bounds both.
 pub(crate) fn worker_limits(asked: Option<NonZeroUsize>) -> Limits {
-    let within = descriptors::most_workers();
+    let within = descriptors::max_workers();
     if let Some(asked) = asked {
         return Limits::of(asked.get().min(within));
     }
