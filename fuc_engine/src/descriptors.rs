@@ -1,13 +1,13 @@
-//! How many directories are open at once, and whose descriptor goes when there are too many.
+//! Keeps the number of open directories within a budget, and reopens closed ones.
 //!
-//! Unless there are few, the first half of the budget is given to whoever comes first and never
-//! taken back: those directories cost one atomic addition. Directories opened
-//! beyond it are listed, and the oldest of them that nobody uses is closed to
-//! make room for one more: of a depth-first walk, that is the one needed last.
+//! Unless the budget is small, its first half is *resident*: directories opened within
+//! it are never evicted and cost one atomic addition each. Directories opened beyond it
+//! are listed. To make room for one more, the oldest of them that no worker uses is
+//! closed. Of a depth-first walk, that is the one needed last.
 //!
-//! An evicted directory is opened again by `..` from the child that is about
-//! to let it go, or by a walk down from the nearest open ancestor. Either way
-//! it must be the very directory that was evicted.
+//! An evicted directory is opened again through `..` of the child that is about to be
+//! closed, or by a walk down from the nearest open ancestor. Either way it must be the
+//! directory that was evicted, by its identity.
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -20,46 +20,53 @@ use rustix::io::Errno;
 use crate::node::{Dir, Node, Side};
 use crate::sys::{self, Pinned, Symlinks};
 
-/// Until this many are open, the real limit is not even asked for.
+/// The budget until the limit on open files is known. A run that opens no more
+/// directories than this saves the system calls that ask for the limit.
 const INITIAL_BUDGET: usize = 6;
-/// With fewer than this, every directory is evictable.
+/// With fewer descriptors than this, no directory is resident, so that each of them can
+/// be evicted.
 const FEW_DESCRIPTORS: usize = 256;
-/// More are of no use: it takes a tree that deep to need them.
+/// The largest budget. Only a tree that deep could make use of a larger one.
 const MAX_BUDGET: usize = 4096;
-/// Descriptors that waiting tasks may hold, if the budget is not even smaller.
+/// The most descriptors that waiting tasks may hold, if a quarter of the budget is not
+/// even fewer.
 const MAX_LENT: usize = 64;
-/// What one worker may have open beside directories in the budget: a source, a
-/// dest, and the directory that it is stepping through to reopen another.
+/// The most directories that one worker opens outside the budget: a source, a dest, and
+/// the directory that it steps through to reopen another.
 const OPEN_PER_WORKER: usize = 3;
-/// Free descriptors per worker.
+/// Free descriptors per worker. A worker pins up to four directories and opens
+/// [`OPEN_PER_WORKER`] others, and half of the budget cannot be evicted.
 const DESCRIPTORS_PER_WORKER: usize = 12;
 
-/// Where the walk down to an evicted directory begins.
+/// Opens the directories at which, and through which, a walk down to an evicted directory
+/// goes.
 pub(crate) trait Roots {
     /// Opens an operand, which must be a directory, by its own path.
     fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
 
-    /// Opens a directory in `dir`, as it was opened at first.
+    /// Opens a directory in `dir` in the same way as when it was entered.
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<OwnedFd, Errno> {
         sys::open_directory(dir, name, Symlinks::NoFollow)
     }
 }
 
-/// See [`Descriptors::visit`].
+/// A directory that may be finished. See [`Descriptors::visit`].
 pub(crate) enum Visited<'n> {
     Open(Pinned<'n>),
-    /// The caller's own.
+    /// The directory was closed, and the caller owns this new descriptor.
     Reopened(OwnedFd),
 }
 
+/// The open directories of a run.
 pub(crate) struct Descriptors<D: Dir> {
     open: AtomicUsize,
-    /// Above this many, a directory is listed in `evictable`.
+    /// If more directories than this are open, the next one is listed in `evictable`.
     resident: AtomicUsize,
-    /// Above this many, one is evicted for each that is opened.
+    /// If more directories than this are open, one is evicted for each that is opened.
     budget: AtomicUsize,
-    /// Those of `open` that cannot be evicted, since waiting tasks hold them.
+    /// Descriptors, counted in `open` too, that waiting tasks hold and that cannot be evicted.
     lent: AtomicUsize,
+    /// Oldest first. An entry stays when its directory is closed, until it is swept.
     evictable: Mutex<VecDeque<(Arc<Node<D>>, Side)>>,
 }
 
@@ -79,13 +86,13 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
-    /// Whether so many directories are open that some may be evicted soon.
+    /// Returns `true` if so many directories are open that some may be evicted soon.
     pub(crate) fn are_short(&self) -> bool {
         self.open.load(Ordering::Relaxed) > self.resident.load(Ordering::Relaxed)
     }
 
-    /// Whether `count` descriptors may be kept for a task that waits, until
-    /// [`take_back`](Self::take_back): they cannot be evicted, so they are few.
+    /// Returns `true` if a waiting task may keep `count` descriptors, until
+    /// [`take_back`](Self::take_back). They cannot be evicted, so only few are lent.
     pub(crate) fn lend(&self, count: usize) -> bool {
         if self.budget.load(Ordering::Relaxed) == INITIAL_BUDGET {
             self.set_budget(self.open.load(Ordering::Relaxed));
@@ -100,12 +107,13 @@ impl<D: Dir> Descriptors<D> {
         true
     }
 
+    /// Counts `count` lent descriptors as closed.
     pub(crate) fn take_back(&self, count: usize) {
         self.lent.fetch_sub(count, Ordering::Relaxed);
         self.open.fetch_sub(count, Ordering::Relaxed);
     }
 
-    /// Runs `open`; when the process is out of descriptors, evicts and tries again.
+    /// Runs `open`. If the process is out of descriptors, evicts a directory and tries again.
     pub(crate) fn making_room<T>(
         &self,
         mut open: impl FnMut() -> Result<T, Errno>,
@@ -118,8 +126,8 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
-    /// Takes over the descriptor of `node`'s directory, pinned; makes room for
-    /// it. `None` if another worker was quicker to reopen it.
+    /// Takes over and pins the descriptor of `node`'s directory, and makes room for it.
+    /// Returns `None` if another worker has reopened the directory before.
     fn install<'n>(&self, node: &'n Arc<Node<D>>, side: Side, fd: OwnedFd) -> Option<Pinned<'n>> {
         let pin = node.dir.slot(side).install(fd).ok()?;
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
@@ -129,12 +137,13 @@ impl<D: Dir> Descriptors<D> {
         Some(pin)
     }
 
-    /// Takes over the descriptor of a new node's directory; makes room for it.
+    /// Takes over the descriptor of a new node's directory, and makes room for it.
     pub(crate) fn adopt(&self, node: &Arc<Node<D>>, side: Side, fd: OwnedFd) {
         let pin = self.install(node, side, fd);
         debug_assert!(pin.is_some(), "BUG: a new node had a descriptor");
     }
 
+    /// Lists a directory as evictable, and evicts others if too many are open.
     #[cold]
     fn register(&self, node: &Arc<Node<D>>, side: Side, open: usize) {
         let budget = self.budget.load(Ordering::Relaxed);
@@ -146,18 +155,19 @@ impl<D: Dir> Descriptors<D> {
         }
         let mut evictable = self.lock();
         evictable.push_back((Arc::clone(node), side));
-        // Finished directories leave their entry behind, which keeps their memory;
-        // sweep when they may be the most.
+        // The entries of closed directories keep nodes in memory. Sweep them when they
+        // may be the majority.
         let live = open.saturating_sub(self.resident.load(Ordering::Relaxed));
         if evictable.len() > 64 + 2 * live {
             evictable.retain(|(node, side)| node.dir.slot(*side).is_open());
         }
         drop(evictable);
-        // More than one, if descriptors were lent meanwhile.
+        // This evicts more than one directory if descriptors have been lent.
         let budget = self.budget.load(Ordering::Relaxed);
         while self.open.load(Ordering::Relaxed) > budget && self.evict_oldest() {}
     }
 
+    /// Sets the budget by the limit on open files.
     #[cold]
     fn set_budget(&self, open: usize) {
         let free = free_descriptors().saturating_add(open).min(MAX_BUDGET);
@@ -174,7 +184,8 @@ impl<D: Dir> Descriptors<D> {
         self.budget.store(budget, Ordering::Relaxed);
     }
 
-    /// Closes the oldest evictable directory that nobody uses; whether there was one.
+    /// Closes the oldest evictable directory that no worker uses. Returns `true` if
+    /// there was one.
     fn evict_oldest(&self) -> bool {
         let mut evictable = self.lock();
         for _ in 0..evictable.len() {
@@ -200,7 +211,7 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
-    /// The directory's descriptor, opened again if it was evicted.
+    /// Pins the directory of `node`, and opens it again if it was evicted.
     pub(crate) fn pin<'n>(
         &self,
         node: &'n Arc<Node<D>>,
@@ -210,7 +221,10 @@ impl<D: Dir> Descriptors<D> {
         self.pin_or_open(node, side, || self.walk_down(node, side, roots))
     }
 
-    /// A descriptor of a directory that may be finished: nobody would close it, had it been installed.
+    /// Returns a descriptor of a directory that may be finished.
+    ///
+    /// If the directory is closed, the new descriptor is the caller's. It is not installed
+    /// in the node, because nothing would close it there.
     pub(crate) fn visit<'n>(
         &self,
         node: &'n Arc<Node<D>>,
@@ -228,7 +242,7 @@ impl<D: Dir> Descriptors<D> {
         Ok(Visited::Reopened(fd))
     }
 
-    /// The same as [`pin`](Self::pin) for the parent of `child`, which as a rule is still open itself.
+    /// As [`pin`](Self::pin) for the parent of `child`, which is usually still open.
     pub(crate) fn pin_parent<'n>(
         &self,
         parent: &'n Arc<Node<D>>,
@@ -241,8 +255,8 @@ impl<D: Dir> Descriptors<D> {
             None => self.walk_down(parent, side, roots),
         };
         match self.pin_or_open(parent, side, by_child) {
-            // The child was moved elsewhere, may not be searched any more, or was
-            // reached through a link; its parent may still be where it was.
+            // The child was moved, is no longer searchable, or was reached through a
+            // symlink. Its parent may still be at its old place.
             Err(_) => self.pin(parent, side, roots),
             pin => pin,
         }
@@ -269,6 +283,7 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
+    /// Opens the directory of `node` by a walk down from its nearest open ancestor.
     #[cold]
     fn walk_down(
         &self,
@@ -311,7 +326,7 @@ impl<D: Dir> Descriptors<D> {
     }
 }
 
-/// A source is opened to be listed, a dest only to be passed through.
+/// Opens a source for listing, and a dest only for paths through it.
 fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     match side {
         Side::Source => sys::open_directory(dir, name, Symlinks::NoFollow),
@@ -319,20 +334,18 @@ fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errn
     }
 }
 
-/// Workers that the limit on descriptors allows for.
+/// Returns how many workers the limit on open files allows for.
 pub(crate) fn max_workers() -> usize {
     max_workers_with(free_descriptors())
 }
 
-/// A worker has up to four directories pinned and [`OPEN_PER_WORKER`] others open,
-/// and half of the budget is not evictable.
 fn max_workers_with(free_descriptors: usize) -> usize {
     (free_descriptors / DESCRIPTORS_PER_WORKER).max(1)
 }
 
-/// Descriptors that the process could still open.
+/// Returns how many descriptors the process can still open.
 fn free_descriptors() -> usize {
-    /// Without /proc: more than any shell leaves open.
+    /// The number of open files that is assumed without /proc: more than any shell leaves open.
     const GUESS: usize = 16;
     let used = std::fs::read_dir("/proc/self/fd").map_or(GUESS, Iterator::count);
     sys::descriptor_limit().saturating_sub(used)
