@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::operand;
 use crate::sys::DirSlot;
 
 /// Which of a node's directories is meant. A removal knows only sources.
@@ -114,7 +115,7 @@ impl<D: Dir> Place<D> {
         let operand = match below_bytes {
             0 => operand,
             // One slash, whatever the operand ends with.
-            _ => without_slashes_at_end(operand),
+            _ => operand::trim_slashes(operand),
         };
         let mut path = vec![0; operand.len() + below_bytes];
         let mut end = path.len();
@@ -131,13 +132,8 @@ impl<D: Dir> Place<D> {
 
 /// `path/name`, with one slash between them whatever `path` ends with.
 pub(crate) fn join(path: &Path, name: &CStr) -> PathBuf {
-    let path = without_slashes_at_end(path.as_os_str().as_bytes());
+    let path = operand::trim_slashes(path.as_os_str().as_bytes());
     PathBuf::from(OsString::from_vec([path, b"/", name.to_bytes()].concat()))
-}
-
-fn without_slashes_at_end(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|&byte| byte != b'/');
-    &path[..end.map_or(0, |last| last + 1)]
 }
 
 /// Gives up one use of `node`; the last one finishes it and goes on with its parent.

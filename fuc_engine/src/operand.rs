@@ -25,23 +25,22 @@ pub(crate) fn with_one_slash(path: Box<CStr>) -> Box<CStr> {
     if bytes.len() < 3 || !bytes.ends_with(b"//") {
         return path;
     }
-    let end = bytes
-        .iter()
-        .rposition(|&byte| byte != b'/')
-        .map_or(0, |last| last + 1);
+    let end = trim_slashes(bytes).len();
     CString::new(&bytes[..=end])
         .expect("BUG: a NUL within a C string")
         .into_boxed_c_str()
 }
 
+/// Returns `path` without the slashes at its end; nothing is left of `/`.
+pub(crate) fn trim_slashes(path: &[u8]) -> &[u8] {
+    let last = path.iter().rposition(|&byte| byte != b'/');
+    &path[..last.map_or(0, |last| last + 1)]
+}
+
 /// The path's directory part, its slash included, and its last component;
 /// trailing slashes are left aside. `/` alone has an empty last component.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    let end = path
-        .iter()
-        .rposition(|&byte| byte != b'/')
-        .map_or(0, |last| last + 1);
-    let trimmed = &path[..end];
+    let trimmed = trim_slashes(path);
     let base = trimmed
         .iter()
         .rposition(|&byte| byte == b'/')
