@@ -1,18 +1,18 @@
 //! A directory in flight, and the climb that finishes it.
 //!
-//! Children finish their parents. A node counts its users in `pending`: the
-//! task that lists it, each queued or running child, each part of its listing
-//! that somebody else works on. Whoever takes the count to zero is the last
-//! one who can know the directory, so it finishes it and then gives up the
-//! count that the directory held on *its* parent: it climbs.
+//! Children finish their parents. A node counts its users in `pending`: the task that
+//! lists it, each queued or running child, and each part of its listing that another
+//! worker processes. The worker that takes the count to zero is the last one that can
+//! reach the directory. So it finishes the directory, and then it climbs: it gives up
+//! the use that the directory had of *its* parent.
 //!
 //! ```text
 //!   one more child      node.retain()   before the child's task is queued
-//!   child is finished   climb(parent)   last: finish(parent), then one level up
+//!   child is finished   climb(parent)   the last user: finish(parent), then one level up
 //! ```
 //!
-//! `pending` is apart from the `Arc`'s own count, which only keeps the memory:
-//! the list of evictable descriptors holds an `Arc` without holding up a climb.
+//! The count of the `Arc` is a different one and only keeps the memory. The list of
+//! evictable descriptors, for example, holds an `Arc` and does not delay a climb.
 
 use std::ffi::{CStr, OsString};
 use std::ops::ControlFlow;
@@ -24,14 +24,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::operand;
 use crate::sys::DirSlot;
 
-/// Which of a node's directories is meant. A removal knows only sources.
+/// One of the directories of a node. A removal has only sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Source,
     Dest,
 }
 
-/// What an operation keeps for each directory in flight.
+/// The part of a node that a removal or a copy defines.
 pub(crate) trait Dir: Send + Sync {
     /// At most four bytes of state, which fill a gap in the node.
     type State: Send + Sync;
@@ -39,12 +39,12 @@ pub(crate) trait Dir: Send + Sync {
     fn slot(&self, side: Side) -> &DirSlot;
 }
 
-/// Where a directory is, or will be: a name in a node, or an operand.
+/// The place of a directory: a name in a node, or an operand.
 pub(crate) struct Place<D: Dir> {
     pub(crate) parent: Option<Arc<Node<D>>>,
-    /// One component; an operand's whole path.
+    /// One component, or the whole path of an operand.
     pub(crate) name: Box<CStr>,
-    /// Index of the operand that it is or lies below.
+    /// The index of the operand that the directory is or lies below.
     pub(crate) operand: u32,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Node<D: Dir> {
 }
 
 impl<D: Dir> Node<D> {
-    /// A node with one user: the task that lists it.
+    /// Creates a node with one user, the task that lists it.
     pub(crate) fn new(place: Place<D>, state: D::State, dir: D) -> Arc<Self> {
         Arc::new(Self {
             place,
@@ -67,18 +67,19 @@ impl<D: Dir> Node<D> {
         })
     }
 
-    /// Counts one more user, who will [`climb`] from here.
+    /// Counts one more user, which must [`climb`] from here later.
     pub(crate) fn retain(&self) {
-        // Relaxed: the caller's own count keeps the node from being finished meanwhile.
+        // Relaxed: the caller is a user too, so the node is not finished before.
         self.pending.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether anybody but the caller still uses the node. May err on the side of yes.
+    /// Returns `true` if the node has users beside the caller, and perhaps if the last of
+    /// them has just gone.
     pub(crate) fn is_shared(&self) -> bool {
         self.pending.load(Ordering::Relaxed) > 1
     }
 
-    /// A place for `name` in this directory, counted as a user of it.
+    /// Returns the place of `name` in this directory, which counts as a user of it.
     pub(crate) fn child(self: &Arc<Self>, name: &CStr) -> Place<D> {
         self.retain();
         Place {
@@ -90,17 +91,17 @@ impl<D: Dir> Node<D> {
 }
 
 impl<D: Dir> Place<D> {
-    /// The names from the operand (exclusive) down to here, joined to the operand's own path.
+    /// Returns the path of this place: the operand's path, and the names below it.
     pub(crate) fn path(&self, operand: &Path) -> PathBuf {
         self.path_then(operand, None)
     }
 
-    /// The path of `name` in this directory.
+    /// Returns the path of `name` in this directory.
     pub(crate) fn path_of(&self, operand: &Path, name: &CStr) -> PathBuf {
         self.path_then(operand, Some(name))
     }
 
-    /// In one allocation, filled from its end: `-v` asks for the path of every name.
+    /// Builds a path in one allocation, from its end, because `-v` needs one for every name.
     fn path_then(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
         let operand = operand.as_os_str().as_bytes();
         let below = || {
@@ -114,7 +115,7 @@ impl<D: Dir> Place<D> {
         let below_bytes: usize = below().map(|name| 1 + name.len()).sum();
         let operand = match below_bytes {
             0 => operand,
-            // One slash, whatever the operand ends with.
+            // An operand with slashes at its end is followed by a single one, too.
             _ => operand::trim_slashes(operand),
         };
         let mut path = vec![0; operand.len() + below_bytes];
@@ -130,25 +131,24 @@ impl<D: Dir> Place<D> {
     }
 }
 
-/// `path/name`, with one slash between them whatever `path` ends with.
+/// Returns `path/name`, with one slash between them even if `path` ends in slashes.
 pub(crate) fn join(path: &Path, name: &CStr) -> PathBuf {
     let path = operand::trim_slashes(path.as_os_str().as_bytes());
     PathBuf::from(OsString::from_vec([path, b"/", name.to_bytes()].concat()))
 }
 
-/// Gives up one use of `node`; the last one finishes it and goes on with its parent.
+/// Gives up one use of `node`. The last user finishes it and goes on with its parent.
 ///
-/// `finish` says whether the directory is done with (`Continue`), or has been
-/// queued once more and keeps its count on its parent (`Break`). It must not
-/// drop the last reference to anything deep: see [`Drop`].
+/// `finish` returns `Continue` if the directory is done. It returns `Break` if the
+/// directory was queued once more and remains a user of its parent.
 pub(crate) fn climb<D: Dir>(
     node: Arc<Node<D>>,
     mut finish: impl FnMut(&Arc<Node<D>>) -> ControlFlow<()>,
 ) {
     let mut next = Some(node);
     while let Some(node) = next {
-        // Release publishes what this user did to the node (its state); Acquire
-        // lets the last one see what all the others did.
+        // Release publishes this user's changes to the state of the node. Acquire, in the
+        // last user, makes those of all others visible to `finish`.
         if node.pending.fetch_sub(1, Ordering::AcqRel) != 1 || finish(&node).is_break() {
             return;
         }
@@ -156,7 +156,7 @@ pub(crate) fn climb<D: Dir>(
     }
 }
 
-/// Unlinks a chain of parents one by one: the derived drop would recurse once per level.
+/// Drops a chain of parents in a loop. The derived drop would recurse once per level.
 impl<D: Dir> Drop for Node<D> {
     fn drop(&mut self) {
         let mut next = self.place.parent.take();
@@ -173,7 +173,7 @@ mod tests {
     struct Nothing(DirSlot);
 
     impl Dir for Nothing {
-        // As large as any.
+        // As large as a state may be.
         type State = [u8; 4];
 
         fn slot(&self, _: Side) -> &DirSlot {
@@ -250,8 +250,8 @@ mod tests {
         assert_eq!(top.place.path_of(Path::new("a//"), c"f"), Path::new("a/f"));
     }
 
-    /// DESIGN: at most 150 bytes per level; the allocator adds 8 to each and rounds
-    /// up to 16, and a short name takes its smallest piece, 32.
+    /// A level takes at most 150 bytes: a node and a short name, which takes 32. The
+    /// allocator adds 8 bytes to each and rounds up to 16.
     #[test]
     fn a_level_of_a_removal_stays_small() {
         assert!(size_of::<Node<Nothing>>() + 16 <= 112);

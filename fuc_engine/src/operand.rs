@@ -1,4 +1,4 @@
-//! Paths as a caller names them, and which of them may be worked on together.
+//! Operands: paths as a caller names them, and which of them can be worked on together.
 
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-/// A path as the kernel wants it.
+/// Converts a path for system calls.
 ///
 /// # Errors
-/// `EINVAL` if there is a NUL byte in it.
+/// Fails with `EINVAL` if the path contains a NUL byte.
 pub(crate) fn to_c(path: &Path) -> Result<Box<CStr>, Errno> {
     match CString::new(path.as_os_str().as_bytes()) {
         Ok(path) => Ok(path.into_boxed_c_str()),
@@ -18,8 +18,9 @@ pub(crate) fn to_c(path: &Path) -> Result<Box<CStr>, Errno> {
     }
 }
 
-/// The path with at most one slash at its end, as `rm` shows it; `//` is left
-/// alone, which POSIX lets mean something else than `/`.
+/// Returns the path with at most one slash at its end, as `rm` shows it.
+///
+/// `//` stays as it is, because POSIX allows it to differ from `/`.
 pub(crate) fn with_one_slash(path: Box<CStr>) -> Box<CStr> {
     let bytes = path.to_bytes();
     if bytes.len() < 3 || !bytes.ends_with(b"//") {
@@ -37,8 +38,9 @@ pub(crate) fn trim_slashes(path: &[u8]) -> &[u8] {
     &path[..last.map_or(0, |last| last + 1)]
 }
 
-/// The path's directory part, its slash included, and its last component;
-/// trailing slashes are left aside. `/` alone has an empty last component.
+/// Splits a path into its directory part, which ends in a slash, and its last component.
+///
+/// Slashes at the end of the path are dropped. `/` has an empty last component.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let trimmed = trim_slashes(path);
     let base = trimmed
@@ -48,7 +50,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     trimmed.split_at(base)
 }
 
-/// The directory that a path's last component is in, as a path of its own.
+/// Returns the path of the directory that a path's last component is in.
 pub(crate) fn directory_of(path: &CStr) -> CString {
     let (directory, _) = split(path.to_bytes());
     CString::new([directory, b"."].concat()).expect("BUG: a NUL within a C string")
@@ -58,17 +60,19 @@ pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }
 
-/// Whether it names something in its directory, and not a directory around it.
+/// Returns `true` if a last component names an entry of its directory, and not that
+/// directory or one above it.
 fn is_one_name(name: &[u8]) -> bool {
     !name.is_empty() && !is_dot_or_dot_dot(name)
 }
 
-/// Cuts the operands into runs of neighbours with the same directory part and
-/// different last components: these can't be, or lie in, one another. With a
-/// slash behind it a name may be a link to anything, so it runs alone.
+/// Groups neighbours that have the same directory part and different last components.
 ///
-/// The runs are worked on one after the other, so that operands which could
-/// touch the same thing keep the order of their effects.
+/// The operands of such a run are different files, and none lies in another. A path with
+/// a slash at its end may be a symlink to any directory, so it is a run of its own.
+///
+/// The runs are processed one after the other. So operands that could affect the same
+/// file take effect in their order.
 pub(crate) fn independent_runs<'a>(
     operands: impl IntoIterator<Item = &'a CStr>,
 ) -> Vec<Range<u32>> {
@@ -86,7 +90,7 @@ pub(crate) fn independent_runs<'a>(
         let (dir, name) = operands[index];
         let fits = index > start && operands[start].0 == dir && is_one_name(operands[start].1) && {
             if names.is_empty() {
-                // Only now: one operand alone needs no set.
+                // The set is filled late, because a single operand needs none.
                 names.insert(operands[start].1);
             }
             is_one_name(name) && names.insert(name)
@@ -103,8 +107,8 @@ pub(crate) fn independent_runs<'a>(
     runs
 }
 
-/// The operands to look at now, and those for later: a million of them must not
-/// be queued at once.
+/// Splits operands into those to begin now and those for later, because a million of
+/// them must not be queued at once.
 pub(crate) fn portion(operands: Range<u32>) -> (Range<u32>, Option<Range<u32>>) {
     const MOST: u32 = 256;
     let middle = operands.end.min(operands.start.saturating_add(MOST));
@@ -148,17 +152,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_comes_again_waits() {
+    fn a_repeated_name_starts_a_new_run() {
         assert_eq!(runs(&["a", "b", "a/"]), [(0, 2), (2, 3)]);
     }
 
     #[test]
-    fn a_name_with_a_slash_behind_it_waits() {
+    fn a_name_with_a_slash_at_its_end_runs_alone() {
         assert_eq!(runs(&["d/a", "d/b/", "d/c"]), [(0, 1), (1, 2), (2, 3)]);
     }
 
     #[test]
-    fn other_directories_wait() {
+    fn each_directory_starts_a_new_run() {
         assert_eq!(runs(&["a", "a/b", "a/c", "x"]), [(0, 1), (1, 3), (3, 4)]);
     }
 
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_byte_is_no_path() {
+    fn a_path_with_a_nul_byte_is_invalid() {
         assert_eq!(to_c(Path::new("a\0b")), Err(Errno::INVAL));
     }
 }
