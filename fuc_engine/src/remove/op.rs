@@ -8,7 +8,7 @@ use super::run::Removal;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
 
-/// A removal, ready to run on any number of operands.
+/// Removes any number of operands.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -34,29 +34,30 @@ pub struct RemoveOp {
 }
 
 impl RemoveOp {
-    /// A removal with these options.
+    /// Creates a removal with these options.
     #[must_use]
     pub fn new(options: RemoveOptions) -> Self {
         Self { options }
     }
 
-    /// Removes the operands, of whatever type they are; a symbolic link is
-    /// removed, never followed (but for one with a trailing slash, which names
-    /// its target).
+    /// Removes the operands, whatever their types are.
     ///
-    /// Operands take effect as if they were removed one after the other.
-    /// Nothing below an operand is reached through a symbolic link, whatever
-    /// happens to the tree meanwhile.
+    /// A symbolic link is removed and never followed, with one exception: a path with a
+    /// slash at its end names the target of the link.
+    ///
+    /// Operands take effect as if they were removed one after the other. Nothing below an
+    /// operand is reached through a symbolic link, even if other processes change the tree
+    /// at the same time.
     ///
     /// # Errors
-    /// Each entry that stays behind is given to `observer`, once, and counted in
-    /// [`Summary::failures`]; its ancestors then stay too, without a word. The
-    /// rest of the work is done all the same.
+    /// Each entry that could not be removed is reported to `observer` once and counted in
+    /// [`Summary::failures`]. Its ancestors stay too and are not reported. Everything
+    /// else is removed.
     ///
-    /// What the observer declines is no failure. If it was a directory to go
-    /// into, its ancestors stay without a word. If it was anything else, the
-    /// directory that it is in is asked about or tried in its turn, and to
-    /// remove that fails with `ENOTEMPTY`.
+    /// It is not a failure if the observer declines. If it declines that a directory is
+    /// entered, the ancestors of the directory stay and are not reported. If it declines
+    /// anything else, the parent directory is still asked about or tried. Its removal then
+    /// fails with `ENOTEMPTY`.
     pub fn run<P: AsRef<Path>>(
         &self,
         operands: impl IntoIterator<Item = P>,
@@ -66,11 +67,11 @@ impl RemoveOp {
     }
 }
 
-/// Removes `path`, a directory with all that is in it, or anything else.
+/// Removes `path`, whatever its type is, and all content if it is a directory.
 ///
 /// # Errors
-/// The first entry that could not be removed. Everything that can be removed is,
-/// nevertheless; [`RemoveOp::run`] tells of every failure.
+/// Returns the first failure. Everything else is removed nevertheless. Use
+/// [`RemoveOp::run`] to receive every failure.
 pub fn remove_tree(path: impl AsRef<Path>) -> Result<Summary, Error> {
     let failures = Mutex::new(Vec::new());
     let summary = RemoveOp::default().run([path], &failures);

@@ -2,46 +2,51 @@
 
 use std::num::NonZeroUsize;
 
-/// About what the observer is asked before it is removed.
+/// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Nothing.
+    /// The observer is never asked.
     Never,
-    /// What its mode forbids to write to, symbolic links excepted.
+    /// The observer is asked about names whose mode forbids to write to them, except for
+    /// symbolic links.
     IfWriteProtected,
-    /// Each name, and each directory before it is entered.
+    /// The observer is asked about each name, and about each directory before it is entered.
     Always,
 }
 
-/// How a removal goes. [`Default`] removes directories whole, as `rm -r` does.
+/// Sets how a removal works. The [`Default`] removes directories with their content, as `rm -r` does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RemoveOptions {
-    /// Remove directories with all that is in them. Without it a directory is
-    /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
+    /// Whether directories are removed with their content. Without it, a directory is
+    /// [refused](crate::Refusal::NotRecursive) unless `empty_directories` is set.
     pub recursive: bool,
-    /// What does not exist (any more) is no failure.
+    /// Whether missing names are ignored. Otherwise they are failures.
     pub ignore_missing: bool,
-    /// Refuse the root directory, by whatever path it is reached.
+    /// Whether the root directory is refused, whatever path leads to it.
     pub preserve_root: bool,
-    /// Refuse an operand that is a directory on another device than the one it is in.
+    /// Whether an operand is refused if it is a directory on another device than its parent.
     pub preserve_mount_points: bool,
-    /// Without `recursive`: remove directories that are empty.
+    /// Whether empty directories are removed without `recursive`.
     pub empty_directories: bool,
-    /// [Leave alone](crate::Refusal::OtherFilesystem) what is on another
-    /// filesystem than its operand. An empty directory there is tried all the
-    /// same, since a subvolume is no mount point. A directory that the operand's
-    /// own filesystem is mounted on once more is emptied.
+    /// Whether directories on another filesystem than their operand are
+    /// [left alone](crate::Refusal::OtherFilesystem).
+    ///
+    /// An empty directory there is still tried, because it may be a subvolume, which can be
+    /// removed, and not a mount point. If the operand's own filesystem is mounted once more
+    /// below the operand, that directory is emptied.
     pub one_file_system: bool,
-    /// What the observer is [asked](Observer::confirm) about. Who is asked
-    /// about everything, or allows one thread only, is asked in the order in
-    /// which directories are listed; else several threads may ask at once.
+    /// The names that the observer is [asked](crate::Observer::confirm) about.
+    ///
+    /// With [`Ask::Always`], or if only one thread is allowed, the questions come in the order
+    /// in which directories are listed. Otherwise several threads may ask at the same time.
     pub ask: Ask,
-    /// Threads at most, the caller's own included. `None`: as many as the
-    /// process has cores to run on, or four times as many (32 at most) where
-    /// they wait for a disk or a server. Fewer where they do not pay, where a
-    /// thread is refused, or where the limit on open descriptors is low (one
-    /// for each 12); a small tree never starts one.
+    /// The highest number of threads, which includes the caller's.
+    ///
+    /// With `None` there are up to as many as the process has cores to run on, or four times
+    /// as many (32 at most) if they wait for a disk or a server. There are fewer if more would
+    /// not be faster, if the system refuses to start a thread, or if the limit on open
+    /// descriptors is low (one thread for each 12). A small tree never starts a thread.
     pub threads: Option<NonZeroUsize>,
 }
 

@@ -1,4 +1,4 @@
-//! One run of a removal, which the walk visits directories for.
+//! One run of a removal: the [`Visitor`] that the walk calls.
 
 use std::ffi::CStr;
 use std::num::NonZeroUsize;
@@ -88,7 +88,7 @@ impl<'a> Removal<'a> {
 impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
     type Open<'n> = SourceOnly<'n>;
-    /// Operands that are to be begun, in order.
+    /// Operands to begin, in order.
     type Task = Range<u32>;
     type Scratch = ();
 
@@ -207,7 +207,7 @@ impl Visitor for Removal<'_> {
                 Begun::Enter(place) => worker.push(Task::Enter { place, pass: 0 }),
             }
         }
-        // The last one queued would be the first to run.
+        // The task queued last would run first.
         worker.reverse_top(worker.backlog().saturating_sub(queued_before));
     }
 
@@ -219,11 +219,12 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    /// On XFS each removal goes through the one log, on btrfs through the one tree of
-    /// the subvolume, and threads of their own do a part of it later: two took
-    /// 1.3 to 1.7 times as long as one there (50 000 files, two cores).
+    /// Returns 1 for XFS and btrfs. Each removal there goes through a single log, or
+    /// through the single tree of the subvolume, and kernel threads do a part of the work.
+    /// Two workers took 1.3 to 1.7 times as long as one (50 000 files, two cores).
     fn initial_workers(&self) -> usize {
-        // The last operand is the last to go. If it has gone, or is no directory: as elsewhere.
+        // The last operand is the last to be removed. If it is gone, or is not a directory,
+        // its filesystem is not looked up.
         let last = (self.context.operands.len() as u32).saturating_sub(1);
         let fd = self.context.open_operand(last, Side::Source).ok();
         match fd.and_then(|fd| sys::filesystem(fd.as_fd())) {
