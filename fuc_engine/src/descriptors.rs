@@ -38,8 +38,7 @@ const OPEN_PER_WORKER: usize = 3;
 /// [`OPEN_PER_WORKER`] others, and half of the budget cannot be evicted.
 const DESCRIPTORS_PER_WORKER: usize = 12;
 
-/// Opens the directories at which, and through which, a walk down to an evicted directory
-/// goes.
+/// Opens directories on a walk down to an evicted one.
 pub(crate) trait Roots {
     /// Opens an operand, which must be a directory, by its own path.
     fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;

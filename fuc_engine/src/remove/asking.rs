@@ -22,7 +22,7 @@ use super::prompt::{self, Content, Inquiry, Policy, Prompt, Step};
 use crate::observer::Answer;
 use crate::sys::{self, CWD, Symlinks};
 
-/// What to do with an entry that is not listed as a directory.
+/// The result of asking about an entry that is not listed as a directory.
 pub(super) enum Verdict {
     Remove,
     /// Leave it alone. If there is anything to report, that is done.
@@ -31,12 +31,12 @@ pub(super) enum Verdict {
     Enter,
 }
 
-/// What a name that stays means for the directory that it is in.
+/// The consequence for the parent directory if a name must stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IfLeft {
-    /// The directory and all above it stay without another question.
+    /// The parent and all directories above it stay without another question.
     KeepAncestors,
-    /// The directory is still asked about or tried.
+    /// The user is still asked about the parent, or its removal is tried.
     TryParent,
 }
 

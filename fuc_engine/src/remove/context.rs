@@ -21,10 +21,10 @@ pub(super) struct Context<'a> {
     pub(super) operands: Vec<Box<CStr>>,
     pub(super) report: Report<'a>,
     pub(super) descriptors: Descriptors<RemoveDir>,
-    /// Whether there may be questions. It is looked up for every entry.
+    /// `true` if there may be questions. The flag is read for every entry.
     pub(super) asks: bool,
-    /// Whether the user is the superuser, from whom no mode protects a file. Without
-    /// questions this does not matter and is `false`.
+    /// `true` if no mode protects a file from the user. It is `false` if there are no
+    /// questions, because then it does not matter.
     pub(super) is_superuser: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::node::Side;
 use crate::observer::Answer;
 use crate::sys::{self, CWD};
 
-/// What became of a directory that was to be entered.
+/// The result of entering a directory.
 pub(super) enum Entered {
     /// It is open, and may be listed.
     Open(OwnedFd, Consent),
@@ -124,7 +124,7 @@ fn try_on_other_filesystem(context: &Context<'_>, name: Name<'_>, dir: BorrowedF
     }
 }
 
-/// What became of a directory under which nothing is left to do.
+/// The result of removing a directory under which nothing is left to do.
 pub(super) enum Emptied {
     Removed,
     /// Something under it stays.

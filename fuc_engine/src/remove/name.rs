@@ -1,4 +1,4 @@
-//! A name that is to be removed, and the directory that it is in.
+//! A name to remove, and the directory that it is in.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! What a removal keeps for each directory in flight.
+//! The state that a removal keeps for each directory in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -25,7 +25,7 @@ impl Dir for RemoveDir {
 pub(super) type RemoveNode = Arc<Node<RemoveDir>>;
 pub(super) type RemovePlace = Place<RemoveDir>;
 
-/// What the user allows for a directory that is entered.
+/// The user's consent to the removal of a directory that is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consent {
     /// Ask again before it is removed.

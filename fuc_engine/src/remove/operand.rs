@@ -15,7 +15,7 @@ use crate::observer::Answer;
 use crate::operand;
 use crate::sys::{self, CWD, Symlinks};
 
-/// What became of an operand.
+/// The result of beginning an operand.
 pub(super) enum Begun {
     Removed,
     /// It stays. If there is anything to report, that is done.

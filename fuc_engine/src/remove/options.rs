@@ -18,30 +18,30 @@ pub enum Ask {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RemoveOptions {
-    /// Whether directories are removed with their content. Without it, a directory is
-    /// [refused](crate::Refusal::NotRecursive) unless `empty_directories` is set.
+    /// Removes directories with their content. Otherwise a directory is
+    /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
     pub recursive: bool,
-    /// Whether missing names are ignored. Otherwise they are failures.
+    /// Ignores missing names. Otherwise they are failures.
     pub ignore_missing: bool,
-    /// Whether the root directory is refused, whatever path leads to it.
+    /// Refuses the root directory, whatever path leads to it.
     pub preserve_root: bool,
-    /// Whether an operand is refused if it is a directory on another device than its parent.
+    /// Refuses an operand that is a directory on another device than its parent.
     pub preserve_mount_points: bool,
-    /// Whether empty directories are removed without `recursive`.
+    /// Removes empty directories even without `recursive`.
     pub empty_directories: bool,
-    /// Whether directories on another filesystem than their operand are
-    /// [left alone](crate::Refusal::OtherFilesystem).
+    /// [Refuses](crate::Refusal::OtherFilesystem) directories on another filesystem than
+    /// their operand.
     ///
     /// An empty directory there is still tried, because it may be a subvolume, which can be
     /// removed, and not a mount point. If the operand's own filesystem is mounted once more
     /// below the operand, that directory is emptied.
     pub one_file_system: bool,
-    /// The names that the observer is [asked](crate::Observer::confirm) about.
+    /// Selects the names that the observer is [asked](crate::Observer::confirm) about.
     ///
     /// With [`Ask::Always`], or if only one thread is allowed, the questions come in the order
     /// in which directories are listed. Otherwise several threads may ask at the same time.
     pub ask: Ask,
-    /// The highest number of threads, which includes the caller's.
+    /// Limits the number of threads, which includes the caller's.
     ///
     /// With `None` there are up to as many as the process has cores to run on, or four times
     /// as many (32 at most) if they wait for a disk or a server. There are fewer if more would

@@ -6,7 +6,7 @@
 //! | subject | question, if one is due |
 //! |---|---|
 //! | a file, or a directory that is empty by now | remove it? |
-//! | an empty directory, before it is entered | remove it? There is no second question. |
+//! | an empty directory, before it is entered | remove it? This is the only question. |
 //! | a directory with entries, before it is entered | enter it? |
 //! | a directory that cannot be read | none: it fails. With `empty_directories`: try to remove it? |
 
@@ -41,7 +41,7 @@ impl Policy {
     }
 }
 
-/// Whether the mode of a name lets the user write to it.
+/// The protection of a name by its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Writable,

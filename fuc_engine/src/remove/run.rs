@@ -243,7 +243,7 @@ impl Visitor for Removal<'_> {
     }
 }
 
-/// What became of an entry that could not be unlinked.
+/// The result of handling an entry that could not be unlinked.
 enum NotUnlinked {
     /// It is a directory, and stays until it is entered.
     Directory,

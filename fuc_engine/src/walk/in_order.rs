@@ -16,7 +16,7 @@ use crate::sys::Listing;
 /// The entries of a directory that have not been visited.
 pub(crate) struct Remainder {
     listing: Listing,
-    /// Where to continue the listing; `None` if it has reached its end.
+    /// A descriptor at the offset to continue at, or `None` at the end of the directory.
     position: Option<OwnedFd>,
 }
 
