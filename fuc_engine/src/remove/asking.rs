@@ -1,10 +1,10 @@
-//! Asks the user before something goes, and applies the answer.
+//! Asks the user before a name is removed, and applies the answer.
 //!
 //! [`look`] finds the facts, [`prompt`] decides, and [`ask_and_apply`] does the rest.
 //!
 //! To decline is not a failure. If a directory is not entered, all of its ancestors
-//! stay, too. After any other name that was declined, or that could not be asked about,
-//! its directory is asked about (or tried) all the same, as `rm` does. If the user
+//! stay too. After any other name that was declined, or that could not be asked about,
+//! the user is still asked about its directory (or it is tried), as in `rm`. If the user
 //! allows that, ENOTEMPTY is expected, and listing the directory again would not help.
 
 use std::ffi::CStr;
@@ -25,9 +25,9 @@ use crate::sys::{self, CWD, Symlinks};
 /// The result of asking about an entry that is not listed as a directory.
 pub(super) enum Verdict {
     Remove,
-    /// Leave it alone. If there is anything to report, that is done.
+    /// Leave the entry alone. Any failure has already been reported.
     Leave,
-    /// Enter it, for it is a directory. There will be a question then.
+    /// Enter the entry, which is a directory. The user is asked about it then.
     Enter,
 }
 
@@ -80,8 +80,8 @@ pub(super) fn ask_about_operand(context: &Context<'_>, name: Name<'_>, kind: Fil
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
-/// Asks before the directory `name`, open as `dir`, is entered. Returns `None` if it
-/// must be left alone.
+/// Asks before the directory `name`, open as `dir`, is entered. Returns `None` if the
+/// directory must be left alone.
 pub(super) fn ask_to_enter(
     context: &Context<'_>,
     name: Name<'_>,
@@ -132,8 +132,8 @@ fn ask_to_try_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Ans
     ask_and_apply(context, name, prompt, IfLeft::TryParent)
 }
 
-/// Asks whether the directory of `node`, which is empty by now, may go. `dir` is the
-/// directory that it is in.
+/// Asks whether the directory of `node`, which is empty by now, may be
+/// removed. `dir` is its parent directory.
 pub(super) fn ask_about_emptied(
     context: &Context<'_>,
     node: &RemoveNode,
@@ -185,7 +185,7 @@ fn ask_and_apply(
             context.fail_and_keep(name, errno);
             return Answer::No;
         }
-        // To `rm`, a name that was not even looked at is one that was declined.
+        // `rm` treats a name that it cannot look at like one that was declined.
         Err(errno) => {
             context.report_only(name, errno);
             Answer::No

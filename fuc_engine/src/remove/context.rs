@@ -1,4 +1,4 @@
-//! The parts of a run that all of its steps share. Nothing is decided here.
+//! The parts of a run that all of its steps share. This module decides nothing.
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -16,11 +16,11 @@ use crate::sys::{self, CWD};
 
 /// The result of entering a directory.
 pub(super) enum Entered {
-    /// It is open, and may be listed.
+    /// The directory is open and may be listed.
     Open(OwnedFd, Consent),
-    /// It is gone already.
+    /// The name is gone already.
     Removed,
-    /// It stays. If there is anything to report, that is done.
+    /// The name stays. Any failure has already been reported.
     Left,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn enter(
     let consent = match (context.asks, pass) {
         (false, _) => Some(Consent::ToRemove),
         (true, 0) => asking::ask_to_enter(context, name, dir.as_fd()),
-        // The user has allowed an earlier listing.
+        // The user has already allowed this directory to be entered.
         (true, _) => Some(Consent::ToEnter),
     };
     let Some(consent) = consent else {
@@ -58,7 +58,7 @@ pub(super) fn enter(
     match guards.is_on_other_filesystem(place.operand, dir.as_fd()) {
         Ok(false) => Entered::Open(dir, consent),
         Ok(true) => try_on_other_filesystem(context, name, dir.as_fd()),
-        // It may be on another filesystem.
+        // The directory may be on another filesystem.
         Err(errno) => left(context, name, errno),
     }
 }
@@ -86,7 +86,7 @@ fn remove_unopened(
         return Entered::Left;
     }
     match errno {
-        // If it is empty, it need not be read.
+        // An empty directory can be removed without reading it.
         Errno::ACCESS => match context.at(name, sys::remove_directory) {
             Ok(()) => {
                 context.removed_directory(name);
@@ -127,7 +127,7 @@ fn try_on_other_filesystem(context: &Context<'_>, name: Name<'_>, dir: BorrowedF
 /// The result of removing a directory under which nothing is left to do.
 pub(super) enum Emptied {
     Removed,
-    /// Something under it stays.
+    /// Something under the directory stays.
     Kept,
     Declined,
 }

@@ -13,16 +13,16 @@ use crate::sys::{self, CWD, Identity, Symlinks};
 /// Facts about protected directories, each of which is looked up once.
 pub(super) struct Guards {
     root: OnceLock<Identity>,
-    /// The filesystem of each operand, once it is open; empty if it does not matter.
+    /// The filesystem of each operand, once it is open. There are none if no option asks for them.
     devices: Vec<OnceLock<sys::Device>>,
 }
 
-/// Why a directory must not be removed or entered.
+/// A reason not to remove or enter a directory.
 pub(super) enum Obstacle {
     Refused(Refusal),
     /// The directory could not be looked at, and may be a protected one.
     Unknown(Errno),
-    /// The directory that it is in could not be looked at.
+    /// The parent directory could not be looked at.
     UnknownParent(Errno),
 }
 

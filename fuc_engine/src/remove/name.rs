@@ -8,7 +8,7 @@ use super::node::{RemoveNode, RemovePlace};
 #[derive(Clone, Copy)]
 pub(super) struct Name<'a> {
     pub(super) parent: Parent<'a>,
-    /// One component; an operand's whole path.
+    /// One component, or the whole path of an operand.
     pub(super) name: &'a CStr,
 }
 

@@ -28,15 +28,15 @@ pub(super) type RemovePlace = Place<RemoveDir>;
 /// The user's consent to the removal of a directory that is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consent {
-    /// Ask again before it is removed.
+    /// Ask again before the directory is removed.
     ToEnter,
-    /// Remove it.
+    /// Remove the directory without another question.
     ToRemove,
 }
 
-/// How far the removal of a directory has come.
+/// The progress of the removal of one directory.
 pub(super) struct State {
-    /// How often the directory was listed before.
+    /// The number of earlier listings.
     pub(super) pass: u8,
     pub(super) consent: Consent,
     has_shrunk: AtomicBool,
@@ -69,7 +69,7 @@ impl State {
 
     /// Records that an entry of the directory was removed.
     pub(super) fn mark_shrunk(&self) {
-        // Mostly it is set: then no other worker loses the cache line.
+        // The flag is usually set already. Without a store, other workers keep the cache line.
         if !self.has_shrunk.load(Ordering::Relaxed) {
             self.has_shrunk.store(true, Ordering::Relaxed);
         }

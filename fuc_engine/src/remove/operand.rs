@@ -18,9 +18,9 @@ use crate::sys::{self, CWD, Symlinks};
 /// The result of beginning an operand.
 pub(super) enum Begun {
     Removed,
-    /// It stays. If there is anything to report, that is done.
+    /// The operand stays. Any failure has already been reported.
     Left,
-    /// It is a directory to enter.
+    /// The operand is a directory to enter.
     Enter(RemovePlace),
 }
 

@@ -245,9 +245,9 @@ impl Visitor for Removal<'_> {
 
 /// The result of handling an entry that could not be unlinked.
 enum NotUnlinked {
-    /// It is a directory, and stays until it is entered.
+    /// The entry is a directory, which must be entered.
     Directory,
-    /// It stays. If there is anything to report, that is done.
+    /// The entry stays. The failure has already been reported.
     Left,
 }
 
