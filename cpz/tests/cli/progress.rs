@@ -1,128 +1,207 @@
 //! `--progress`, which GNU's cp does not have.
+//!
+//! A source that is a FIFO holds a run until the test has seen on stderr what it waits for.
+
+use std::{fs::File, thread};
 
 use testkit::{
-    run::{Input, Outcome, Run, Status},
+    run::{Input, Live, Outcome, Run, Status, Stream},
     tree::{Scratch, Tree},
 };
 
 use crate::support::{CP, CPZ};
 
-/// What clears the line.
+/// Clears the line.
 const CLEAR: &str = "\r\x1b[2K";
 
-fn fifo() -> Scratch {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .fifo("fifo")
-        .file("f", "12345")
-        .dir("d");
-    scratch
+/// The first drawing of a run.
+const FIRST: &str = "0 copied, 0 B, 0 B/s, 0s";
+
+/// A tree with a FIFO, which a copy waits for.
+struct Held {
+    scratch: Scratch,
 }
 
-/// Runs `line`, where `$0` is cpz, on a terminal that it has for all three streams.
+impl Held {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .fifo("fifo")
+            .file("f", "12345")
+            .file("g", "")
+            .dir("d");
+        Self { scratch }
+    }
+
+    #[track_caller]
+    fn start(&self, args: &[&str]) -> Live {
+        self.run(args).start()
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        let run = Run::new(CPZ).arg("--copy-contents").args(args);
+        run.current_dir(&self.scratch)
+    }
+
+    /// Starts cpz on a terminal, which all three streams are. What it shows is on stdout.
+    #[track_caller]
+    fn start_at_a_terminal(&self, args: &str) -> Live {
+        let line = format!("{CPZ} --copy-contents {args}");
+        let run = Run::new("script").args(["-qec", &line, "/dev/null"]);
+        run.current_dir(&self.scratch).start()
+    }
+
+    /// Lets the run go on: the FIFO is empty, and ends.
+    fn release(&self) {
+        let fifo = self.scratch.path().join("fifo");
+        // A thread, because this waits until the run opens the FIFO too, which a failed run never does.
+        thread::spawn(move || File::options().write(true).open(fifo).map(drop));
+    }
+
+    #[track_caller]
+    fn finish(&self, live: Live) -> Outcome {
+        self.release();
+        live.finish()
+    }
+}
+
+/// Returns once a run that begins now has drawn its line after the usual delay. So a run that began
+/// earlier would have drawn one too.
 #[track_caller]
-fn at_a_terminal(scratch: &Scratch, line: &str) -> Outcome {
-    let line = line.replace("$0", CPZ);
-    Run::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .current_dir(scratch)
-        .output()
+fn wait_as_long_as_a_drawing_takes() {
+    let held = Held::new();
+    let mut control = held.start(&["--progress=always", "fifo", "d"]);
+    control.wait_for(Stream::Stderr, FIRST);
+    control.wait_for(Stream::Stderr, "0 copied, ");
+    held.finish(control);
 }
 
 #[test]
 fn draws_at_a_terminal_while_it_copies() {
-    let scratch = fifo();
-    let line = "(printf 123; sleep 0.5) >fifo & $0 --copy-contents --progress fifo f d";
-    let outcome = at_a_terminal(&scratch, line);
+    let held = Held::new();
+    let mut live = held.start_at_a_terminal("--progress fifo f d");
+    live.wait_for(Stream::Stdout, FIRST);
+    let outcome = held.finish(live);
     assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
     let shown = outcome.stdout_text();
     let (drawn, rest) = shown.rsplit_once(CLEAR).expect("a line that was cleared");
-    assert!(drawn.starts_with("0 copied, 0 B, 0 B/s, 0s"), "{shown:?}");
+    assert!(drawn.starts_with(FIRST), "{shown:?}");
     assert_eq!(rest, "");
-    assert_eq!(std::fs::read(scratch.path().join("d/f")).unwrap(), b"12345");
-}
-
-#[test]
-fn draws_nothing_at_a_terminal_if_it_is_not_to() {
-    let line = "(sleep 0.3) >fifo & $0 --copy-contents --progress=never fifo d";
-    let outcome = at_a_terminal(&fifo(), line);
     assert_eq!(
-        (outcome.status, outcome.stdout_text()),
-        (Status::Exit(0), String::new())
+        std::fs::read(held.scratch.path().join("d/f")).unwrap(),
+        b"12345"
     );
 }
 
 #[test]
-fn draws_nothing_in_a_file_unless_told_otherwise() {
-    let scratch = fifo();
-    let copied = |flag| {
-        let script = r#"sleep 0.3 >fifo & exec "$0" --copy-contents "$1" fifo f d"#;
-        let run = Run::new("sh").args(["-c", script, CPZ, flag]);
-        let outcome = run.current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-        outcome.stderr_text()
-    };
-    assert_eq!(copied("--progress"), "");
-    let shown = copied("--progress=always");
-    assert!(shown.starts_with("0 copied, 0 B, 0 B/s, 0s"), "{shown:?}");
+fn draws_nothing_at_a_terminal_if_told_not_to() {
+    let held = Held::new();
+    let mut live = held.start_at_a_terminal("--progress=never none fifo d");
+    let complaint = "cannot stat 'none': No such file or directory\r\n";
+    live.wait_for(Stream::Stdout, complaint);
+    wait_as_long_as_a_drawing_takes();
+    let outcome = held.finish(live);
+    assert_eq!(outcome.stdout_text(), format!("{CPZ}: {complaint}"));
+}
+
+#[test]
+fn draws_nothing_in_a_file_unless_told_to() {
+    let held = Held::new();
+    let mut live = held.start(&["--progress", "none", "fifo", "f", "d"]);
+    let complaint = "cannot stat 'none': No such file or directory\n";
+    live.wait_for(Stream::Stderr, complaint);
+    wait_as_long_as_a_drawing_takes();
+    let outcome = held.finish(live);
+    assert_eq!(outcome.stderr_text(), format!("{CPZ}: {complaint}"));
+}
+
+#[test]
+fn draws_in_a_file_if_told_to() {
+    let held = Held::new();
+    let mut live = held.start(&["--progress=always", "fifo", "f", "d"]);
+    live.wait_for(Stream::Stderr, FIRST);
+    let outcome = held.finish(live);
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let shown = outcome.stderr_text();
+    assert!(shown.starts_with(FIRST), "{shown:?}");
     assert!(shown.ends_with(CLEAR), "{shown:?}");
 }
 
 #[test]
 fn leaves_messages_whole_and_counts_on() {
-    let scratch = fifo();
-    let script = r#"sleep 0.3 >fifo & exec "$0" --copy-contents --progress=always f none fifo d"#;
-    let outcome = Run::new("sh")
-        .args(["-c", script, CPZ])
-        .current_dir(&scratch)
-        .output();
+    let held = Held::new();
+    let mut live = held.start(&["--progress=always", "f", "none", "fifo", "d"]);
+    let complaint = format!("{CLEAR}{CPZ}: cannot stat 'none': No such file or directory\n");
+    live.wait_for(Stream::Stderr, &complaint);
+    live.wait_for(Stream::Stderr, "1 copied, 5 B, ");
+    let outcome = held.finish(live);
     assert_eq!(outcome.status, Status::Exit(1));
     let shown = outcome.stderr_text();
-    let complaint = format!("{CLEAR}{CPZ}: cannot stat 'none': No such file or directory\n");
     let (_, after) = shown.split_once(&complaint).expect("a whole message");
     assert!(after.starts_with("1 copied, 5 B, "), "{shown:?}");
     assert!(after.ends_with(CLEAR), "{shown:?}");
 }
 
-/// What stderr shows after a question for which `typed`, and then the end of input, is typed.
+#[test]
+fn leaves_questions_whole() {
+    let held = Held::new();
+    Tree::at(held.scratch.path())
+        .file("d/f", "")
+        .file("d/g", "");
+    let mut live = held.start(&["-i", "--progress=always", "f", "fifo", "g", "d"]);
+    let question = |name: &str| format!("{CLEAR}{CPZ}: overwrite 'd/{name}'? ");
+    live.wait_for(Stream::Stderr, &question("f"));
+    live.write("y\n");
+    // Not behind the question, since a pipe echoes no newline.
+    live.wait_for(Stream::Stderr, "\n1 copied, 5 B, ");
+    held.release();
+    live.wait_for(Stream::Stderr, &question("g"));
+    live.write("y\n");
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let shown = outcome.stderr_text();
+    let is_whole = |after: &str| after.is_empty() || after.starts_with('\n');
+    assert!(shown.split("? ").skip(1).all(is_whole), "{shown:?}");
+}
+
+/// Returns the text on stderr after a question for which `typed` is typed.
 #[track_caller]
 fn after_a_question(typed: &str) -> String {
-    let scratch = fifo();
-    Tree::at(scratch.path()).file("d/f", "");
-    let script = r#"sleep 0.3 >fifo & exec "$0" -i --copy-contents --progress=always f fifo d"#;
-    let outcome = Run::new("sh")
-        .args(["-c", script, CPZ])
-        .current_dir(&scratch)
-        .input(Input::Terminal)
-        .stdin(typed)
-        .output();
-    let shown = outcome.stderr_text();
+    let held = Held::new();
+    Tree::at(held.scratch.path()).file("d/f", "");
+    let run = held.run(&["-i", "--progress=always", "f", "fifo", "d"]);
+    let mut live = run.input(Input::Terminal).start();
     let question = format!("{CPZ}: overwrite 'd/f'? ");
+    live.wait_for(Stream::Stderr, &question);
+    live.write(typed);
+    live.wait_for(Stream::Stderr, "0 copied, ");
+    let shown = held.finish(live).stderr_text();
     let (_, after) = shown.split_once(&question).expect("a question");
     after.to_owned()
 }
 
 #[test]
-fn is_drawn_below_a_question_at_which_input_ends() {
-    for typed in ["", "n\u{4}"] {
+fn draws_below_a_question_at_which_input_ends() {
+    // The second \u{4} ends a line without a newline.
+    for typed in ["\u{4}", "n\u{4}\u{4}"] {
         let after = after_a_question(typed);
         assert!(after.starts_with("\n0 copied, "), "{after:?}");
     }
 }
 
 #[test]
-fn is_drawn_where_the_typed_line_ends() {
-    // The terminal itself has shown that end.
+fn draws_on_the_line_after_a_typed_newline() {
+    // The terminal itself has shown the newline.
     let after = after_a_question("n\n");
     assert!(after.starts_with("0 copied, "), "{after:?}");
 }
 
 #[test]
 fn is_unknown_to_cp() {
-    let (cp, scratch) = (CP.link("cp"), fifo());
+    let (cp, held) = (CP.link("cp"), Held::new());
     let outcome = Run::new(cp.path())
         .args(["--progress", "f", "g"])
-        .current_dir(&scratch)
+        .current_dir(&held.scratch)
         .output();
     assert_eq!(outcome.status, Status::Exit(1));
     let stderr = outcome.stderr_text();

@@ -1,13 +1,17 @@
 //! `--progress`, which GNU's rm does not have.
 
+use std::{path::Path, process::Command};
+
 use testkit::{
-    run::{Outcome, Run, Status},
+    or_skip,
+    probe::{Fs, LoopMount, Skip},
+    run::{Live, Outcome, Run, Status, Stream},
     tree::{Scratch, Tree},
 };
 
 use crate::support::{RM, RMZ};
 
-/// What clears the line.
+/// Clears the line.
 const CLEAR: &str = "\r\x1b[2K";
 
 fn two_trees() -> Scratch {
@@ -21,7 +25,10 @@ fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
     Run::new(RMZ).args(args).current_dir(scratch).output()
 }
 
-/// `stderr` after the last line of progress was cleared; that there was one.
+/// Returns `stderr` after the last line of progress was cleared.
+///
+/// # Panics
+/// If there was none.
 #[track_caller]
 fn after_drawing(stderr: &str) -> &str {
     let (drawn, rest) = stderr.rsplit_once(CLEAR).expect("a line that was cleared");
@@ -60,76 +67,146 @@ fn leaves_messages_whole() {
     );
 }
 
-/// What stderr shows of a run that asks about each of many files, and waits long enough for the
-/// first answers to be drawn between them.
-#[track_caller]
-fn shown_while_asking(flag: &str, operands: &str) -> String {
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    // Each of them is a chance to be drawn, for the console is free from one question to the next.
-    for number in 0..200 {
-        tree.file(format!("t/{number}"), "");
-    }
-    let script = r#"(for i in 1 2 3 4; do sleep 0.15; echo y; done; exec yes) | "$0" -i "$1" $2"#;
-    let outcome = Run::new("sh")
-        .args(["-c", script, RMZ, flag, operands])
-        .current_dir(&scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    assert!(!scratch.path().join("t").exists());
-    outcome.stderr_text()
+/// A small filesystem on which removals wait, until it is thawed.
+struct Frozen {
+    mount: LoopMount,
+    is_frozen: bool,
 }
 
-/// The same of a run in which something was drawn. Who draws may find the console taken by one
-/// question after the other.
-#[track_caller]
-fn drawn_while_asking(operands: &str) -> String {
-    (0..20)
-        .map(|_| shown_while_asking("--progress=always", operands))
-        .find(|shown| shown.contains("? \n"))
-        .expect("nothing was drawn between questions in any run")
+impl Frozen {
+    /// Makes the filesystem with `files`, and freezes it.
+    fn with_files(files: &[&str]) -> Result<Self, Skip> {
+        let mut new = Self {
+            mount: LoopMount::new(Fs::Ext4, 1)?,
+            is_frozen: false,
+        };
+        for file in files {
+            Tree::at(new.path()).file(file, "");
+        }
+        new.freeze();
+        Ok(new)
+    }
+
+    fn path(&self) -> &Path {
+        self.mount.path()
+    }
+
+    fn freeze(&mut self) {
+        self.fsfreeze("--freeze");
+        self.is_frozen = true;
+    }
+
+    fn thaw(&mut self) {
+        self.fsfreeze("--unfreeze");
+        self.is_frozen = false;
+    }
+
+    fn fsfreeze(&self, flag: &str) {
+        let status = Command::new("fsfreeze").arg(flag).arg(self.path()).status();
+        assert!(status.is_ok_and(|s| s.success()), "fsfreeze {flag} failed");
+    }
+
+    #[track_caller]
+    fn start(&self, args: &[&str]) -> Live {
+        Run::new(RMZ).args(args).current_dir(self.path()).start()
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        // After a failure: a frozen filesystem cannot be unmounted.
+        if self.is_frozen {
+            self.thaw();
+        }
+    }
 }
 
 #[test]
 fn leaves_questions_whole() {
-    let shown = drawn_while_asking("t");
-    let is_asked = |question: &str| shown.contains(&format!("{RMZ}: {question}? "));
-    assert!(is_asked("descend into directory 't'"), "{shown:?}");
-    assert!(is_asked("remove regular empty file 't/0'"), "{shown:?}");
-    assert!(is_asked("remove directory 't'"), "{shown:?}");
+    let mut held = or_skip!(Frozen::with_files(&["t/a", "t/b"]));
+    held.thaw();
+    let mut live = held.start(&["-i", "--progress=always", "t"]);
+    let question = |words: &str| format!("{CLEAR}{RMZ}: {words} ");
+    live.wait_for(Stream::Stderr, &question("descend into directory 't'?"));
+    live.write("y\n");
+    live.wait_for(Stream::Stderr, "remove regular empty file 't/");
+    live.wait_for(Stream::Stderr, "'? ");
+    held.freeze();
+    live.write("y\n");
+    // Not behind the question, since a pipe echoes no newline.
+    live.wait_for(Stream::Stderr, "\n0 removed, ");
+    held.thaw();
+    live.wait_for(Stream::Stderr, &question("remove regular empty file"));
+    live.write("y\n");
+    live.wait_for(Stream::Stderr, "remove directory 't'? ");
+    live.write("y\n");
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let shown = outcome.stderr_text();
     // Neither in place of a question nor behind it.
     let is_whole =
         |after: &str| after.is_empty() || after.starts_with('\n') || after.starts_with(RMZ);
     assert!(shown.split("? ").skip(1).all(is_whole), "{shown:?}");
+    assert!(!held.path().join("t").exists());
+}
+
+/// Returns the rates of all drawings in `shown`.
+fn rates(shown: &str) -> Vec<&str> {
+    shown
+        .split(" removed, ")
+        .skip(1)
+        .filter_map(|rest| Some(rest.split_once("/s, ")?.0))
+        .collect()
 }
 
 #[test]
 fn shows_whole_numbers() {
+    let mut held = or_skip!(Frozen::with_files(&["f"]));
+    let scratch = Scratch::new();
     // Operands, which are counted one by one.
-    let shown = drawn_while_asking("t/* t");
-    let rates: Vec<&str> = shown
-        .split(" removed, ")
-        .skip(1)
-        .filter_map(|rest| Some(rest.split_once("/s, ")?.0))
-        .collect();
-    let is_whole = |rate: &&str| {
-        rate.chars()
-            .all(|digit| digit.is_ascii_digit() || digit == ',')
-    };
-    assert!(rates.iter().any(|&rate| rate != "0"), "{shown:?}");
-    assert!(rates.iter().all(is_whole), "{rates:?}");
+    let operands: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+    for operand in &operands {
+        Tree::at(scratch.path()).file(operand, "");
+    }
+    let mut live = Run::new(RMZ)
+        .args(["--progress=always", "--threads=1"])
+        .args(&operands)
+        .arg(held.path().join("f"))
+        .current_dir(&scratch)
+        .start();
+    live.wait_until(Stream::Stderr, |new| {
+        let shown = String::from_utf8_lossy(new);
+        let has_rate = rates(&shown).iter().any(|&rate| rate != "0");
+        has_rate.then_some(new.len())
+    });
+    held.thaw();
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let is_whole = |rate: &&str| rate.chars().all(|c| c.is_ascii_digit() || c == ',');
+    let shown = outcome.stderr_text();
+    assert!(rates(&shown).iter().all(is_whole), "{shown:?}");
 }
 
 #[test]
 fn draws_only_at_a_terminal_unless_told_otherwise() {
-    let is_drawn = |flag| shown_while_asking(flag, "t").contains(" removed, ");
-    assert!(!is_drawn("--progress"));
-    assert!(!is_drawn("--progress=auto"));
-    assert!(!is_drawn("--progress=never"));
+    for flag in ["--progress", "--progress=auto", "--progress=never"] {
+        let mut held = or_skip!(Frozen::with_files(&["f", "g"]));
+        let mut live = held.start(&[flag, "none/none", "f"]);
+        // Found missing before the kernel waits for the filesystem to be thawed.
+        let complaint = format!("{RMZ}: cannot remove 'none/none': No such file or directory\n");
+        live.wait_for(Stream::Stderr, &complaint);
+        // A run that begins later draws, and draws again.
+        let mut control = held.start(&["--progress=always", "g"]);
+        control.wait_for(Stream::Stderr, "0 removed, ");
+        control.wait_for(Stream::Stderr, "0 removed, ");
+        held.thaw();
+        control.finish();
+        assert_eq!(live.finish().stderr_text(), complaint, "{flag}");
+    }
 }
 
 #[test]
-fn takes_the_last_word() {
+fn the_last_value_wins() {
     let outcome = run(
         &two_trees(),
         &["--progress=always", "--progress=never", "t"],
@@ -165,7 +242,7 @@ fn is_unknown_to_rm() {
 }
 
 #[test]
-fn is_to_be_spelled_in_full() {
+fn cannot_be_abbreviated() {
     let outcome = run(&two_trees(), &["--progres", "t"]);
     let stderr = outcome.stderr_text();
     assert!(

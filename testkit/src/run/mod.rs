@@ -30,6 +30,7 @@ use crate::{
 
 pub use compare::{normal_lines, same_but_for_name};
 pub use input::Input;
+pub use live::{Live, Stream};
 pub use pair::Pair;
 pub use parity::{Parity, parity};
 pub use twins::twin;
@@ -37,6 +38,7 @@ pub use wrapped::Link;
 
 mod compare;
 mod input;
+mod live;
 mod pair;
 mod parity;
 mod twins;
@@ -324,16 +326,19 @@ impl Waiting {
         let stdout = within(&self.stdout, deadline)?;
         let stderr = within(&self.stderr, deadline)?;
         let status = within(&self.exit, deadline)?.expect("BUG: our own child can be waited for");
-        let status = match (status.code(), status.signal()) {
-            (Some(code), _) => Status::Exit(code),
-            (None, Some(signal)) => Status::Signal(signal),
-            (None, None) => unreachable!("BUG: it ended neither by itself nor by a signal"),
-        };
         Ok(Outcome {
-            status,
+            status: self::status(status),
             stdout,
             stderr,
         })
+    }
+}
+
+fn status(status: ExitStatus) -> Status {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Status::Exit(code),
+        (None, Some(signal)) => Status::Signal(signal),
+        (None, None) => unreachable!("BUG: it ended neither by itself nor by a signal"),
     }
 }
 

@@ -1,0 +1,235 @@
+//! A command under way: a test waits for its output and answers it, so that neither has to be timed.
+
+use std::{
+    fs::File,
+    io::{Read, Write as _},
+    process::Child,
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    thread,
+    time::Instant,
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{Outcome, Run, report, status, within};
+
+/// One of the streams that a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Its stdout.
+    Stdout,
+    /// Its stderr.
+    Stderr,
+}
+
+/// A command under way. It is killed, with its whole process group, if it is dropped.
+#[derive(Debug)]
+pub struct Live {
+    /// For messages: the command line.
+    name: String,
+    group: Pid,
+    child: Option<Child>,
+    stdin: Option<File>,
+    chunks: Receiver<(Stream, Vec<u8>)>,
+    stdout: Shown,
+    stderr: Shown,
+    deadline: Instant,
+}
+
+/// The output so far, and how much of it earlier calls have waited for.
+#[derive(Debug, Default)]
+struct Shown {
+    bytes: Vec<u8>,
+    waited_for: usize,
+}
+
+impl Run {
+    /// Starts the command. It can read what [`Live::write`] gives it, and nothing before that.
+    ///
+    /// # Panics
+    /// If it can't be started.
+    #[track_caller]
+    pub fn start(&self) -> Live {
+        let (writing, stdin) = match self.input.open() {
+            Ok(ends) => ends,
+            Err(e) => panic!("no {:?} for {self}: {e}", self.input),
+        };
+        let mut child = match self.spawn(&self.program, &stdin) {
+            Ok(child) => child,
+            Err(e) => panic!("can't start {self}: {e}"),
+        };
+        let (sender, chunks) = mpsc::channel();
+        let stdout = child.stdout.take().expect("BUG: stdout is piped");
+        let stderr = child.stderr.take().expect("BUG: stderr is piped");
+        forward(Stream::Stdout, stdout, sender.clone());
+        forward(Stream::Stderr, stderr, sender);
+        Live {
+            name: self.to_string(),
+            group: Pid::from_child(&child),
+            child: Some(child),
+            stdin: Some(File::from(writing)),
+            chunks,
+            stdout: Shown::default(),
+            stderr: Shown::default(),
+            deadline: Instant::now() + self.time_limit,
+        }
+    }
+}
+
+impl Live {
+    /// Waits until `stream` shows `text`, after the text that earlier calls have waited for.
+    ///
+    /// # Panics
+    /// If the command ends or hangs without showing it.
+    #[track_caller]
+    pub fn wait_for(&mut self, stream: Stream, text: &str) {
+        self.wait_until(stream, |new| {
+            let mut windows = new.windows(text.len());
+            let at = windows.position(|window| window == text.as_bytes())?;
+            Some(at + text.len())
+        });
+    }
+
+    /// Waits until `find` returns an end in the bytes of `stream` after those that earlier calls have
+    /// waited for.
+    ///
+    /// # Panics
+    /// If the command ends or hangs before that.
+    #[track_caller]
+    pub fn wait_until(&mut self, stream: Stream, find: impl Fn(&[u8]) -> Option<usize>) {
+        loop {
+            let shown = self.shown(stream);
+            if let Some(end) = find(&shown.bytes[shown.waited_for..]) {
+                shown.waited_for += end;
+                return;
+            }
+            if let Err(reason) = self.receive() {
+                panic!(
+                    "{}: {reason:?} while {stream:?} was awaited: {self:?}",
+                    self.name
+                );
+            }
+        }
+    }
+
+    /// Writes to the stdin of the command.
+    ///
+    /// # Panics
+    /// If the command has closed it.
+    #[track_caller]
+    pub fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        let mut stdin = self.stdin.as_ref().expect("BUG: stdin is open");
+        let written = stdin.write_all(bytes.as_ref());
+        written.expect("the command reads its stdin");
+    }
+
+    /// Closes the stdin of the command, and waits for its end.
+    ///
+    /// # Panics
+    /// If it hangs.
+    #[track_caller]
+    pub fn finish(mut self) -> Outcome {
+        self.stdin = None;
+        loop {
+            match self.receive() {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("{} hung", self.name),
+            }
+        }
+        let mut child = self.child.take().expect("BUG: it has not been waited for");
+        let exit = report(move || child.wait());
+        let Ok(exit) = within(&exit, self.deadline) else {
+            panic!("{} hung after it had closed its streams", self.name);
+        };
+        Outcome {
+            status: status(exit.expect("BUG: our own child can be waited for")),
+            stdout: std::mem::take(&mut self.stdout.bytes),
+            stderr: std::mem::take(&mut self.stderr.bytes),
+        }
+    }
+
+    fn receive(&mut self) -> Result<(), RecvTimeoutError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let (stream, bytes) = self.chunks.recv_timeout(left)?;
+        self.shown(stream).bytes.extend(bytes);
+        Ok(())
+    }
+
+    fn shown(&mut self, stream: Stream) -> &mut Shown {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // Not waited for: a command that waits for a disk dies only after that.
+        if self.child.is_some() {
+            let _ = kill_process_group(self.group, Signal::KILL);
+        }
+    }
+}
+
+/// Sends what `pipe` delivers, until it ends.
+fn forward(
+    stream: Stream,
+    mut pipe: impl Read + Send + 'static,
+    sender: Sender<(Stream, Vec<u8>)>,
+) {
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(len @ 1..) = pipe.read(&mut buffer) {
+            // The test may have ended.
+            let _ = sender.send((stream, buffer[..len].to_vec()));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Input, Status};
+
+    #[test]
+    fn output_is_awaited_and_answered() {
+        let script = "echo first; read answer; echo $answer >&2; read _; echo last";
+        let mut live = Run::new("sh").args(["-c", script]).start();
+        live.wait_for(Stream::Stdout, "first\n");
+        live.write("why\n");
+        live.wait_for(Stream::Stderr, "why\n");
+        let outcome = live.finish();
+        assert_eq!(outcome.status, Status::Exit(0));
+        assert_eq!(outcome.stdout_text(), "first\nlast\n");
+        assert_eq!(outcome.stderr_text(), "why\n");
+    }
+
+    #[test]
+    fn a_text_is_found_behind_the_last_one() {
+        let mut live = Run::new("sh")
+            .args(["-c", "echo a b a; read _; echo a"])
+            .start();
+        live.wait_for(Stream::Stdout, "a");
+        live.wait_for(Stream::Stdout, "a");
+        live.write("\n");
+        live.wait_for(Stream::Stdout, "a\n");
+        live.finish().assert_success();
+    }
+
+    #[test]
+    fn a_terminal_is_typed_on() {
+        let mut live = Run::new("cat").input(Input::Terminal).start();
+        live.write("x\n");
+        live.wait_for(Stream::Stdout, "x\n");
+        live.write("\u{4}");
+        assert_eq!(live.finish().assert_success().stdout_text(), "x\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "Disconnected while Stdout was awaited")]
+    fn a_text_that_never_comes_is_not_awaited_for_ever() {
+        Run::new("true").start().wait_for(Stream::Stdout, "x");
+    }
+}
