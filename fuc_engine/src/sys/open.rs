@@ -108,7 +108,7 @@ pub(crate) fn open_path_directory(
 
 /// Opens a source to read it.
 ///
-/// The process never gets a controlling terminal by that.
+/// The opened file never becomes the controlling terminal of this process.
 pub(crate) fn open_source(
     dir: BorrowedFd<'_>,
     name: &CStr,
