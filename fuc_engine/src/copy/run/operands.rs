@@ -6,7 +6,9 @@ use std::sync::PoisonError;
 
 use rustix::fs::FileType;
 
-use super::{CopyRun, CopyTask, Processed};
+use super::CopyRun;
+use super::pipeline::Processed;
+use super::tasks::{CopyTask, Operands};
 use crate::copy::context::Failure;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
@@ -17,23 +19,6 @@ use crate::operand;
 use crate::sys::{self, Identity, Stat};
 use crate::walk::{Task, Walker};
 
-/// Operands to begin, in order.
-pub(in crate::copy) struct Operands {
-    range: Range<u32>,
-    /// No other task is queued or running.
-    is_alone: bool,
-}
-
-impl Operands {
-    /// Returns a task that must be pushed when no other task is queued or running.
-    pub(super) fn alone(range: Range<u32>) -> Self {
-        Self {
-            range,
-            is_alone: true,
-        }
-    }
-}
-
 /// The operands that are left after a portion was begun.
 enum Left {
     Nothing,
@@ -43,120 +28,126 @@ enum Left {
     WhenIdle(Range<u32>),
 }
 
-impl CopyRun<'_> {
-    /// Copies operands that are not directories, and queues the directories.
-    ///
-    /// A source that contains the target would meet the copies of its neighbours there. So it
-    /// waits for the operands before it, and the operands after it wait for it.
-    pub(super) fn begin_operands(&self, operands: Operands, worker: &mut Walker<'_, '_, Self>) {
-        let queued_before = worker.backlog();
-        let left = self.begin_portion(&operands, worker);
-        let queued = worker.backlog().saturating_sub(queued_before);
-        // Otherwise the operand queued last would run first.
-        worker.reverse_top(queued);
-        let task = |operands| Task::Own(CopyTask::Operands(operands));
-        match left {
-            Left::Nothing => {}
-            Left::Next(range) => {
-                let is_alone = false;
-                worker.push_under(queued, task(Operands { range, is_alone }));
-            }
-            Left::WhenIdle(range) => worker.push_when_idle(task(Operands::alone(range))),
+/// Copies operands that are not directories, and queues the directories.
+///
+/// A source that contains the target would meet the copies of its neighbours there. So it
+/// waits for the operands before it, and the operands after it wait for it.
+pub(super) fn begin<'a>(
+    run: &CopyRun<'a>,
+    operands: Operands,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let queued_before = worker.backlog();
+    let left = begin_portion(run, &operands, worker);
+    let queued = worker.backlog().saturating_sub(queued_before);
+    // Otherwise the operand queued last would run first.
+    worker.reverse_top(queued);
+    let task = |operands| Task::Own(CopyTask::Operands(operands));
+    match left {
+        Left::Nothing => {}
+        Left::Next(range) => {
+            let is_alone = false;
+            worker.push_under(queued, task(Operands { range, is_alone }));
         }
+        Left::WhenIdle(range) => worker.push_when_idle(task(Operands::alone(range))),
     }
+}
 
-    fn begin_portion(&self, operands: &Operands, worker: &mut Walker<'_, '_, Self>) -> Left {
-        let ctx = &self.ctx;
-        let (portion, rest) = operand::portion(operands.range.clone());
-        for index in portion {
-            ctx.report.publish(&mut worker.scratch.tally);
-            if ctx.policy.options.parents && !self.make_parents(index) {
+fn begin_portion<'a>(
+    run: &CopyRun<'a>,
+    operands: &Operands,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Left {
+    let ctx = &run.ctx;
+    let (portion, rest) = operand::portion(operands.range.clone());
+    for index in portion {
+        ctx.report.publish(&mut worker.scratch.tally);
+        if ctx.policy.options.parents && !make_parents(run, index) {
+            continue;
+        }
+        let entry = ctx.operand(index);
+        let stat = match look::at_source(&entry) {
+            Ok(stat) => stat,
+            Err(errno) => {
+                ctx.report.failed(ctx.source_unseen(&entry, errno).error);
                 continue;
             }
-            let entry = ctx.operand(index);
-            let stat = match look::at_source(&entry) {
-                Ok(stat) => stat,
-                Err(errno) => {
-                    ctx.report.failed(ctx.source_unseen(&entry, errno).error);
-                    continue;
-                }
-            };
-            let contains_target = self.contains_target(&stat);
-            let is_first = index == operands.range.start;
-            if contains_target && !(operands.is_alone && is_first) {
-                return Left::WhenIdle(index..operands.range.end);
-            }
-            if let Err(failure) = self.begin(&entry, &stat, worker) {
-                ctx.report_failure(&entry, failure);
-            }
-            if contains_target && index + 1 < operands.range.end {
-                return Left::WhenIdle(index + 1..operands.range.end);
-            }
-        }
-        rest.map_or(Left::Nothing, Left::Next)
-    }
-
-    /// Makes the directories on the way to the dest. Returns `false` after a failure, which is
-    /// reported.
-    fn make_parents(&self, operand: u32) -> bool {
-        let mut made = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
-        match parents::make(&self.ctx, operand, &mut made) {
-            Ok(()) => true,
-            Err(error) => {
-                self.ctx.report.failed(error);
-                false
-            }
-        }
-    }
-
-    /// Returns `true` if the source is the target or a directory above it.
-    fn contains_target(&self, source: &Stat) -> bool {
-        if self.ctx.operands.len() < 2 || sys::file_type(source) != FileType::Directory {
-            return false;
-        }
-        let Some(target) = &self.ctx.target else {
-            return false;
         };
-        let above = self.above_target.get_or_init(|| ancestry(target.as_fd()));
-        let source = FileId::of(source);
-        above.iter().any(|directory| directory.file() == source)
+        let contains_target = contains_target(run, &stat);
+        let is_first = index == operands.range.start;
+        if contains_target && !(operands.is_alone && is_first) {
+            return Left::WhenIdle(index..operands.range.end);
+        }
+        if let Err(failure) = begin_one(run, &entry, &stat, worker) {
+            ctx.report_failure(&entry, failure);
+        }
+        if contains_target && index + 1 < operands.range.end {
+            return Left::WhenIdle(index + 1..operands.range.end);
+        }
     }
+    rest.map_or(Left::Nothing, Left::Next)
+}
 
-    fn begin(
-        &self,
-        entry: &Entry<'_>,
-        source: &Stat,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
-        let ctx = &self.ctx;
-        let is_directory = sys::file_type(source) == FileType::Directory;
-        if is_directory && !ctx.policy.options.recursive {
-            return Err(ctx.source_refused(entry, Refusal::NotRecursive));
+/// Makes the directories on the way to the dest. Returns `false` after a failure, which is
+/// reported.
+fn make_parents(run: &CopyRun<'_>, operand: u32) -> bool {
+    let mut made = run.parents.lock().unwrap_or_else(PoisonError::into_inner);
+    match parents::make(&run.ctx, operand, &mut made) {
+        Ok(()) => true,
+        Err(error) => {
+            run.ctx.report.failed(error);
+            false
         }
-        if let Err(warning) = self.used.note_source(ctx, entry, source) {
-            ctx.report.warn(warning);
-            return Ok(());
-        }
-        if is_directory {
-            let place = Place {
-                parent: None,
-                name: entry.source_name.into(),
-                operand: entry.operand,
-            };
-            worker.push(Task::Enter { place, pass: 0 });
-            return Ok(());
-        }
-        let processed = if ctx.has_rules(entry) {
-            self.copy_by_rules(entry, source, worker)?
-        } else {
-            self.used.check_dest(ctx, entry, source)?;
-            self.make_known(entry, source, worker)?
-        };
-        if processed == Processed::Copied {
-            self.used.note_dest(ctx, entry);
-        }
-        Ok(())
     }
+}
+
+/// Returns `true` if the source is the target or a directory above it.
+fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
+    if run.ctx.operands.len() < 2 || sys::file_type(source) != FileType::Directory {
+        return false;
+    }
+    let Some(target) = &run.ctx.target else {
+        return false;
+    };
+    let above = run.above_target.get_or_init(|| ancestry(target.as_fd()));
+    let source = FileId::of(source);
+    above.iter().any(|directory| directory.file() == source)
+}
+
+fn begin_one<'a>(
+    run: &CopyRun<'a>,
+    entry: &Entry<'_>,
+    source: &Stat,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<(), Failure> {
+    let ctx = &run.ctx;
+    let is_directory = sys::file_type(source) == FileType::Directory;
+    if is_directory && !ctx.policy.options.recursive {
+        return Err(ctx.source_refused(entry, Refusal::NotRecursive));
+    }
+    if let Err(warning) = run.used.note_source(ctx, entry, source) {
+        ctx.report.warn(warning);
+        return Ok(());
+    }
+    if is_directory {
+        let place = Place {
+            parent: None,
+            name: entry.source_name.into(),
+            operand: entry.operand,
+        };
+        worker.push(Task::Enter { place, pass: 0 });
+        return Ok(());
+    }
+    let processed = if ctx.has_rules(entry) {
+        run.copy_by_rules(entry, source, worker)?
+    } else {
+        run.used.check_dest(ctx, entry, source)?;
+        run.make_known(entry, source, worker)?
+    };
+    if processed == Processed::Copied {
+        run.used.note_dest(ctx, entry);
+    }
+    Ok(())
 }
 
 /// Returns the identities of a directory and of those above it, as far as they can be reached.

@@ -1,0 +1,404 @@
+//! The way of one entry, or of one operand that is not a directory.
+
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::CopyRun;
+use super::tasks::{CopyTask, LargeFile};
+use crate::copy::context::Failure;
+use crate::copy::dest::backup;
+use crate::copy::dest::open::{self, OpenDest};
+use crate::copy::dest::overwrite::{self, Decided, Prepared};
+use crate::copy::facts::{DestState, Entry, FileId};
+use crate::copy::hardlinks::{Claim, Waiter};
+use crate::copy::look;
+use crate::copy::make::file::{self, OpenSource};
+use crate::copy::make::hardlink::{self, Linked};
+use crate::copy::make::{Outcome, link, special, symlink};
+use crate::copy::node::CopyNode;
+use crate::copy::options::{Dereference, LinkKind, Reflink};
+use crate::error::Operation;
+use crate::observer::CopyMethod;
+use crate::sys::{self, Stat};
+use crate::walk::{self, Task, Walker};
+
+/// Bytes that cost about as much as creating one more file.
+pub(super) const BYTES_PER_WORK: u64 = 16 << 10;
+
+/// What became of an entry that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Processed {
+    Copied,
+    /// Nothing was to be done, or a failure was reported already.
+    NotCopied,
+    /// It is a directory, for which a task was queued.
+    Queued,
+}
+
+impl CopyRun<'_> {
+    /// Looks at the source, applies the rules about its dest, and copies it.
+    pub(super) fn process_by_rules(
+        &self,
+        entry: &Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Processed, Failure> {
+        let source =
+            look::at_source(entry).map_err(|errno| self.ctx.source_unseen(entry, errno))?;
+        match (sys::file_type(&source), entry.node) {
+            (FileType::Directory, Some(node)) => Ok(queue(node, entry, worker)),
+            _ => self.copy_by_rules(entry, &source, worker),
+        }
+    }
+
+    /// Applies the rules about the dest, and copies the source.
+    pub(super) fn copy_by_rules(
+        &self,
+        entry: &Entry<'_>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Processed, Failure> {
+        let ctx = &self.ctx;
+        let prepared = match overwrite::decide(ctx, entry, source)? {
+            Decided::Skip => return Ok(Processed::NotCopied),
+            Decided::Adopt(dest) => {
+                self.adopt(entry, source, &dest, worker);
+                return Ok(Processed::NotCopied);
+            }
+            Decided::ProceedThroughLoop => Prepared::Occupied,
+            Decided::Proceed(dest) => {
+                if entry.is_operand() {
+                    self.used.check_dest(ctx, entry, source)?;
+                }
+                match dest {
+                    None => Prepared::Vacant { backup: None },
+                    Some(dest) => {
+                        let numbers = &mut worker.scratch.own.backup_numbers;
+                        overwrite::prepare(ctx, entry, source, &dest, numbers)?
+                    }
+                }
+            }
+        };
+        let dest_state = match &prepared {
+            Prepared::Occupied => DestState::Occupied,
+            Prepared::Vacant { backup } => DestState::Vacant {
+                backup: backup.as_deref(),
+            },
+        };
+        let entry = &Entry {
+            dest_state,
+            ..*entry
+        };
+        self.make_known(entry, source, worker).or_else(|failure| {
+            ctx.report_failure(entry, failure);
+            backup::restore(ctx, entry);
+            Ok(Processed::NotCopied)
+        })
+    }
+
+    /// Copies a source of which the type was seen some time ago.
+    pub(super) fn make_known(
+        &self,
+        entry: &Entry<'_>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Processed, Failure> {
+        let is_entry = !entry.is_operand() && self.ctx.policy.options.as_links.is_none();
+        if is_entry && sys::file_type(source) == FileType::RegularFile {
+            let outcome = self.make_listed_file(entry, worker)?;
+            self.retry_if_changed(entry, outcome, worker)
+        } else {
+            self.make_seen(entry, source, worker)?;
+            Ok(Processed::Copied)
+        }
+    }
+
+    /// Looks at the source once more, if it is not of the type that it was listed with.
+    pub(super) fn retry_if_changed(
+        &self,
+        entry: &Entry<'_>,
+        outcome: Outcome,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Processed, Failure> {
+        match outcome {
+            Outcome::Made => Ok(Processed::Copied),
+            Outcome::TypeChanged => self.look_and_make(entry, worker),
+        }
+    }
+
+    /// Looks at the source and copies it. The rules about its dest were applied before.
+    pub(super) fn look_and_make(
+        &self,
+        entry: &Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Processed, Failure> {
+        let source =
+            look::at_source(entry).map_err(|errno| self.ctx.source_unseen(entry, errno))?;
+        match (sys::file_type(&source), entry.node) {
+            (FileType::Directory, Some(node)) => Ok(queue(node, entry, worker)),
+            // The operand was not a directory when it was begun.
+            (FileType::Directory, None) => {
+                let error = self
+                    .ctx
+                    .source_error(entry, Operation::OpenSource, Errno::ISDIR);
+                Err(Failure::making(error))
+            }
+            _ => {
+                self.make_seen(entry, &source, worker)?;
+                Ok(Processed::Copied)
+            }
+        }
+    }
+
+    /// Copies a source that was just looked at.
+    pub(super) fn make_seen(
+        &self,
+        entry: &Entry<'_>,
+        source: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        let ctx = &self.ctx;
+        if let Some(kind) = ctx.policy.options.as_links {
+            return self.make_link(entry, kind, worker);
+        }
+        match sys::file_type(source) {
+            FileType::Symlink => self.make_symlink(entry, Some(source), worker),
+            FileType::RegularFile => {
+                let opened = file::open_seen(ctx, entry, &mut worker.scratch.own)?;
+                self.copy_opened(entry, opened, worker)
+            }
+            _ if ctx.policy.reads_special_content() => {
+                let opened = file::open_special(ctx, entry, &mut worker.scratch.own)?;
+                self.copy_opened(entry, opened, worker)
+            }
+            _ => self.make_or_link(entry, source, worker, |worker| {
+                special::copy(ctx, entry, source)?;
+                self.copied(entry, worker);
+                Ok(None)
+            }),
+        }
+    }
+
+    /// Copies a source that was listed as a regular file, without looking at it first.
+    pub(super) fn make_listed_file(
+        &self,
+        entry: &Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Outcome, Failure> {
+        let (ctx, scratch) = (&self.ctx, &mut worker.scratch.own);
+        if scratch.expects_empty
+            && ctx.policy.creates_empty_files
+            && file::try_copy_empty(ctx, entry, scratch)
+        {
+            self.count_copied(0, worker);
+            ctx.emit_content_copied(entry, CopyMethod::default());
+            return Ok(Outcome::Made);
+        }
+        match file::open_listed(ctx, entry, scratch)? {
+            Some(source) => {
+                self.copy_opened(entry, source, worker)?;
+                Ok(Outcome::Made)
+            }
+            None => Ok(Outcome::TypeChanged),
+        }
+    }
+
+    pub(super) fn make_symlink(
+        &self,
+        entry: &Entry<'_>,
+        source: Option<&Stat>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        let ctx = &self.ctx;
+        let make = |worker: &mut Walker<'_, '_, Self>| {
+            symlink::copy(ctx, entry)?;
+            self.copied(entry, worker);
+            Ok(None)
+        };
+        if !ctx.policy.options.preserve.links {
+            return make(worker).map(|_: Option<FileId>| ());
+        }
+        let source = match source {
+            Some(source) => *source,
+            None => look::at_source(entry).map_err(|errno| ctx.source_unseen(entry, errno))?,
+        };
+        self.make_or_link(entry, &source, worker, make)
+    }
+
+    pub(super) fn make_link(
+        &self,
+        entry: &Entry<'_>,
+        kind: LinkKind,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        if link::make(&self.ctx, entry, kind)? {
+            self.copied(entry, worker);
+        }
+        Ok(())
+    }
+
+    pub(super) fn copy_opened(
+        &self,
+        entry: &Entry<'_>,
+        source: OpenSource,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        worker.scratch.own.expects_empty = source.is_known_empty();
+        if !self.ctx.policy.has_other_names(entry, &source.stat) {
+            return self.copy_content(entry, source, worker).map(drop);
+        }
+        let stat = source.stat;
+        self.make_or_link(entry, &stat, worker, |worker| {
+            self.copy_content(entry, source, worker)
+        })
+    }
+
+    /// Opens the dest and copies the content, or queues that as a task. Returns the file that
+    /// was written, if further names of its source may link to it.
+    pub(super) fn copy_content(
+        &self,
+        entry: &Entry<'_>,
+        source: OpenSource,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        let ctx = &self.ctx;
+        let dest = open::open(ctx, entry, &source.stat)?;
+        let has_other_names = ctx.policy.has_other_names(entry, &source.stat);
+        if let Some(node) = entry.node
+            && source.is_large()
+            && !has_other_names
+            && self.may_postpone_content()
+            && ctx.descriptors.lend(LargeFile::DESCRIPTORS)
+        {
+            node.retain();
+            let file = LargeFile {
+                source,
+                dest,
+                node: Arc::clone(node),
+                name: entry.source_name.into(),
+                backup: entry.dest_state.backup().map(Into::into),
+            };
+            worker.push(Task::Own(CopyTask::Large(Box::new(file))));
+            return Ok(None);
+        }
+        let mut written = None;
+        if has_other_names {
+            let stat = sys::stat_open(&dest.fd);
+            let stat = stat.map_err(|errno| ctx.not_made(entry, Operation::Stat, errno))?;
+            written = Some(FileId::of(&stat));
+        }
+        self.fill(entry, &source, dest, worker)?;
+        Ok(written)
+    }
+
+    /// Returns `true` if content takes long enough to be copied by another worker.
+    pub(super) fn may_postpone_content(&self) -> bool {
+        let options = self.ctx.policy.options;
+        options.reflink != Reflink::Always && !options.attributes_only
+    }
+
+    pub(super) fn fill(
+        &self,
+        entry: &Entry<'_>,
+        source: &OpenSource,
+        dest: OpenDest,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        let moved = file::fill(&self.ctx, entry, source, dest, worker)?;
+        self.count_copied(moved.bytes, worker);
+        self.ctx.emit_content_copied(entry, moved.method);
+        Ok(())
+    }
+
+    /// Counts and reports a copy without content.
+    pub(super) fn copied(&self, entry: &Entry<'_>, worker: &mut Walker<'_, '_, Self>) {
+        self.count_copied(0, worker);
+        self.ctx.emit_copied(entry);
+    }
+
+    #[inline]
+    pub(super) fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.entries += 1;
+        worker.scratch.tally.bytes += bytes;
+        worker.count(1 + bytes.min(sys::PIECE as u64) / BYTES_PER_WORK);
+    }
+
+    /// Makes a copy by `make`, or links to the copy of another name of the same source. `make`
+    /// returns the file that was written, if that was open.
+    pub(super) fn make_or_link<'s, 'e>(
+        &self,
+        entry: &Entry<'_>,
+        source: &Stat,
+        worker: &mut Walker<'s, 'e, Self>,
+        make: impl FnOnce(&mut Walker<'s, 'e, Self>) -> Result<Option<FileId>, Failure>,
+    ) -> Result<(), Failure> {
+        if !self.ctx.policy.has_other_names(entry, source) {
+            return make(worker).map(drop);
+        }
+        let id = FileId::of(source);
+        loop {
+            let first = match self.links.claim(id, entry, self.other_names(source)) {
+                Claim::First => break,
+                Claim::Waiting => return Ok(()),
+                Claim::LinkTo(first) => first,
+            };
+            match hardlink::link(&self.ctx, entry, &first, &mut worker.scratch.own)? {
+                Linked::Yes => {
+                    self.copied(entry, worker);
+                    return Ok(());
+                }
+                Linked::NotPossible if self.links.replace(id, first.itself) => break,
+                // Another worker is making another copy.
+                Linked::NotPossible => {}
+            }
+        }
+        let made = make(worker);
+        let written = made.as_ref().ok();
+        let first = written.and_then(|&written| hardlink::find_copy(entry, written));
+        queue_waiters(self.links.complete(id, first), worker);
+        made.map(drop)
+    }
+
+    /// Returns how many other names of the source will be met at most. `None` if that is
+    /// unknown: operands may overlap, and nobody has counted the symbolic links to a file.
+    pub(super) fn other_names(&self, source: &Stat) -> Option<u64> {
+        let is_met_once = self.ctx.operands.len() == 1
+            && self.ctx.policy.options.dereference == Dereference::Never;
+        // The type of the field depends on the architecture.
+        #[allow(clippy::unnecessary_cast)]
+        is_met_once.then(|| (source.st_nlink as u64).saturating_sub(1))
+    }
+
+    /// Lets other names of the source link to the dest, which is as new as the source.
+    pub(super) fn adopt(
+        &self,
+        entry: &Entry<'_>,
+        source: &Stat,
+        dest: &Stat,
+        worker: &mut Walker<'_, '_, Self>,
+    ) {
+        let id = FileId::of(source);
+        if self.ctx.policy.has_other_names(entry, source)
+            && self.links.adopt(id, self.other_names(source))
+        {
+            let first = hardlink::find_copy(entry, Some(FileId::of(dest)));
+            queue_waiters(self.links.complete(id, first), worker);
+        }
+    }
+}
+
+fn queue_waiters<'a>(waiters: Vec<Waiter>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+    for waiter in waiters {
+        worker.push(Task::Own(CopyTask::Waiter(waiter)));
+    }
+}
+
+fn queue<'a>(
+    node: &CopyNode,
+    entry: &Entry<'_>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Processed {
+    let _queued = walk::queue(node, entry.source_name, worker);
+    Processed::Queued
+}
