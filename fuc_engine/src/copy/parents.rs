@@ -135,7 +135,7 @@ pub(super) fn finish(ctx: &Context<'_>, made: Vec<MadeParent>) {
 
 fn finish_one(ctx: &Context<'_>, parent: &MadeParent) -> Result<(), Error> {
     let failed = |operation| move |errno| Error::failed(operation, parent.path.clone(), errno);
-    let sets_attributes = ctx.policy.options.sets_attributes();
+    let sets_attributes = ctx.policy.sets_attributes;
     if parent.mode_pending.is_none() && !sets_attributes {
         return Ok(());
     }

@@ -16,8 +16,9 @@ pub(super) struct Policy<'a> {
     pub(super) options: &'a CopyOptions,
     /// The effective user, which may read the files that it owns.
     pub(super) user: u32,
-    /// The copy of an empty file is an empty file without further attributes. Needed for each
-    /// entry, so it is computed once.
+    /// Copies get attributes after their content. Needed for each entry, so it is computed once.
+    pub(super) sets_attributes: bool,
+    /// The copy of an empty file is an empty file without further attributes.
     pub(super) creates_empty_files: bool,
     /// Computed when it is first needed.
     umask: OnceLock<u32>,
@@ -25,10 +26,12 @@ pub(super) struct Policy<'a> {
 
 impl<'a> Policy<'a> {
     pub(super) fn new(options: &'a CopyOptions) -> Self {
+        let sets_attributes = options.sets_attributes();
         Self {
             options,
             user: sys::effective_user(),
-            creates_empty_files: !options.sets_attributes() && options.reflink != Reflink::Always,
+            sets_attributes,
+            creates_empty_files: !sets_attributes && options.reflink != Reflink::Always,
             umask: OnceLock::new(),
         }
     }

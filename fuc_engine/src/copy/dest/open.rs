@@ -40,6 +40,7 @@ impl OpenDest {
 }
 
 /// Creates the dest of `source`, or opens and empties the file that is there.
+#[inline]
 pub(in crate::copy) fn open(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -52,6 +53,7 @@ pub(in crate::copy) fn open(
     }
 }
 
+#[inline]
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Errno> {
     let mode = ctx.policy.creation_mode(source.st_mode);
     ctx.descriptors

@@ -135,7 +135,7 @@ fn open(
             .set_accessed(accessed)
             .is_ok();
     let facts = DirFacts {
-        gets_attributes: ctx.policy.options.sets_attributes(),
+        gets_attributes: ctx.policy.sets_attributes,
         is_behind_link: source.symlinks == Symlinks::Follow,
         has_access_time,
         mode_pending: dest.mode_pending,
@@ -273,7 +273,7 @@ fn make_unfilled(
 
 /// Gives the dest of a directory that may not be read its attributes.
 fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<(), Error> {
-    if !ctx.policy.options.sets_attributes() {
+    if !ctx.policy.sets_attributes {
         return Ok(());
     }
     let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
@@ -349,7 +349,7 @@ fn make_dest(
         }
         mode_pending = modes.pending;
     }
-    if ctx.policy.options.sets_attributes() {
+    if ctx.policy.sets_attributes {
         let last = ctx
             .policy
             .last_directory_mode(source.mode, stat.mode, origin);
@@ -374,7 +374,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
             }
         }
     }
-    let finished = if ctx.policy.options.sets_attributes() {
+    let finished = if ctx.policy.sets_attributes {
         set_attributes(ctx, node)
     } else if let Some(mode) = node.state.mode() {
         set_mode(ctx, node, mode)

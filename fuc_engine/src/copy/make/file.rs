@@ -174,7 +174,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         let moved = move_content(ctx, source, &dest, worker);
         moved.map_err(|error| content_failure(ctx, entry, &dest, error))?
     };
-    if options.sets_attributes() {
+    if ctx.policy.sets_attributes {
         set_attributes(ctx, entry, source, dest.fd.as_fd(), dest.origin)?;
     }
     let closed = sys::close_checked(dest.fd);

@@ -24,7 +24,7 @@ pub(in crate::copy) fn copy(
         _ => Operation::CreateSpecial,
     };
     let created = create_or_replace(ctx, entry, operation, create)?;
-    if created == Created::AlreadyThere || !ctx.policy.options.sets_attributes() {
+    if created == Created::AlreadyThere || !ctx.policy.sets_attributes {
         return Ok(());
     }
     let source = PathOnly::find(entry.source_at());

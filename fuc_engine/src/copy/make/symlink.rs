@@ -12,7 +12,7 @@ use crate::sys;
 
 pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
     let failed = |errno| diagnose::reading(ctx, entry, Operation::ReadLink, errno);
-    if !ctx.policy.options.sets_attributes() {
+    if !ctx.policy.sets_attributes {
         let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
         return create(ctx, entry, &target).map(drop);
     }
