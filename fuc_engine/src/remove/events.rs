@@ -48,11 +48,18 @@ impl Context<'_> {
     }
 
     /// Reports that a directory is gone.
+    #[inline]
     pub(super) fn removed_directory(&self, name: Name<'_>) {
         name.mark_removed();
         if self.report.wants_events() {
-            self.report.event(Event::RemovedDirectory(&self.path(name)));
+            let Name { parent, name } = name;
+            self.emit_removed_directory(Name { parent, name });
         }
+    }
+
+    #[cold]
+    fn emit_removed_directory(&self, name: Name<'_>) {
+        self.report.event(Event::RemovedDirectory(&self.path(name)));
     }
 
     /// Reports that a name could not be removed, and keeps its ancestors; does nothing

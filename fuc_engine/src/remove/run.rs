@@ -123,8 +123,9 @@ impl Visitor for Removal<'_> {
         None
     }
 
-    // It is called in two loops. As a function, it makes removing a file take 40 % more
-    // instructions.
+    // Two loops call it, so it would not be inlined otherwise. As a function, it makes the
+    // removal of a file take 112 instructions in place of 79 (5,000 empty files in one
+    // directory). The guard's case `rmz-files` counts them.
     #[inline(always)]
     fn visit(
         &self,
@@ -168,11 +169,10 @@ impl Visitor for Removal<'_> {
     }
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
-        let name = Name::of(&node.place);
         let state = &node.state;
         match directory::remove_emptied(&self.context, node) {
             Ok(Emptied::Removed) => Self::count(worker),
-            Ok(Emptied::Kept) => name.keep(),
+            Ok(Emptied::Kept) => Name::of(&node.place).keep(),
             Ok(Emptied::Declined) => {}
             // Another process adds entries, or the filesystem skips some while others
             // are removed.
@@ -189,7 +189,7 @@ impl Visitor for Removal<'_> {
                 });
                 return ControlFlow::Break(());
             }
-            Err(errno) => self.context.fail_and_keep(name, errno),
+            Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
         }
         ControlFlow::Continue(())
     }
