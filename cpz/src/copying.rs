@@ -1,4 +1,4 @@
-//! Runs a copy as the options say.
+//! Runs a copy with the resolved options.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,7 +14,7 @@ use fuc_engine::{CopyOp, Dest};
 use crate::options::Options;
 use crate::target;
 
-/// Copies all operands but the dest to the dest.
+/// Copies the sources among the operands to the dest.
 pub(crate) fn execute(
     mut options: Options,
     mut operands: Vec<OsString>,
@@ -23,7 +23,7 @@ pub(crate) fn execute(
     options.check()?;
     options.preserve.check_context()?;
     let dest = target::take_dest(&options, &mut operands, console)?;
-    // As cp, which leaves them where the dest is one name.
+    // As in cp, they stay if the dest is one name.
     if options.strips_slashes && matches!(dest, Dest::Into(_)) {
         operands.iter_mut().for_each(strip_slashes);
     }
@@ -42,7 +42,7 @@ pub(crate) fn execute(
     Ok(outcome.and(summary.into()))
 }
 
-/// Leaves one slash of those that are all there is.
+/// Removes trailing slashes, but keeps one if there is nothing else.
 fn strip_slashes(operand: &mut OsString) {
     let mut bytes = std::mem::take(operand).into_vec();
     while bytes.len() > 1 && bytes.ends_with(b"/") {

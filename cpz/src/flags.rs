@@ -1,11 +1,11 @@
-//! The flags of cpz: one row each, in the order in which cp lists possibilities.
+//! The flags of cpz, one row each, in the order in which cp lists them for an ambiguous prefix.
 
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
 use fuc_cli::progress;
 
 use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
 
-/// Flags that mean something to [`options`](crate::options).
+/// The flags that [`options`](crate::options) resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
     Backup,

@@ -1,6 +1,8 @@
 //! `cpz`: cp, recursive by default. Called as `cp` it is GNU's cp.
 //!
-//! flags → options → sources and dest → run → exit status; each arrow is one module or one call.
+//! `flags` holds the table of flags, `words` the words of their values. `options` resolves the flags,
+//! with `preserve` for attributes and `rules` for existing dests. `target` separates the dest from the
+//! sources, and `copying` runs the engine.
 
 use std::process::ExitCode;
 
@@ -20,7 +22,7 @@ fn main() -> ExitCode {
         strict_name: "cp",
         version: env!("CARGO_PKG_VERSION"),
         table: flags::TABLE,
-        file_hint: FileHint::None,
+        file_hint: FileHint::Omitted,
         resolve: options::resolve,
         execute: copying::execute,
     };

@@ -15,12 +15,12 @@ use crate::preserve::PreserveFlags;
 use crate::rules::{Clobber, RuleFlags};
 use crate::words::{REFLINK, SPARSE};
 
-/// Whether the last operand may be a directory to copy into.
+/// The role of the last operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastOperand {
-    /// It is if it exists and is one.
+    /// It is the directory to copy into if it is an existing directory.
     MayBeDirectory,
-    /// It is the dest itself (`-T`).
+    /// It is always the dest itself (`-T`).
     IsTheDest,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Options {
     pub(crate) engine: CopyOptions,
     /// The flags behind the engine's attributes, for [`check_context`](PreserveFlags::check_context).
     pub(crate) preserve: PreserveFlags,
-    /// Whether `-l` was given, which excludes `-s`.
+    /// Set by `-l`, which excludes `-s`.
     pub(crate) hard_links: bool,
-    /// Whether `-s` was given.
+    /// Set by `-s`.
     pub(crate) symbolic_links: bool,
     pub(crate) strips_slashes: bool,
     /// The directory of `-t`; with it, all operands are sources.

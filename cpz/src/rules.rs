@@ -1,4 +1,4 @@
-//! Flags and variables about dests that exist, and what they come to.
+//! The flags and environment variables about existing dests, and the rules that they resolve to.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -10,15 +10,16 @@ use fuc_engine::{Backup, BackupNaming, DestRules, Replace};
 
 use crate::words::{CONTROL, UPDATE};
 
-/// Which of `-i` and `-n` came last.
+/// The last of `-i` and `-n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clobber {
-    Unasked,
+    /// Neither was given.
+    Default,
     Ask,
     Never,
 }
 
-/// What the flags say, later over earlier.
+/// The state of the flags, later over earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleFlags {
     pub(crate) clobber: Clobber,
@@ -33,7 +34,7 @@ pub(crate) struct RuleFlags {
 impl RuleFlags {
     pub(crate) fn new() -> Self {
         Self {
-            clobber: Clobber::Unasked,
+            clobber: Clobber::Default,
             remove_destination: false,
             keep_directory_symlink: false,
             update: Replace::All,
@@ -67,18 +68,18 @@ impl RuleFlags {
         self.suffix = Some(suffix);
     }
 
-    /// The rules, with the environment taken into account.
+    /// Returns the rules that follow from the flags and the environment.
     ///
     /// # Errors
-    /// Backups of what is never replaced, and words that are no kind of backup.
+    /// If backups are requested of files that are never replaced, or in no known way.
     pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
-        let keeps = self.clobber == Clobber::Never;
-        if self.makes_backups && (keeps || self.update == Replace::NoneAndFail) {
+        let never = self.clobber == Clobber::Never;
+        if self.makes_backups && (never || self.update == Replace::NoneAndFail) {
             let message = "--backup is mutually exclusive with -n or --update=none-fail";
             return Err(UsageError::with_help(message));
         }
         let mut rules = DestRules::default();
-        rules.replace = if keeps { Replace::None } else { self.update };
+        rules.replace = if never { Replace::None } else { self.update };
         rules.ask = self.clobber == Clobber::Ask;
         rules.remove_first = self.remove_destination;
         rules.follow_links_to_directories = self.keep_directory_symlink;
@@ -94,7 +95,8 @@ impl RuleFlags {
     }
 }
 
-/// An empty word, on the command line or in the environment, is none.
+/// Returns how backups are named, or `None` if none are made. An empty word counts as unset, on the
+/// command line and in the environment.
 fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<BackupNaming>, UsageError> {
     if let Some(control) = control.filter(|control| !control.is_empty()) {
         return choose("backup type", control, &CONTROL, charset);
@@ -105,7 +107,8 @@ fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<BackupNami
     }
 }
 
-/// The suffix of the flag, else of the environment; one that would lead elsewhere is none.
+/// Returns the suffix of the flag, else of the environment, else `~`. A suffix that is empty or holds a
+/// slash counts as `~`.
 fn usable_suffix(given: Option<OsString>) -> OsString {
     let is_usable = |suffix: &OsString| !suffix.is_empty() && !suffix.as_bytes().contains(&b'/');
     given
@@ -124,12 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn no_flag_is_no_rule() {
+    fn no_flag_gives_the_default_rules() {
         assert_eq!(rules(RuleFlags::new()), Ok(DestRules::default()));
     }
 
     #[test]
-    fn no_clobber_counts_for_more_than_update() {
+    fn no_clobber_overrides_update() {
         let mut flags = RuleFlags::new();
         flags.clobber = Clobber::Never;
         flags.update(None, Charset::Ascii).unwrap();
@@ -137,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn update_wants_one_of_its_words() {
+    fn update_accepts_only_its_words() {
         let mut flags = RuleFlags::new();
         let refused = flags.update(Some("non".as_ref()), Charset::Ascii);
         assert!(
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_kept_is_backed_up() {
+    fn a_backup_excludes_no_clobber() {
         let mut flags = RuleFlags::new();
         flags.back_up(Some("none".into()));
         flags.clobber = Clobber::Never;
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suffix_with_a_slash_is_none() {
+    fn a_suffix_with_a_slash_is_ignored() {
         assert_eq!(usable_suffix(Some("x/y".into())), "~");
         assert_eq!(usable_suffix(Some("".into())), "~");
         assert_eq!(usable_suffix(Some(".o".into())), ".o");

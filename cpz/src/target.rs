@@ -1,4 +1,4 @@
-//! Which operands are sources, and where they go.
+//! Separates the dest from the sources.
 //!
 //! | given | sources | dest |
 //! |---|---|---|
@@ -19,10 +19,10 @@ use fuc_engine::{Dest, Errno};
 
 use crate::options::{LastOperand, Options};
 
-/// Parts `operands` into what is left there, the sources, and the dest.
+/// Takes the dest out of `operands` and leaves the sources there.
 ///
 /// # Errors
-/// Operands that are missing or too many, and a target that is no directory.
+/// If there are too few or too many operands, or if the target is not a directory.
 pub(crate) fn take_dest(
     options: &Options,
     operands: &mut Vec<OsString>,
@@ -78,7 +78,7 @@ fn check_number(
     }
 }
 
-/// Whether `path` leads to a directory, by any way that the kernel would follow.
+/// Returns an error unless `path` leads to a directory, through any links.
 fn require_directory(path: &Path) -> io::Result<()> {
     if path.metadata()?.is_dir() {
         Ok(())
@@ -102,7 +102,8 @@ mod tests {
     use fuc_cli::locale::Charset;
     use fuc_cli::reporter::Verbosity;
 
-    /// Sources and dest of a command line, all names in a directory that holds `dir`, `file`, and `link` to `dir`.
+    /// Returns the sources and the dest of a command line. In names, `@` stands for a directory that
+    /// holds `dir`, `file`, and `link` to `dir`.
     fn taken(arguments: &[&str]) -> Result<(Vec<OsString>, Dest), String> {
         let tree = tempfile::tempdir().unwrap();
         let root = tree.path();
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_to_exactly_what_is_no_directory() {
+    fn copies_exactly_to_a_path_that_is_not_a_directory() {
         assert_eq!(taken(&["a", "@file"]), exactly("a", "@file"));
         assert_eq!(taken(&["a", "@new"]), exactly("a", "@new"));
         assert_eq!(taken(&["", ""]), exactly("", ""));
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_all_operands_for_sources_with_a_target_directory() {
+    fn all_operands_are_sources_with_a_target_directory() {
         assert_eq!(
             taken(&["-t@dir", "a", "@dir"]).map(|(sources, dest)| (sources.len(), dest)),
             Ok((2, Dest::Into("@dir".into())))
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_a_directory_for_several_sources() {
+    fn several_sources_need_a_directory() {
         let refused = |arguments| taken(arguments).unwrap_err();
         assert_eq!(
             refused(&["a", "b", "@new"]),

@@ -1,13 +1,13 @@
-//! A command from its first line to its exit status.
+//! A run of a command, from argv to the exit status.
 //!
 //! ```text
 //! argv ─▶ scan ─▶ resolve the options ─▶ a stop? ─▶ execute ─▶ flush stdout ─▶ status
-//!                        │ error            │ --help, --version, error
+//!                        │ usage error       │ --help, --version, usage error
 //!                        ▼                   ▼
 //!                     status 1           status 0 or 1
 //! ```
 //!
-//! Options are resolved before the scan's stop is looked at: `--threads=x --help` complains of the x.
+//! Options are resolved before the scan's stop is handled: `--threads=x --help` reports the x.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -22,57 +22,57 @@ use crate::invocation::{Invocation, Personality};
 use crate::quote;
 use crate::sys;
 
-/// What is the same in each run of a command.
+/// A command, the same for each of its runs.
 ///
-/// `O` is what its flags resolve to.
+/// `I` is its enum of flags, and `O` the options that the flags resolve to.
 #[derive(Debug)]
 pub struct Command<I: 'static, O> {
-    /// Its own name.
+    /// The command's own name.
     pub name: &'static str,
-    /// The name under which it is GNU's tool and nothing else.
+    /// The name under which the command behaves strictly as GNU's tool.
     pub strict_name: &'static str,
     /// The version that `--version` prints.
     pub version: &'static str,
-    /// Its flags.
+    /// The command's flags.
     pub table: Table<I>,
-    /// Whether an option that looks like an existing file earns a hint.
+    /// The hint of usage errors about an option that is also the name of a file.
     pub file_hint: FileHint,
-    /// Turns the flags, in order, into options. No system calls: what it cannot know it leaves open.
+    /// Turns the flags, in order, into options. Without system calls: `execute` makes these.
     pub resolve: fn(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
-    /// Does the work.
+    /// Does the work on the operands.
     pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, UsageError>,
 }
 
-/// Whether `rm -foo` beside a file `-foo` hints at `rm ./-foo`.
+/// The hint of the usage error for `rm -foo` if there is a file `-foo`: to try `rm ./-foo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileHint {
-    /// It does.
-    Given,
-    /// It does not.
-    None,
+    /// The hint is shown.
+    Shown,
+    /// The hint is omitted.
+    Omitted,
 }
 
-/// What resolving options may depend on besides the flags.
+/// The circumstances that options depend on besides the flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// Strict or extended.
+    /// The personality by which defaults differ.
     pub personality: Personality,
-    /// For the words of a error.
+    /// The console, for warnings and for the quotes in usage errors.
     pub console: &'a Console,
 }
 
-/// How the work ended. Its details have been told already.
+/// How the work ended. Each failure has been reported already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
-    /// All that was asked for is done.
+    /// Everything that the user asked for is done.
     Complete,
-    /// Something was not.
+    /// Something is not done.
     Incomplete,
 }
 
 impl Outcome {
-    /// Complete only if both are.
+    /// Returns [`Complete`](Self::Complete) if both are.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Complete, Self::Complete) => Self::Complete,
@@ -98,18 +98,24 @@ impl<I: Copy, O> Command<I, O> {
         sys::restore_sigpipe();
         let invocation = Invocation::of_this_process(self.name, self.strict_name);
         let console = Console::new(invocation.program.clone(), invocation.charset);
-        let outcome = self.obey(&invocation, &console).unwrap_or_else(|error| {
-            let advice = self.advice(&error, &invocation);
-            console.usage_error(&error, &advice);
-            Outcome::Incomplete
-        });
+        let outcome = self
+            .run_stages(&invocation, &console)
+            .unwrap_or_else(|error| {
+                let advice = self.advice(&error, &invocation);
+                console.usage_error(&error, &advice);
+                Outcome::Incomplete
+            });
         match (outcome, console.finish()) {
             (Outcome::Complete, Written::All) => ExitCode::SUCCESS,
             (Outcome::Incomplete, _) | (_, Written::NotAll) => ExitCode::FAILURE,
         }
     }
 
-    fn obey(&self, invocation: &Invocation, console: &Console) -> Result<Outcome, UsageError> {
+    fn run_stages(
+        &self,
+        invocation: &Invocation,
+        console: &Console,
+    ) -> Result<Outcome, UsageError> {
         let personality = invocation.personality;
         let order = Order::from_environment();
         let scan = Scan::of(&self.table, &invocation.arguments, personality, order);
@@ -136,13 +142,13 @@ impl<I: Copy, O> Command<I, O> {
         }
     }
 
-    /// The lines below a usage error.
+    /// Returns the lines below a usage error.
     fn advice(&self, error: &UsageError, invocation: &Invocation) -> Vec<u8> {
         let mut lines = Vec::new();
         match (error.advice, self.file_hint) {
             (Advice::None, _) => return lines,
-            (Advice::FileOrHelp, FileHint::Given) => push_file_hint(&mut lines, invocation),
-            (Advice::Help, _) | (Advice::FileOrHelp, FileHint::None) => {}
+            (Advice::FileOrHelp, FileHint::Shown) => push_file_hint(&mut lines, invocation),
+            (Advice::Help, _) | (Advice::FileOrHelp, FileHint::Omitted) => {}
         }
         let program = &invocation.program;
         lines.extend_from_slice(b"Try '");
@@ -152,7 +158,7 @@ impl<I: Copy, O> Command<I, O> {
     }
 }
 
-/// The first argument that looks like an option and is a file's name, if there is one.
+/// Adds a hint about the first argument that looks like an option but names a file, if there is one.
 fn push_file_hint(lines: &mut Vec<u8>, invocation: &Invocation) {
     let looks_like_option = |name: &&OsString| name.len() > 1 && name.as_bytes()[0] == b'-';
     let exists = |name: &&OsString| Path::new(name).symlink_metadata().is_ok();

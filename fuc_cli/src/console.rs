@@ -23,11 +23,11 @@ use crate::stdout_buffer::StdoutBuffer;
 use crate::streams::Stderr;
 use crate::wording::{Diagnostic, errno_text};
 
-/// Whether all output reached its destination, and all answers could be read.
+/// The result of all output and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "lost output makes the exit status 1"]
 pub enum Written {
-    /// Nothing was lost.
+    /// All output reached its destination, and all answers could be read.
     All,
     /// Output or an answer was lost; the console has reported it.
     NotAll,

@@ -27,7 +27,7 @@ mod usage_error;
 
 use crate::invocation::Personality;
 
-/// Whether a flag takes a value.
+/// The value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// The flag never takes a value.
@@ -38,7 +38,7 @@ pub enum Value {
     Required(&'static str),
 }
 
-/// Which values a flag accepts, for completions and manual pages.
+/// The values that a flag accepts, for completions and manual pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {
     /// Text that no list describes, such as a number or a suffix.
@@ -51,7 +51,7 @@ pub enum Accepts {
     ListOf(&'static [&'static str]),
 }
 
-/// Which tool defined a flag.
+/// The tool that defined a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// GNU's tool has the flag.
@@ -60,7 +60,7 @@ pub enum Origin {
     Extension,
 }
 
-/// What the scan does with a flag that it finds.
+/// The action of the scan when it finds a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning<I> {
     /// Records the flag for the code that resolves the options.
@@ -71,14 +71,14 @@ pub enum Meaning<I> {
     Version,
 }
 
-/// Whether `--help` lists a row.
+/// The visibility of a row in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listing {
     Shown,
     Hidden,
 }
 
-/// Whether a long name may be shortened to an unambiguous prefix.
+/// The treatment of an unambiguous prefix of a long name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Abbreviation {
     Allowed,
@@ -245,7 +245,7 @@ pub struct Table<I: 'static> {
 pub struct Operands {
     /// The word that stands for an operand.
     pub name: &'static str,
-    /// What the command does with the operands.
+    /// The purpose of the operands.
     pub help: &'static str,
 }
 

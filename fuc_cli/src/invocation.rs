@@ -1,25 +1,25 @@
-//! The name a command was called by, and what follows from it.
+//! The name by which a command was called, and what follows from it.
 //!
-//! A link called `rm` must be `rm`: to scripts, to `alias rm='rm -i'`, to
-//! whoever pipes its stderr through grep. So the base name of argv\[0\] decides
-//! between strictly GNU and ours, and argv\[0\] as given is in front of each message.
+//! A link with the name `rm` must behave as `rm`, because scripts and aliases such as `rm='rm -i'`
+//! expect that, and other programs read its stderr. Therefore the base name of argv\[0\] decides
+//! between GNU's behaviour and ours, and each message begins with argv\[0\] as given.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::locale::Charset;
 
-/// Which of two commands this is.
+/// Which of two commands this process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Personality {
-    /// GNU's tool and nothing else: directories need `-r`, extensions are unknown options.
+    /// Strictly GNU's tool: directories need `-r`, and extensions are unknown options.
     Strict,
-    /// Ours: directories are taken whole, extensions are understood.
+    /// Our own command: it recurses without `-r`, and has extensions.
     Extended,
 }
 
 impl Personality {
-    /// By the base name of argv\[0\]: `strict_name` is strict, any other name is not.
+    /// Returns the personality for argv\[0\]: strict if the base name is `strict_name`.
     #[must_use]
     pub fn of(program: &OsStr, strict_name: &str) -> Self {
         let base = program.as_bytes().rsplit(|&byte| byte == b'/').next();
@@ -30,28 +30,28 @@ impl Personality {
         }
     }
 
-    /// Whether directories are taken whole without `-r`.
+    /// Returns `true` if the command recurses without `-r`.
     #[must_use]
     pub fn is_recursive_by_default(self) -> bool {
         self == Self::Extended
     }
 }
 
-/// How this process was called.
+/// The command line of this process, and what follows from its first word.
 #[derive(Debug)]
 pub struct Invocation {
     /// argv\[0\], as given.
     pub program: Vec<u8>,
-    /// What the name makes of it.
+    /// The personality that this name selects.
     pub personality: Personality,
-    /// What the environment's locale can show.
+    /// The charset of the environment's locale.
     pub charset: Charset,
-    /// argv without its first.
+    /// The rest of argv.
     pub arguments: Vec<OsString>,
 }
 
 impl Invocation {
-    /// Of this process. `name` is used where there is no argv\[0\].
+    /// Returns the invocation of this process. Without argv\[0\], `name` stands for it.
     #[must_use]
     pub fn of_this_process(name: &str, strict_name: &str) -> Self {
         let mut arguments = std::env::args_os();

@@ -1,20 +1,22 @@
-//! What the commands `rmz` and `cpz` share: everything between a person and the engine.
+//! The user interface that the commands `rmz` and `cpz` share.
 //!
-//! | module | what it settles |
+//! | module | content |
 //! |---|---|
-//! | [`flags`] | one table of flags: argv is read as GNU's tools read it, help is printed from it |
-//! | [`invocation`] | the name the command was called by, and what follows from it |
+//! | [`command`] | a run of a command, from argv to the exit status |
+//! | [`invocation`] | the name by which the command was called, and what follows from it |
+//! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
+//! | [`threads`] | the number of threads that the user asks for |
+//! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
+//! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
+//! | [`reporter`] | the engine's failures, events and questions, as lines |
+//! | [`progress`] | the line that shows how far a run has come |
+//! | [`wording`] | diagnostics and questions in GNU's words |
 //! | [`locale`], [`quote`] | how file names look in a message |
-//! | [`wording`] | what a failure is called, in GNU's words |
-//! | [`console`] | whole lines on stdout and stderr; lost output is an error |
-//! | [`reporter`] | the engine's news, as lines |
-//! | [`progress`] | a line that tells how far the run has come |
-//! | [`threads`] | how many threads a person asked for |
-//! | [`command`] | a command from its first line to its exit status |
+//! | `sys` | process-wide state, and all `unsafe` code |
 //!
-//! The invariant: **what a script can observe is GNU's**, byte for byte, and
-//! where it is not, the README says so. A command's own crate holds its flag
-//! table, the options resolved from it, and what it looks at before it runs.
+//! The invariant: **a script observes the behaviour of GNU's tools**, byte for byte, or else the README
+//! describes the difference. A command's own crate holds its flag table, the options that its flags
+//! resolve to, and the checks before its run.
 
 pub mod command;
 pub mod console;

@@ -1,12 +1,12 @@
-//! Whether the person reads UTF-8: that decides which bytes of a file name can be shown as they are.
+//! The charset of the user's locale, which decides which bytes of a file name can be shown as they are.
 //!
-//! The C library would be asked by `setlocale`, which reads files. The names of
-//! the environment's locale say enough, and cost nothing.
+//! It is derived from the name of the locale in the environment. `setlocale` would read files for
+//! the same answer.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// How the bytes of text become characters.
+/// How bytes of text map to characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charset {
     /// The locale's codeset is UTF-8.
@@ -16,8 +16,8 @@ pub enum Charset {
 }
 
 impl Charset {
-    /// The charset that the environment names: by `LC_ALL`, else `LC_CTYPE`,
-    /// else `LANG`; an empty variable counts as unset.
+    /// Returns the charset of the environment's locale: that of `LC_ALL`, else of `LC_CTYPE`, else
+    /// of `LANG`. An empty variable counts as unset.
     #[must_use]
     pub fn from_environment() -> Self {
         ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -27,7 +27,7 @@ impl Charset {
             .map_or(Self::Ascii, |locale| Self::of_locale(&locale))
     }
 
-    /// The charset of a locale such as `en_US.UTF-8`, `C.utf8` or `de_DE.UTF-8@euro`.
+    /// Returns the charset of a locale such as `en_US.UTF-8`, `C.utf8` or `de_DE.UTF-8@euro`.
     ///
     /// A name without a codeset counts as not UTF-8, as do `C` and `POSIX`.
     #[must_use]
@@ -57,14 +57,14 @@ mod tests {
     }
 
     #[test]
-    fn knows_utf8_by_any_spelling_of_the_codeset() {
+    fn recognises_utf8_by_any_spelling_of_the_codeset() {
         for name in ["C.UTF-8", "C.utf8", "en_US.UTF8", "de_DE.UTF-8@euro"] {
             assert_eq!(of(name), Charset::Utf8, "{name}");
         }
     }
 
     #[test]
-    fn takes_every_other_locale_for_ascii() {
+    fn treats_every_other_locale_as_ascii() {
         for name in [
             "",
             "C",

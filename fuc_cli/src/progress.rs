@@ -26,14 +26,14 @@ use line::ProgressLine;
 
 mod line;
 
-/// Whether progress is shown.
+/// When progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Show nothing.
+    /// Progress is not shown.
     Never,
-    /// Show progress if stderr is a terminal.
+    /// Progress is shown if stderr is a terminal.
     Auto,
-    /// Show progress in any case.
+    /// Progress is shown in any case.
     Always,
 }
 
@@ -44,8 +44,7 @@ pub const WHEN: [(&str, Progress); 3] = [
     ("never", Progress::Never),
 ];
 
-/// The time from one drawing to the next: often enough to seem continuous, and rare enough to cost
-/// nothing.
+/// The time from one drawing to the next. It seems continuous to the user.
 const PERIOD: Duration = Duration::from_millis(100);
 
 impl Progress {
@@ -60,7 +59,7 @@ impl Progress {
         }
     }
 
-    /// Returns `true` if progress is to be shown on this stderr.
+    /// Returns `true` if progress should be shown on this stderr.
     pub(crate) fn is_wanted(self) -> bool {
         match self {
             Self::Never => false,

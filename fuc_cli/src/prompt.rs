@@ -26,12 +26,12 @@ pub(crate) struct Reply {
     pub(crate) cursor: Cursor,
 }
 
-/// Where the cursor is after an answer.
+/// The place of the cursor after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cursor {
-    /// At the end of the prompt.
+    /// The cursor is at the end of the prompt.
     BehindPrompt,
-    /// On the next line: the terminal has shown the typed newline.
+    /// The cursor is on the next line: the terminal has shown the typed newline.
     BelowPrompt,
 }
 
@@ -45,7 +45,7 @@ enum Line {
     Unreadable(Unreadable),
 }
 
-/// Why stdin cannot be read.
+/// The reason why stdin cannot be read.
 #[derive(Clone, Copy, Debug)]
 enum Unreadable {
     WasClosed,

@@ -1,24 +1,24 @@
-//! How a file name looks in a message: one line, unmistakable, and fit to be pasted into a shell.
+//! How a file name looks in a message: on one line, unmistakable, and ready to be pasted into a shell.
 //!
-//! Three styles, all GNU's, all read off the installed tools:
+//! There are three styles, all read off the installed GNU tools:
 //!
-//! | style | where | `a b` | `it's` | `it's $x` | `a⏎b` |
+//! | style | used for | `a b` | `it's` | `it's $x` | `a⏎b` |
 //! |---|---|---|---|---|---|
 //! | [`always`] | names in diagnostics and `-v` lines | `'a b'` | `"it's"` | `'it'\''s $x'` | `'a'$'\n''b'` |
-//! | [`if_needed`] | a command to type, in a hint | `'a b'` | `"it's"` | `'it'\''s $x'` | `'a'$'\n''b'` |
+//! | [`if_needed`] | a suggested command | `'a b'` | `"it's"` | `'it'\''s $x'` | `'a'$'\n''b'` |
 //! | [`locale`] | option arguments in usage errors | `‘a b’` | `‘it's’` | `‘it's $x’` | `‘a\nb’` |
 //!
-//! They differ for plain words: `'x'`, `x` and `‘x’`. In the C locale the last
-//! style's quotes are `'`, and a `'` within gets a backslash.
+//! For plain words they give `'x'`, `x` and `‘x’`. In the C locale the last style uses `'` for quotes,
+//! and puts a backslash before a `'` in the text.
 //!
-//! The invariant: a quoted name holds no control character and, in a UTF-8
-//! locale, no invalid UTF-8; names are bytes, so both are common enough.
+//! The invariant: a quoted name holds no control character, and in a UTF-8 locale no invalid UTF-8.
+//! Names are any bytes, so both occur.
 
 use crate::locale::Charset;
 
 mod printable;
 
-/// One step through a name: what can be shown, and what must be spelled out.
+/// One step through a name: a character that can be shown, or bytes that need an escape.
 #[derive(Clone, Copy)]
 enum Piece<'a> {
     /// A printable ASCII character.
@@ -29,11 +29,11 @@ enum Piece<'a> {
     Escaped(&'a [u8]),
 }
 
-/// `name` in quotes, whatever is in it.
+/// Returns `name` in quotes, even if it needs none.
 #[must_use]
 pub fn always(name: &[u8], charset: Charset) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(name.len() + 2);
-    // Nearly every name, and `-v` has one in each line.
+    // The fast path for nearly every name, because `-v` quotes one for each line.
     let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'\'';
     if name.iter().all(is_plain) {
         quoted.push(b'\'');
@@ -49,7 +49,7 @@ pub fn always(name: &[u8], charset: Charset) -> Vec<u8> {
     quoted
 }
 
-/// `name` as it is where a shell would take it so, else as [`always`].
+/// Returns `name` without quotes if a shell reads it unchanged, else as [`always`].
 #[must_use]
 pub fn if_needed(name: &[u8], charset: Charset) -> Vec<u8> {
     let plain = !name.is_empty()
@@ -66,7 +66,7 @@ pub fn if_needed(name: &[u8], charset: Charset) -> Vec<u8> {
     }
 }
 
-/// `text` between the locale's quotation marks, with C's backslash escapes.
+/// Returns `text` between the locale's quotation marks, with C's backslash escapes.
 #[must_use]
 pub fn locale(text: &[u8], charset: Charset) -> Vec<u8> {
     let (open, close) = match charset {
@@ -95,8 +95,8 @@ pub fn locale(text: &[u8], charset: Charset) -> Vec<u8> {
     quoted
 }
 
-/// Whether double quotes are the more readable choice: a `'` is inside, and
-/// nothing that a shell or a C compiler would read anything into.
+/// Returns `true` if double quotes are the more readable choice: `name` holds a `'`, and no character
+/// that is special to a shell or a C compiler.
 fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
     name.contains(&b'\'')
         && pieces(name, charset)
@@ -112,12 +112,12 @@ fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
 }
 
 fn push_single_quoted(quoted: &mut Vec<u8>, name: &[u8], charset: Charset) {
-    // Either inside '...' or inside $'...'; both end with the same character.
+    // The state is inside '...' or inside $'...'; both end with the same character.
     //
-    // GNU starts over when it meets a quote, and keeps this state from its first
-    // pass. So a name with a quote that ends in an escape begins as if inside
-    // $'...': mostly two needless quotes, but "\n'\n" comes out as '\n'\'''$'\n'.
-    // Drop-in means its slips as well; the tests hold us to the installed rm.
+    // GNU starts over at a quote and keeps the state of its first pass. So a name
+    // with a quote that ends in an escape begins as if inside $'...'. That mostly
+    // adds two needless quotes, but "\n'\n" comes out as '\n'\'''$'\n'. The tests
+    // compare with the installed rm, so its slips are reproduced too.
     let ends_in_escape = matches!(pieces(name, charset).last(), Some(Piece::Escaped(_)));
     let mut in_escapes = ends_in_escape && name.contains(&b'\'');
     quoted.push(b'\'');
@@ -202,7 +202,7 @@ fn shown_or_escaped(character: &str) -> Piece<'_> {
     }
 }
 
-/// The character of several bytes that `bytes` begins with, if it is valid UTF-8.
+/// Returns the multi-byte character at the start of `bytes`, if it is valid UTF-8.
 fn first_character(bytes: &[u8]) -> Option<&str> {
     let window = &bytes[..bytes.len().min(4)];
     let valid = window.utf8_chunks().next()?.valid();

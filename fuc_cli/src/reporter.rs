@@ -1,4 +1,4 @@
-//! The engine's news, as lines: failures to stderr, `-v` lines to stdout.
+//! The engine's observer: failures and questions go to stderr, `-v` lines to stdout.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -10,29 +10,29 @@ use crate::console::Console;
 use crate::progress::{Display, Progress};
 use crate::wording::{self, Tool};
 
-/// Whether what is done is told.
+/// The amount of detail in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbosity {
-    /// Failures only.
+    /// Failures are reported.
     Quiet,
-    /// A line for each thing done (`-v`).
+    /// Each action is reported too, on a line of its own (`-v`).
     Verbose,
-    /// And one for how each file was copied (`--debug`).
+    /// How each file was copied is reported too (`--debug`).
     Debug,
 }
 
-/// Tells a person what the engine tells it.
+/// Shows the user what the engine reports.
 #[derive(Debug)]
 pub struct Reporter<'a> {
     console: &'a Console,
     tool: Tool,
     verbosity: Verbosity,
-    /// Where the run counts, if its progress is shown.
+    /// The counts of the run, if progress is shown.
     counts: Option<Arc<Counts>>,
 }
 
 impl<'a> Reporter<'a> {
-    /// Speaks as `tool` on `console`.
+    /// Makes a reporter that writes to `console` in the words of `tool`.
     #[must_use]
     pub fn new(console: &'a Console, tool: Tool, verbosity: Verbosity) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Calls `run` with itself, and shows how far that has come, if `progress` says so.
+    /// Calls `run` with this reporter, and shows its progress if `progress` says so.
     pub fn run<R>(mut self, progress: Progress, run: impl FnOnce(&Self) -> R) -> R {
         self.counts = progress.is_wanted().then(Arc::default);
         let Some(counts) = &self.counts else {
@@ -70,9 +70,9 @@ impl<'a> Reporter<'a> {
             .print(&[&source, b" -> ", &dest, &backup, b"\n"]);
     }
 
-    fn print_removed(&self, what: &str, path: &Path) {
+    fn print_removed(&self, action: &str, path: &Path) {
         self.console
-            .print(&[what.as_bytes(), &self.quoted(path), b"\n"]);
+            .print(&[action.as_bytes(), &self.quoted(path), b"\n"]);
     }
 }
 
@@ -91,8 +91,8 @@ impl Observer for Reporter<'_> {
         self.verbosity == Verbosity::Debug
     }
 
-    fn on_event(&self, done: Event<'_>) {
-        match done {
+    fn on_event(&self, event: Event<'_>) {
+        match event {
             Event::Removed(path) | Event::RemovedDest(path) => self.print_removed("removed ", path),
             Event::RemovedDirectory(path) => self.print_removed("removed directory ", path),
             Event::Copied {
@@ -106,7 +106,7 @@ impl Observer for Reporter<'_> {
                 backup,
             } => self.print_copied(source, dest, backup),
             Event::MadeParent { source, dest } => {
-                // Here cp does not quote.
+                // cp does not quote these two.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
                 self.console.print(&[source, b" -> ", dest, b"\n"]);
             }
@@ -125,7 +125,7 @@ impl Observer for Reporter<'_> {
                 self.console
                     .print(&[&source, b" -> ", &dest, b"\n", how.as_bytes(), b"\n"]);
             }
-            // Not news that GNU's tools have a line for.
+            // GNU's tools have no line for other events.
             _ => {}
         }
     }

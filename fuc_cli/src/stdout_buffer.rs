@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 32 * 1024;
 pub(crate) struct StdoutBuffer {
     pending: Vec<u8>,
     failure: Option<io::Error>,
-    /// Whether stdout is a terminal. Unknown before the first line.
+    /// `Some(true)` if stdout is a terminal. Set when the first line is due.
     is_terminal: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! How many threads a person asked for: by flag, by environment, or not at all.
+//! The number of threads that the user asks for, by a flag or in the environment.
 
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
@@ -8,10 +8,10 @@ use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::quote;
 
-/// Reads the value of `--threads`.
+/// Parses the value of `--threads`.
 ///
 /// # Errors
-/// Anything but a positive decimal number is a error.
+/// If the value is not a positive decimal number.
 pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError> {
     number(value).ok_or_else(|| {
         let quoted = quote::locale(value.as_bytes(), charset);
@@ -19,9 +19,9 @@ pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError
     })
 }
 
-/// Reads the environment variable `name`; what is no positive decimal number is ignored.
+/// Returns the number in the environment variable `name`, if it is a positive decimal number.
 ///
-/// The variable tunes, it does not command: a stale one must not break scripts.
+/// Other values are ignored, because the variable only tunes: a stale one must not break scripts.
 #[must_use]
 pub fn from_environment(name: &str) -> Option<NonZeroUsize> {
     number(&std::env::var_os(name)?)
@@ -29,7 +29,7 @@ pub fn from_environment(name: &str) -> Option<NonZeroUsize> {
 
 fn number(value: &OsStr) -> Option<NonZeroUsize> {
     let digits = value.to_str()?;
-    // `parse` takes a leading plus; nobody means it.
+    // `parse` would accept a leading plus.
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -41,13 +41,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_positive_numbers() {
+    fn accepts_positive_numbers() {
         let parsed = parse(OsStr::new("16"), Charset::Utf8).unwrap();
         assert_eq!(parsed.get(), 16);
     }
 
     #[test]
-    fn names_what_is_no_number_of_threads() {
+    fn rejects_values_that_are_not_positive_numbers() {
         for value in ["", "0", "-1", "+1", "1.5", "x", "99999999999999999999999"] {
             let error = parse(OsStr::new(value), Charset::Ascii).unwrap_err();
             let expected = format!("invalid number of threads: '{value}'");

@@ -1,8 +1,8 @@
-//! What a failure is called: the engine's facts, in the words of GNU rm or cp.
+//! Diagnostics and questions: the engine's facts, in the words of GNU rm or cp.
 //!
-//! The engine knows operations and paths; which tool speaks is known only here.
-//! An unreadable directory is "cannot remove" to rm and "cannot access" to cp.
-//! The words were read off the installed tools.
+//! The engine reports operations and paths, and only this module knows the tool. For an unreadable
+//! directory rm says "cannot remove", and cp "cannot access". The words were read off the installed
+//! tools.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,21 +16,21 @@ use fuc_engine::{
 use crate::locale::Charset;
 use crate::quote;
 
-/// Whose words.
+/// The tool whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// rm's.
+    /// GNU rm.
     Remove,
-    /// cp's.
+    /// GNU cp.
     Copy,
 }
 
-/// A diagnostic, without the command's name in front of its lines.
+/// A diagnostic, without the command's name before its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The line that says what happened.
+    /// The line about the failure itself.
     pub line: Vec<u8>,
-    /// A second line, where GNU has one.
+    /// The second line, if GNU has one.
     pub advice: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ impl From<Vec<u8>> for Diagnostic {
     }
 }
 
-/// The C library's text for an errno, without a number.
+/// Returns the C library's text for an errno, without a number.
 #[must_use]
 pub fn errno_text(error: &io::Error) -> String {
     let mut text = error.to_string();
@@ -50,20 +50,20 @@ pub fn errno_text(error: &io::Error) -> String {
     text
 }
 
-/// One failure, put in the words of `tool`.
+/// The circumstances of one failure, from which its diagnostic is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Wording<'a> {
-    /// Who speaks.
+    /// The tool whose words are used.
     pub tool: Tool,
-    /// What names may look like.
+    /// The charset in which names are shown.
     pub charset: Charset,
     /// The path that failed.
     pub path: &'a Path,
-    /// The other path, where the cause is about two.
+    /// The other path, if the cause concerns two.
     pub other: Option<&'a Path>,
 }
 
-/// The diagnostic for an error of the engine.
+/// Returns the diagnostic for an error of the engine.
 #[must_use]
 pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
     let wording = Wording {
@@ -75,26 +75,27 @@ pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
     wording.describe(error.cause())
 }
 
-/// A question, without the command's name in front and without a question mark;
-/// `None` for what an engine newer than this asks: nobody would know what to say.
+/// Returns the text of a question, without the command's name before it or a question mark after it.
+///
+/// Returns `None` for a question that only a newer engine asks.
 #[must_use]
 pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
-    let about = |doomed: &RemovalTarget<'_>, before: &str, what: &str| {
-        let protected = if doomed.is_write_protected {
+    let about = |target: &RemovalTarget<'_>, action: &str, kind: &str| {
+        let protected = if target.is_write_protected {
             "write-protected "
         } else {
             ""
         };
-        let path = quote::always(doomed.path.as_os_str().as_bytes(), charset);
-        let words = format!("{before} {protected}{what} ");
+        let path = quote::always(target.path.as_os_str().as_bytes(), charset);
+        let words = format!("{action} {protected}{kind} ");
         [words.as_bytes(), &path].concat()
     };
     Some(match question {
-        Question::Remove(doomed) => about(doomed, "remove", kind_name(doomed.kind)),
-        Question::Descend(doomed) => about(doomed, "descend into", "directory"),
-        Question::RemoveInaccessible(doomed) => {
-            // Here rm does not tell whether it is write-protected.
-            let path = quote::always(doomed.path.as_os_str().as_bytes(), charset);
+        Question::Remove(target) => about(target, "remove", kind_name(target.kind)),
+        Question::Descend(target) => about(target, "descend into", "directory"),
+        Question::RemoveInaccessible(target) => {
+            // In this question rm does not mention write protection.
+            let path = quote::always(target.path.as_os_str().as_bytes(), charset);
             [b"attempt removal of inaccessible directory ", &path[..]].concat()
         }
         Question::Overwrite(dest) => overwrite(dest, charset),
@@ -126,7 +127,7 @@ fn overwrite(dest: &OverwriteTarget<'_>, charset: Charset) -> Vec<u8> {
     [before.as_bytes(), &path, after.as_bytes()].concat()
 }
 
-/// Permission bits as `ls -l` shows them.
+/// Returns permission bits as `ls -l` shows them.
 fn letters(mode: u32) -> String {
     let special = [(0o4000, 's', 'S'), (0o2000, 's', 'S'), (0o1000, 't', 'T')];
     let mut letters = String::with_capacity(9);
@@ -159,7 +160,7 @@ fn kind_name(kind: Kind) -> &'static str {
 }
 
 impl Wording<'_> {
-    /// The diagnostic for `cause`.
+    /// Returns the diagnostic for `cause`.
     #[must_use]
     pub fn describe(&self, cause: Cause) -> Diagnostic {
         match (cause, self.tool) {
@@ -214,7 +215,7 @@ impl Wording<'_> {
             },
             Refusal::OtherFilesystem => self.elsewhere().into(),
             Refusal::NotRecursive => self.failed("cannot remove ", "", Errno::ISDIR),
-            // rm has no words for cp's refusals, nor for those of an engine newer than this.
+            // rm has no words for cp's refusals or for those of a newer engine.
             _ => self.around_path("cannot remove ", "").into(),
         }
     }
@@ -223,7 +224,7 @@ impl Wording<'_> {
         self.around_path("skipping ", ", since it's on a different device")
     }
 
-    /// Here rm does not tell the reason.
+    /// Returns rm's message for a parent whose attributes cannot be read. It does not name the reason.
     fn unknown_parent(&self) -> Vec<u8> {
         let path = self.path.as_os_str().as_bytes();
         let path = path.strip_suffix(b"/").unwrap_or(path);
@@ -262,7 +263,7 @@ impl Wording<'_> {
                 self.around_both("will not overwrite just-created ", " with ", "")
             }
             Refusal::ThroughJustCreatedLink => {
-                // Here the source comes first.
+                // This message alone names the source first.
                 let quoted = [self.other.unwrap_or(self.path), self.path].map(|p| self.quoted(p));
                 [
                     b"will not copy ",
@@ -293,7 +294,7 @@ impl Wording<'_> {
             Refusal::SourceReplaced => {
                 self.around_path("skipping file ", ", as it was replaced while being copied")
             }
-            // cp has no words for rm's refusals, nor for those of an engine newer than this.
+            // cp has no words for rm's refusals or for those of a newer engine.
             _ => self.around_path("cannot copy ", ""),
         }
     }
@@ -315,7 +316,7 @@ impl Wording<'_> {
     }
 }
 
-/// cp's words before and after the path for an operation that failed.
+/// Returns cp's words before and after the path for an operation that failed.
 fn around(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::Remove => ("cannot remove ", ""),
@@ -346,19 +347,19 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
     }
 }
 
-/// How content was copied, in the words of cp's `--debug`.
+/// Describes how content was copied, in the words of cp's `--debug`.
 #[must_use]
 pub fn method(method: CopyMethod) -> String {
-    let tried = |tried: Mechanism| match tried {
+    let name = |mechanism: Mechanism| match mechanism {
         Mechanism::Used => "yes",
         Mechanism::Avoided => "avoided",
         Mechanism::Unsupported => "unsupported",
         _ => "unknown",
     };
-    // cp has another word for a reflink that was not wanted.
+    // For a reflink that the options forbid, cp has another word.
     let reflink = match method.reflink {
         Mechanism::Avoided => "no",
-        other => tried(other),
+        other => name(other),
     };
     let holes = match method.holes {
         HoleDetection::Zeros => "zeros",
@@ -366,7 +367,7 @@ pub fn method(method: CopyMethod) -> String {
         HoleDetection::SeekAndZeros => "SEEK_HOLE + zeros",
         _ => "no",
     };
-    let offload = tried(method.offload);
+    let offload = name(method.offload);
     format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {holes}")
 }
 

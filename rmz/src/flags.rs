@@ -1,11 +1,11 @@
-//! The flags of rmz: one row each, in the order in which rm lists possibilities.
+//! The flags of rmz, one row each, in the order in which rm lists them for an ambiguous prefix.
 
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
 use fuc_cli::progress;
 
 use crate::words::{ALL, WHEN};
 
-/// Flags that mean something to [`options`](crate::options).
+/// The flags that [`options`](crate::options) resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
     Directories,
@@ -14,7 +14,7 @@ pub(crate) enum Id {
     NoPreserveRoot,
     OneFileSystem,
     PreserveRoot,
-    /// For GNU's own test suite: prompts as if stdin were a terminal.
+    /// Exists for GNU's own test suite: rm prompts as if stdin were a terminal.
     PresumeInputTty,
     PromptAlways,
     PromptOnce,

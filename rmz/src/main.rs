@@ -1,6 +1,7 @@
 //! `rmz`: rm, recursive by default. Called as `rm` it is GNU's rm.
 //!
-//! flags → options → run → exit status; each arrow is one module or one call.
+//! `flags` holds the table of flags, `words` the words of their values. `options` resolves the flags,
+//! and `removal` runs the engine with the result.
 
 use std::process::ExitCode;
 
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
         strict_name: "rm",
         version: env!("CARGO_PKG_VERSION"),
         table: flags::TABLE,
-        file_hint: FileHint::Given,
+        file_hint: FileHint::Shown,
         resolve: options::resolve,
         execute: removal::execute,
     };

@@ -11,20 +11,21 @@ use fuc_engine::RemoveOptions;
 use crate::flags::Id;
 use crate::words::{ALL, WHEN, When};
 
-/// Which removals the user is asked about.
+/// The removals that the user is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prompts {
+    /// The user is never asked.
     Never,
-    /// Only those of write-protected files, and only if stdin is a terminal.
+    /// The user is asked about write-protected files, if stdin is a terminal.
     WriteProtected,
-    /// All of them (`-i`).
+    /// The user is asked about every file (`-i`).
     Always,
 }
 
 /// The engine's options, and those of the command itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Complete but for [`ask`](RemoveOptions::ask), which depends on stdin.
+    /// Complete except for [`ask`](RemoveOptions::ask), which depends on stdin.
     pub(crate) engine: RemoveOptions,
     pub(crate) prompts: Prompts,
     /// Ask once before removing many operands, or directories (`-I`).

@@ -1,4 +1,5 @@
-//! The table against the installed cp: each command line is scanned here and given to cp, and the complaints are compared.
+//! Compares the table with the installed cp: both read the same command lines, and must report the
+//! same errors.
 
 use super::TABLE;
 use crate::options;
@@ -10,7 +11,7 @@ use fuc_cli::locale::Charset;
 use std::ffi::OsString;
 use std::process::Command;
 
-/// The complaint about these arguments, none of them an operand; empty: they are fine.
+/// Returns the error in these arguments, none of which is an operand, or nothing if there is none.
 fn ours(arguments: &[OsString]) -> String {
     match Scan::of(&TABLE, arguments, Personality::Strict, Order::Any).stop {
         Some(Stop::Error(error)) => String::from_utf8(error.message).unwrap(),
@@ -28,7 +29,7 @@ fn theirs(arguments: &[OsString]) -> String {
     let stderr = String::from_utf8(cp.stderr).unwrap();
     let line = stderr.lines().next().unwrap_or_default();
     let line = line.strip_prefix("cp: ").unwrap_or_default();
-    // What cp says next is no business of the scan.
+    // The scan does not check these.
     let of_a_later_stage = line.starts_with("missing file operand")
         || line.starts_with("warning: ")
         || line.starts_with("failed to set default file creation context")
@@ -40,7 +41,7 @@ fn theirs(arguments: &[OsString]) -> String {
     }
 }
 
-/// Where newer cps differ from 9.1: they have --debug, and --update takes a value.
+/// Arguments that cp 9.1 reads differently from newer versions, which have --debug and a value of --update.
 const NEWER: [&str; 5] = ["--d", "--de", "--de=", "--up=", "--update=x"];
 
 fn agrees_with_cp(arguments: &[&str]) {
@@ -96,7 +97,7 @@ fn resolves_every_prefix_of_every_long_option_as_cp_does() {
 }
 
 #[test]
-fn knows_every_letter_that_cp_knows() {
+fn knows_the_same_letters_as_cp() {
     for byte in b' '..=b'~' {
         agrees_with_cp(&[&format!("-{}", char::from(byte))]);
         agrees_with_cp(&[&format!("-f{}", char::from(byte))]);
@@ -104,7 +105,7 @@ fn knows_every_letter_that_cp_knows() {
 }
 
 #[test]
-fn complains_as_cp_does() {
+fn reports_the_same_errors_as_cp() {
     for arguments in [
         &["--threads=2"][..],
         &["--x=y"],

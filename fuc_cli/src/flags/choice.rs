@@ -1,4 +1,4 @@
-//! Values that are one of a few words, by any unambiguous prefix, as GNU's tools take them.
+//! Values that are one of a few words, or an unambiguous prefix of one, as GNU's tools accept them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,13 +7,15 @@ use super::UsageError;
 use crate::locale::Charset;
 use crate::quote;
 
-/// Finds the meaning of `value` among `words`. Words that mean the same stand together.
+/// Returns the meaning of `value`, which is a word of `words` or a prefix of words with one meaning.
+///
+/// Words with the same meaning must be neighbours in `words`.
 ///
 /// # Errors
-/// A value that is no word, and begins none or several of different meaning, is a error of
-/// `what`: the diagnostic lists the words.
+/// If `value` is a prefix of no word, or of words with different meanings. The message names `flag`
+/// and lists the words.
 pub fn choose<T: Copy + PartialEq>(
-    what: &str,
+    flag: &str,
     value: &OsStr,
     words: &[(&str, T)],
     charset: Charset,
@@ -31,7 +33,7 @@ pub fn choose<T: Copy + PartialEq>(
     };
     let quoted = |text: &[u8]| quote::locale(text, charset);
     let mut message = [problem.as_bytes(), b" argument ", &quoted(value), b" for "].concat();
-    message.extend(quoted(what.as_bytes()));
+    message.extend(quoted(flag.as_bytes()));
     message.extend(b"\nValid arguments are:");
     let mut last = None;
     for (word, meaning) in words {
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_words_and_prefixes_that_mean_one_thing() {
+    fn accepts_words_and_prefixes_with_one_meaning() {
         assert_eq!(chosen("never"), Ok(0));
         assert_eq!(chosen("n"), Ok(0));
         assert_eq!(chosen("on"), Ok(2));
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_the_words_where_none_is_meant() {
+    fn lists_the_words_if_the_value_has_no_single_meaning() {
         let valid = "Valid arguments are:\n  - 'never', 'no'\n  - 'once'\n  - 'on'";
         let expected = format!("invalid argument 'x' for '--ask'\n{valid}");
         assert_eq!(chosen("x"), Err(expected));

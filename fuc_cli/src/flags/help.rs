@@ -1,15 +1,15 @@
-//! `--help`, printed from the table.
+//! The text of `--help`, made from the table.
 
 use super::{Flag, Listing, Origin, Table, Value};
 use crate::invocation::Personality;
 
-/// Where the explanations begin.
+/// The column at which the explanations begin.
 const COLUMN: usize = 30;
 
 impl<I: Copy> Table<I> {
-    /// The text of `--help` for the command invoked as `program`.
+    /// Returns the text of `--help` for the command invoked as `program`.
     ///
-    /// Names every flag of GNU's; extensions are named only where they are understood.
+    /// Lists every flag of GNU's that is not hidden, and the extensions if the personality has them.
     #[must_use]
     pub fn help(&self, program: &[u8], personality: Personality) -> Vec<u8> {
         let mut text = Vec::with_capacity(4096);

@@ -11,9 +11,9 @@
 //!                                                takes the rest
 //! ```
 //!
-//! The invariant: flags are found **in the order of argv, and the first error
-//! stops the scan**; what was found before it still counts, since an earlier flag's bad value is
-//! reported before a later flag's bad name.
+//! The invariant: flags are found **in the order of argv, and the first error stops the scan**. The
+//! flags before it still count, because the bad value of an earlier flag is reported before the bad
+//! name of a later one.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,17 +21,17 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::{Abbreviation, Flag, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
 
-/// Where options may stand.
+/// The places among the operands at which options may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Anywhere among the operands.
+    /// Options may stand anywhere.
     Any,
-    /// Before the first operand (`POSIXLY_CORRECT` is set).
+    /// Options stand before the first operand, because `POSIXLY_CORRECT` is set.
     OptionsFirst,
 }
 
 impl Order {
-    /// As the environment wants it.
+    /// Returns the order that the environment asks for.
     #[must_use]
     pub fn from_environment() -> Self {
         if std::env::var_os("POSIXLY_CORRECT").is_some() {
@@ -42,21 +42,21 @@ impl Order {
     }
 }
 
-/// Why a scan ended before the end of argv.
+/// The reason why a scan ended before the end of argv.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// `--help`.
+    /// The user asks for the help.
     Help,
-    /// `--version`.
+    /// The user asks for the version.
     Version,
-    /// A usage error.
+    /// The command line has an error.
     Error(UsageError),
 }
 
 /// A flag that argv holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence<I> {
-    /// Which flag it is.
+    /// The flag.
     pub id: I,
     /// The value, if the flag takes one and argv holds it.
     pub value: Option<OsString>,
@@ -146,7 +146,7 @@ impl<I: Copy> Scanner<'_, I> {
         self.record(flag, value)
     }
 
-    /// The row that is called `name`, or that alone begins with it.
+    /// Returns the row with this long name, or the only row of GNU's whose long name begins with it.
     fn find_long(&self, argument: &OsStr, name: &[u8]) -> Result<&'static Flag<I>, Stop> {
         let known = self.flags.iter().filter(|flag| !flag.long.is_empty());
         let exact = known.clone().find(|flag| flag.long.as_bytes() == name);

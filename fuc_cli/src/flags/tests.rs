@@ -1,4 +1,6 @@
-//! How argv is read, by a table of a few rows of each kind. The commands' own tables are compared with the installed tools beside them.
+//! Reads argv by a table with rows of each kind.
+//!
+//! The commands' own tests compare their tables with the installed tools.
 
 use super::*;
 use crate::invocation::Personality;
@@ -67,7 +69,7 @@ fn with(value: &str) -> Option<String> {
     Some(value.into())
 }
 
-fn complaint(scan: &Scan<Id>) -> &str {
+fn error_message(scan: &Scan<Id>) -> &str {
     match &scan.stop {
         Some(Stop::Error(error)) => str::from_utf8(&error.message).unwrap(),
         other => panic!("no usage error but {other:?}"),
@@ -82,14 +84,14 @@ fn finds_flags_among_operands() {
 }
 
 #[test]
-fn takes_everything_after_two_dashes_for_operands() {
+fn treats_everything_after_two_dashes_as_operands() {
     let scan = scan(&["-f", "--", "-f", "--", "--help"]);
     assert_eq!(scan.operands, ["-f", "--", "--help"]);
     assert_eq!(scan.stop, None);
 }
 
 #[test]
-fn ends_flags_at_the_first_operand_if_posix_says_so() {
+fn ends_flags_at_the_first_operand_under_posixly_correct() {
     let arguments = ["-f", "a", "--help", "--"].map(OsString::from);
     let scan = Scan::of(
         &TABLE,
@@ -102,7 +104,7 @@ fn ends_flags_at_the_first_operand_if_posix_says_so() {
 }
 
 #[test]
-fn takes_values_attached_and_apart() {
+fn accepts_values_attached_and_apart() {
     for arguments in [
         &["-tx"][..],
         &["-t", "x"],
@@ -117,7 +119,7 @@ fn takes_values_attached_and_apart() {
 }
 
 #[test]
-fn tells_no_value_from_an_empty_one() {
+fn distinguishes_no_value_from_an_empty_one() {
     assert_eq!(given(&["--backup"]), [(Backup, None)]);
     assert_eq!(given(&["--backup="]), [(Backup, with(""))]);
     assert_eq!(given(&["--target-directory="]), [(Target, with(""))]);
@@ -133,7 +135,7 @@ fn keeps_the_order_in_which_flags_were_given() {
 }
 
 #[test]
-fn keeps_bytes_that_are_no_utf8() {
+fn keeps_bytes_that_are_not_utf8() {
     use std::os::unix::ffi::OsStringExt;
     let value = OsString::from_vec(b"\xff=\xfe".to_vec());
     let arguments = ["-t".into(), value.clone(), value.clone()];
@@ -145,7 +147,7 @@ fn keeps_bytes_that_are_no_utf8() {
 #[test]
 fn stops_at_the_first_error_and_keeps_what_came_before() {
     let scan = scan(&["-f", "-bx", "--help", "a"]);
-    assert_eq!(complaint(&scan), "invalid option -- 'x'");
+    assert_eq!(error_message(&scan), "invalid option -- 'x'");
     assert_eq!(scan.matched.len(), 2);
 }
 
@@ -156,46 +158,46 @@ fn stops_at_help_and_version_by_any_prefix() {
 }
 
 #[test]
-fn takes_an_optional_value_from_the_long_name_only() {
+fn accepts_an_optional_value_only_with_the_long_name() {
     assert_eq!(given(&["--upd=x"]), [(Update, with("x"))]);
     assert_eq!(given(&["-u", "x"]), [(Update, None)]);
-    assert_eq!(complaint(&scan(&["-ux"])), "invalid option -- 'x'");
+    assert_eq!(error_message(&scan(&["-ux"])), "invalid option -- 'x'");
 }
 
 #[test]
-fn takes_two_spellings_of_one_option_for_one() {
+fn two_spellings_of_one_option_are_not_ambiguous() {
     assert_eq!(given(&["--pa"]), [(Parents, None)]);
 }
 
 #[test]
-fn never_shortens_an_extension_nor_counts_it_as_a_possibility() {
+fn an_extension_is_never_abbreviated_or_offered_as_a_possibility() {
     assert_eq!(given(&["--threads=3"]), [(Threads, with("3"))]);
     assert_eq!(given(&["--threads", "3"]), [(Threads, with("3"))]);
     assert_eq!(given(&["--t=3"]), [(Target, with("3"))]);
     assert_eq!(
-        complaint(&scan(&["--thread=3"])),
+        error_message(&scan(&["--thread=3"])),
         "unrecognized option '--thread=3'"
     );
 }
 
 #[test]
-fn knows_no_extension_when_strict() {
+fn extensions_are_unknown_to_the_strict_personality() {
     let arguments = ["--threads=3".into()];
     let scan = Scan::of(&TABLE, &arguments, Personality::Strict, Order::Any);
-    assert_eq!(complaint(&scan), "unrecognized option '--threads=3'");
+    assert_eq!(error_message(&scan), "unrecognized option '--threads=3'");
 }
 
 #[test]
-fn wants_some_names_in_full() {
+fn some_names_cannot_be_abbreviated() {
     assert_eq!(
-        complaint(&scan(&["--no-preserve-roo"])),
+        error_message(&scan(&["--no-preserve-roo"])),
         "you may not abbreviate the --no-preserve-root option"
     );
     assert_eq!(given(&["--no-preserve-root"]), [(Force, None)]);
 }
 
 #[test]
-fn helps_with_every_row_that_is_not_hidden() {
+fn help_lists_every_row_that_is_not_hidden() {
     let help = String::from_utf8(TABLE.help(b"./x", Personality::Extended)).unwrap();
     let expected = "\
 Usage: ./x [OPTION]... FILE
@@ -216,7 +218,7 @@ Does things.
 }
 
 #[test]
-fn helps_with_no_extensions_when_strict() {
+fn help_of_the_strict_personality_lists_no_extension() {
     let help = String::from_utf8(TABLE.help(b"x", Personality::Strict)).unwrap();
     assert!(!help.contains("threads") && !help.contains("xtension"));
 }

@@ -1,33 +1,33 @@
 //! Usage errors, in GNU's words.
 //!
-//! Words that the user typed appear as raw bytes where `getopt_long` prints
-//! them so, and quoted where the tools themselves do.
+//! `getopt_long` prints the user's words as raw bytes, and GNU's tools quote them in their own messages.
+//! So do these errors.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What is said after the error itself.
+/// The lines that follow the error itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing.
+    /// No lines.
     None,
-    /// `Try 'rmz --help' for more information.`
+    /// The line `Try 'rmz --help' for more information.`
     Help,
-    /// The same, and before it a hint if the option looks like a file that exists.
+    /// The same line, after a hint if the option is also the name of a file.
     FileOrHelp,
 }
 
-/// A command line that cannot be obeyed; the exit status is 1.
+/// An error in the command line, which makes the exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
-    /// Without the command's name in front and without a newline at its end; most are one line.
+    /// The message, without the command's name before it or a newline after it. Most are one line.
     pub message: Vec<u8>,
-    /// What follows it.
+    /// The lines that follow the message.
     pub advice: Advice,
 }
 
 impl UsageError {
-    /// An error that is complete in itself.
+    /// Makes an error without advice.
     #[must_use]
     pub fn plain(message: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl UsageError {
         }
     }
 
-    /// An error that ends with a pointer to `--help`.
+    /// Makes an error that ends with a pointer to `--help`.
     #[must_use]
     pub fn with_help(message: impl Into<Vec<u8>>) -> Self {
         Self {

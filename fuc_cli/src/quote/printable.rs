@@ -1,13 +1,12 @@
-//! Which characters a UTF-8 terminal can show, by the C library's judgement.
+//! Which characters a UTF-8 terminal can show, according to the C library.
 //!
-//! GNU's tools ask `iswprint`. Its answers for UTF-8 locales are a fixed table,
-//! so here they are: read from glibc 2.36 (Unicode 14), code point by code
-//! point. Control characters, line and paragraph separators, surrogates and
-//! unassigned code points are missing; private use, soft hyphens and characters
-//! of no width are printable to glibc, so they are to us. A newer C library
-//! shows some characters that this table escapes.
+//! GNU's tools ask `iswprint`, whose answers for UTF-8 locales are a fixed table. This is a copy of it,
+//! read from glibc 2.36 (Unicode 14) code point by code point. Control characters, line and paragraph
+//! separators, surrogates and unassigned code points are missing. Private use, soft hyphens and
+//! characters without width are printable to glibc, and therefore here. A newer C library shows some
+//! characters that this table escapes.
 
-/// Whether `character` is shown as it is in a UTF-8 locale.
+/// Returns `true` if `character` is shown as it is in a UTF-8 locale.
 pub(super) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');

@@ -1,13 +1,13 @@
-//! The quoting is GNU's if `rm` says so: each name is given to the installed one, missing, and its complaint compared.
+//! Compares the quotes with those of the installed `rm`, which reports each name as missing.
 
 use super::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-/// What the installed rm calls these missing files, one quoted name each.
+/// Returns these names as the installed rm quotes them.
 ///
-/// Runs in an empty directory, many names at a time: starting processes is what takes long.
+/// One process gets many names, because starting processes takes most of the time.
 fn quoted_by_rm(names: &[Vec<u8>], locale: &str) -> Vec<Vec<u8>> {
     let nowhere = std::env::temp_dir().join("fuc-cli-quote-nowhere");
     std::fs::create_dir_all(&nowhere).unwrap();
@@ -47,7 +47,7 @@ fn agrees_with_rm(names: Vec<Vec<u8>>) {
     }
 }
 
-/// Every string of up to `length` of these parts.
+/// Returns every string of up to `length` of these parts.
 fn combinations(parts: &[&[u8]], length: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     let mut last = all.clone();
@@ -80,7 +80,7 @@ fn quotes_every_byte_beside_a_quote_as_rm_does() {
 }
 
 #[test]
-fn quotes_combinations_of_the_special_as_rm_does() {
+fn quotes_combinations_of_special_characters_as_rm_does() {
     let parts: [&[u8]; 10] = [
         b"a",
         b"'",
@@ -97,7 +97,7 @@ fn quotes_combinations_of_the_special_as_rm_does() {
 }
 
 #[test]
-fn quotes_words_from_the_wild_as_rm_does() {
+fn quotes_common_names_as_rm_does() {
     let names = [
         "",
         "-",
@@ -155,15 +155,15 @@ fn quotes_utf8_that_cannot_be_shown_as_rm_does() {
 }
 
 #[test]
-fn knows_what_is_printable_across_the_basic_plane() {
-    // Up to the end of what was assigned long ago, so that no newer C library differs.
+fn knows_the_printable_characters_of_the_basic_plane() {
+    // Only blocks that were complete long ago, so that a newer C library does not differ.
     let characters = (0x80..0x0860).chain((0x2000..0x2070).chain(0xff00..0xffff));
     let names = characters.filter_map(char::from_u32);
     agrees_with_rm(names.map(|c| c.to_string().into_bytes()).collect());
 }
 
 #[test]
-fn leaves_plain_words_bare_where_no_quotes_are_needed() {
+fn leaves_plain_words_bare_if_no_quotes_are_needed() {
     let shown = |name: &str| String::from_utf8(if_needed(name.as_bytes(), Charset::Utf8)).unwrap();
     assert_eq!(shown("-foo"), "-foo");
     assert_eq!(shown("-é#~{}:,%@+_]"), "-é#~{}:,%@+_]");

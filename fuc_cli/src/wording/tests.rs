@@ -1,8 +1,8 @@
-//! Wording, pinned as the installed tools print it.
+//! Compares the wording with literal messages of the installed tools.
 
 use super::*;
 
-fn say(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String {
+fn message(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String {
     let wording = Wording {
         tool,
         charset: Charset::Ascii,
@@ -19,23 +19,23 @@ fn say(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String {
 }
 
 fn rm_fails(operation: Operation, errno: Errno) -> String {
-    say(Tool::Remove, Cause::Failed(operation, errno), "d/x", None)
+    message(Tool::Remove, Cause::Failed(operation, errno), "d/x", None)
 }
 
 fn cp_fails(operation: Operation, errno: Errno) -> String {
-    say(Tool::Copy, Cause::Failed(operation, errno), "it's", None)
+    message(Tool::Copy, Cause::Failed(operation, errno), "it's", None)
 }
 
 fn rm_refuses(refusal: Refusal, path: &str) -> String {
-    say(Tool::Remove, Cause::Refused(refusal), path, None)
+    message(Tool::Remove, Cause::Refused(refusal), path, None)
 }
 
 fn cp_refuses(refusal: Refusal, path: &str, other: &str) -> String {
-    say(Tool::Copy, Cause::Refused(refusal), path, Some(other))
+    message(Tool::Copy, Cause::Refused(refusal), path, Some(other))
 }
 
 #[test]
-fn rm_says_cannot_remove_whatever_was_tried() {
+fn rm_says_cannot_remove_for_every_operation() {
     let missing = "cannot remove 'd/x': No such file or directory";
     assert_eq!(rm_fails(Operation::Remove, Errno::NOENT), missing);
     assert_eq!(rm_fails(Operation::Stat, Errno::NOENT), missing);
@@ -44,7 +44,7 @@ fn rm_says_cannot_remove_whatever_was_tried() {
 }
 
 #[test]
-fn rm_takes_a_directory_for_an_error_without_recursion() {
+fn rm_refuses_a_directory_without_recursion() {
     let text = rm_refuses(Refusal::NotRecursive, "d");
     assert_eq!(text, "cannot remove 'd': Is a directory");
 }
@@ -59,7 +59,7 @@ fn rm_skips_dot_and_dot_dot() {
 }
 
 #[test]
-fn rm_fears_for_the_root_by_any_name() {
+fn rm_warns_of_the_root_by_any_name() {
     assert_eq!(
         rm_refuses(Refusal::Root, "/"),
         "it is dangerous to operate recursively on '/'\nuse --no-preserve-root to override this failsafe"
@@ -71,7 +71,7 @@ fn rm_fears_for_the_root_by_any_name() {
 }
 
 #[test]
-fn cp_says_what_it_was_doing() {
+fn cp_names_the_failed_operation() {
     use Operation::*;
     for (operation, text) in [
         (Remove, "cannot remove \"it's\": Permission denied"),
@@ -116,7 +116,7 @@ fn cp_says_what_it_was_doing() {
 }
 
 #[test]
-fn cp_says_why_it_declines() {
+fn cp_names_the_reason_of_a_refusal() {
     use Refusal::*;
     for (refusal, text) in [
         (NotRecursive, "-r not specified; omitting directory 'a'"),
@@ -181,6 +181,6 @@ fn cp_names_both_ends_of_links_and_clones() {
         ),
     ] {
         let cause = Cause::Failed(operation, Errno::ACCESS);
-        assert_eq!(say(Tool::Copy, cause, "a", Some("b c")), text);
+        assert_eq!(message(Tool::Copy, cause, "a", Some("b c")), text);
     }
 }

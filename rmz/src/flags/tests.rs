@@ -1,4 +1,5 @@
-//! The table against the installed rm: each command line is scanned here and given to rm, and the complaints are compared.
+//! Compares the table with the installed rm: both read the same command lines, and must report the
+//! same errors.
 
 use super::TABLE;
 use crate::options;
@@ -10,7 +11,7 @@ use fuc_cli::locale::Charset;
 use std::ffi::OsString;
 use std::process::Command;
 
-/// The complaint about these arguments, none of them an operand; empty: they are fine.
+/// Returns the error in these arguments, none of which is an operand, or nothing if there is none.
 fn ours(arguments: &[OsString]) -> String {
     match Scan::of(&TABLE, arguments, Personality::Strict, Order::Any).stop {
         Some(Stop::Error(error)) => String::from_utf8(error.message).unwrap(),
@@ -28,7 +29,7 @@ fn theirs(arguments: &[OsString]) -> String {
     let stderr = String::from_utf8(rm.stderr).unwrap();
     let line = stderr.lines().next().unwrap_or_default();
     let line = line.strip_prefix("rm: ").unwrap_or_default();
-    // What rm says next is no business of the scan.
+    // The scan does not check these.
     let of_a_later_stage =
         line.starts_with("missing operand") || line.starts_with("unrecognized --preserve-root");
     if of_a_later_stage || line.contains(" argument '") {
@@ -70,7 +71,7 @@ fn resolves_every_prefix_of_every_long_option_as_rm_does() {
 }
 
 #[test]
-fn knows_every_letter_that_rm_knows() {
+fn knows_the_same_letters_as_rm() {
     for byte in b' '..=b'~' {
         agrees_with_rm(&[&format!("-{}", char::from(byte))]);
         agrees_with_rm(&[&format!("-f{}", char::from(byte))]);
@@ -78,7 +79,7 @@ fn knows_every_letter_that_rm_knows() {
 }
 
 #[test]
-fn complains_as_rm_does() {
+fn reports_the_same_errors_as_rm() {
     for arguments in [
         &["--=x"][..],
         &["--="],
