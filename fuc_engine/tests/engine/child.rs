@@ -1,15 +1,17 @@
-//! The engine in a process of its own: with limits, or as a user, that a test cannot give itself, and
-//! where a hang ends one process and not the whole suite.
+//! The engine in a process of its own: with limits or as a user that a test cannot give itself. If it
+//! hangs, one process is killed and not the whole suite.
 //!
-//! The process is this very test binary, told by its environment to run [`program`] and nothing else.
+//! The process is this test binary, which runs [`program`] and nothing else. Environment variables say
+//! what to do.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fuc_engine::{Cause, CopyOp, Dest, Error, Preserve, RemoveOp, Replace};
+use fuc_engine::{Cause, CopyOp, Dest, Error, Event, Observer, Preserve, RemoveOp, Replace};
 use testkit::run::{Run, Status};
 
 use crate::kit::{self, Counts, counts, threads};
@@ -19,7 +21,9 @@ const SOURCE: &str = "FUC_ENGINE_TEST_SOURCE";
 const DEST: &str = "FUC_ENGINE_TEST_DEST";
 const ARCHIVE: &str = "FUC_ENGINE_TEST_ARCHIVE";
 const THREADS: &str = "FUC_ENGINE_TEST_THREADS";
-/// Two paths that are looked at before and after the operation, to be found in a trace.
+const EXCHANGE_AT: &str = "FUC_ENGINE_TEST_EXCHANGE_AT";
+const EXCHANGED: &str = "FUC_ENGINE_TEST_EXCHANGED";
+/// Paths that the program looks at before and after the operation, to mark it in a trace.
 pub(crate) const MARKS: [&str; 2] = ["/fuc-engine-test-begins", "/fuc-engine-test-ends"];
 
 /// An operation to run in another process.
@@ -31,14 +35,16 @@ pub(crate) struct Child {
     time_limit: Duration,
 }
 
-/// What came of it.
+/// The result of an operation in another process.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) counts: Counts,
     /// Each as `Operation errno "path"` or `Refusal "path"`, sorted.
     pub(crate) failures: Vec<String>,
-    /// The most memory that was resident, all of the test harness included.
+    /// The peak of resident memory, including that of the test harness.
     pub(crate) peak_kib: u64,
+    /// The number of pairs that were exchanged; see [`Child::exchanging`].
+    pub(crate) exchanges: u64,
 }
 
 impl Report {
@@ -58,23 +64,20 @@ pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
     Child::new("copy", source.as_ref()).with(DEST, dest.as_ref())
 }
 
-/// A copy of what is newer than its dest.
+/// Copies files that are newer than their dests.
 pub(crate) fn update(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
     Child::new("update", source.as_ref()).with(DEST, dest.as_ref())
 }
 
-/// Several copies, one after the other.
+/// Makes several copies, one after the other.
 pub(crate) fn copies(pairs: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Child {
-    let (mut sources, mut dests) = (OsString::new(), OsString::new());
-    for (source, dest) in pairs {
-        for (list, path) in [(&mut sources, source), (&mut dests, dest)] {
-            if !list.is_empty() {
-                list.push(":");
-            }
-            list.push(path);
-        }
-    }
-    Child::new("copy", sources.as_ref()).with(DEST, dests)
+    let (sources, dests): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    Child::new("copy", list(&sources).as_ref()).with(DEST, list(&dests))
+}
+
+/// Joins paths as [`env::split_paths`] splits them.
+fn list(paths: &[PathBuf]) -> OsString {
+    env::join_paths(paths).expect("no path has a colon")
 }
 
 impl Child {
@@ -97,7 +100,17 @@ impl Child {
         self.with(THREADS, number.to_string())
     }
 
-    /// Keeps all attributes.
+    /// Exchanges the paths of each pair as soon as an entry directly in `dir` is reported as done.
+    pub(crate) fn exchanging(
+        self,
+        dir: &Path,
+        pairs: impl IntoIterator<Item = (PathBuf, PathBuf)>,
+    ) -> Self {
+        let paths: Vec<_> = pairs.into_iter().flat_map(|(a, b)| [a, b]).collect();
+        self.with(EXCHANGE_AT, dir).with(EXCHANGED, list(&paths))
+    }
+
+    /// Preserves all attributes.
     pub(crate) fn archive(self) -> Self {
         self.with(ARCHIVE, "1")
     }
@@ -112,13 +125,13 @@ impl Child {
         self
     }
 
-    /// Longer is a hang.
+    /// Replaces the time limit, after which the process is killed.
     pub(crate) fn within(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
     }
 
-    /// A program, with arguments, that is given this one to run.
+    /// Runs the process by another program. Its arguments are `wrapper`, then those of the process.
     pub(crate) fn under(mut self, wrapper: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
@@ -129,15 +142,9 @@ impl Child {
         let myself = env::current_exe().expect("a process has a program");
         let mut words = self.wrapper;
         words.push(myself.into());
-        words.extend(
-            [
-                "--exact",
-                "child::program",
-                "--nocapture",
-                "--test-threads=1",
-            ]
-            .map(Into::into),
-        );
+        let only_program = ["--ignored", "--exact", "child::program"];
+        let visibly = ["--nocapture", "--test-threads=1"];
+        words.extend(only_program.into_iter().chain(visibly).map(Into::into));
         let mut run = Run::new(&words[0])
             .args(&words[1..])
             .time_limit(self.time_limit);
@@ -166,7 +173,7 @@ fn parse(stdout: &str) -> Report {
         .flat_map(str::split_whitespace)
         .map(|number| number.parse().expect("a number"))
         .collect();
-    let [entries, bytes, failed, peak_kib] = numbers[..] else {
+    let [entries, bytes, failed, peak_kib, exchanges] = numbers[..] else {
         panic!("no result in:\n{stdout}");
     };
     let mut failures: Vec<_> = lines("FAILED ").map(str::to_owned).collect();
@@ -176,10 +183,11 @@ fn parse(stdout: &str) -> Report {
         counts: (entries, bytes, failed),
         failures,
         peak_kib,
+        exchanges,
     }
 }
 
-/// As in [`Report::failures`].
+/// Describes an error as in [`Report::failures`].
 fn in_words(error: &Error) -> String {
     match error.cause() {
         Cause::Failed(operation, errno) => {
@@ -196,47 +204,112 @@ fn peak_kib() -> u64 {
         .unwrap_or(0)
 }
 
-/// No test, unless the environment says what to do.
+/// Exchanges pairs of paths once, at the first event directly in a certain directory.
+struct Exchange<'a> {
+    dir: PathBuf,
+    pairs: Vec<PathBuf>,
+    is_done: AtomicBool,
+    failures: &'a Mutex<Vec<Error>>,
+}
+
+impl<'a> Exchange<'a> {
+    /// Returns what [`Child::exchanging`] asked for.
+    fn wanted(failures: &'a Mutex<Vec<Error>>) -> Option<Self> {
+        Some(Self {
+            dir: env::var_os(EXCHANGE_AT)?.into(),
+            pairs: env::split_paths(&env::var_os(EXCHANGED)?).collect(),
+            is_done: AtomicBool::new(false),
+            failures,
+        })
+    }
+
+    /// Returns how many pairs were exchanged.
+    fn count(&self) -> usize {
+        match self.is_done.load(Ordering::Relaxed) {
+            true => self.pairs.len() / 2,
+            false => 0,
+        }
+    }
+}
+
+impl Observer for Exchange<'_> {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        let (Event::Removed(path)
+        | Event::RemovedDirectory(path)
+        | Event::Copied { source: path, .. }) = event
+        else {
+            return;
+        };
+        if path.parent() == Some(&self.dir) && !self.is_done.swap(true, Ordering::Relaxed) {
+            for pair in self.pairs.chunks(2) {
+                kit::exchange(&pair[0], &pair[1]).expect("both paths exist");
+            }
+        }
+    }
+}
+
+fn copy_options() -> fuc_engine::CopyOptions {
+    kit::copy_options(|options| {
+        options.threads = threads_wanted();
+        if env::var_os(ACTION).is_some_and(|action| action == "update") {
+            options.rules.replace = Replace::Older;
+        }
+        if env::var_os(ARCHIVE).is_some() {
+            options.preserve = Preserve::all();
+        }
+    })
+}
+
+fn threads_wanted() -> Option<std::num::NonZeroUsize> {
+    let number = env::var(THREADS).ok()?;
+    threads(number.parse().expect("a number"))
+}
+
 #[test]
+#[ignore = "not a test: the program that other tests run in a process of its own"]
 fn program() {
-    let (Some(action), Some(source)) = (env::var_os(ACTION), env::var_os(SOURCE)) else {
-        return;
-    };
-    let threads = env::var(THREADS)
-        .ok()
-        .and_then(|number| threads(number.parse().expect("a number")));
+    let action = env::var(ACTION).expect("a test says what to do");
+    let source = env::var_os(SOURCE).expect("a test says what to do it with");
     let failures = Mutex::new(Vec::new());
+    let exchange = Exchange::wanted(&failures);
+    let observer: &dyn Observer = match &exchange {
+        Some(exchange) => exchange,
+        None => &failures,
+    };
     let mark = |path| drop(std::fs::metadata(path));
     mark(MARKS[0]);
-    let (entries, bytes, failed) = match action.to_str() {
-        Some("remove") => {
-            let options = kit::remove_options(|options| options.threads = threads);
-            counts(RemoveOp::new(options).run([source], &failures))
+    let (entries, bytes, failed) = match &*action {
+        "remove" => {
+            let options = kit::remove_options(|options| options.threads = threads_wanted());
+            counts(RemoveOp::new(options).run([source], observer))
         }
-        Some(action @ ("copy" | "update")) => {
-            let options = kit::copy_options(|options| {
-                options.threads = threads;
-                if action == "update" {
-                    options.rules.replace = Replace::Older;
-                }
-                if env::var_os(ARCHIVE).is_some() {
-                    options.preserve = Preserve::all();
-                }
-            });
-            let op = CopyOp::new(options);
+        "copy" | "update" => {
+            let op = CopyOp::new(copy_options());
             let dests = env::var_os(DEST).expect("a dest");
             let pairs = env::split_paths(&source).zip(env::split_paths(&dests));
             pairs.fold((0, 0, 0), |total, (source, dest)| {
-                let summary = op.run([source], &Dest::Exactly(dest), &failures);
+                let summary = op.run([source], &Dest::Exactly(dest), observer);
                 let (entries, bytes, failed) = counts(summary);
                 (total.0 + entries, total.1 + bytes, total.2 + failed)
             })
         }
-        _ => panic!("no such action: {action:?}"),
+        _ => panic!("no such action: {action}"),
     };
     mark(MARKS[1]);
-    println!("\nRESULT {entries} {bytes} {failed} {}", peak_kib());
-    for error in failures.into_inner().expect("no observer panicked") {
-        println!("FAILED {}", in_words(&error));
+    let exchanges = exchange.as_ref().map_or(0, Exchange::count);
+    println!(
+        "\nRESULT {entries} {bytes} {failed} {} {exchanges}",
+        peak_kib()
+    );
+    for error in failures.lock().expect("no observer panicked").iter() {
+        println!("FAILED {}", in_words(error));
     }
 }

@@ -1,15 +1,19 @@
 //! Running an operation and writing down all that it said.
 
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{
-    Cause, CopyOp, CopyOptions, Dest, Errno, Error, Operation, Refusal, RemoveOp, RemoveOptions,
-    Summary,
+    Cause, CopyOp, CopyOptions, Dest, Errno, Error, Event, Observer, Operation, Refusal, RemoveOp,
+    RemoveOptions, Summary,
 };
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use testkit::probe::Skip;
 use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::Tree;
 
 /// What an [`Error`] says, in a form that tests can compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,13 +178,72 @@ pub(crate) fn assert_unchanged(before: &Snapshot, path: impl AsRef<Path>, attrib
     assert!(difference.is_empty(), "it changed:\n{difference}");
 }
 
-/// Calls `round` again and again for about `time`; returns how often.
-pub(crate) fn again_and_again(time: Duration, mut round: impl FnMut()) -> usize {
-    let end = Instant::now() + time;
-    let mut rounds = 0;
-    while Instant::now() < end {
-        round();
+/// Repeats `round`, which returns how many races took place in it, until at least `wanted` took place in at
+/// least as many rounds.
+///
+/// # Panics
+/// If too few took place within two minutes.
+#[track_caller]
+pub(crate) fn until_raced(wanted: usize, mut round: impl FnMut() -> usize) {
+    let begin = Instant::now();
+    let (mut rounds, mut races) = (0, 0);
+    while rounds < wanted || races < wanted {
+        let is_late = begin.elapsed() > Duration::from_secs(120);
+        assert!(!is_late, "only {races} races in {rounds} rounds");
+        races += round();
         rounds += 1;
     }
-    rounds
+}
+
+/// Exchanges two names.
+pub(crate) fn exchange(a: impl AsRef<Path>, b: impl AsRef<Path>) -> Result<(), Errno> {
+    renameat_with(CWD, a.as_ref(), CWD, b.as_ref(), RenameFlags::EXCHANGE)
+}
+
+/// Skips a test if the kernel or the filesystem of `dir` cannot exchange two names.
+pub(crate) fn can_exchange(dir: impl AsRef<Path>) -> Result<(), Skip> {
+    let [a, b] = ["exchange-a", "exchange-b"].map(|name| dir.as_ref().join(name));
+    Tree::at(dir).dir(&a).dir(&b);
+    let exchanged = exchange(&a, &b);
+    for dir in [a, b] {
+        fs::remove_dir(dir).expect("it is empty");
+    }
+    exchanged.map_err(|errno| Skip(format!("two names cannot be exchanged here: {errno}")))
+}
+
+/// Collects failures, and calls a closure at each event: so that a race takes place at a known moment.
+pub(crate) struct Meddler<F> {
+    meddle: F,
+    failures: Mutex<Vec<Error>>,
+}
+
+impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
+    pub(crate) fn new(meddle: F) -> Self {
+        let failures = Mutex::default();
+        Self { meddle, failures }
+    }
+
+    pub(crate) fn remove(self, options: RemoveOptions, root: &Path) -> Told {
+        let summary = RemoveOp::new(options).run([root], &self);
+        Told::new(summary, self.failures)
+    }
+
+    pub(crate) fn copy(self, options: CopyOptions, source: &Path, dest: &Path) -> Told {
+        let summary = CopyOp::new(options).run([source], &exactly(dest), &self);
+        Told::new(summary, self.failures)
+    }
+}
+
+impl<F: Fn(Event<'_>) + Sync> Observer for Meddler<F> {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        (self.meddle)(event);
+    }
 }

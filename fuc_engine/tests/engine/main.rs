@@ -22,4 +22,5 @@ mod races;
 mod removing;
 mod rules;
 mod sources;
+mod storms;
 mod waiting;

@@ -1,90 +1,93 @@
-//! Trees that somebody else changes meanwhile. Nothing outside of them is ever touched or read, nothing
-//! hangs, and what stays behind is reported.
+//! Trees that another process changes during the run. The engine touches and reads nothing outside of
+//! them, never hangs, and reports what stays behind.
 //!
-//! What is outside holds [`MARKER`], so that it is known wherever it turns up.
+//! Here the change comes from the run's own observer, at a known moment, so that every race takes place.
+//! In [`storms`](crate::storms) another thread changes the tree at random moments.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fuc_engine::{Cause, CopyOp, Dereference, Dest, Errno, Error, Event, Observer, Operation};
-use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, chain, comb, remove_for_sure, wide};
+use fuc_engine::{
+    Cause, CopyOptions, Dereference, Errno, Event, Operation, Refusal, RemoveOptions,
+};
+use testkit::or_skip;
+use testkit::probe::Skip;
+use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree, comb, wide};
 
-use crate::child;
+use crate::child::{self, Child};
 use crate::kit::{
-    Told, again_and_again, all_but_atime, assert_unchanged, copy, copy_options, copy_with,
-    remove_options, remove_with, threads,
+    Failure, Meddler, Told, all_but_atime, assert_unchanged, can_exchange, copy_options, copy_with,
+    exactly, exchange, remove_options, remove_with, threads,
 };
 
-const TIME: Duration = Duration::from_secs(3);
+/// The content of files outside of the trees.
 const MARKER: &str = "this is outside";
-const DIRS: usize = 40;
+pub(crate) const DIRS: usize = 40;
 
-/// Calls `disturb` again and again on another thread while `work` runs.
-fn during<T>(disturb: impl Fn() + Sync + Send, work: impl FnOnce() -> T) -> T {
-    struct Stop<'a>(&'a AtomicBool);
-    impl Drop for Stop<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
+/// A place for races: trees are built beside a directory that nothing may touch.
+pub(crate) struct Arena {
+    scratch: Scratch,
+    before: Snapshot,
+}
+
+impl Arena {
+    pub(crate) fn new() -> Result<Self, Skip> {
+        let scratch = Scratch::in_memory();
+        can_exchange(&scratch)?;
+        let outside = Tree::at(scratch.path().join("outside"));
+        for number in 0..DIRS {
+            outside
+                .file(format!("{number}/file"), MARKER)
+                .file(format!("marked{number}"), MARKER);
         }
+        let before = Snapshot::of(outside.path(), all_but_atime());
+        Ok(Self { scratch, before })
     }
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                disturb();
-            }
-        });
-        // Even if `work` panics.
-        let _stop = Stop(&stop);
-        work()
-    })
+
+    pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.at("outside")
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_outside_is_untouched(&self) {
+        assert_unchanged(&self.before, self.outside(), all_but_atime());
+    }
+
+    /// Exchanges the directory `number` in `root` with a link to the outside. The directory is
+    /// `moved/number` then.
+    fn swap_for_link(&self, root: &Path, number: usize) {
+        let name = number.to_string();
+        let moved = Tree::at(self.at("moved"));
+        moved.symlink(&name, self.outside());
+        exchange(root.join(&name), moved.path().join(&name)).expect("both exist");
+    }
 }
 
-/// A directory full of things that must stay as they are.
-fn outside(scratch: &Scratch) -> PathBuf {
-    let tree = Tree::at(scratch.path().join("outside"));
-    for number in 0..4 {
-        tree.file(format!("{number}/marked"), MARKER)
-            .file(format!("marked{number}"), MARKER);
-    }
-    tree.path().to_owned()
-}
-
-/// Directories in `root`, each with a file and a sub-directory.
-fn build(root: &Path) {
+/// Makes directories in `root`, each with a file and a sub-directory, and a file beside them.
+pub(crate) fn build(root: &Path) {
     let tree = Tree::at(root);
     for number in 0..DIRS {
         tree.file(format!("{number}/file"), "inside")
             .file(format!("{number}/sub/file"), "inside");
     }
+    tree.file("beside", "inside");
 }
 
-fn exchange(a: &Path, b: &Path) {
-    // Either may be gone by now.
-    let _ = renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE);
-}
+/// The number of entries that [`build`] makes.
+pub(crate) const BUILT: usize = 1 + DIRS * 4 + 1;
 
-/// Exchanges each directory in `root` with a link to `outside`, and back.
-fn swap_all(root: &Path, decoy: &Path, outside: &Path) {
-    for number in 0..DIRS {
-        let dir = root.join(number.to_string());
-        // The one before may have been removed in the place of the directory.
-        let _ = symlink(outside, decoy);
-        exchange(&dir, decoy);
-        thread::yield_now();
-        exchange(&dir, decoy);
-    }
-}
-
-/// No file in `tree` has the marker in it. Links and what is gone meanwhile are left aside.
-fn assert_nothing_from_outside(tree: &Path) {
+/// Asserts that no file in `tree` has the content of those outside. Links do not count.
+#[track_caller]
+pub(crate) fn assert_nothing_from_outside(tree: &Path) {
     let mut dirs = vec![tree.to_owned()];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(&dir).unwrap() {
@@ -100,339 +103,334 @@ fn assert_nothing_from_outside(tree: &Path) {
     }
 }
 
-fn clean(paths: &[&Path]) {
-    for path in paths {
-        if path.symlink_metadata().is_ok() {
-            remove_for_sure(path).unwrap();
+/// The number of a directory right below `root`.
+fn number_of(root: &Path, dir: &Path) -> Option<usize> {
+    dir.strip_prefix(root).ok()?.to_str()?.parse().ok()
+}
+
+fn is_copy_of(event: Event<'_>, path: &Path) -> bool {
+    matches!(event, Event::Copied { source, .. } if source == path)
+}
+
+fn one_removing_thread() -> RemoveOptions {
+    remove_options(|options| options.threads = threads(1))
+}
+
+fn one_copying_thread() -> CopyOptions {
+    copy_options(|options| options.threads = threads(1))
+}
+
+#[test]
+fn links_that_replace_listed_directories_are_removed_themselves() {
+    let arena = or_skip!(Arena::new());
+    let root = arena.at("t");
+    build(&root);
+    let told = Meddler::new(|event| {
+        if event == Event::Removed(&root.join("beside")) {
+            (0..DIRS).for_each(|number| arena.swap_for_link(&root, number));
         }
+    })
+    .remove(one_removing_thread(), &root);
+    assert_eq!(told, Told::complete(1 + DIRS + 1, 0));
+    arena.assert_outside_is_untouched();
+    let moved = Snapshot::of(arena.at("moved"), Attributes::NAMES);
+    assert_eq!(moved.len(), 1 + DIRS * 4);
+}
+
+#[test]
+fn links_that_replace_entered_directories_stay_and_are_reported() {
+    let arena = or_skip!(Arena::new());
+    let root = arena.at("t");
+    build(&root);
+    let told = Meddler::new(|event| {
+        if let Event::Removed(file) = event
+            && let Some(number) = file.parent().and_then(|dir| number_of(&root, dir))
+        {
+            arena.swap_for_link(&root, number);
+        }
+    })
+    .remove(one_removing_thread(), &root);
+    assert_eq!(told.failures.len(), DIRS);
+    for failure in told.failures {
+        let not_a_directory = Cause::Failed(Operation::Remove, Errno::NOTDIR);
+        assert_eq!(failure.cause, not_a_directory);
+        assert!(number_of(&root, &failure.path).is_some());
     }
+    arena.assert_outside_is_untouched();
+    // Their entries were removed all the same.
+    let moved = Snapshot::of(arena.at("moved"), Attributes::NAMES);
+    assert_eq!(moved.len(), 1 + DIRS);
 }
 
 #[test]
-fn a_directory_swapped_for_a_link_while_a_tree_is_removed_leads_nowhere() {
-    let scratch = Scratch::in_memory();
-    let outside = outside(&scratch);
-    let before = Snapshot::of(&outside, all_but_atime());
-    let [root, decoy] = ["t", "decoy"].map(|name| scratch.path().join(name));
-    let mut number = 0;
-    again_and_again(TIME, || {
-        build(&root);
-        number += 1;
-        let options = remove_options(|options| options.threads = threads(number % 3 + 1));
-        during(
-            || swap_all(&root, &decoy, &outside),
-            || remove_with(options, [&root]),
-        );
-        assert_unchanged(&before, &outside, all_but_atime());
-        clean(&[&root, &decoy]);
-    });
-}
-
-#[test]
-fn a_source_directory_swapped_for_a_link_is_not_read_through_it() {
-    let scratch = Scratch::in_memory();
-    let outside = outside(&scratch);
-    let before = Snapshot::of(&outside, all_but_atime());
-    let [root, dest, decoy] = ["s", "d", "decoy"].map(|name| scratch.path().join(name));
+fn links_that_replace_listed_source_directories_are_reported_and_not_followed() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
     build(&root);
-    again_and_again(TIME, || {
-        during(|| swap_all(&root, &decoy, &outside), || copy(&root, &dest));
-        assert_unchanged(&before, &outside, all_but_atime());
-        assert_nothing_from_outside(&dest);
-        clean(&[&dest]);
-    });
-}
-
-#[test]
-fn a_dest_directory_swapped_for_a_link_is_not_written_through_it() {
-    let scratch = Scratch::in_memory();
-    let outside = outside(&scratch);
-    let before = Snapshot::of(&outside, all_but_atime());
-    let [root, dest, decoy] = ["s", "d", "decoy"].map(|name| scratch.path().join(name));
-    build(&root);
-    let mut number = 0;
-    again_and_again(TIME, || {
-        // Sometimes into directories that are there already.
-        number += 1;
-        if number % 2 == 0 {
-            build(&dest);
+    let told = Meddler::new(|event| {
+        if is_copy_of(event, &root.join("beside")) {
+            (0..DIRS).for_each(|number| arena.swap_for_link(&root, number));
         }
-        during(|| swap_all(&dest, &decoy, &outside), || copy(&root, &dest));
-        assert_unchanged(&before, &outside, all_but_atime());
-        clean(&[&dest, &decoy]);
-    });
+    })
+    .copy(one_copying_thread(), &root, &dest);
+    assert_eq!(told.failures.len(), DIRS);
+    for failure in told.failures {
+        let not_a_directory = Cause::Failed(Operation::ReadDirectory, Errno::NOTDIR);
+        assert_eq!(failure.cause, not_a_directory);
+    }
+    assert_eq!(Snapshot::of(&dest, Attributes::NAMES).len(), 2);
+    arena.assert_outside_is_untouched();
 }
 
-/// A directory in the middle of a chain and one outside change places, so that `..` from below the first
-/// leads outside. Few descriptors make the engine go that way.
-fn moved_while(run: impl Fn(&Path, &Path)) {
-    let scratch = Scratch::in_memory();
-    let outside = outside(&scratch);
-    Tree::at(&outside).dir("slot/d/d/d");
-    let [root, dest] = ["t", "d"].map(|name| scratch.path().join(name));
-    let middle: PathBuf = [root.as_path()]
-        .into_iter()
-        .chain([Path::new("d"); 30])
+#[test]
+fn links_that_replace_new_dest_directories_are_not_written_through() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+    build(&root);
+    let told = Meddler::new(|event| {
+        if let Event::Copied { dest: dir, .. } = event
+            && let Some(number) = number_of(&dest, dir)
+        {
+            arena.swap_for_link(&dest, number);
+        }
+    })
+    .copy(one_copying_thread(), &root, &dest);
+    assert_eq!(told, Told::complete(BUILT, 6 * (2 * DIRS as u64 + 1)));
+    arena.assert_outside_is_untouched();
+    // The copies are in the directories that were moved away.
+    let moved = Snapshot::of(arena.at("moved"), Attributes::NAMES);
+    assert_eq!(moved.len(), 1 + DIRS * 4);
+}
+
+#[test]
+fn links_that_replace_old_dest_directories_are_refused() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+    build(&root);
+    build(&dest);
+    let told = Meddler::new(|event| {
+        if is_copy_of(event, &root.join("beside")) {
+            (0..DIRS).for_each(|number| arena.swap_for_link(&dest, number));
+        }
+    })
+    .copy(one_copying_thread(), &root, &dest);
+    assert_eq!(told.failures.len(), DIRS);
+    for failure in told.failures {
+        let refused = Cause::Refused(Refusal::NonDirectoryByDirectory);
+        assert_eq!(failure.cause, refused);
+    }
+    arena.assert_outside_is_untouched();
+}
+
+/// Files become FIFOs, FIFOs and files become links, and links become files.
+#[test]
+fn entries_that_change_their_type_neither_block_a_copy_nor_lead_it_outside() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+    let (old, new) = (Tree::at(&root), Tree::at(arena.at("new")));
+    for number in 0..DIRS {
+        let [file, secret, pipe, link] =
+            ["file", "secret", "pipe", "link"].map(|kind| format!("{kind}{number}"));
+        let marked = arena.outside().join(format!("marked{number}"));
+        old.file(&file, "inside").file(&secret, "inside");
+        old.fifo(&pipe).symlink(&link, &marked);
+        new.fifo(&file).symlink(&secret, &marked);
+        new.symlink(&pipe, &marked).file(&link, "inside");
+    }
+    let names = fs::read_dir(&root).unwrap().map(|e| e.unwrap().file_name());
+    let pairs: Vec<_> = names
+        .map(|name| (root.join(&name), new.path().join(name)))
         .collect();
-    let slot = outside.join("slot");
-    let guarded = |tree: &Path| {
-        let names = fs::read_dir(tree).unwrap().map(|e| e.unwrap().file_name());
-        let mut names: Vec<_> = names.filter(|name| name != "slot").collect();
-        names.sort();
-        names
+    // In a process of its own, because a copy that waited for a FIFO would hang.
+    let copy = child::copy(&root, &dest).threads(1);
+    let copy = copy.within(Duration::from_secs(10));
+    let report = copy.exchanging(&root, pairs).run();
+    assert_eq!(report.exchanges, 4 * DIRS as u64);
+    arena.assert_outside_is_untouched();
+    assert_nothing_from_outside(&dest);
+    let (source, dest) = [&root, &dest]
+        .map(|tree| Snapshot::of(tree, Attributes::NAMES))
+        .into();
+    for number in 0..DIRS {
+        let link = format!("link{number}");
+        let failure = format!("ReadLink 22 {:?}", root.join(&link));
+        assert!(dest.kind(link).is_some() || report.failures.contains(&failure));
+    }
+    let is_copied = |name: &String| source.kind(name) == dest.kind(name);
+    let kinds = ["file", "secret", "pipe"];
+    let names = kinds.map(|kind| (0..DIRS).map(move |number| format!("{kind}{number}")));
+    let copied = names.into_iter().flatten().filter(is_copied).count();
+    // One of them may be the entry that was copied first, before the exchange.
+    assert!(copied >= 3 * DIRS - 1, "{copied} are what they became");
+}
+
+/// Runs an operation on a tree with more levels than there are descriptors. At its deepest level, exchanges a
+/// directory in the middle with `elsewhere/d`, so that `..` below the middle leads to `elsewhere`.
+///
+/// The other names in `elsewhere` are those that the operation expects in the parent of the middle.
+fn moved_while(operation: impl Fn(&Path) -> Child) -> Result<(), Skip> {
+    let arena = Arena::new()?;
+    let [root, elsewhere] = ["t", "elsewhere"].map(|name| arena.at(name));
+    comb(&root, 60, 1);
+    let tree = Tree::at(&elsewhere);
+    tree.dir("d").file("a/f0", MARKER).file("z/f0", MARKER);
+    let siblings = ["a", "z"].map(|name| elsewhere.join(name));
+    let before = siblings
+        .each_ref()
+        .map(|dir| Snapshot::of(dir, all_but_atime()));
+    let below = |levels| -> PathBuf {
+        let names = std::iter::repeat_n(Path::new("d"), levels);
+        [root.as_path()].into_iter().chain(names).collect()
     };
-    let before = guarded(&outside);
-    again_and_again(TIME, || {
-        chain(&root, 60);
-        for number in 0..30 {
-            comb(root.join(format!("comb{number}")), 5, 1);
-        }
-        during(|| exchange(&middle, &slot), || run(&root, &dest));
-        assert_eq!(guarded(&outside), before);
-        for number in 0..4 {
-            let marked = outside.join(format!("{number}/marked"));
-            assert_eq!(fs::read_to_string(marked).unwrap(), MARKER);
-        }
-        if dest.exists() {
-            assert_nothing_from_outside(&dest);
-        }
-        clean(&[&root, &dest, &slot]);
-        Tree::at(&slot).dir("d/d/d");
-    });
+    let pair = (below(30), elsewhere.join("d"));
+    let operation = operation(&root).threads(1).nofile_limit(20);
+    let report = operation.exchanging(&below(59), [pair]).run();
+    assert_eq!(report.exchanges, 1);
+    for (before, dir) in before.iter().zip(&siblings) {
+        assert_unchanged(before, dir, all_but_atime());
+    }
+    Ok(())
 }
 
 #[test]
 fn the_way_up_from_a_directory_moved_elsewhere_is_not_taken_by_a_removal() {
-    moved_while(|root, _| {
-        child::remove(root).nofile_limit(20).run();
-    });
+    or_skip!(moved_while(|root| child::remove(root)));
 }
 
 #[test]
 fn the_way_up_from_a_directory_moved_elsewhere_is_not_taken_by_a_copy() {
-    moved_while(|root, dest| {
-        child::copy(root, dest).nofile_limit(20).run();
-    });
+    let scratch = Scratch::in_memory();
+    let dest = scratch.path().join("d");
+    or_skip!(moved_while(|root| child::copy(root, &dest)));
+    assert_nothing_from_outside(&dest);
 }
 
 #[test]
-fn files_that_appear_in_a_directory_end_with_it_or_are_reported_once() {
+fn a_file_that_appears_in_a_directory_is_removed_with_it() {
     let scratch = Scratch::in_memory();
     let root = scratch.path().join("t");
-    let busy = root.join("a/busy");
-    let number = std::sync::atomic::AtomicU64::new(0);
-    again_and_again(TIME, || {
-        wide(&busy, 200);
-        build(&root);
-        let told = during(
-            || {
-                // Fails once the directory is gone.
-                let name = number.fetch_add(1, Ordering::Relaxed) % 1000;
-                let _ = fs::write(busy.join(name.to_string()), "");
-            },
-            || remove_with(remove_options(|_| ()), [&root]),
-        );
-        match &told.failures[..] {
-            [] => assert!(!root.exists()),
-            [failure] => {
-                let notempty = Cause::Failed(Operation::Remove, Errno::NOTEMPTY);
-                assert_eq!((failure.cause, &failure.path), (notempty, &busy));
-                // t, a, and what is in there
-                let left = Snapshot::of(&root, Attributes::NAMES);
-                assert!(left.kind("a/busy").is_some());
-                assert!(left.kind("0").is_none());
-            }
-            more => panic!("{more:?}"),
+    wide(&root, 200);
+    let removed = AtomicUsize::new(0);
+    let told = Meddler::new(|event| {
+        if let Event::Removed(_) = event
+            && removed.fetch_add(1, Ordering::Relaxed) == 199
+        {
+            fs::write(root.join("late"), "").unwrap();
         }
-        assert_eq!(told.counts.2, told.failures.len() as u64);
-        clean(&[&root]);
-    });
-}
-
-/// Removes one tree twice at once; returns what both told.
-fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
-    build(root);
-    comb(root.join("comb"), 20, 3);
-    wide(root.join("wide"), 2_000);
-    let remove = || {
-        let options = remove_options(|options| {
-            options.ignore_missing = ignore_missing;
-            options.threads = threads(2);
-        });
-        remove_with(options, [root])
-    };
-    thread::scope(|scope| {
-        let other = scope.spawn(remove);
-        [remove(), other.join().unwrap()]
     })
+    .remove(one_removing_thread(), &root);
+    assert_eq!(told, Told::complete(1 + 200 + 1, 0));
 }
 
 #[test]
-fn two_removals_at_once_that_ignore_what_is_missing_leave_nothing_and_do_not_fail() {
+fn a_directory_that_is_filled_again_and_again_is_reported_once() {
     let scratch = Scratch::in_memory();
     let root = scratch.path().join("t");
-    again_and_again(TIME, || {
-        let told = removed_twice(&root, true);
-        assert_eq!(told.each_ref().map(|told| &told.failures[..]), [&[]; 2]);
-        let left = root
-            .exists()
-            .then(|| Snapshot::of(&root, Attributes::NAMES));
-        assert_eq!(left, None, "left behind by both, without a word");
-        // Each name was removed by one of the two.
-        let entries = 1 + DIRS * 4 + 1 + 20 * (1 + 2 * 4) + 1 + 2_000;
-        assert_eq!(told[0].counts.0 + told[1].counts.0, entries as u64);
-    });
-}
-
-#[test]
-fn two_removals_at_once_end_and_report_only_what_is_missing() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    again_and_again(TIME, || {
-        let told = removed_twice(&root, false);
-        for failure in told.iter().flat_map(|told| &told.failures) {
-            let Cause::Failed(operation, errno) = failure.cause else {
-                panic!("{failure:?}");
-            };
-            // Not empty: the other one has removed everything else, but left what it failed at.
-            assert_eq!(operation, Operation::Remove, "{failure:?}");
-            assert!(
-                matches!(errno, Errno::NOENT | Errno::NOTEMPTY),
-                "{failure:?}"
-            );
+    let busy = root.join("busy");
+    wide(&busy, 200);
+    build(&root);
+    let removed = AtomicUsize::new(0);
+    let told = Meddler::new(|event| {
+        if let Event::Removed(file) = event
+            && file.starts_with(&busy)
+        {
+            // From the last file on, each one leaves another. Bounded, in case one listing shows them all.
+            let number = removed.fetch_add(1, Ordering::Relaxed);
+            if (199..10_000).contains(&number) {
+                fs::write(busy.join(number.to_string()), "").unwrap();
+            }
         }
-        clean(&[&root]);
-    });
+    })
+    .remove(one_removing_thread(), &root);
+    let failure = Failure::failed(Operation::Remove, &busy, Errno::NOTEMPTY);
+    assert_eq!(told.failures, [failure]);
+    let left = Snapshot::of(&root, Attributes::NAMES);
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+/// Removes a tree; when the first entry is gone, another removal takes all the others.
+fn removed_during_a_removal(ignore_missing: bool) -> [Told; 2] {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    build(&root);
+    let options = || {
+        remove_options(|options| {
+            options.threads = threads(1);
+            options.ignore_missing = ignore_missing;
+        })
+    };
+    let other = OnceLock::new();
+    let told = Meddler::new(|_| {
+        other.get_or_init(|| remove_with(options(), [&root]));
+    })
+    .remove(options(), &root);
+    assert!(!root.exists());
+    [told, other.into_inner().expect("there was an event")]
 }
 
 #[test]
-fn files_that_become_fifos_and_links_neither_block_a_copy_nor_lead_it_outside() {
-    let scratch = Scratch::in_memory();
-    let outside = outside(&scratch);
-    let before = Snapshot::of(&outside, all_but_atime());
-    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    let tree = Tree::at(&root);
-    for number in 0..DIRS {
-        tree.file(format!("file{number}"), "inside")
-            .fifo(format!("pipe{number}"))
-            .symlink(format!("link{number}"), outside.join("marked0"));
+fn missing_names_that_are_ignored_may_be_missing_because_of_another_removal() {
+    let told = removed_during_a_removal(true);
+    assert_eq!(told, [Told::complete(1, 0), Told::complete(BUILT - 1, 0)]);
+}
+
+#[test]
+fn names_that_another_removal_has_taken_are_reported_as_missing() {
+    let [told, other] = removed_during_a_removal(false);
+    assert_eq!(other, Told::complete(BUILT - 1, 0));
+    assert_eq!(told.counts, (1, 0, told.failures.len() as u64));
+    assert!(!told.failures.is_empty());
+    for failure in told.failures {
+        let missing = Cause::Failed(Operation::Remove, Errno::NOENT);
+        assert_eq!(failure.cause, missing, "{failure:?}");
     }
-    again_and_again(TIME, || {
-        // In a process of its own, which is killed if it blocks.
-        during(
-            || {
-                for number in 0..DIRS {
-                    let [file, pipe, link] =
-                        ["file", "pipe", "link"].map(|kind| root.join(format!("{kind}{number}")));
-                    exchange(&file, &pipe);
-                    exchange(&file, &link);
-                    exchange(&pipe, &file);
-                }
-            },
-            || {
-                child::copy(tree.path(), &dest)
-                    .within(Duration::from_secs(10))
-                    .run()
-            },
-        );
-        assert_unchanged(&before, &outside, all_but_atime());
-        assert_nothing_from_outside(&dest);
-        clean(&[&dest]);
-    });
 }
 
 #[test]
-fn one_name_that_turns_from_file_to_fifo_and_back_does_not_block_a_copy() {
-    let scratch = Scratch::in_memory();
-    let [root, dest, spare] = ["s", "d", "spare"].map(|name| scratch.path().join(name));
-    Tree::at(&root).file("name", "inside");
-    mknodat(CWD, &spare, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let name = root.join("name");
-    again_and_again(TIME, || {
-        during(
-            || exchange(&name, &spare),
-            || {
-                let many = (0..200).map(|number| dest.join(number.to_string()));
-                Tree::at(&dest);
-                let script = many.map(|dest| (root.clone(), dest));
-                child::copies(script).within(Duration::from_secs(10)).run()
-            },
-        );
-        assert_nothing_from_outside(&dest);
-        clean(&[&dest]);
-    });
-}
-
-#[test]
-fn two_copies_at_once_to_one_dest_end() {
+fn a_copy_to_a_dest_that_another_copy_fills_is_complete() {
     let scratch = Scratch::in_memory();
     let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
     build(&root);
-    again_and_again(TIME / 2, || {
-        let run = || {
-            let options = copy_options(|options| options.threads = threads(2));
-            copy_with(options, [&root], &fuc_engine::Dest::Exactly(dest.clone()))
-        };
-        let told = thread::scope(|scope| {
-            let other = scope.spawn(run);
-            [run(), other.join().unwrap()]
-        });
-        assert_eq!(told.each_ref().map(|told| &told.failures[..]), [&[]; 2]);
-        testkit::snapshot::assert_same_tree(&root, &dest, Attributes::MODE);
-        clean(&[&dest]);
-    });
-}
-
-/// Puts a link to what is outside in the place of each copy, as soon as it is complete.
-struct Swapper<'a> {
-    target: &'a Path,
-    failures: Mutex<Vec<Error>>,
-}
-
-impl Observer for Swapper<'_> {
-    fn failed(&self, error: Error) {
-        self.failures.lock().unwrap().push(error);
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, done: Event<'_>) {
-        if let Event::Copied { dest, .. } = done
-            && dest.ends_with("one")
-        {
-            fs::remove_file(dest).unwrap();
-            symlink(self.target, dest).unwrap();
-        }
-    }
+    let other = OnceLock::new();
+    let complete = Told::complete(BUILT, 6 * (2 * DIRS as u64 + 1));
+    let told = Meddler::new(|_| {
+        other.get_or_init(|| copy_with(one_copying_thread(), [&root], &exactly(&dest)));
+    })
+    .copy(one_copying_thread(), &root, &dest);
+    assert_eq!(other.into_inner(), Some(complete.clone()));
+    assert_eq!(told, complete);
+    assert_same_tree(&root, &dest, Attributes::MODE);
 }
 
 #[test]
 fn other_names_are_never_links_to_what_took_the_place_of_the_first_copy() {
     for dereference in [Dereference::Never, Dereference::Always] {
-        let scratch = Scratch::in_memory();
-        let outside = outside(&scratch);
-        let before = Snapshot::of(&outside, all_but_atime());
-        Tree::at(scratch.path().join("s"))
-            .file("one", "inside")
-            .hardlink("one", "two");
-        let at = |name: &str| scratch.path().join(name);
-        fs::create_dir(at("d")).unwrap();
+        let arena = or_skip!(Arena::new());
+        let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+        let tree = Tree::at(&root);
+        tree.file("one", "inside").hardlink("one", "two");
+        let first = OnceLock::new();
         let options = copy_options(|options| {
+            options.threads = threads(1);
             options.dereference = dereference;
             options.preserve.links = true;
         });
-        let target = outside.join("marked0");
-        let swapper = Swapper {
-            target: &target,
-            failures: Mutex::default(),
-        };
-        let summary =
-            CopyOp::new(options).run([at("s/one"), at("s/two")], &Dest::Into(at("d")), &swapper);
-        assert_eq!(summary.failures, 0);
-        assert_eq!(fs::read_to_string(at("d/two")).unwrap(), "inside");
-        assert!(fs::symlink_metadata(at("d/two")).unwrap().is_file());
-        assert_unchanged(&before, &outside, all_but_atime());
+        let told = Meddler::new(|event| {
+            if let Event::Copied { dest: copy, .. } = event
+                && copy != dest
+                && first.set(copy.to_owned()).is_ok()
+            {
+                fs::remove_file(copy).unwrap();
+                symlink(arena.outside().join("marked0"), copy).unwrap();
+            }
+        })
+        .copy(options, &root, &dest);
+        assert_eq!(told.failures, []);
+        let first = first.into_inner().expect("a copy was made");
+        let other = ["one", "two"].map(|name| dest.join(name));
+        let other = other.into_iter().find(|name| *name != first).unwrap();
+        assert!(fs::symlink_metadata(&other).unwrap().is_file());
+        assert_eq!(fs::read_to_string(other).unwrap(), "inside");
+        arena.assert_outside_is_untouched();
     }
 }

@@ -1,0 +1,221 @@
+//! Trees that another thread changes at random moments during the run. This meets moments between two
+//! system calls that the observer of [`races`](crate::races) cannot reach.
+//!
+//! Each test repeats until enough runs met a change, which is seen from their results.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use fuc_engine::{Cause, Errno, Operation};
+use testkit::or_skip;
+use testkit::snapshot::{Attributes, assert_same_tree};
+use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
+
+use crate::child;
+use crate::kit::{
+    Told, can_exchange, copy, copy_options, copy_with, exactly, exchange, remove_options,
+    remove_with, threads, until_raced,
+};
+use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
+
+/// Repeats `disturb` on another thread while `work` runs.
+fn during<T>(disturb: impl Fn() + Sync + Send, work: impl FnOnce() -> T) -> T {
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                disturb();
+            }
+        });
+        // On drop, so that the thread stops even if `work` panics.
+        let _stop = Stop(&stop);
+        work()
+    })
+}
+
+/// Exchanges two names, unless one of them is missing: the run may have removed it, or not made it yet.
+#[track_caller]
+fn exchange_if_there(a: &Path, b: &Path) {
+    match exchange(a, b) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => panic!("{a:?} and {b:?} cannot be exchanged: {errno}"),
+    }
+}
+
+/// Exchanges each directory in `root` with a link to the outside, and back.
+fn swap_all(arena: &Arena, root: &Path) {
+    let decoy = arena.at("decoy");
+    for number in 0..DIRS {
+        let dir = root.join(number.to_string());
+        // The run may have removed the last link in place of a directory.
+        let _ = symlink(arena.outside(), &decoy);
+        exchange_if_there(&dir, &decoy);
+        thread::yield_now();
+        exchange_if_there(&dir, &decoy);
+    }
+}
+
+fn clean(paths: &[&Path]) {
+    for path in paths {
+        remove_for_sure(path).unwrap();
+    }
+}
+
+#[test]
+fn a_removal_follows_no_link_that_replaces_a_directory() {
+    let arena = or_skip!(Arena::new());
+    let root = arena.at("t");
+    let mut number = 0;
+    until_raced(20, || {
+        build(&root);
+        number += 1;
+        let options = remove_options(|options| options.threads = threads(number % 3 + 1));
+        let told = during(|| swap_all(&arena, &root), || remove_with(options, [&root]));
+        arena.assert_outside_is_untouched();
+        clean(&[&root, &arena.at("decoy")]);
+        told.failures.len()
+    });
+}
+
+#[test]
+fn a_copy_reads_through_no_link_that_replaces_a_source_directory() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+    build(&root);
+    until_raced(20, || {
+        let told = during(|| swap_all(&arena, &root), || copy(&root, &dest));
+        arena.assert_outside_is_untouched();
+        assert_nothing_from_outside(&dest);
+        clean(&[&dest]);
+        told.failures.len()
+    });
+}
+
+#[test]
+fn a_copy_writes_through_no_link_that_replaces_a_dest_directory() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+    build(&root);
+    let mut number = 0;
+    until_raced(20, || {
+        // In every second round the directories are there before.
+        number += 1;
+        if number % 2 == 0 {
+            build(&dest);
+        }
+        let told = during(|| swap_all(&arena, &dest), || copy(&root, &dest));
+        arena.assert_outside_is_untouched();
+        clean(&[&dest, &arena.at("decoy")]);
+        told.failures.len()
+    });
+}
+
+#[test]
+fn a_copy_of_a_name_that_turns_from_file_to_fifo_and_back_does_not_block() {
+    let scratch = Scratch::in_memory();
+    or_skip!(can_exchange(&scratch));
+    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&root).file("name", "inside");
+    Tree::at(scratch.path()).fifo("spare");
+    let [name, spare] = [root.join("name"), scratch.path().join("spare")];
+    until_raced(20, || {
+        Tree::at(&dest);
+        let dests = || (0..200).map(|number| dest.join(number.to_string()));
+        during(
+            || exchange(&name, &spare).expect("both exist"),
+            || {
+                let copies = child::copies(dests().map(|dest| (root.clone(), dest)));
+                copies.within(Duration::from_secs(10)).run()
+            },
+        );
+        let is_fifo = |dest: std::path::PathBuf| {
+            let copy = fs::symlink_metadata(dest.join("name")).ok()?;
+            Some(copy.file_type().is_fifo())
+        };
+        let kinds: Vec<_> = dests().filter_map(is_fifo).collect();
+        clean(&[&dest]);
+        kinds.windows(2).filter(|pair| pair[0] != pair[1]).count()
+    });
+}
+
+/// Removes one tree by two runs at once.
+fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
+    build(root);
+    comb(root.join("comb"), 20, 3);
+    wide(root.join("wide"), 2_000);
+    let remove = || {
+        let options = remove_options(|options| {
+            options.ignore_missing = ignore_missing;
+            options.threads = threads(2);
+        });
+        remove_with(options, [root])
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(remove);
+        [remove(), other.join().unwrap()]
+    })
+}
+
+#[test]
+fn two_removals_at_once_that_ignore_missing_names_leave_nothing_and_do_not_fail() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    until_raced(20, || {
+        let [one, other] = removed_twice(&root, true);
+        assert_eq!((&one.failures, &other.failures), (&Vec::new(), &Vec::new()));
+        assert!(!root.exists());
+        // Each name was removed by one of the two.
+        let entries = BUILT + 1 + 20 * (1 + 2 * 4) + 1 + 2_000;
+        assert_eq!(one.counts.0 + other.counts.0, entries as u64);
+        usize::from(one.counts.0 > 0 && other.counts.0 > 0)
+    });
+}
+
+#[test]
+fn two_removals_at_once_end_and_report_only_missing_names() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    until_raced(20, || {
+        let [one, other] = removed_twice(&root, false);
+        for failure in one.failures.iter().chain(&other.failures) {
+            // A directory is not empty if the other run failed at an entry of it.
+            let expected = [Errno::NOENT, Errno::NOTEMPTY]
+                .map(|errno| Cause::Failed(Operation::Remove, errno));
+            assert!(expected.contains(&failure.cause), "{failure:?}");
+        }
+        clean(&[&root]);
+        one.failures.len() + other.failures.len()
+    });
+}
+
+#[test]
+fn two_copies_at_once_to_one_dest_are_complete() {
+    let scratch = Scratch::in_memory();
+    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    build(&root);
+    until_raced(20, || {
+        let copy = || {
+            let options = copy_options(|options| options.threads = threads(2));
+            copy_with(options, [&root], &exactly(&dest))
+        };
+        let told = thread::scope(|scope| {
+            let other = scope.spawn(copy);
+            [copy(), other.join().unwrap()]
+        });
+        assert_eq!(told.each_ref().map(|told| &told.failures[..]), [&[]; 2]);
+        assert_same_tree(&root, &dest, Attributes::MODE);
+        clean(&[&dest]);
+        // Nothing in the results shows a race.
+        1
+    });
+}
