@@ -44,7 +44,7 @@ pub enum Content {
 }
 
 /// The target of a random symlink.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// This text, which may lead anywhere in the tree.
     Verbatim(&'static str),
