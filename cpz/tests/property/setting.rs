@@ -2,7 +2,7 @@
 //!
 //! Left out or simplified, because GNU's outcome depends there on the order of the listing or on a reader:
 //! - a directory copied into itself: GNU stops there, with part of the tree uncopied;
-//! - a dest among the sources, if a source is a directory: what is read may be written to meanwhile;
+//! - a dest among the sources, if a source is a directory: what is read may be written to at the same time;
 //! - dests that hold symlinks to each other, or FIFOs: what is written through one may be written again,
 //!   and a FIFO waits for a reader;
 //! - one directory copied to two places (`a/b a`, `a a/.`): cpz does that, while GNU "will not create hard

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | content of a file | refused | refused | written to; unlinked if it has other names and hard links are preserved |
 //! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked |
-//! | hard link instead of a copy | refused | fine | stays, unless forced or agreed to; unlinked if the source is no file |
+//! | hard link instead of a copy | refused | fine | stays, unless forced or agreed to; unlinked if the source is not a file |
 //! | symbolic link instead of a copy | refused | refused | the same |
 //! | hard link to the first copy | refused | refused; fine if it is that copy | unlinked |
 //!

@@ -1,4 +1,4 @@
-//! What the options do with a dest that exists, once it is to be replaced.
+//! How the options treat an existing dest that the copy replaces.
 
 /// What happens to an existing dest before the copy is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

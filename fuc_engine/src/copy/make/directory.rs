@@ -307,8 +307,8 @@ fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) ->
 /// Makes the dest directory, or opens the one that is there. The owner of a new one may do
 /// everything in it while it is filled.
 ///
-/// The umask is not needed for this: the mode that `mkdirat` grants shows it, and default ACLs
-/// as well.
+/// The umask is not needed for this: the mode that `mkdirat` grants shows both it and default
+/// ACLs.
 fn make_dest(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,

@@ -361,7 +361,7 @@ impl CopyRun<'_> {
     }
 
     /// Returns how many other names of the source will be met at most. `None` if that is
-    /// unknown: operands may overlap, and nobody has counted the symbolic links to a file.
+    /// unknown: operands may overlap, and the symbolic links to a file are not counted.
     pub(super) fn other_names(&self, source: &Stat) -> Option<u64> {
         let is_met_once = self.ctx.operands.len() == 1
             && self.ctx.policy.options.dereference == Dereference::Never;
