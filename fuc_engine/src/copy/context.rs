@@ -1,4 +1,4 @@
-//! What all stages of a run share: options, operands, descriptors and the report.
+//! The data that all stages of a run share: options, operands, descriptors and the report.
 //!
 //! It builds paths, errors and events. It decides nothing and copies nothing.
 
@@ -24,7 +24,7 @@ use crate::operand as paths;
 use crate::report::Report;
 use crate::sys::{self, CWD};
 
-/// Why an entry was not copied, and how far its copying had come.
+/// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) stage: Stage,
@@ -65,7 +65,7 @@ pub(super) struct Context<'a> {
     pub(super) descriptors: Descriptors<CopyDir>,
 }
 
-/// Answers that depend on the operand.
+/// Answers questions that depend on the operand, and opens directories.
 impl Context<'_> {
     /// Returns how the dest of `entry` is backed up, if it is.
     pub(super) fn backup_rule(&self, entry: &Entry<'_>) -> Option<&Backup> {
@@ -149,7 +149,7 @@ impl Context<'_> {
     }
 }
 
-/// How an evicted directory is reached again.
+/// Opens evicted directories again.
 impl Roots for Context<'_> {
     fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
         let operand = &self.operands[operand as usize];
@@ -169,7 +169,7 @@ impl Roots for Context<'_> {
     }
 }
 
-/// Paths.
+/// Builds paths.
 impl Context<'_> {
     pub(super) fn operand_path(&self, operand: u32, side: Side) -> &Path {
         let operand = &self.operands[operand as usize];
@@ -218,7 +218,7 @@ impl Context<'_> {
     }
 }
 
-/// Errors.
+/// Builds errors.
 impl Context<'_> {
     pub(super) fn source_error(
         &self,
@@ -305,7 +305,7 @@ impl Context<'_> {
     }
 }
 
-/// Reports and events.
+/// Reports failures and emits events.
 impl Context<'_> {
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, entry: &Entry<'_>, failure: Failure) {

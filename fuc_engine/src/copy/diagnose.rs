@@ -1,4 +1,4 @@
-//! Which error is reported first.
+//! Chooses the error that is reported first.
 //!
 //! cp looks at source and dest before it makes anything, so its first error is about what it
 //! saw. This engine creates the dest first and looks only after a failure. The functions here

@@ -61,7 +61,7 @@ impl Facts {
     }
 }
 
-/// What is known about the dest of an entry before the copy is made.
+/// The knowledge about the dest of an entry before its copy is made.
 #[derive(Clone, Copy)]
 pub(super) enum DestState<'a> {
     /// Nothing: no rules apply, so the copy is created first and looked at only if that fails.
@@ -93,7 +93,7 @@ pub(super) struct Entry<'a> {
     pub(super) source_name: &'a CStr,
     pub(super) dest_dir: BorrowedFd<'a>,
     pub(super) dest_name: &'a CStr,
-    /// Whether a source that is a symbolic link is followed.
+    /// Says whether a source that is a symbolic link is followed.
     pub(super) symlinks: Symlinks,
     pub(super) dest_state: DestState<'a>,
     /// `None` for an operand.

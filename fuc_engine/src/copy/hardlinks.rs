@@ -112,7 +112,7 @@ impl FirstCopy {
     }
 }
 
-/// What the table knows about one source.
+/// The knowledge about one source.
 struct Known {
     state: State,
     /// Number of names still to be met; `None` if it is unknown.
@@ -133,7 +133,7 @@ impl Known {
     }
 }
 
-/// What the caller of [`LinkTable::claim`] does with its entry.
+/// Tells the caller of [`LinkTable::claim`] how to proceed with its entry.
 pub(super) enum Claim {
     /// Make the first copy, and call [`complete`](LinkTable::complete).
     First,

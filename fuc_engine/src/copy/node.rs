@@ -1,4 +1,4 @@
-//! What a copy keeps for each directory in flight.
+//! The state that a copy keeps for each directory in flight.
 
 use std::sync::Arc;
 

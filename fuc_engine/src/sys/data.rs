@@ -6,12 +6,6 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
 
-/// The number of bytes of a large file that are moved by one call.
-///
-/// Between two calls, a worker can report progress and give work away. This many bytes take some
-/// milliseconds, so the additional calls cost next to nothing.
-pub(crate) const PIECE: usize = 8 << 20;
-
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::ftruncate(file, bytes))
 }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Dev, FileType, Mode, RenameFlags, renameat, renameat_with};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::open::Symlinks;
+use super::open::{At, Symlinks};
 use super::stat::stat;
 
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
@@ -39,16 +39,15 @@ pub(crate) fn create_symlink(target: &CStr, dir: BorrowedFd<'_>, name: &CStr) ->
 
 /// Gives an existing file, found by its directory and name, one more name.
 pub(crate) fn create_hard_link(
-    source: (BorrowedFd<'_>, &CStr, Symlinks),
+    source: At<'_>,
     dir: BorrowedFd<'_>,
     name: &CStr,
 ) -> Result<(), Errno> {
-    let (source_dir, source, symlinks) = source;
-    let flags = match symlinks {
+    let flags = match source.symlinks {
         Symlinks::Follow => AtFlags::SYMLINK_FOLLOW,
         Symlinks::NoFollow => AtFlags::empty(),
     };
-    retry_on_intr(|| rustix::fs::linkat(source_dir, source, dir, name, flags))
+    retry_on_intr(|| rustix::fs::linkat(source.dir, source.name, dir, name, flags))
 }
 
 /// Renames within one directory; replaces a file that has the new name.

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use crate::sys::InodeError::{self, Failed, NoWay};
 use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 
-/// Whether the dest's filesystem has ACLs.
+/// Says whether the dest's filesystem has ACLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Support {
     Supported,

@@ -58,7 +58,7 @@ impl From<Unset> for AttributeError {
     }
 }
 
-/// Which timestamps are set, if any.
+/// Selects the timestamps that are set, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Times {
     AccessAndModification,
@@ -256,7 +256,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Whether the dest has the owner of its source. Without root's rights it usually cannot.
+/// Says whether the dest has the owner of its source. Without root's rights it usually cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Set,

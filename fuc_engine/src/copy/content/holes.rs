@@ -13,7 +13,7 @@
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ladder::{ALL, ContentCopy, ContentError, Rung, is_not_here};
+use super::ladder::{ALL, ContentCopy, ContentError, PIECE_BYTES, Rung, is_not_here};
 use crate::observer::{HoleDetection, Mechanism};
 use crate::sys;
 
@@ -96,7 +96,7 @@ impl ContentCopy<'_> {
         }
         let mut at = start;
         while at < end {
-            let piece = usize::try_from(end - at).unwrap_or(ALL).min(sys::PIECE);
+            let piece = usize::try_from(end - at).unwrap_or(ALL).min(PIECE_BYTES);
             let (mut from, mut to) = (at, at);
             match sys::copy_range(
                 self.source.fd,

@@ -25,11 +25,15 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// Smallest file for which cloning is tried without being asked for. For smaller files the
 /// extra call does not pay, because `copy_file_range` clones too if the filesystem can.
 const WORTH_CLONING: u64 = 4 << 20;
+/// Bytes of a large file that are moved by one call. Between two calls, a worker can report
+/// progress and give work away. This many bytes take some milliseconds, so the additional calls
+/// cost next to nothing.
+pub(in crate::copy) const PIECE_BYTES: usize = 8 << 20;
 /// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
 /// of the kernel moves.
 pub(super) const ALL: usize = 0x7fff_f000;
 
-/// Why content could not be moved, by the side that failed.
+/// The reason why content could not be moved, by the side that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum ContentError {
     Read(Errno),
@@ -78,7 +82,7 @@ impl Moved {
     }
 }
 
-/// Whether a rung copied to the end, or is not possible between these two files.
+/// Says whether a rung copied to the end, or is not possible between these two files.
 pub(super) enum Rung {
     Copied,
     NotHere,
@@ -247,8 +251,8 @@ impl<'a> ContentCopy<'a> {
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
         // If more is asked for than there is, a short result shows that the end was reached.
-        let piece = if self.source.size > 2 * sys::PIECE as u64 {
-            sys::PIECE
+        let piece = if self.source.size > 2 * PIECE_BYTES as u64 {
+            PIECE_BYTES
         } else {
             ALL
         };
@@ -312,7 +316,7 @@ impl<'a> ContentCopy<'a> {
             done += read as u64;
             self.copied += read as u64;
             unreported += read as u64;
-            if unreported >= sys::PIECE as u64 {
+            if unreported >= PIECE_BYTES as u64 {
                 (self.progress)(std::mem::take(&mut unreported));
             }
         }

@@ -10,4 +10,4 @@ mod holes;
 mod ladder;
 mod sparse;
 
-pub(super) use ladder::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
+pub(super) use ladder::{ContentCopy, ContentError, Moved, PIECE_BYTES, Sink, Source, Ways};

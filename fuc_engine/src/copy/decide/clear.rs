@@ -1,4 +1,4 @@
-//! What happens to a dest that is in the way of a copy that is about to be made.
+//! Decides about a dest that is in the way of a copy.
 //!
 //! | what is made | a directory | the source itself | anything else |
 //! |---|---|---|---|
@@ -18,7 +18,7 @@ use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::copy::options::LinkKind;
 use crate::error::Refusal;
 
-/// What is about to be made.
+/// The thing that is about to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Making {
     /// A file that is written to. A dest that is a symbolic link is followed.
@@ -34,7 +34,7 @@ pub(in crate::copy) enum Making {
 /// The parts of the options that decide about a dest in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) struct ClearRules {
-    /// Whether a source that is a symbolic link is followed.
+    /// Says whether a source that is a symbolic link is followed.
     pub(in crate::copy) symlinks: Symlinks,
     /// Dests keep their content.
     pub(in crate::copy) keeps_content: bool,
@@ -59,7 +59,7 @@ pub(in crate::copy) enum Clear {
     Refuse(Refusal),
 }
 
-/// Whether the removal of a dest is reported as an event.
+/// Says whether the removal of a dest is reported as an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Removal {
     Reported,

@@ -1,4 +1,4 @@
-//! Modes: what a dest is created with, and what it ends up with.
+//! Decides the modes that dests are created with, and those they end up with.
 //!
 //! While the owner or the mode of a dest is still to be set, the dest has at most the owner's
 //! permissions, so no user ever has permissions that the finished copy does not grant.
@@ -13,7 +13,7 @@ const PERMISSIONS: u32 = 0o777;
 const SET_ID: u32 = 0o6000;
 const STICKY: u32 = 0o1000;
 
-/// Whether this run created the dest.
+/// Says whether this run created the dest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Origin {
     Created,

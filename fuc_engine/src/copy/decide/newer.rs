@@ -1,8 +1,8 @@
-//! Whether a dest is older than its source.
+//! Decides whether a dest is older than its source.
 
 use crate::copy::facts::{Facts, FileTime};
 
-/// Whether copies get the timestamps of their sources.
+/// Says whether copies get the timestamps of their sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Timestamps {
     Fresh,

@@ -1,4 +1,4 @@
-//! Whether a dest that exists is replaced, and how it is prepared for that.
+//! Decides whether a dest that exists is replaced.
 //!
 //! ```text
 //!   is it replaced at all? ──no──▶ skip, or a failure

@@ -1,4 +1,4 @@
-//! Whether a copy would destroy its source, because the dest leads to the same file.
+//! Decides whether a copy would destroy its source, because the dest leads to the same file.
 //!
 //! This is only asked if there are rules for existing dests: the treatment of the dest decides
 //! which of its names still lead to the file afterwards.
@@ -44,7 +44,7 @@ impl Name {
 pub(in crate::copy) struct Names {
     pub(in crate::copy) source: Name,
     pub(in crate::copy) dest: Name,
-    /// Whether a source that is a symbolic link is followed.
+    /// Says whether a source that is a symbolic link is followed.
     pub(in crate::copy) symlinks: Symlinks,
     pub(in crate::copy) treatment: DestTreatment,
 }

@@ -1,6 +1,6 @@
-//! How the options treat an existing dest that the copy replaces.
+//! The treatment of a dest that exists and will be replaced.
 
-/// What happens to an existing dest before the copy is made.
+/// The treatment that the options select for a dest, before its copy is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum DestTreatment {
     /// It is written to, or something that cannot be written to replaces it.

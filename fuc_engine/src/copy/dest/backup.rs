@@ -81,7 +81,7 @@ pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &En
     }
 }
 
-/// Whether a directory took the place of what was at the dest.
+/// Says whether a new directory took the place of the dest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Replaced {
     Yes,

@@ -14,7 +14,7 @@ use crate::sys;
 pub(in crate::copy) enum Cleared {
     /// Nothing is there now: create the copy.
     Vacant,
-    /// A file is there: open it and write to it.
+    /// A file is there that the copy opens and writes to.
     Writable,
     /// A symbolic link is there that leads nowhere, or the dest has just vanished.
     Dangling,

@@ -41,7 +41,7 @@ impl Unfilled {
     }
 }
 
-/// Why a directory was not entered.
+/// The reason why a directory was not entered.
 struct Refused {
     error: Error,
     unfilled: Option<Unfilled>,
@@ -59,9 +59,9 @@ impl From<Error> for Refused {
 /// A source directory that is open.
 struct OpenSource {
     fd: OwnedFd,
-    /// What listing it does to its time of access.
+    /// The effect of listing it on its time of access.
     atime_effect: AtimeEffect,
-    /// Whether a link was followed to it.
+    /// Says whether a link was followed to it.
     symlinks: Symlinks,
 }
 
@@ -307,8 +307,8 @@ fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) ->
 /// Makes the dest directory, or opens the one that is there. The owner of a new one may do
 /// everything in it while it is filled.
 ///
-/// The umask is not needed for this: the mode that `mkdirat` grants shows both it and default
-/// ACLs.
+/// The umask is not needed for this: the mode that `mkdirat` grants shows the effect of the umask
+/// and of default ACLs.
 fn make_dest(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,

@@ -1,6 +1,6 @@
 //! Links a dest to the first copy of a source that has several names.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use crate::copy::scratch::{CopyScratch, LinkedTo};
 use crate::descriptors::Visited;
 use crate::error::Operation;
 use crate::node::Side;
-use crate::sys;
+use crate::sys::{self, At};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Linked {
@@ -86,8 +86,12 @@ fn try_link(
     scratch: &mut CopyScratch,
 ) -> Result<(), Errno> {
     let (symlinks, _) = first.link_target(entry.symlinks);
-    let link = |dir| {
-        let first = (dir, &*first.name.name, symlinks);
+    let link = |dir: BorrowedFd<'_>| {
+        let first = At {
+            dir,
+            name: &first.name.name,
+            symlinks,
+        };
         sys::create_hard_link(first, entry.dest_dir, entry.dest_name)
     };
     let Some(node) = &first.name.node else {

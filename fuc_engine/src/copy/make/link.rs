@@ -32,10 +32,7 @@ pub(in crate::copy) fn make(
     };
     let create = |name: &CStr| match &target {
         Some(target) => sys::create_symlink(target, entry.dest_dir, name),
-        None => {
-            let source = (entry.source_dir, entry.source_name, entry.symlinks);
-            sys::create_hard_link(source, entry.dest_dir, name)
-        }
+        None => sys::create_hard_link(entry.source_at(), entry.dest_dir, name),
     };
     if create_or_replace(ctx, entry, kind, create)? == Created::AlreadyThere {
         return Ok(false);

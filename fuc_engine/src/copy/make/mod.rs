@@ -34,7 +34,7 @@ pub(super) enum Outcome {
     TypeChanged,
 }
 
-/// Whether a copy was created.
+/// Says whether a copy was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Created {
     Yes,

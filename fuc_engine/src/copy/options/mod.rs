@@ -1,7 +1,7 @@
-//! What a caller chooses about a copy: public data, and nothing that acts on it.
+//! The choices of a caller about a copy: public data, and nothing that acts on it.
 //!
-//! - [`preserve`](self::Preserve): which attributes a copy gets from its source.
-//! - [`overwrite`](self::DestRules): what happens to a dest that exists.
+//! - [`preserve`](self::Preserve): the attributes that a copy gets from its source.
+//! - [`overwrite`](self::DestRules): the rules for dests that exist.
 
 use std::ffi::CString;
 use std::num::NonZeroUsize;
@@ -13,7 +13,7 @@ mod preserve;
 pub use overwrite::{Backup, BackupNaming, DestRules, Replace};
 pub use preserve::{ModePolicy, Preserve, Xattrs};
 
-/// Where copies go.
+/// The place that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dest {
     /// Into this existing directory, each source under its own last component.
@@ -22,7 +22,7 @@ pub enum Dest {
     Exactly(PathBuf),
 }
 
-/// Which symbolic links in a source are followed. The others are copied as links.
+/// Selects the symbolic links that are followed. The others are copied as links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dereference {
     /// Follow no link.
@@ -34,7 +34,7 @@ pub enum Dereference {
     Always,
 }
 
-/// Which kind of link is made instead of a copy.
+/// The kind of link that is made instead of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkKind {
     /// A hard link to the source.
@@ -44,7 +44,7 @@ pub enum LinkKind {
     Symbolic,
 }
 
-/// Whether a copy shares blocks with its source until one of them is written to.
+/// Says whether a copy shares blocks with its source until one of them is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reflink {
     /// Share blocks if the filesystem can and [`Sparse::Auto`] leaves it the choice.
@@ -55,7 +55,7 @@ pub enum Reflink {
     Never,
 }
 
-/// Which holes a copy has: blocks that read as zeros and take no space.
+/// Selects the holes of a copy: blocks that read as zeros and take no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparse {
     /// The copy has the holes of its source.
@@ -66,7 +66,7 @@ pub enum Sparse {
     Never,
 }
 
-/// How a copy is done. [`Default`] copies whole directories, as `cp -r` does.
+/// The options of a copy. [`Default`] copies whole directories, as `cp -r` does.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CopyOptions {
@@ -74,7 +74,7 @@ pub struct CopyOptions {
     /// Otherwise a directory is [refused](crate::Refusal::NotRecursive), and the content of
     /// a special file is read.
     pub recursive: bool,
-    /// Which symbolic links in a source are followed.
+    /// Selects the symbolic links that are followed.
     pub dereference: Dereference,
     /// Skip the entries of a directory that is on another filesystem than its parent. The
     /// directory itself is still made.
@@ -84,18 +84,18 @@ pub struct CopyOptions {
     pub copy_contents: bool,
     /// Make links to everything except directories, instead of copies.
     pub as_links: Option<LinkKind>,
-    /// Whether a copy shares the blocks of its source.
+    /// Says whether a copy shares the blocks of its source.
     pub reflink: Reflink,
-    /// Which holes a copy has.
+    /// Selects the holes of a copy.
     pub sparse: Sparse,
     /// Unlink a dest file that cannot be opened for writing, and create it anew.
     pub force: bool,
-    /// What happens to dests that exist.
+    /// The rules for dests that exist.
     pub rules: DestRules,
     /// In [`Dest::Into`], append the whole path of each source, not only its last component.
     /// Missing directories on that path are made like those of the source.
     pub parents: bool,
-    /// Which attributes of a source its copy gets, beside the content. Nothing by default.
+    /// Selects the attributes that a copy gets from its source. None by default.
     pub preserve: Preserve,
     /// The SELinux context of all copies, instead of that of the source. A file gets it
     /// before its content, a directory afterwards. A dest that cannot have it is a failure.

@@ -1,4 +1,4 @@
-//! What happens to a dest that exists.
+//! The rules for dests that exist.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DestRules {
-    /// Which dests are replaced at all.
+    /// Selects the dests that are replaced at all.
     pub replace: Replace,
     /// Ask [`Question::Overwrite`](crate::Question::Overwrite) before each dest is
     /// replaced. The copy then runs on one thread, in listing order.
@@ -26,7 +26,7 @@ pub struct DestRules {
     pub create_through_links: bool,
 }
 
-/// Which existing dests are replaced.
+/// Selects the existing dests that are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replace {
     /// Replace all dests.
@@ -42,10 +42,10 @@ pub enum Replace {
     NoneAndFail,
 }
 
-/// How a backup is named.
+/// The rule for the names of backups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// Whether the name ends with a number or with the suffix.
+    /// Selects a number or the suffix as the end of the name.
     pub naming: BackupNaming,
     /// The suffix of a simple backup. It does not contain a slash.
     pub suffix: OsString,

@@ -1,6 +1,6 @@
-//! Which attributes a copy gets from its source.
+//! The attributes that a copy gets from its source.
 
-/// Which attributes of a source its copy gets.
+/// Selects the attributes that a copy gets from its source.
 ///
 /// By default a new file gets the mode of its source, less the umask and the set-id bits, and
 /// nothing else. An existing dest keeps its own attributes.
@@ -24,7 +24,7 @@ pub struct Preserve {
     pub context: bool,
 }
 
-/// Which mode a copy gets.
+/// Selects the mode of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModePolicy {
@@ -38,7 +38,7 @@ pub enum ModePolicy {
     Discard,
 }
 
-/// What happens if an extended attribute cannot be copied.
+/// Selects what a run does if an extended attribute cannot be copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Xattrs {

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::CopyRun;
 use super::tasks::{CopyTask, LargeFile};
+use crate::copy::content::PIECE_BYTES;
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
 use crate::copy::dest::open::{self, OpenDest};
@@ -27,7 +28,7 @@ use crate::walk::{self, Task, Walker};
 /// Bytes that cost about as much as creating one more file.
 pub(super) const BYTES_PER_WORK: u64 = 16 << 10;
 
-/// What became of an entry that did not fail.
+/// The result for an entry that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Processed {
     Copied,
@@ -321,7 +322,7 @@ impl CopyRun<'_> {
     pub(super) fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.entries += 1;
         worker.scratch.tally.bytes += bytes;
-        worker.count(1 + bytes.min(sys::PIECE as u64) / BYTES_PER_WORK);
+        worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
 
     /// Makes a copy by `make`, or links to the copy of another name of the same source. `make`
