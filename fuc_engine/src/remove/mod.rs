@@ -4,9 +4,13 @@
 //! `unlinkat`, by the worker that finishes the last entry under it.
 //!
 //! ```text
-//!   operands ─▶ operand ─▶ directory (enter) ─▶ run (visit) ─▶ directory (emptied) ─▶ climb
-//!                  └──────────┬──┴──────────────────┴───────────────┘
-//!               guards      asking ─▶ look ─▶ prompt
+//!                run                  implements the walk's visitor
+//!       ┌─────────┼──────────┐
+//!    operand    visit    directory     remove, and return what became of a name
+//!       └─────────┼──────────┤
+//!              asking      guards      ask the user; protect directories
+//!            ┌────┴────┐
+//!          look      prompt            facts; pure decisions
 //! ```
 //!
 //! | file | holds |
@@ -20,15 +24,13 @@
 //! | `asking` | asking the user and applying the answer |
 //! | `look` | the facts that a question depends on, from the filesystem |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
-//! | `events` | reports what is gone, and what stays |
-//! | `context` | options, operands, report and open directories |
+//! | `context` | options, operands and open directories; paths, errors and events |
 //! | `name` | a name to remove, and the directory that it is in |
 //! | `node` | the state of a directory in flight |
 
 mod asking;
 mod context;
 mod directory;
-mod events;
 mod guards;
 mod look;
 mod name;
