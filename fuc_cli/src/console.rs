@@ -17,7 +17,7 @@ use fuc_engine::Answer;
 
 use crate::flags::UsageError;
 use crate::locale::Charset;
-use crate::prompt::{Answers, Cursor};
+use crate::prompt::Answers;
 use crate::quote;
 use crate::stdout_buffer::StdoutBuffer;
 use crate::streams::Stderr;
@@ -114,7 +114,9 @@ impl Console {
         let mut streams = self.streams();
         streams.write_stderr(&[&self.program, &b": "[..], question, b"? "].concat());
         let reply = streams.answers.read();
-        if let (Cursor::BehindPrompt, Some(line)) = (reply.cursor, &mut streams.status_line) {
+        if let Some(line) = &mut streams.status_line
+            && reply.leaves_cursor_behind_prompt()
+        {
             line.keep_prompt();
         }
         reply.answer

@@ -20,19 +20,17 @@ pub(crate) struct Answers {
     failure: Option<Unreadable>,
 }
 
-/// An answer, and where it leaves the cursor of the terminal.
+/// An answer, and how it was typed.
 pub(crate) struct Reply {
     pub(crate) answer: Answer,
-    pub(crate) cursor: Cursor,
+    has_newline: bool,
 }
 
-/// The place of the cursor after an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cursor {
-    /// The cursor is at the end of the prompt.
-    BehindPrompt,
-    /// The cursor is on the next line: the terminal has shown the typed newline.
-    BelowPrompt,
+impl Reply {
+    /// Returns `true` if the cursor is still behind the prompt: no terminal has shown a typed newline.
+    pub(crate) fn leaves_cursor_behind_prompt(&self) -> bool {
+        !self.has_newline || !stdin_is_terminal()
+    }
 }
 
 /// A line of stdin, up to its first NUL.
@@ -60,10 +58,7 @@ impl Answers {
         } else {
             read_line()
         };
-        let cursor = match line {
-            Line::Whole(_) if stdin_is_terminal() => Cursor::BelowPrompt,
-            _ => Cursor::BehindPrompt,
-        };
+        let has_newline = matches!(line, Line::Whole(_));
         let answer = match line {
             Line::Whole(line) | Line::Unended(line) if is_affirmative(&line) => Answer::Yes,
             Line::Whole(_) | Line::Unended(_) => Answer::No,
@@ -77,7 +72,10 @@ impl Answers {
                 Answer::No
             }
         };
-        Reply { answer, cursor }
+        Reply {
+            answer,
+            has_newline,
+        }
     }
 
     /// Returns the diagnostic for a stdin that could not be read, once.
