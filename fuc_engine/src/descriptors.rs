@@ -49,9 +49,9 @@ pub(crate) trait Roots {
     }
 }
 
-/// A directory that may be finished. See [`Descriptors::visit`].
-pub(crate) enum Visited<'n> {
-    Open(Pinned<'n>),
+/// A directory that may be finished. See [`Descriptors::pin_or_reopen`].
+pub(crate) enum PinnedOrReopened<'n> {
+    Pinned(Pinned<'n>),
     /// The directory was closed, and the caller owns this new descriptor.
     Reopened(OwnedFd),
 }
@@ -224,21 +224,21 @@ impl<D: Dir> Descriptors<D> {
     ///
     /// If the directory is closed, the new descriptor is the caller's. It is not installed
     /// in the node, because nothing would close it there.
-    pub(crate) fn visit<'n>(
+    pub(crate) fn pin_or_reopen<'n>(
         &self,
         node: &'n Arc<Node<D>>,
         side: Side,
         roots: &dyn Roots,
-    ) -> Result<Visited<'n>, Errno> {
+    ) -> Result<PinnedOrReopened<'n>, Errno> {
         let slot = node.dir.slot(side);
         if let Some(pin) = slot.try_pin() {
-            return Ok(Visited::Open(pin));
+            return Ok(PinnedOrReopened::Pinned(pin));
         }
         let fd = self.walk_down(node, side, roots)?;
         if slot.identity() != Some(sys::stat_directory(fd.as_fd())?.identity) {
             return Err(Errno::STALE);
         }
-        Ok(Visited::Reopened(fd))
+        Ok(PinnedOrReopened::Reopened(fd))
     }
 
     /// As [`pin`](Self::pin) for the parent of `child`, which is usually still open.

@@ -13,7 +13,7 @@ use crate::copy::hardlinks::{DestName, FirstCopy};
 use crate::copy::look;
 use crate::copy::node::CopyNode;
 use crate::copy::scratch::{CopyScratch, LinkedTo};
-use crate::descriptors::Visited;
+use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
 use crate::node::Side;
 use crate::sys::{self, At};
@@ -102,9 +102,9 @@ fn try_link(
         return link(last.dir.as_fd());
     }
     // The directory may be finished and closed, so it is reached again from its operand.
-    match ctx.descriptors.visit(node, Side::Dest, ctx)? {
-        Visited::Open(dir) => link(dir.as_fd()),
-        Visited::Reopened(dir) => {
+    match ctx.descriptors.pin_or_reopen(node, Side::Dest, ctx)? {
+        PinnedOrReopened::Pinned(dir) => link(dir.as_fd()),
+        PinnedOrReopened::Reopened(dir) => {
             let linked = link(dir.as_fd());
             keep_linked_to(ctx, node, dir, scratch);
             linked
