@@ -270,8 +270,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Progress,
             "progress",
-            "show progress on standard error: auto (the default;\n\
-             only if that is a terminal), always or never",
+            "show progress on stderr: auto (the default: only if\n\
+             stderr is a terminal), always or never",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
         Flag::extension(

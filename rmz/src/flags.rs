@@ -72,8 +72,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             Id::PreserveRoot,
             "",
             "preserve-root",
-            "do not remove '/' (default); with 'all', do not\n\
-             remove operands that are mount points, either",
+            "do not remove '/' (default); with 'all', also refuse\n\
+             operands that are mount points",
         )
         .optional("all", Accepts::OneOf(&[ALL])),
         Flag::gnu(Id::PresumeInputTty, "", "-presume-input-tty", "").hidden(),
@@ -95,8 +95,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Progress,
             "progress",
-            "show progress on standard error: auto (the default;\n\
-             only if that is a terminal), always or never",
+            "show progress on stderr: auto (the default: only if\n\
+             stderr is a terminal), always or never",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
         Flag::extension(
