@@ -1,5 +1,5 @@
-//! Checks for the commands' own tests: clap's description of a table says what the scan and the
-//! resolver of the options accept.
+//! Checks for tests of a flag table: clap's description of it agrees with the scan, and with the code
+//! that resolves the options.
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -8,7 +8,9 @@ use clap::builder::{PossibleValue, Str};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-use super::{Accepts, Flag, Listing, Meaning, Occurrence, Order, Scan, Stop, Table, Value};
+use super::{
+    Accepts, Flag, Listing, Meaning, Occurrence, Operands, Order, Scan, Stop, Table, Value,
+};
 use crate::invocation::Personality;
 
 const PERSONALITIES: [Personality; 2] = [Personality::Strict, Personality::Extended];
@@ -53,6 +55,7 @@ impl<I: Copy + Debug + PartialEq> Agreement<'_, I> {
                 let row = row.unwrap_or_else(|| panic!("clap alone has {arg:?}"));
                 assert!(row.is_known_to(personality), "{personality:?} has {arg:?}");
             }
+            assert_operands(&command, self.0.operands);
         }
     }
 
@@ -187,6 +190,19 @@ fn find<'a, I: Copy>(command: &'a Command, flag: &Flag<I>) -> Option<&'a Arg> {
             arg.get_long() == Some(flag.long) || aliases.contains(&flag.long)
         }
     })
+}
+
+fn assert_operands(command: &Command, operands: Operands) {
+    let args: Vec<&Arg> = command.get_positionals().collect();
+    let [arg] = args[..] else {
+        panic!("operands are one argument: {args:?}");
+    };
+    assert_eq!(arg.get_value_names(), Some(&[operands.name.into()][..]));
+    assert_eq!(
+        arg.get_help().map(ToString::to_string).as_deref(),
+        Some(operands.help)
+    );
+    assert_eq!(arg.get_value_hint(), ValueHint::AnyPath);
 }
 
 fn assert_row<I: Copy + Debug>(arg: &Arg, flag: &Flag<I>) {
