@@ -1,11 +1,11 @@
-//! What the tests of the engine and of both commands stand on. Nothing here uses the engine, so that a
-//! bug in it can't hide itself: trees are built, walked and cleaned up by code of this crate's own.
+//! Tools for the tests of the engine and of both commands. Nothing here uses the engine, so that a bug in
+//! it can't hide itself: this crate has its own code to build, walk and remove trees.
 //!
-//! - [`tree`] builds trees and deletes them for sure, however deep they are.
+//! - [`tree`] builds trees, and deletes them even if they are deep or have no permissions.
 //! - [`random`] generates random trees and operands for property tests.
-//! - [`snapshot`] records what a tree is, and says how two trees differ.
+//! - [`snapshot`] records trees and describes how two of them differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
-//! - [`probe`] tells what this machine can do, so that a test is skipped and not failed.
+//! - [`probe`] finds out what the machine can do, so that a test is skipped if it cannot run.
 //!
 //! The smallest test of a command:
 //!
@@ -18,7 +18,7 @@
 //! });
 //! ```
 //!
-//! A kit for tests panics where a library would return an error: a tree that can't be built is no test.
+//! Functions panic instead of returning errors: if a tree can't be built, its test has failed.
 
 pub mod probe;
 pub mod random;

@@ -1,9 +1,9 @@
-//! A depth-first walk that neither depth nor PATH_MAX stops: no recursion, every step relative to a
-//! dirfd, and at most three descriptors however deep the tree is.
+//! A depth-first walk without a limit of depth or of PATH_MAX. It does not recurse, takes each step relative to a
+//! dirfd, and opens at most three descriptors at once.
 //!
-//! The invariant: the walk climbs by `..`, and only from a directory in which it opened a child, which
-//! is therefore searchable. A climb that lands elsewhere than it came from fails: nothing outside the
-//! tree is ever reached, even if somebody moved a directory away meanwhile.
+//! The invariant: the walk climbs by `..`, and only from a directory in which it has opened a child, so that the
+//! directory is searchable. A climb fails if it does not return to where the walk came from. So the walk never
+//! leaves the tree, even if another process moves a directory away.
 
 use std::{
     ffi::{CStr, CString, OsStr},
@@ -20,41 +20,41 @@ use rustix::{
     io::Errno,
 };
 
-/// What a walk does. `Mark` is what the visitor wants to know again of a directory it has listed.
+/// The actions of a walk. A `Mark` is data that a visitor keeps for a sub-directory until the walk enters it.
 pub(crate) trait Visitor {
     type Mark;
 
-    /// Called in a newly opened directory; returns the sub-directories to enter, in their order.
+    /// Visits a newly opened directory. Returns the sub-directories to enter, in this order.
     fn arrive(
         &mut self,
         dir: BorrowedFd<'_>,
         mark: Self::Mark,
     ) -> io::Result<Vec<(CString, Self::Mark)>>;
 
-    /// Called before a sub-directory is opened.
+    /// Prepares for a sub-directory before it is opened.
     fn approach(&mut self, _parent: BorrowedFd<'_>, _name: &CStr) -> io::Result<()> {
         Ok(())
     }
 
-    /// Called when a directory is done, with its parent and its name.
+    /// Finishes the directory `name` in `parent`.
     fn leave(&mut self, _parent: BorrowedFd<'_>, _name: &CStr) -> io::Result<()> {
         Ok(())
     }
 
-    /// Called for a sub-directory that could not be opened.
+    /// Handles a sub-directory that could not be opened.
     fn locked_out(&mut self, _mark: Self::Mark, error: Errno) -> io::Result<()> {
         Err(error.into())
     }
 }
 
-/// A place to start: the parent's dirfd and a name in it, since a root has attributes too.
+/// The start of a walk: the parent's dirfd and a name in it, since the root has attributes too.
 pub(crate) struct Start {
     pub(crate) parent: OwnedFd,
     pub(crate) name: CString,
 }
 
 impl Start {
-    /// Finds `path`; only its parent must exist. A symlink is not followed, unless slashes are after it.
+    /// Finds `path`. Only its parent must exist. A symlink is not followed unless slashes come after it.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
         let (parent, name) = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => (parent, name),
@@ -74,13 +74,13 @@ impl Start {
 
 struct Level<M> {
     dir: (u64, u64),
-    /// The name by which the directory *below* this level was entered.
+    /// Name of the directory *below* this level that the walk is in.
     entered: CString,
-    /// Still to enter here, in reverse order.
+    /// Sub-directories to enter, in reverse order.
     pending: Vec<(CString, M)>,
 }
 
-/// Walks the directory at `start`, itself included.
+/// Walks the directory at `start` and everything below it.
 pub(crate) fn walk<V: Visitor>(start: Start, mark: V::Mark, visitor: &mut V) -> io::Result<()> {
     let mut current = start.parent;
     let mut levels = vec![Level::new(current.as_fd(), vec![(start.name, mark)])?];
@@ -133,12 +133,12 @@ impl<M> Level<M> {
     }
 }
 
-/// What tells two files apart while both exist.
+/// Returns the numbers that identify an inode while it exists.
 pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The type that `stat` tells.
+/// Returns the file type in `stat`.
 pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
@@ -147,20 +147,20 @@ pub(crate) fn dir_flags() -> OFlags {
     OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Opens a directory for listing, without touching its atime where that is allowed.
+/// Opens a directory for listing. Leaves its atime as it is if that is permitted.
 fn open_dir(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | dir_flags();
     match openat(parent, name, flags | OFlags::NOATIME, Mode::empty()) {
-        // Only its owner may ask for NOATIME.
+        // Only the owner may use O_NOATIME.
         Err(Errno::PERM) => openat(parent, name, flags, Mode::empty()),
         outcome => outcome,
     }
 }
 
-/// The names in `dir`, sorted, without `.` and `..`.
+/// Returns the sorted names in `dir`, without `.` and `..`.
 pub(crate) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     let mut buffer = Vec::with_capacity(32 * 1024);
-    // Not `rustix::fs::Dir`: it opens "." once more, which a directory without x refuses.
+    // Not `rustix::fs::Dir`: it opens "." again, which fails in a directory without permission to search.
     let mut listing = RawDir::new(dir, buffer.spare_capacity_mut());
     let mut names = Vec::new();
     while let Some(entry) = listing.next() {

@@ -1,5 +1,5 @@
-//! What the machine can do. A test that can't run here says why and returns; it does not fail, and it
-//! does not pass in silence either:
+//! Finds out what the machine can do. A test that can't run here prints the reason and returns: it neither
+//! fails nor passes silently.
 //!
 //! ```no_run
 //! use testkit::{or_skip, probe::{self, Fs, LoopMount}, skip};
@@ -33,15 +33,15 @@ pub use mount::{Fs, LoopMount};
 
 mod mount;
 
-/// A user and group that owns nothing, to give up root with.
+/// Id of an ordinary user, and of a group, that own nothing.
 pub const NOBODY: u32 = 65534;
 
-/// Why a test can't run here.
+/// The reason why a test can't run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip(pub String);
 
 impl Skip {
-    /// Prints the reason as `SKIP: reason`, where the test harness does not capture it.
+    /// Prints `SKIP: reason` past the test harness, which captures other output.
     pub fn announce(&self) {
         note(&format!("SKIP: {}", self.0));
     }
@@ -56,7 +56,7 @@ macro_rules! skip {
     }};
 }
 
-/// Unwraps a `Result<_, Skip>`, or prints why not and returns from the test.
+/// Unwraps a `Result<_, Skip>`, or prints the reason and returns from the test.
 #[macro_export]
 macro_rules! or_skip {
     ($probed:expr) => {
@@ -70,19 +70,19 @@ macro_rules! or_skip {
     };
 }
 
-/// Whether we act as root.
+/// Returns `true` if the process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Whether `name` is in `PATH`.
+/// Returns `true` if the program `name` is installed.
 #[must_use]
 pub fn has_program(name: &str) -> bool {
     find_program(name).is_some()
 }
 
-/// Whether `name` is the GNU program and not another implementation of it.
+/// Returns `true` if the program `name` is that of GNU coreutils.
 #[must_use]
 pub fn is_gnu(name: &str) -> bool {
     let mut version = Command::new(name);
@@ -94,7 +94,7 @@ pub fn is_gnu(name: &str) -> bool {
 }
 
 fn find_program(name: &str) -> Option<PathBuf> {
-    // Those that make and mount filesystems are often left out of a user's PATH.
+    // A user's PATH often lacks the directories of programs that make and mount filesystems.
     let extra = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     let dirs = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&dirs)
@@ -103,15 +103,15 @@ fn find_program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
-/// How many descriptors a process may hold: the soft and the hard limit; `None` is no limit.
+/// Returns the soft and the hard limit of open descriptors; `None` means unlimited.
 #[must_use]
 pub fn ulimit() -> (Option<u64>, Option<u64>) {
     let limit = getrlimit(Resource::Nofile);
     (limit.current, limit.maximum)
 }
 
-/// Whether the kernel surely has the calls that came with Linux `major.minor`: it is as new as that,
-/// and no seccomp filter stands before it, which might not let them through.
+/// Returns `true` if the kernel surely has the system calls of Linux `major.minor`: it is new enough, and no
+/// seccomp filter could refuse them.
 #[must_use]
 pub fn has_calls_of(major: u32, minor: u32) -> bool {
     let unfiltered = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
@@ -130,14 +130,14 @@ fn version(release: &str) -> (u32, u32) {
     (next(), next())
 }
 
-/// Whether files in `dir` can have attributes such as `user.note`.
+/// Returns `true` if files in `dir` can have extended attributes such as `user.note`.
 #[must_use]
 pub fn supports_xattrs(dir: &Path) -> bool {
     let scratch = Scratch::new_in(dir);
     lsetxattr(scratch.path(), "user.probe", b"", XattrFlags::empty()).is_ok()
 }
 
-/// Whether files in `dir` can have ACLs, and the program `setfacl` is there to set them.
+/// Returns `true` if files in `dir` can have ACLs and the program `setfacl` is installed.
 #[must_use]
 pub fn supports_acls(dir: &Path) -> bool {
     let scratch = Scratch::new_in(dir);

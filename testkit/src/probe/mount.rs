@@ -1,4 +1,4 @@
-//! Filesystems of other kinds than the machine's own, in an image file.
+//! Filesystems of several kinds, made in image files and mounted.
 
 use std::{
     ffi::OsStr,
@@ -13,18 +13,18 @@ use crate::tree::Scratch;
 /// A kind of filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fs {
-    /// ext4: a journal, holes, ACLs; no reflinks.
+    /// A filesystem with holes and ACLs, without reflinks.
     Ext4,
-    /// xfs: reflinks.
+    /// A filesystem with reflinks.
     Xfs,
-    /// btrfs: reflinks, another device number for each subvolume.
+    /// A filesystem with reflinks, and a device number for each subvolume.
     Btrfs,
-    /// tmpfs: in memory.
+    /// A filesystem in memory.
     Tmpfs,
 }
 
 impl Fs {
-    /// The name that `mount -t` knows it by.
+    /// Returns the name for `mount -t`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Fs {
         }
     }
 
-    /// What the `mkfs` of each refuses to go below.
+    /// Returns the smallest size that `mkfs` accepts.
     fn least_mib(self) -> u64 {
         match self {
             Self::Ext4 => 8,
@@ -57,7 +57,7 @@ impl Fs {
 /// A new and empty filesystem, which is unmounted and deleted when this is dropped.
 #[derive(Debug)]
 pub struct LoopMount {
-    // Fields are dropped in this order: the mount point can't go while it is one.
+    // Fields are dropped in this order, which unmounts before the image goes.
     mounted: Mounted,
     _image: Option<Scratch>,
 }
@@ -68,11 +68,11 @@ struct Mounted {
 }
 
 impl LoopMount {
-    /// Makes and mounts a filesystem of `size_mib`, or of the least size that its `mkfs` accepts. The
-    /// image is sparse, so that an empty one takes little room.
+    /// Makes and mounts a filesystem of `size_mib`, or of the smallest size that its `mkfs` accepts. The image
+    /// is sparse, so an empty filesystem takes little room.
     ///
     /// # Errors
-    /// Why that can't be done here: not root, a program is missing, the kernel refuses.
+    /// Fails without root, if a program is missing, or if the kernel refuses.
     pub fn new(fs: Fs, size_mib: u64) -> Result<Self, Skip> {
         if !is_root() {
             return Err(Skip(format!("mounting {} takes root", fs.name())));
@@ -93,7 +93,7 @@ impl LoopMount {
                 (Some(image), mounted)
             }
         };
-        // What mke2fs left there is no part of any test.
+        // mke2fs makes this directory, which no test expects.
         let _ = fs::remove_dir(mounted.point.path().join("lost+found"));
         Ok(Self {
             mounted,
@@ -101,7 +101,7 @@ impl LoopMount {
         })
     }
 
-    /// The mount point, an empty directory of mode 755 at first.
+    /// Returns the mount point, at first an empty directory of mode 755.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.mounted.point.path()
@@ -126,8 +126,8 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let point = self.point.path().as_os_str();
-        // A test that failed may have left something open in there: detach it then, and the kernel
-        // unmounts when that is closed. If not even this works, the removal of the mount point says so.
+        // A failed test may have left a file open there. Then detach the filesystem; the kernel unmounts it
+        // when the file is closed. If this fails too, the removal of the mount point reports it.
         if run("umount", [point]).is_err() {
             let _ = run("umount", [OsStr::new("-l"), point]);
         }
@@ -169,7 +169,7 @@ mod tests {
         let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
         let line = format!(" {} {} ", path.display(), fs.name());
         assert!(mounts().contains(&line));
-        // Even with a file open.
+        // An open file must not prevent it.
         let _open = File::open(path.join("a/b")).unwrap();
         drop(mount);
         assert!(!mounts().contains(&line));

@@ -1,14 +1,14 @@
-//! When two commands say the same: in any order, and each under its own name.
+//! Compares the outputs of two commands, apart from their names and the order of lines.
 
 use std::path::Path;
 
 use super::Outcome;
 
-/// Cuts an output into sorted lines in which the command's own name is `CMD`.
+/// Cuts an output into sorted lines, with `CMD` in place of the command's own name.
 ///
-/// Replaced are `name: ` where a message begins (at the start of a line, or after the question of a
-/// prompt, which ends without a newline) and the names after `Try '` and `Usage: `. The `name` may be a
-/// path; its last component is replaced too, for a command may use either.
+/// The name is replaced at the beginning of a message, and after `Try '` and `Usage: `. A message begins at
+/// the start of a line, or after a prompt, which ends without a newline. If `name` is a path, its last
+/// component is replaced too, because a command may use either.
 #[must_use]
 pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
     let text = String::from_utf8_lossy(output);
@@ -23,7 +23,7 @@ pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
     lines
 }
 
-/// Whether two outcomes are equal, but for the names of the commands and the order of lines.
+/// Returns `true` if two outcomes are equal, apart from the names of the commands and the order of lines.
 #[must_use]
 pub fn same_but_for_name(ours: (&Outcome, &Path), theirs: (&Outcome, &Path)) -> bool {
     let normal = |(outcome, name): (&Outcome, &Path)| {

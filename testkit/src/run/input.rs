@@ -1,4 +1,4 @@
-//! What a command reads: a pipe or a terminal.
+//! The stdin of a command: a pipe or a terminal.
 
 use std::{
     fs::File,
@@ -13,21 +13,21 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-/// Ends the input of a terminal when it is typed at the beginning of a line.
+/// The character that ends the input of a terminal at the beginning of a line.
 const END_OF_INPUT: u8 = 4;
 
-/// What a command's stdin is.
+/// The kind of a command's stdin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// A pipe, which ends after what is written to it.
+    /// A pipe, closed after the input is written.
     #[default]
     Pipe,
-    /// A pseudo-terminal, on which its lines are typed, and then the end of input.
+    /// A pseudo-terminal, into which the input is typed, and then the end of input.
     Terminal,
 }
 
 impl Input {
-    /// Where it is written, and where it is read.
+    /// Opens it. Returns the end to write to and the end to read from.
     pub(super) fn open(self) -> io::Result<(OwnedFd, OwnedFd)> {
         match self {
             Self::Pipe => {
@@ -46,18 +46,18 @@ impl Input {
         }
     }
 
-    /// Writes `bytes`, and closes a pipe. A terminal hangs up when what is returned is dropped.
+    /// Writes `bytes`, and closes a pipe. A terminal stays open until the returned file is dropped.
     pub(super) fn feed(self, writing: OwnedFd, bytes: &[u8]) -> Option<File> {
         let mut writing = File::from(writing);
         match self {
             Self::Pipe => {
                 let bytes = bytes.to_owned();
-                // A command that reads less than it is given breaks the pipe, which is its right.
+                // Ignore a broken pipe: a command may read less than it is given.
                 let _: JoinHandle<()> = thread::spawn(move || drop(writing.write_all(&bytes)));
                 None
             }
             Self::Terminal => {
-                // So few that the terminal holds them.
+                // This does not block, because tests type less than the terminal buffers.
                 let typed = [bytes, &[END_OF_INPUT]].concat();
                 writing.write_all(&typed).expect("a terminal takes a line");
                 Some(writing)

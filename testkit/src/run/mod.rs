@@ -1,4 +1,4 @@
-//! Running commands: [`Run`] runs one with a time limit, [`parity()`] runs ours and GNU's on equal trees.
+//! Runs commands. [`Run`] runs one with a time limit, [`parity()`] runs ours and GNU's on equal trees.
 //!
 //! ```
 //! use testkit::run::{Run, Status};
@@ -44,7 +44,7 @@ mod parity;
 mod twins;
 mod wrapped;
 
-/// A command to run. Its environment is ours, but for `LC_ALL=C`; its stdin is empty.
+/// A command to run. It inherits the environment, with `LC_ALL=C`, and has an empty stdin.
 #[derive(Clone, Debug)]
 pub struct Run {
     program: OsString,
@@ -59,7 +59,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A program in `PATH`, or a path of one: `env!("CARGO_BIN_EXE_rmz")`.
+    /// Prepares to run a program, given by its name in `PATH` or by a path: `env!("CARGO_BIN_EXE_rmz")`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -103,46 +103,46 @@ impl Run {
         self
     }
 
-    /// What it can read from its stdin.
+    /// Sets the bytes that it can read from its stdin.
     #[must_use]
     pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.stdin = bytes.as_ref().to_owned();
         self
     }
 
-    /// What its stdin is; without this a pipe.
+    /// Sets the kind of its stdin, which is a pipe by default.
     #[must_use]
     pub fn input(mut self, input: Input) -> Self {
         self.input = input;
         self
     }
 
-    /// Runs it as this user and the group of the same number, in no other groups; only root may ask.
-    /// A program that this user can't reach is copied to where he can.
+    /// Runs it as this user and the group of the same number, in no other groups. This takes root. A program
+    /// that this user can't reach is copied to a place where the user can.
     #[must_use]
     pub fn uid(mut self, uid: u32) -> Self {
         self.uid = Some(uid);
         self
     }
 
-    /// Sets both the soft and the hard limit of descriptors.
+    /// Sets the soft and the hard limit of open descriptors.
     #[must_use]
     pub fn nofile_limit(mut self, descriptors: u64) -> Self {
         self.nofile_limit = Some(descriptors);
         self
     }
 
-    /// Replaces the time limit of a minute.
+    /// Sets the time limit, by default a minute.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
     }
 
-    /// Runs the command to its end, and waits until its stdout and stderr are closed.
+    /// Runs the command until it has ended and its stdout and stderr are closed.
     ///
     /// # Panics
-    /// If it can't be started, or hangs: it is killed then, with its whole process group.
+    /// Panics if it can't be started, or if it hangs. Then its whole process group is killed.
     #[track_caller]
     pub fn output(&self) -> Outcome {
         let lent = self.uid.and_then(|_| lend(&self.program));
@@ -158,7 +158,7 @@ impl Run {
             Ok(child) => child,
             Err(e) => panic!("can't start {self}: {e}"),
         };
-        // The child is to be the only one who holds it.
+        // So that only the child has it open.
         drop(stdin);
         let typist = self.input.feed(typing, &self.stdin);
         let outcome = Waiting::on(child).finish(self.time_limit);
@@ -189,7 +189,7 @@ impl Run {
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Its own group, so that what it started can be killed with it.
+            // A group of its own, so that its children can be killed with it.
             .process_group(0);
         if let Some(dir) = &self.current_dir {
             command.current_dir(dir);
@@ -202,7 +202,7 @@ impl Run {
 }
 
 impl fmt::Display for Run {
-    /// About what one would type.
+    /// Writes the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.program.display())?;
         for arg in &self.args {
@@ -212,7 +212,7 @@ impl fmt::Display for Run {
     }
 }
 
-/// Copies a program to where every user can run it, unless it is there already.
+/// Copies a program to a place where every user can run it, unless every user can do so already.
 fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
     let path = Path::new(program);
     let open_to_all = |dir: &Path| {
@@ -226,8 +226,8 @@ fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
     }
     let scratch = Scratch::new();
     let copy = scratch.path().join(name);
-    // By another process: if we had it open for writing, a child of another thread could inherit that,
-    // and the copy would be "busy".
+    // By another process: if this process had the copy open for writing, a child of another thread could
+    // inherit that descriptor, and the copy would be "busy".
     let copied = Command::new("cp").arg(path).arg(&copy).status();
     copied.ok().filter(ExitStatus::success)?;
     Tree::at(scratch.path()).select(name).mode(0o755);
@@ -237,28 +237,28 @@ fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// By itself, with this exit status.
+    /// It exited with this status.
     Exit(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
 }
 
-/// What a command left besides its effects on files.
+/// The result of a command, besides its effects on files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// Exit status or signal.
     pub status: Status,
-    /// All it wrote to stdout.
+    /// Everything it wrote to stdout.
     pub stdout: Vec<u8>,
-    /// All it wrote to stderr.
+    /// Everything it wrote to stderr.
     pub stderr: Vec<u8>,
 }
 
 impl Outcome {
-    /// Asserts that the command succeeded and said nothing on stderr.
+    /// Asserts that the command succeeded and wrote nothing to stderr.
     ///
     /// # Panics
-    /// If not, with all it said.
+    /// Panics with the whole output if it did not.
     #[track_caller]
     pub fn assert_success(&self) -> &Self {
         let fine = self.status == Status::Exit(0) && self.stderr.is_empty();
@@ -266,13 +266,13 @@ impl Outcome {
         self
     }
 
-    /// Its stdout as text, with replacements for what is no UTF-8.
+    /// Returns its stdout as text, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Its stderr as text, with replacements for what is no UTF-8.
+    /// Returns its stderr as text, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn stderr_text(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
@@ -289,8 +289,8 @@ impl fmt::Display for Outcome {
 
 struct Hung;
 
-/// A child under way. Each of its ends (exit, stdout, stderr) has a thread that blocks on it, so that
-/// waiting needs no polling and no full pipe stops the child.
+/// A running child. A thread each blocks on its exit, its stdout and its stderr, so that waiting needs no
+/// polling and a full pipe never stops the child.
 struct Waiting {
     group: Pid,
     exit: Receiver<io::Result<ExitStatus>>,
@@ -315,14 +315,14 @@ impl Waiting {
     fn finish(self, limit: Duration) -> Result<Outcome, Hung> {
         let outcome = self.outcome(Instant::now() + limit);
         if outcome.is_err() {
-            // It may just have ended.
+            // Ignore a failure: it may just have ended.
             let _ = kill_process_group(self.group, Signal::KILL);
         }
         outcome
     }
 
     fn outcome(&self, deadline: Instant) -> Result<Outcome, Hung> {
-        // First the streams: until these are closed, somebody of the group is alive.
+        // First the streams: until these are closed, a process of the group is alive.
         let stdout = within(&self.stdout, deadline)?;
         let stderr = within(&self.stderr, deadline)?;
         let status = within(&self.exit, deadline)?.expect("BUG: our own child can be waited for");
@@ -352,7 +352,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
 
 fn report<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = mpsc::channel();
-    // Nobody listens any more once the command is known to hang.
+    // Ignore a failure: the receiver is gone if the command hangs.
     thread::spawn(move || drop(sender.send(task())));
     receiver
 }

@@ -1,5 +1,5 @@
-//! Ours and GNU's side by side: the same tree twice, one command in each, and then everything must be
-//! the same: the trees, the exit status, and both streams but for the command's name and the order.
+//! Compares our command with GNU's. Each runs in one of two equal trees. Afterwards the trees, the exit status
+//! and both streams must be equal, apart from the command's name and the order of lines.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -23,7 +23,7 @@ use crate::{
 /// asserts that they do the same. For more than that, see [`Parity`].
 ///
 /// # Panics
-/// If they don't, with the trees and all that both said. If `gnu` is not GNU's, it skips.
+/// Panics with both trees and both outputs if they differ. Skips if `gnu` is not GNU's.
 #[track_caller]
 pub fn parity(
     ours: &Path,
@@ -34,7 +34,7 @@ pub fn parity(
     Parity::new(ours, gnu).args(args).check(build);
 }
 
-/// A comparison with GNU in the making.
+/// A comparison with GNU under construction.
 #[derive(Clone, Debug)]
 pub struct Parity {
     ours: PathBuf,
@@ -50,8 +50,8 @@ pub struct Parity {
 }
 
 impl Parity {
-    /// Compares the program at `ours` with the GNU program `gnu`. All attributes of the trees count but
-    /// atimes; of the times that are from the run itself, only that they are.
+    /// Prepares to compare the program at `ours` with the GNU program `gnu`. All attributes except atimes count.
+    /// Times within the run are all equal.
     pub fn new(ours: impl AsRef<Path>, gnu: &str) -> Self {
         Self {
             ours: ours.as_ref().to_owned(),
@@ -83,67 +83,67 @@ impl Parity {
         self
     }
 
-    /// What both can read: the answers to their prompts.
+    /// Sets the bytes that both can read from stdin: the answers to their prompts.
     #[must_use]
     pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.stdin = bytes.as_ref().to_owned();
         self
     }
 
-    /// What the stdin of both is; without this a pipe.
+    /// Sets the kind of stdin of both, by default a pipe.
     #[must_use]
     pub fn input(mut self, input: Input) -> Self {
         self.input = input;
         self
     }
 
-    /// Which attributes of the trees count.
+    /// Sets the attributes of the trees that count.
     #[must_use]
     pub fn attributes(mut self, attributes: Attributes) -> Self {
         self.attributes = attributes;
         self
     }
 
-    /// Runs both as this user, who is also given all in the trees that was ours. That drops set-id bits.
+    /// Runs both as this user, and gives the user all entries of the current user. That drops set-id bits.
     #[must_use]
     pub fn uid(mut self, uid: u32) -> Self {
         self.twins.owner = Some(uid);
         self
     }
 
-    /// Makes the trees in `dir`: the way to compare on a certain filesystem.
+    /// Makes the trees in `dir`, for a comparison on a certain filesystem.
     #[must_use]
     pub fn on(mut self, dir: impl AsRef<Path>) -> Self {
         self.twins.parent = Some(dir.as_ref().to_owned());
         self
     }
 
-    /// Runs both from this shell script, which says `"$@"` where the command line belongs: the way to
-    /// compare what they do with closed streams, under limits, with another umask.
+    /// Runs both by this shell script, which has `"$@"` in place of the command line. A script can close streams
+    /// or set limits and the umask.
     #[must_use]
     pub fn in_script(self, script: &str) -> Self {
         self.in_scripts(script, script)
     }
 
-    /// Runs each from a script of its own.
+    /// Runs each by a script of its own.
     #[must_use]
     pub fn in_scripts(mut self, ours: &str, gnu: &str) -> Self {
         self.scripts = Some([ours.to_owned(), gnu.to_owned()]);
         self
     }
 
-    /// Runs ours by a link that has the name of GNU's.
+    /// Runs ours by a link with the name of GNU's.
     #[must_use]
     pub fn under_gnus_name(mut self) -> Self {
         self.has_gnus_name = true;
         self
     }
 
-    /// Builds the trees, runs both programs, and compares. Returns our outcome, for what a test wants to
-    /// say of it besides; `None` if it was skipped because there is no GNU program here.
+    /// Builds the trees, runs both programs, and compares. Returns our outcome for further assertions, or `None`
+    /// if the comparison was skipped because the GNU program is missing.
     ///
     /// # Panics
-    /// If they differ, with the trees and all that both said.
+    /// Panics with both trees and both outputs if they differ.
     #[track_caller]
     pub fn check(&self, build: impl Fn(&Tree)) -> Option<Outcome> {
         if !is_gnu(&self.gnu) {
@@ -230,7 +230,7 @@ fn with_pwd(arg: &OsStr, pwd: &Path) -> OsString {
     }
 }
 
-/// Puts `$PWD` where the tree's own path stands, which differs between twins.
+/// Replaces the path of the tree, which differs between twins, by `$PWD`.
 fn without_pwd(stream: &[u8], pwd: &Path) -> Vec<u8> {
     let pwd = pwd.as_os_str().as_bytes();
     let mut rest = stream;
@@ -251,7 +251,7 @@ fn without_pwd(stream: &[u8], pwd: &Path) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A command that does with GNU's tools what ours would do, but for `change`.
+    /// Writes a command that runs GNU's, renames it in messages, and then runs `change`.
     fn impostor(scratch: &Scratch, change: &str) -> PathBuf {
         let script = format!(
             "#!/bin/sh\nrm \"$@\" 2>err; s=$?; sed 's/^rm:/rmz:/' err >&2; rm err\n{change}\nexit $s\n"

@@ -1,5 +1,5 @@
-//! The same tree twice, so that what two commands make of it can be compared: what depends on the moment
-//! of the building is taken out of both.
+//! The same tree twice, for two commands whose results are compared. Timestamps that depend on the moment of
+//! building are made equal.
 
 use std::{
     ffi::{CStr, CString},
@@ -21,27 +21,26 @@ use crate::{
     walk::{Start, Visitor, file_type, names, walk},
 };
 
-/// Which times twins get, if their builder set none: 2001-09-09.
+/// The time that entries of twins get, unless their builder set one: 2001-09-09.
 const TWIN_TIME_SECONDS: i64 = 1_000_000_000;
-/// Timestamps of files come from a coarser clock than ours.
+/// Allowance for the clock of file timestamps, which is coarser than `SystemTime`.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
-/// Builds the same tree twice. Times that the builder did not set itself are the same as well, and lie
-/// in the past.
+/// Builds the same tree twice. Entries whose times the builder did not set get one time in the past.
 ///
 /// # Panics
-/// If a tree can't be built.
+/// Panics if a tree can't be built.
 #[must_use]
 #[track_caller]
 pub fn twin(build: impl Fn(&Tree)) -> (Scratch, Scratch) {
     Twins::default().make(build)
 }
 
-/// How twins are made.
+/// Options for building twins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Twins {
     pub(super) parent: Option<PathBuf>,
-    /// Who is given all that is ours.
+    /// User and group that get all entries of the current user.
     pub(super) owner: Option<u32>,
 }
 
@@ -71,7 +70,7 @@ impl Twins {
     }
 }
 
-/// A period by the clock of the files.
+/// A period measured by the clock of file timestamps.
 pub(super) struct Period(Duration);
 
 impl Period {
@@ -90,7 +89,7 @@ fn since_epoch() -> Duration {
         .expect("a clock that is past 1970")
 }
 
-/// Takes from a tree what tells when and by whom it was built.
+/// Replaces recent times, and the owner if another user is wanted.
 struct Settling {
     fresh: RangeInclusive<Duration>,
     owner: Option<u32>,
@@ -105,7 +104,7 @@ impl Visitor for Settling {
             match statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if file_type(&stat) == FileType::Directory => below.push((name, ())),
                 Ok(stat) => self.settle(dir, &name, &stat)?,
-                // Our own lack of permission is what the test is about.
+                // The test itself denies the permission.
                 Err(Errno::ACCESS) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -113,7 +112,7 @@ impl Visitor for Settling {
         Ok(below)
     }
 
-    // A directory after its entries.
+    // A directory comes after its entries, which change its times.
     fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
         self.settle(parent, name, &stat)

@@ -1,4 +1,4 @@
-//! Commands behind scripts, and a command under another name.
+//! Commands run by scripts, and a command under another name.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,19 +7,19 @@ use std::{
 
 use crate::tree::{Scratch, Tree};
 
-/// Our command and GNU's, each behind a shell script that says `"$@"` where the command line belongs.
-/// Every user can run them.
+/// Our command and GNU's, each run by a shell script that has `"$@"` in place of the command line. Every user
+/// can run the scripts.
 pub(super) struct Scripts {
     dir: Scratch,
     names: [String; 2],
 }
 
-/// Directories of the two scripts: they may have the same name.
+/// Directories of the two scripts, which may have the same name.
 const SIDES: [&str; 2] = ["ours", "gnu"];
 
 impl Scripts {
-    /// Writes a script for each program, which is in `PATH` or has a path. A script is called as its
-    /// program is.
+    /// Writes a script for each program, given by its name in `PATH` or by a path. The script has the name of
+    /// its program.
     #[track_caller]
     pub(super) fn around(commands: [(&Path, &str); 2]) -> Self {
         let dir = Scratch::new();
@@ -29,7 +29,7 @@ impl Scripts {
             let mut path = String::new();
             if program.components().count() > 1 {
                 let programs = tree.dir("programs").path().join("programs");
-                // By another process: a file that this one wrote may be "busy" when it is to be run.
+                // By another process: a program that this process wrote may be "busy" when it is started.
                 let copied = Command::new("cp").arg(program).arg(&programs).status();
                 assert!(copied.is_ok_and(|status| status.success()), "cp copies");
                 tree.select(Path::new("programs").join(name(program)))
@@ -56,7 +56,7 @@ fn name(program: &Path) -> &str {
     name.expect("a program has a name in UTF-8")
 }
 
-/// A link to a program under another name.
+/// A symlink to a program under another name.
 #[derive(Debug)]
 pub struct Link {
     dir: Scratch,
@@ -64,10 +64,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// A symlink called `name`, in a directory of its own, to the program at `target`.
+    /// Makes a symlink `name`, in a directory of its own, to the program at `target`.
     ///
     /// # Panics
-    /// If it can't be made.
+    /// Panics if it can't be made.
     #[must_use]
     #[track_caller]
     pub fn named(name: &str, target: impl AsRef<Path>) -> Self {
@@ -79,7 +79,7 @@ impl Link {
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.dir.path().join(&self.name)

@@ -1,4 +1,4 @@
-//! What a comparison looks at. The type of an entry and the target of a symlink always count.
+//! The attributes that a comparison considers. The type of an entry and the target of a symlink always count.
 
 use std::ops::{BitOr, Sub};
 
@@ -7,17 +7,17 @@ use std::ops::{BitOr, Sub};
 pub struct Attributes(u16);
 
 impl Attributes {
-    /// Nothing but names, types and symlink targets.
+    /// Only names, types and symlink targets.
     pub const NAMES: Self = Self(0);
     /// Permission bits, set-id and sticky ones included. Symlinks have none.
     pub const MODE: Self = Self(1);
-    /// The size of files.
+    /// Sizes of files.
     pub const SIZE: Self = Self(1 << 1);
-    /// The bytes of files; holes are zeros.
+    /// Bytes of files; holes read as zeros.
     pub const DATA: Self = Self(1 << 2);
-    /// Which names are one inode. Names outside of the tree don't count.
+    /// Hard links: which names in the tree belong to the same inode.
     pub const LINKS: Self = Self(1 << 3);
-    /// The numbers of devices.
+    /// Device numbers of device files.
     pub const DEVICE: Self = Self(1 << 4);
     /// User and group.
     pub const OWNER: Self = Self(1 << 5);
@@ -30,19 +30,19 @@ impl Attributes {
     /// Whether a file has holes: fewer blocks than its size needs.
     pub const HOLES: Self = Self(1 << 9);
 
-    /// What a plain copy keeps.
+    /// The attributes that a plain copy keeps.
     pub const CONTENT: Self =
         Self(Self::MODE.0 | Self::SIZE.0 | Self::DATA.0 | Self::LINKS.0 | Self::DEVICE.0);
-    /// Everything.
+    /// All attributes.
     pub const ALL: Self = Self((1 << 10) - 1);
 
-    /// Whether all of `other` is in this set.
+    /// Returns `true` if this set contains all of `other`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The value that `read` gives, if `attribute` is in this set.
+    /// Calls `read` if `attribute` is in this set.
     pub(super) fn when<T>(self, attribute: Self, read: impl FnOnce() -> T) -> Option<T> {
         self.contains(attribute).then(read)
     }

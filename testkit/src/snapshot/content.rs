@@ -1,5 +1,5 @@
-//! What is in a file: itself if it is small, else a hash in which a hole and zeros are the same, so that
-//! a sparse file of a terabyte takes no time.
+//! The content of a file: its bytes if it is small, else a hash. The hash skips holes and blocks of zeros, so
+//! that a sparse file of a terabyte takes no time.
 
 use std::{
     fmt,
@@ -12,9 +12,9 @@ use rustix::{
     io::{Errno, pread},
 };
 
-/// Files up to this size are kept and can be shown.
+/// Largest size of a file whose bytes are kept and shown.
 const KEPT_BYTES: u64 = 4096;
-/// The unit in which zeros are left out of the hash.
+/// Size of the blocks that the hash skips if they are all zeros.
 const BLOCK_BYTES: usize = 4096;
 const CHUNK_BYTES: usize = 16 * BLOCK_BYTES;
 
@@ -32,7 +32,7 @@ impl Content {
 
     fn read(file: BorrowedFd<'_>) -> Result<Self, Errno> {
         let mut chunk = vec![0; CHUNK_BYTES];
-        // Sizes lie in /proc, so whether a file is small is seen from its end.
+        // Files in /proc report false sizes, so read up to the end to find out whether a file is small.
         let filled = fill(file, &mut chunk, 0)?;
         if filled as u64 <= KEPT_BYTES {
             chunk.truncate(filled);
@@ -42,10 +42,10 @@ impl Content {
         let mut offset = 0;
         loop {
             offset = match seek(file, SeekFrom::Data(offset)) {
-                // Where data begins depends on the filesystem's blocks; where we look must not.
+                // The start of the data depends on the filesystem's block size. Chunk boundaries must not.
                 Ok(data) => offset.max(data - data % CHUNK_BYTES as u64),
                 Err(Errno::NXIO) => break,
-                // No such question here: everything is data.
+                // This filesystem cannot seek to data, so read everything.
                 Err(_) => offset,
             };
             let filled = fill(file, &mut chunk, offset)?;
@@ -69,7 +69,7 @@ fn hash_blocks(hasher: &mut DefaultHasher, chunk: &[u8], mut offset: u64) {
     }
 }
 
-/// Reads until `buffer` is full or the file ends; returns the bytes read.
+/// Reads until `buffer` is full or the file ends. Returns the number of bytes read.
 fn fill(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
     let mut filled = 0;
     while filled < buffer.len() {

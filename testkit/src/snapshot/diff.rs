@@ -1,11 +1,11 @@
-//! Saying how two trees differ: both are gone through side by side, directory by directory, with a stack
-//! of pairs; entries belong together by their names.
+//! The difference between two trees. It walks both side by side, with a stack of pairs of directories, and
+//! matches entries by their names.
 
 use std::{collections::BTreeMap, ffi::OsStr, fmt::Write as _};
 
 use super::{SHOWN_LINES, Snapshot, shortened};
 
-/// See [`Snapshot::diff`].
+/// Implements [`Snapshot::diff`].
 pub(super) fn diff(a: &Snapshot, b: &Snapshot) -> String {
     assert_eq!(
         a.attributes, b.attributes,
@@ -38,7 +38,7 @@ pub(super) fn diff(a: &Snapshot, b: &Snapshot) -> String {
     lines.finish()
 }
 
-/// An entry and the tree it is in.
+/// An entry by its tree and its number there.
 struct Side<'a>(&'a Snapshot, usize);
 
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl Lines {
             writeln!(self.text, "... and {more} more differences")
                 .expect("BUG: a string can't fail");
         }
-        // Unequal lists without an unequal fact would make the assertion say nothing and pass.
+        // Otherwise unequal trees without an unequal fact would give an empty difference, and the test would pass.
         assert!(self.count > 0, "BUG: a difference that has no words");
         self.text
     }

@@ -1,4 +1,4 @@
-//! One entry of a snapshot, and how it is told in words.
+//! One entry of a snapshot, and its description.
 
 use std::{ffi::OsString, fmt::Write as _, ops::RangeInclusive, time::Duration};
 
@@ -23,7 +23,7 @@ pub enum Kind {
     CharDevice,
     /// A block device.
     BlockDevice,
-    /// What the system calls none of these.
+    /// Any other type.
     Unknown,
 }
 
@@ -42,17 +42,21 @@ impl Kind {
     }
 }
 
-/// A time, unless it is one that differs from run to run.
+/// A timestamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    At { seconds: i64, nanos: i64 },
+    At {
+        seconds: i64,
+        nanos: i64,
+    },
+    /// Some time during the run. Such times differ from run to run, so all of them are equal.
     Fresh,
 }
 
-/// What is `None` was not asked for, or the type of entry has no such thing.
+/// An attribute is `None` if it does not count, or if entries of this type do not have it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The number of the directory it is in; the root is its own parent.
+    /// Number of the parent directory. The root is its own parent.
     pub(super) parent: usize,
     pub(super) name: OsString,
     pub(super) kind: Kind,
@@ -60,7 +64,7 @@ pub(super) struct Entry {
     pub(super) size_bytes: Option<u64>,
     pub(super) content: Option<Content>,
     pub(super) target: Option<OsString>,
-    /// The first entry of the same inode, if there are several.
+    /// Number of the first entry with the same inode, if there are several.
     pub(super) same_inode_as: Option<usize>,
     pub(super) device: Option<(u32, u32)>,
     pub(super) owner: Option<(u32, u32)>,
@@ -68,7 +72,7 @@ pub(super) struct Entry {
     pub(super) atime: Option<Moment>,
     pub(super) xattrs: Option<Vec<(OsString, Vec<u8>)>>,
     pub(super) has_holes: Option<bool>,
-    /// A directory whose entries could not be seen.
+    /// Set if the entries of this directory could not be listed or looked up.
     pub(super) locked: bool,
 }
 
@@ -86,7 +90,7 @@ impl Entry {
 }
 
 impl Snapshot {
-    /// What is known of an entry but for its name. The labels tell which facts of two entries belong together.
+    /// Describes an entry by labelled facts. Facts of two entries are compared if they have the same label.
     pub(super) fn facts(&self, index: usize) -> Vec<(&'static str, String)> {
         let entry = &self.entries[index];
         let mut facts = vec![("type", format!("{:?}", entry.kind))];
@@ -109,7 +113,7 @@ impl Snapshot {
         facts
     }
 
-    /// The path of an entry for people: long ones are cut.
+    /// Returns the path of an entry for messages: a long path is shortened.
     pub(super) fn shown_path(&self, index: usize) -> String {
         shortened(&self.full_path(index))
     }

@@ -1,5 +1,5 @@
-//! What a tree is, written down: [`Snapshot`] records every entry, [`Snapshot::diff`] says in lines how
-//! two trees differ, and [`Attributes`] chooses what counts.
+//! Records of trees. A [`Snapshot`] has every entry, [`Snapshot::diff`] describes how two trees differ, and
+//! [`Attributes`] choose what counts.
 //!
 //! ```
 //! use testkit::{snapshot::{Attributes, Snapshot, assert_same_tree}, tree::{Scratch, Tree}};
@@ -14,8 +14,8 @@
 //! assert_ne!(before, Snapshot::of(&b, Attributes::CONTENT));
 //! ```
 //!
-//! The invariant: entries are in the walk's order, which the names alone decide, and an entry knows its
-//! parent by number. So equal trees are equal lists, and a chain of 100 000 levels needs no long paths.
+//! The invariant: the order of entries depends only on their names, and an entry refers to its parent by
+//! number. So equal trees are equal lists, and a chain of 100,000 levels needs no long paths.
 
 use std::{
     collections::HashMap,
@@ -37,10 +37,10 @@ mod diff;
 mod entry;
 mod record;
 
-/// At most so many lines of a listing or a difference are shown.
+/// Most lines that a listing or a difference shows.
 const SHOWN_LINES: usize = 300;
 
-/// A record of a tree, or of a single file. See the module's description.
+/// A record of a tree or of a single file. See the [module](self).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     attributes: Attributes,
@@ -48,13 +48,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Records what is at `path`, which is not followed if it is a symlink, and all that is below.
+    /// Records the entry at `path` and everything below it. Does not follow a symlink.
     ///
-    /// Neither depth nor PATH_MAX is a limit. What the process may not read is recorded as such.
-    /// Reading leaves atimes as they were, where the owner or root takes the snapshot.
+    /// Neither depth nor PATH_MAX is a limit. Entries that the process may not read are recorded as unreadable.
+    /// Atimes stay as they were if the process is the owner or root.
     ///
     /// # Panics
-    /// If nothing is there, or if the tree changes meanwhile.
+    /// Panics if `path` does not exist, or if the tree changes during the walk.
     #[must_use]
     #[track_caller]
     pub fn of(path: impl AsRef<Path>, attributes: Attributes) -> Self {
@@ -68,14 +68,14 @@ impl Snapshot {
         }
     }
 
-    /// The number of entries, the root included.
+    /// Returns the number of entries, including the root.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there is always a root")]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The type of the entry at `path`, relative to the root; `None` if there is none.
+    /// Returns the type of the entry at `path`, relative to the root, or `None` if it does not exist.
     #[must_use]
     pub fn kind(&self, path: impl AsRef<Path>) -> Option<Kind> {
         let mut found = 0;
@@ -89,8 +89,8 @@ impl Snapshot {
         Some(self.entries[found].kind)
     }
 
-    /// Replaces all times within `period`, given since 1970, by one word. Two commands that ran at
-    /// different moments leave equal trees then, while times that they preserved still count.
+    /// Makes all times within `period`, given since 1970, equal. Then two commands that ran at different
+    /// moments leave equal trees, while times that they preserved still count.
     #[must_use]
     pub fn with_fresh_times(mut self, period: &RangeInclusive<Duration>) -> Self {
         for entry in &mut self.entries {
@@ -99,7 +99,7 @@ impl Snapshot {
         self
     }
 
-    /// Replaces what each symlink says by what `change` makes of it.
+    /// Replaces the target of each symlink by the result of `change`.
     #[must_use]
     pub fn with_targets(mut self, change: impl Fn(&OsStr) -> OsString) -> Self {
         for target in self
@@ -112,15 +112,16 @@ impl Snapshot {
         self
     }
 
-    /// How `other` differs from this, one line for each entry; empty if they are equal.
+    /// Describes how `other` differs from this snapshot, one line for each entry. Returns an empty string if
+    /// they are equal.
     ///
-    /// `-` is only here, `+` only there, `~` in both with different attributes.
+    /// `-` marks an entry only of this one, `+` one only of `other`, and `~` different attributes.
     #[must_use]
     pub fn diff(&self, other: &Self) -> String {
         diff::diff(self, other)
     }
 
-    /// The numbers of the entries of each directory.
+    /// Returns the numbers of the entries of each directory.
     pub(super) fn children(&self) -> HashMap<usize, Vec<usize>> {
         let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, entry) in self.entries.iter().enumerate().skip(1) {
@@ -131,7 +132,7 @@ impl Snapshot {
 }
 
 impl fmt::Debug for Snapshot {
-    /// A listing: one line for each entry, cut after some hundred.
+    /// Lists the entries, one line for each, up to a limit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for index in 0..self.len().min(SHOWN_LINES) {
             write!(f, "{}:", self.shown_path(index))?;
@@ -147,10 +148,10 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Asserts that the trees at `a` and `b` are the same as far as `attributes` go.
+/// Asserts that the trees at `a` and `b` are equal in `attributes`.
 ///
 /// # Panics
-/// If they are not, with the difference.
+/// Panics with the difference if they are not.
 #[track_caller]
 pub fn assert_same_tree(a: impl AsRef<Path>, b: impl AsRef<Path>, attributes: Attributes) {
     let (a, b) = (a.as_ref(), b.as_ref());
@@ -163,7 +164,7 @@ pub fn assert_same_tree(a: impl AsRef<Path>, b: impl AsRef<Path>, attributes: At
     );
 }
 
-/// Cuts the middle out of what nobody reads to the end.
+/// Cuts the middle out of a long text.
 fn shortened(text: &str) -> String {
     const KEPT_CHARS: usize = 80;
     let chars = text.chars().count();

@@ -1,5 +1,5 @@
-//! Taking a snapshot: each directory's entries are recorded when it is listed, in the order of their
-//! names; then its sub-directories are entered in the same order.
+//! Takes a snapshot. It records the entries of a directory in the order of their names, and then enters the
+//! sub-directories in the same order.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ use crate::{
     walk::{Start, Visitor, file_type, identity, names, walk},
 };
 
-/// The kernel's limit for the value of an attribute, and for the list of names.
+/// The kernel's limit for the value of an extended attribute and for the list of their names.
 const XATTR_MAX_BYTES: usize = 64 * 1024;
 
 pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entry>> {
@@ -41,7 +41,7 @@ pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entr
         first_of: HashMap::new(),
     };
     let kind = recorder.record(start.parent.as_fd(), &start.name, 0)?;
-    // Names of two roots may differ.
+    // Two equal trees may have roots of different names.
     recorder.entries[0].name = OsString::new();
     if kind == Kind::Directory {
         walk(start, 0, &mut recorder)?;
@@ -65,7 +65,7 @@ impl Visitor for Recorder {
             match self.record(dir, &name, this) {
                 Ok(Kind::Directory) => below.push((name, self.entries.len() - 1)),
                 Ok(_) => {}
-                // Listed, but not searchable: of its entries we know the names at most.
+                // The directory can be listed but not searched, so its entries cannot be looked up.
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                     self.entries[this].locked = true;
                 }
@@ -128,7 +128,7 @@ impl Recorder {
         Ok(kind)
     }
 
-    /// The first entry of this inode. That one learns only now that it is not alone.
+    /// Returns the first entry of this inode, and marks that entry as one of several names.
     fn link(&mut self, kind: Kind, stat: &Stat) -> Option<usize> {
         let lonely = kind == Kind::Directory || stat.st_nlink < 2;
         if lonely || !self.attributes.contains(Attributes::LINKS) {
@@ -144,7 +144,7 @@ impl Recorder {
     }
 }
 
-/// An entry to read from, by its directory and its name.
+/// An entry by its directory and its name.
 struct Place<'a> {
     dir: BorrowedFd<'a>,
     name: &'a CStr,
@@ -159,7 +159,7 @@ impl Place<'_> {
     fn open(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match openat(self.dir, self.name, flags | OFlags::NOATIME, Mode::empty()) {
-            // Only its owner may ask for NOATIME.
+            // Only the owner of a file may use O_NOATIME.
             Err(Errno::PERM) => openat(self.dir, self.name, flags, Mode::empty()),
             outcome => outcome,
         }
@@ -175,14 +175,14 @@ impl Place<'_> {
                 },
                 last_modification: OMIT,
             };
-            // Best effort: only its owner may put it back, and a link can't be read without NOATIME.
+            // Reading a link changes its atime. Only its owner may restore it, so ignore a failure.
             let _ = utimensat(self.dir, self.name, &times, AtFlags::SYMLINK_NOFOLLOW);
         }
         Ok(OsString::from_vec(target.into_bytes()))
     }
 
-    /// All attributes, by name. The detour through /proc serves links, special files, and files that
-    /// may not be opened.
+    /// Returns all extended attributes, sorted by name. A path through /proc also serves links, special files
+    /// and files that may not be opened.
     fn xattrs(&self) -> io::Result<Vec<(OsString, Vec<u8>)>> {
         let mut path = format!("/proc/self/fd/{}/", self.dir.as_raw_fd()).into_bytes();
         path.extend(self.name.to_bytes());
@@ -201,7 +201,7 @@ impl Place<'_> {
             let mut value = vec![0; XATTR_MAX_BYTES];
             match lgetxattr(path, name, &mut value) {
                 Ok(len) => value.truncate(len),
-                // Some may be listed but not read, by whom the mode keeps out.
+                // Some attributes can be listed, but not read without permission to read the file.
                 Err(Errno::ACCESS | Errno::PERM | Errno::NODATA) => value = b"unreadable".to_vec(),
                 Err(e) => return Err(e.into()),
             }
@@ -219,7 +219,7 @@ fn moment(seconds: i64, nanoseconds: impl TryInto<i64>) -> Moment {
     }
 }
 
-/// The kernel's type for nanoseconds depends on the architecture.
+/// Converts nanoseconds, whose type depends on the architecture.
 fn nanos(nanoseconds: impl TryInto<i64>) -> i64 {
     nanoseconds
         .try_into()

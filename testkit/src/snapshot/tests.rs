@@ -6,7 +6,7 @@ use crate::{
     tree::{Scratch, Tree, chain},
 };
 
-/// Builds two trees and says how they differ in `attributes` alone.
+/// Builds two trees and describes how they differ in `attributes`.
 fn difference(
     attributes: Attributes,
     a: impl Fn(&Tree) -> &Tree,

@@ -1,5 +1,5 @@
-//! The builder. It works at once, call by call, so that order is the caller's: a directory that loses
-//! its write permission, or gets its times, is given its entries before.
+//! The builder. Each call takes effect at once, so the caller decides the order: add the entries of a
+//! directory before its times are set or its write permission is removed.
 
 use std::{
     cell::RefCell,
@@ -22,10 +22,9 @@ use rustix::fs::{
 
 /// A tree under construction.
 ///
-/// Names are relative to the tree's root, and are bytes. Missing parents are made. Modes do not depend
-/// on the umask: files get 644 and directories 755 unless [`mode`](Tree::mode) says otherwise. The
-/// modifiers ([`mode`](Tree::mode), [`mtime`](Tree::mtime), ...) apply to the entry that was made last,
-/// or that was [selected](Tree::select).
+/// Names are bytes, relative to the root. Missing parents are made. Modes do not depend on the umask: files
+/// get 644 and directories 755, unless [`mode`](Tree::mode) sets another. Modifiers such as
+/// [`mtime`](Tree::mtime) apply to the entry that was made or [selected](Tree::select) last.
 ///
 /// # Panics
 /// Every method panics if the system refuses, with the path and the reason.
@@ -37,7 +36,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Begins at `root`, a directory that is made if it is missing.
+    /// Starts a tree at the directory `root`, which is made if it is missing.
     #[track_caller]
     pub fn at(root: impl AsRef<Path>) -> Self {
         let root = root.as_ref().to_owned();
@@ -48,7 +47,7 @@ impl Tree {
         }
     }
 
-    /// Where the tree is.
+    /// Returns the path of the root.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
@@ -60,13 +59,13 @@ impl Tree {
         self.make(name, |path| fs::write(path, content)).mode(0o644)
     }
 
-    /// Makes a directory of mode 755; one that exists is only selected.
+    /// Makes a directory of mode 755, or selects an existing one.
     #[track_caller]
     pub fn dir(&self, name: impl AsRef<Path>) -> &Self {
         self.select(name).on_selected(make_dirs)
     }
 
-    /// Makes the symlink `name` that says `target`.
+    /// Makes the symlink `name` to `target`.
     #[track_caller]
     pub fn symlink(&self, name: impl AsRef<Path>, target: impl AsRef<Path>) -> &Self {
         self.make(name, |path| symlink(target, path))
@@ -84,25 +83,25 @@ impl Tree {
         self.node(name, FileType::Fifo, 0)
     }
 
-    /// Makes a socket of mode 644 that nobody listens on.
+    /// Makes a socket of mode 644, on which no process listens.
     #[track_caller]
     pub fn socket(&self, name: impl AsRef<Path>) -> &Self {
         self.node(name, FileType::Socket, 0)
     }
 
-    /// Makes a character device of mode 644; only root may, except for 0:0.
+    /// Makes a character device of mode 644. This takes root, except for the device 0:0.
     #[track_caller]
     pub fn char_device(&self, name: impl AsRef<Path>, major: u32, minor: u32) -> &Self {
         self.node(name, FileType::CharacterDevice, makedev(major, minor))
     }
 
-    /// Makes a block device of mode 644; only root may.
+    /// Makes a block device of mode 644. This takes root.
     #[track_caller]
     pub fn block_device(&self, name: impl AsRef<Path>, major: u32, minor: u32) -> &Self {
         self.node(name, FileType::BlockDevice, makedev(major, minor))
     }
 
-    /// Makes a file of `len_bytes` that is one hole but for `data`, pairs of an offset and bytes.
+    /// Makes a sparse file of `len_bytes`. Its `data` are pairs of an offset and bytes.
     #[track_caller]
     pub fn sparse(&self, name: impl AsRef<Path>, len_bytes: u64, data: &[(u64, &[u8])]) -> &Self {
         self.make(name, |path| {
@@ -114,7 +113,7 @@ impl Tree {
         .mode(0o644)
     }
 
-    /// Lets the modifiers that follow apply to `name`, which exists; `""` is the root.
+    /// Selects the existing entry `name` for the modifiers that follow; `""` is the root.
     pub fn select(&self, name: impl AsRef<Path>) -> &Self {
         self.selected.replace(match name.as_ref() {
             name if name.as_os_str().is_empty() => self.root.clone(),
@@ -123,7 +122,7 @@ impl Tree {
         self
     }
 
-    /// Sets the permission bits, set-id and sticky included.
+    /// Sets the permission bits, including set-id and sticky bits.
     #[track_caller]
     pub fn mode(&self, mode: u32) -> &Self {
         self.on_selected(|path| {
@@ -135,7 +134,8 @@ impl Tree {
         })
     }
 
-    /// Sets the owner and the group; only root may change the owner. Before `mode`: it drops set-id bits.
+    /// Sets the owner and the group. Changing the owner takes root. Call it before `mode`, since it drops set-id
+    /// bits.
     #[track_caller]
     pub fn owner(&self, uid: u32, gid: u32) -> &Self {
         self.on_selected(|path| lchown(path, Some(uid), Some(gid)))
@@ -160,7 +160,7 @@ impl Tree {
         self.on_selected(|path| lsetxattr(path, name, value.as_ref(), XattrFlags::empty()))
     }
 
-    /// Adds to the ACL what the program `setfacl` understands after `-m`: `u:1:rwx`, `d:g:2:rx`.
+    /// Adds entries to the ACL, written as for `setfacl -m`: `u:1:rwx` or `d:g:2:rx`.
     #[track_caller]
     pub fn acl(&self, entries: &str) -> &Self {
         self.on_selected(|path| {
@@ -222,7 +222,7 @@ impl Tree {
     }
 }
 
-/// A time that stays as it is.
+/// A timestamp that `utimensat` leaves as it is.
 pub(crate) const OMIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: UTIME_OMIT,
@@ -235,7 +235,7 @@ pub(crate) fn timespec(since_epoch: Duration) -> Timespec {
     }
 }
 
-/// Makes `dir` and what is missing above it, each of mode 755.
+/// Makes `dir` and its missing parents, each of mode 755.
 fn make_dirs(dir: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = dir
         .ancestors()

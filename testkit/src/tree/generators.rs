@@ -1,4 +1,5 @@
-//! Trees by the thousand. Made relative to a dirfd, since a deep one has no path that the kernel takes.
+//! Trees with thousands of entries. They are made relative to a dirfd, since the path of a deep tree is too
+//! long for the kernel.
 
 use std::{
     ffi::CString,
@@ -16,17 +17,17 @@ use crate::walk::dir_flags;
 
 /// Nests `depth` directories, all named `d`, in `dir`, which is made if it is missing.
 ///
-/// Holds two descriptors at most. A chain of 2 048 levels is past PATH_MAX.
+/// Opens at most two descriptors at once. A chain of 2,048 levels exceeds PATH_MAX.
 ///
 /// # Panics
-/// If the system refuses. The other generators do likewise.
+/// Panics if a system call fails, as all generators do.
 #[track_caller]
 pub fn chain(dir: impl AsRef<Path>, depth: usize) {
     comb_levels(dir.as_ref(), depth, |_| Ok(()));
 }
 
-/// A [`chain`] with two more directories, `a` and `z`, on each level, each with `files` empty files:
-/// one sorts before the way down and one after it.
+/// Makes a [`chain`] with two more directories, `a` and `z`, on each level, each with `files` empty files. One
+/// sorts before the next level and one after it.
 #[track_caller]
 pub fn comb(dir: impl AsRef<Path>, depth: usize, files: usize) {
     comb_levels(dir.as_ref(), depth, |level| {

@@ -1,5 +1,5 @@
-//! Trees for tests: [`Tree`] builds them entry by entry, the generators make deep and wide ones, and
-//! [`Scratch`] is a directory that is gone after the test whatever is in it.
+//! Trees for tests. [`Tree`] builds them entry by entry, generators make deep and wide ones, and [`Scratch`]
+//! is a directory that is removed after the test.
 //!
 //! ```
 //! use testkit::tree::{Scratch, Tree};
@@ -33,8 +33,8 @@ mod generators;
 mod noise;
 mod removal;
 
-/// A temporary directory of mode 755 that is removed in the end, even if it is 100 000 levels deep
-/// or its permissions were taken away. (`TempDir` of the crate tempfile runs out of descriptors there.)
+/// A temporary directory of mode 755 that is removed on drop, even if it is 100,000 levels deep or has no
+/// permissions. (`TempDir` of the crate tempfile runs out of descriptors in a deep tree.)
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -48,10 +48,10 @@ impl Scratch {
         Self::new_in(&env::temp_dir())
     }
 
-    /// Makes a directory in `parent`: the way to test on a certain filesystem.
+    /// Makes a directory in `parent`, for a test on a certain filesystem.
     ///
     /// # Panics
-    /// If it can't be made.
+    /// Panics if it can't be made.
     #[must_use]
     #[track_caller]
     pub fn new_in(parent: &Path) -> Self {
@@ -73,15 +73,15 @@ impl Scratch {
         Self::new_in(&memory())
     }
 
-    /// Where it is: an absolute path if that of the parent was one.
+    /// Returns the path, which is absolute if that of the parent was.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// A directory in memory (`/dev/shm`) if there is such a place, else [`env::temp_dir`]. For trees of
-/// 100 000 entries: deleting a chain of that depth takes 3 s there and 20 s on ext4.
+/// Returns `/dev/shm`, a directory in memory, or [`env::temp_dir`] if there is none. It is for trees of
+/// 100,000 entries: deleting a chain of that depth takes 3 s there and 20 s on ext4.
 #[must_use]
 pub fn memory() -> PathBuf {
     let memory = Path::new("/dev/shm");
@@ -106,7 +106,7 @@ impl AsRef<Path> for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A test may have removed or replaced it, and a second panic would hide the first.
+        // Do not panic: the test may be failing already, and a second panic would hide the first.
         if let Err(e) = remove_for_sure(&self.path) {
             note(&format!("left behind: {}: {e}", self.path.display()));
         }

@@ -1,6 +1,6 @@
 //! Content for files.
 
-/// Returns `len_bytes` bytes that neither repeat nor are zero for long. A shorter result is a prefix of a longer one.
+/// Returns `len_bytes` bytes without repetitions or runs of zeros. A shorter result is a prefix of a longer one.
 #[must_use]
 pub fn noise(len_bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

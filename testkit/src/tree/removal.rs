@@ -1,4 +1,4 @@
-//! Cleaning up after a test, without the engine: slow, but there is nothing that it can't delete.
+//! Cleans up after a test, without the engine. It is slow, but copes with any depth and any mode.
 
 use std::{
     ffi::{CStr, CString},
@@ -14,12 +14,12 @@ use rustix::{
 
 use crate::walk::{Start, Visitor, file_type, names, walk};
 
-/// Deletes whatever is at `path`: files, symlinks (not their targets), directories of any depth and of
-/// any mode. A missing `path` is no error. Holds four descriptors at most.
+/// Deletes the entry at `path`: a file, a symlink (not its target), or a directory of any depth and mode. A
+/// missing `path` is not an error. Opens at most four descriptors at once.
 ///
 /// # Errors
-/// If something can't be deleted even so: it is mounted on, or belongs to somebody else. What was deleted
-/// until then stays deleted.
+/// Fails at an entry that is a mount point or that belongs to another user. Entries deleted before it stay
+/// deleted.
 pub fn remove_for_sure(path: impl AsRef<Path>) -> io::Result<()> {
     let start = match Start::at(path.as_ref()) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -40,7 +40,7 @@ impl Visitor for Removal {
 
     fn approach(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        // `chmodat` follows symlinks, so it is for directories only.
+        // Only for directories, because `chmodat` follows symlinks.
         if file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
             chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
         }
@@ -65,7 +65,8 @@ impl Visitor for Removal {
     }
 }
 
-/// Some filesystems say EPERM for a directory, and an ACL may forbid what the mode allows.
+/// Unlinks an entry after EPERM or EACCES. Some filesystems return EPERM for a directory, and an ACL may forbid
+/// what the mode allows.
 fn unlink_stubborn(
     dir: BorrowedFd<'_>,
     name: CString,
