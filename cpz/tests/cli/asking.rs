@@ -61,7 +61,7 @@ fn asks_about_each_of_several() {
 }
 
 #[test]
-fn asks_about_what_is_in_a_tree_and_not_about_directories() {
+fn asks_about_files_in_a_tree_and_not_about_directories() {
     asked(&["-v", "-T", "from", "d"], "y\ny\n").check(files);
     asked(&["-v", "-T", "from", "d"], "n\nn\n").check(files);
 }
@@ -76,7 +76,7 @@ fn asks_about_links_and_fifos() {
 }
 
 #[test]
-fn tells_an_ordinary_user_what_is_write_protected() {
+fn asks_an_ordinary_user_about_write_protected_dests() {
     as_nobody(&["a", "b"], "y\n");
     as_nobody(&["-f", "a", "b"], "y\n");
     as_nobody(&["--remove-destination", "a", "b"], "y\n");
@@ -86,7 +86,7 @@ fn tells_an_ordinary_user_what_is_write_protected() {
 }
 
 #[test]
-fn does_not_ask_about_what_is_impossible_or_needless() {
+fn does_not_ask_about_impossible_or_needless_copies() {
     asked(&["b", "b"], "y\n").check(files);
     asked(&["-u", "b", "a"], "y\n").check(files);
     asked(&["-T", "from", "a"], "y\n").check(files);
@@ -104,7 +104,7 @@ fn the_last_of_i_and_n_counts() {
 }
 
 #[test]
-fn what_was_declined_makes_the_status_1() {
+fn declined_copies_make_the_status_1() {
     let status = |answers: &str| {
         let dir = Scratch::new();
         files(&Tree::at(dir.path()));

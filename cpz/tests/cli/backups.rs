@@ -70,7 +70,7 @@ fn with_variable(name: &str, value: &str, args: &[&str]) {
 }
 
 #[test]
-fn obeys_the_environment_where_no_flag_speaks() {
+fn obeys_the_environment_without_flags() {
     with_variable("VERSION_CONTROL", "t", &["-bv", "a", "b"]);
     with_variable("VERSION_CONTROL", "t", &["--backup=simple", "a", "b"]);
     with_variable("VERSION_CONTROL", "t", &["a", "b"]);
@@ -136,7 +136,7 @@ fn copies_a_file_over_itself_to_its_backup() {
 }
 
 #[test]
-fn lets_only_numbered_backups_replace_what_was_just_created() {
+fn lets_only_numbered_backups_replace_dests_just_created() {
     CP.check(["--backup=t", "-v", "a", "e/a", "d"], in_directory);
     CP.check(["-b", "-v", "a", "e/a", "new"], |tree| {
         in_directory(tree);
@@ -219,7 +219,7 @@ fn counts_on_after_any_number() {
 }
 
 #[test]
-fn fails_where_there_is_no_further_number() {
+fn fails_after_the_last_number() {
     let dir = Scratch::new();
     let last = format!("b.~{}~", u128::MAX);
     Tree::at(dir.path())
@@ -255,7 +255,7 @@ fn over_long_name(args: &[&str], len_bytes: usize, neighbour: Option<(usize, &st
 }
 
 #[test]
-fn shortens_what_is_too_long_for_a_number() {
+fn shortens_names_that_are_too_long_for_a_number() {
     over_long_name(&["--backup=numbered"], 250, None);
     over_long_name(&["--backup=numbered"], 251, None);
     over_long_name(&["--backup=numbered"], 254, None);

@@ -194,7 +194,7 @@ fn fills_holes_as_cp_does() {
 }
 
 #[test]
-fn takes_sparse_at_its_word_where_blocks_could_be_shared() {
+fn makes_holes_for_sparse_even_if_blocks_could_be_shared() {
     // cp 9.1 clones, and so keeps the zeros, unless --reflink=never is given.
     let mount = or_skip!(LoopMount::new(Fs::Xfs, 300));
     zeros(&Tree::at(mount.path()));

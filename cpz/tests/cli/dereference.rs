@@ -102,7 +102,7 @@ fn follows_links_to_fifos_and_recreates_them() {
 }
 
 #[test]
-fn leaves_special_files_alone_where_links_are_followed() {
+fn leaves_special_files_alone_if_links_are_followed() {
     fn taken(tree: &Tree) {
         tree.fifo("d/p")
             .symlink("d/l", "f")
@@ -190,7 +190,7 @@ fn stays_on_one_filesystem(args: &[&str]) {
 }
 
 #[test]
-fn leaves_out_what_is_on_another_filesystem() {
+fn leaves_out_other_filesystems() {
     stays_on_one_filesystem(&["-xv", "@", "new"]);
     stays_on_one_filesystem(&["--one-file-system", "@/.", "new"]);
 }
@@ -255,7 +255,7 @@ fn follows_nothing_that_is_not_the_users_to_follow() {
 }
 
 #[test]
-fn says_what_is_in_the_way_of_a_looping_link_first() {
+fn reports_an_obstacle_before_a_looping_link() {
     CP.check(["-L", "d", "dest"], |tree| {
         tree.file("d/f", b"")
             .symlink("d/loop", "../d")

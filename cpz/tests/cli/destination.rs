@@ -266,7 +266,7 @@ fn merges_no_directory_with_a_file() {
 }
 
 #[test]
-fn does_not_make_what_a_dangling_link_with_a_slash_leads_to() {
+fn does_not_make_the_target_of_a_dangling_link_with_a_slash() {
     let build = |tree: &Tree| {
         tree.dir("d").symlink("l", "x").symlink("dest", "nowhere");
     };
@@ -307,7 +307,7 @@ fn writes_through_a_dangling_link_if_posix_is_to_be_obeyed() {
 }
 
 #[test]
-fn replaces_a_dangling_link_itself_where_nothing_is_written() {
+fn replaces_a_dangling_link_itself_if_nothing_is_written() {
     posix(&["-b", "f", "dangling"]);
     posix(&["--remove-destination", "f", "dangling"]);
     posix(&["a/l", "dangling"]);
@@ -316,14 +316,14 @@ fn replaces_a_dangling_link_itself_where_nothing_is_written() {
 }
 
 #[test]
-fn tells_why_nothing_can_be_made_where_a_dangling_link_leads() {
+fn reports_why_the_target_of_a_dangling_link_cannot_be_made() {
     posix(&["f", "far"]);
     posix(&["f", "slash"]);
     posix(&["f", "loop"]);
 }
 
 #[test]
-fn leaves_the_link_if_what_it_leads_to_cannot_be_cloned() {
+fn leaves_the_link_if_its_target_cannot_be_cloned() {
     let scratch = Scratch::new();
     small(&Tree::at(scratch.path()));
     let outcome = Run::new(CPZ)

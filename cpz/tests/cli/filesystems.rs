@@ -146,7 +146,7 @@ fn copies_from_an_overlay() {
 }
 
 #[test]
-fn copies_what_several_filesystems_hold_in_one_run() {
+fn copies_from_several_filesystems_in_one_run() {
     let places = [
         or_skip!(Place::on(Fs::Tmpfs)),
         or_skip!(Place::on(Fs::Ext4)),

@@ -60,7 +60,7 @@ fn come_apart_when_not_asked_for() {
 }
 
 #[test]
-fn are_linked_to_what_a_link_at_the_dest_leads_to() {
+fn are_linked_to_the_target_of_a_link_at_the_dest() {
     let behind_a_link = |tree: &Tree| {
         linked(tree);
         tree.symlink("into/one", "old").file("into/old", b"old");
@@ -78,7 +78,7 @@ fn are_linked_to_what_a_link_at_the_dest_leads_to() {
 }
 
 #[test]
-fn replace_what_is_there() {
+fn replace_existing_dests() {
     with(&["-av"])
         .args(["s/one", "s/two", "t/four", "into"])
         .check(|tree| {
@@ -131,7 +131,7 @@ fn are_not_linked_to_their_own_source() {
 }
 
 #[test]
-fn are_copied_once_more_where_the_first_could_not_be() {
+fn are_copied_once_more_if_the_first_could_not_be() {
     with(&["-a"])
         .args(["s/one", "s/two", "t/four", "into"])
         .check(|tree| {
@@ -141,7 +141,7 @@ fn are_copied_once_more_where_the_first_could_not_be() {
 }
 
 #[test]
-fn become_links_where_symbolic_links_are_followed() {
+fn become_links_if_symbolic_links_are_followed() {
     let build = |tree: &Tree| {
         linked(tree);
         tree.symlink("s/to-alone", "alone")
@@ -191,7 +191,7 @@ fn updated(tree: &Tree) {
 }
 
 #[test]
-fn become_links_to_what_is_newer() {
+fn become_links_to_a_newer_dest() {
     with(&["-auv"])
         .args(["s/one", "s/two", "into"])
         .check(updated);
@@ -209,7 +209,7 @@ fn become_links_to_what_is_newer() {
 
 /// cp makes it a link to the copy of the other name, and so loses what is newer.
 #[test]
-fn leave_alone_what_is_newer_than_their_copy() {
+fn leave_alone_dests_that_are_newer_than_their_copy() {
     let gnu = r#"cp -p into/one into/kept && "$@" && mv -f into/kept into/one"#;
     CP.in_scripts(r#"exec "$@""#, gnu)
         .args(["-u", "--preserve=links", "s/two", "s/one", "into"])
@@ -217,7 +217,7 @@ fn leave_alone_what_is_newer_than_their_copy() {
 }
 
 #[test]
-fn become_links_to_a_link_to_what_is_newer() {
+fn become_links_to_a_link_to_a_newer_dest() {
     with(&["-auv"])
         .args(["s/three", "s/four", "into"])
         .check(|tree| {

@@ -205,7 +205,7 @@ fn gives_symbolic_links_the_times_of_their_sources_if_asked_to() {
 }
 
 #[test]
-fn takes_the_place_of_one_of_several_names_where_links_are_kept() {
+fn replaces_one_of_several_names_if_links_are_kept() {
     let build = |tree: &Tree| {
         tree.file("s/f", "new")
             .file("s/alone", "new")

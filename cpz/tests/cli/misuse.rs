@@ -41,13 +41,13 @@ fn refuses_unknown_options() {
 }
 
 #[test]
-fn refuses_values_where_none_belong() {
+fn refuses_values_of_flags_that_take_none() {
     misused(&["--force=x", "f", "new"]);
     misused(&["--recursive=", "f", "new"]);
 }
 
 #[test]
-fn wants_values_where_they_belong() {
+fn requires_values_of_flags_that_take_one() {
     misused(&["f", "-t"]);
     misused(&["f", "--target-directory"]);
 }

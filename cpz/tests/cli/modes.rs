@@ -165,7 +165,7 @@ fn default_acl(tree: &Tree) {
 }
 
 #[test]
-fn gives_a_directory_what_a_default_acl_grants_unlike_cp() {
+fn grants_a_directory_the_rights_of_a_default_acl_unlike_cp() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         skip!("no ACLs here");
     }
@@ -213,7 +213,7 @@ fn keeps_no_acls_of_the_source() {
 }
 
 #[test]
-fn owns_what_it_copies() {
+fn owns_its_copies() {
     if !probe::is_root() {
         skip!("only root can give files away");
     }

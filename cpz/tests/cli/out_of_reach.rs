@@ -81,11 +81,11 @@ fn keeps_the_safe_part_of_modes(errno: &str) {
 }
 
 #[test]
-fn keeps_the_safe_part_of_modes_where_the_kernel_is_too_old() {
+fn keeps_the_safe_part_of_modes_if_the_kernel_is_too_old() {
     keeps_the_safe_part_of_modes(ENOSYS);
 }
 
 #[test]
-fn keeps_the_safe_part_of_modes_where_a_sandbox_refuses() {
+fn keeps_the_safe_part_of_modes_if_a_sandbox_refuses() {
     keeps_the_safe_part_of_modes(EPERM);
 }

@@ -54,7 +54,7 @@ fn leaves_directories_that_are_there_as_they_are() {
 }
 
 #[test]
-fn says_what_is_in_the_way() {
+fn reports_files_in_place_of_parents() {
     CP.check(["--parents", "-v", "a/b/f", "f", "d"], |tree| {
         nested(tree);
         tree.file("d/a", "");
@@ -66,7 +66,7 @@ fn says_what_is_in_the_way() {
 }
 
 #[test]
-fn says_what_is_missing() {
+fn reports_missing_sources() {
     CP.check(
         ["--parents", "-v", "a/zz/f", "a/b/zz", "f/x", "", "d"],
         nested,

@@ -48,7 +48,7 @@ fn reports_a_directory_that_is_only_searchable() {
 }
 
 #[test]
-fn reports_what_is_in_a_directory_that_is_only_readable() {
+fn reports_the_entries_of_a_directory_that_is_only_readable() {
     with_dir_of_mode(0o444);
 }
 
@@ -58,7 +58,7 @@ fn reports_a_directory_without_r() {
 }
 
 #[test]
-fn reports_what_is_in_a_directory_without_x() {
+fn reports_the_entries_of_a_directory_without_x() {
     with_dir_of_mode(0o666);
 }
 
@@ -180,7 +180,7 @@ fn reports_files_of_the_dest_without_w() {
 }
 
 #[test]
-fn reports_what_belongs_to_others() {
+fn reports_files_of_other_users() {
     CP.check_as_nobody(["d", "into"], |tree| {
         around(tree)
             .file("d/theirs", b"content")

@@ -205,7 +205,7 @@ fn keeps_times_of_access() {
 }
 
 #[test]
-fn keeps_all_where_a_default_acl_gives_more() {
+fn keeps_all_if_a_default_acl_grants_more() {
     with(&["-a"]).args(["s", "into"]).check(|tree| {
         some_of_everything(tree);
         tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
@@ -213,7 +213,7 @@ fn keeps_all_where_a_default_acl_gives_more() {
 }
 
 #[test]
-fn keeps_no_mode_where_a_default_acl_gives_more() {
+fn keeps_no_mode_if_a_default_acl_grants_more() {
     with(&["--no-preserve=mode"])
         .args(["s", "into"])
         .check(|tree| {
@@ -363,7 +363,7 @@ fn speaks_of_contexts_as_cp_does() {
 }
 
 #[test]
-fn keeps_attributes_of_what_links_lead_to() {
+fn keeps_the_attributes_of_the_targets_of_links() {
     let build = |tree: &Tree| {
         some_of_everything(tree);
         tree.symlink("s/to-fifo", "fifo")

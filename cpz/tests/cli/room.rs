@@ -75,7 +75,7 @@ fn has_room_for_holes() {
 }
 
 #[test]
-fn keeps_complete_what_was_complete() {
+fn keeps_copies_that_were_complete() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
     let content = noise(30_000);

@@ -47,7 +47,7 @@ fn refuses_a_file_and_a_symlink_to_it() {
 }
 
 #[test]
-fn refuses_a_symlink_and_what_it_leads_to() {
+fn refuses_a_symlink_and_its_target() {
     CP.check(["l", "f"], names_of_one_file);
     CP.check(["l2", "f"], names_of_one_file);
     CP.check(["l", "l"], names_of_one_file);

@@ -36,14 +36,14 @@ fn copies_directories_in_their_order_on_one_thread() {
 }
 
 #[test]
-fn does_not_overwrite_what_it_has_just_created() {
+fn does_not_overwrite_a_dest_that_it_has_just_created() {
     CP.check(["1/f", "2/f", "into"], |tree| {
         tree.file("1/f", b"1").file("2/f", b"2").dir("into");
     });
 }
 
 #[test]
-fn does_not_overwrite_what_it_has_just_written_to() {
+fn does_not_overwrite_a_dest_that_it_has_just_written_to() {
     CP.check(["1/f", "2/f", "into"], |tree| {
         tree.file("1/f", b"1")
             .file("2/f", b"2")
@@ -52,7 +52,7 @@ fn does_not_overwrite_what_it_has_just_written_to() {
 }
 
 #[test]
-fn does_not_overwrite_what_it_has_just_created_in_a_merged_directory() {
+fn does_not_overwrite_a_dest_that_it_has_just_created_in_a_merged_directory() {
     CP.check(["1/d", "2/d", "into"], |tree| {
         tree.file("1/d/f", b"1").file("2/d/f", b"2").dir("into");
     });
@@ -150,14 +150,14 @@ fn warns_of_a_symlink_that_is_named_twice() {
 }
 
 #[test]
-fn copies_a_directory_and_what_is_in_it() {
+fn copies_a_directory_and_one_of_its_entries() {
     CP.check(["d", "d/sub", "d/sub/f", "into"], |tree| {
         tree.file("d/sub/f", b"content").dir("into");
     });
 }
 
 #[test]
-fn goes_on_after_what_could_not_be_copied() {
+fn continues_after_a_source_that_could_not_be_copied() {
     CP.check(["missing", "f", "d", "f2", "into"], |tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")

@@ -217,7 +217,7 @@ fn a_socket_is_not_read_without_r() {
 }
 
 #[test]
-fn copies_no_more_than_a_fifo_that_nobody_writes_to() {
+fn copies_a_fifo_without_a_writer_as_a_fifo() {
     let scratch = Scratch::new();
     Tree::at(scratch.path())
         .fifo("d/a")

@@ -56,7 +56,7 @@ fn dies_by_sigpipe_as_cp_does() {
 }
 
 #[test]
-fn reports_a_broken_pipe_where_sigpipe_is_ignored() {
+fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
     if !is_gnu("cp") {
         skip!("cp is not GNU's here");
     }
@@ -88,7 +88,7 @@ fn help_to_a_full_device_fails() {
 }
 
 #[test]
-fn needs_no_stdout_where_there_is_nothing_to_say() {
+fn needs_no_stdout_if_there_is_nothing_to_print() {
     let wrapped = CP.in_script(r#"exec "$@" >&-"#);
     wrapped.args(["d", "new"]).check(some);
 }

@@ -28,7 +28,7 @@ fn dated(tree: &Tree) {
 }
 
 #[test]
-fn replaces_what_is_older_by_a_nanosecond() {
+fn replaces_dests_that_are_older_by_a_nanosecond() {
     CP.check(["-uv", "new", "old"], dated);
     CP.check(["-uv", "old", "new"], dated);
     CP.check(["-uv", "same", "old"], dated);
@@ -36,7 +36,7 @@ fn replaces_what_is_older_by_a_nanosecond() {
 }
 
 #[test]
-fn copies_what_is_not_there() {
+fn copies_to_missing_dests() {
     CP.check(["-uv", "old", "fresh"], dated);
     CP.check(["-nv", "old", "fresh"], dated);
     CP.check(["--remove-destination", "-v", "old", "fresh"], dated);
@@ -116,7 +116,7 @@ fn removes_the_dest_first() {
 }
 
 #[test]
-fn says_what_cannot_be_removed() {
+fn reports_dests_that_cannot_be_removed() {
     CP.check_as_nobody(["--remove-destination", "-v", "a", "locked/a"], |tree| {
         tree.file("a", "new")
             .file("locked/a", "")
@@ -147,7 +147,7 @@ fn all_replaces_all() {
 }
 
 #[test]
-fn older_replaces_what_is_older() {
+fn older_replaces_older_dests() {
     assert_eq!(update("older", "new", "old").1, "new");
     assert_eq!(update("o", "old", "new").1, "new");
 }
@@ -160,7 +160,7 @@ fn none_replaces_nothing_in_silence() {
 }
 
 #[test]
-fn none_fail_says_what_it_does_not_replace() {
+fn none_fail_reports_dests_that_it_does_not_replace() {
     let (outcome, content) = update("none-fail", "new", "old");
     assert_eq!(outcome.status, Status::Exit(1));
     assert_eq!(complaint(&outcome), "cpz: not replacing 'old'\n");

@@ -8,7 +8,7 @@ use testkit::{
 use crate::support::{CP, CPZ};
 
 #[test]
-fn tells_what_is_copied() {
+fn reports_each_copied_entry() {
     CP.check(["-v", "f", "d", "l", "fifo", "e/", "into"], |tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")
@@ -51,7 +51,7 @@ fn tells_of_files_that_exist() {
 }
 
 #[test]
-fn does_not_tell_what_is_not_copied() {
+fn does_not_report_entries_that_are_not_copied() {
     CP.check(["-v", "missing", "f", "d", "into"], |tree| {
         tree.file("f", b"content")
             .file("d/f", b"content")
@@ -61,7 +61,7 @@ fn does_not_tell_what_is_not_copied() {
 }
 
 #[test]
-fn tells_of_unreadable_files_what_cp_does() {
+fn reports_unreadable_files_as_cp_does() {
     CP.check_as_nobody(["-v", "d", "new"], |tree| {
         tree.file("d/locked", b"content")
             .mode(0)

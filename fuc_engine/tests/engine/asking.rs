@@ -34,14 +34,17 @@ impl Person {
 
     /// The questions in order, each as its kind and a name.
     fn asked(self) -> Vec<String> {
-        self.asked.into_inner().expect("nobody panicked")
+        self.asked.into_inner().expect("no thread panicked")
     }
 }
 
 impl Observer for Person {
     fn failed(&self, error: Error) {
         let failure = Failure::of(&error);
-        self.failures.lock().expect("nobody panicked").push(failure);
+        self.failures
+            .lock()
+            .expect("no thread panicked")
+            .push(failure);
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {
@@ -51,10 +54,10 @@ impl Observer for Person {
             Question::RemoveInaccessible(doomed) => ("try", doomed),
             other => panic!("a new question: {other:?}"),
         };
-        let name = doomed.path.file_name().expect("nobody removes the root");
+        let name = doomed.path.file_name().expect("the operand has a name");
         let name = name.to_str().expect("names are UTF-8 here");
         let asked = format!("{what} {:?} {name}", doomed.kind);
-        self.asked.lock().expect("nobody panicked").push(asked);
+        self.asked.lock().expect("no thread panicked").push(asked);
         if self.declined.contains(&name) {
             Answer::No
         } else {
@@ -87,7 +90,7 @@ fn every_name_is_asked_about_before_it_goes() {
 }
 
 #[test]
-fn nobody_who_answers_means_no() {
+fn an_observer_that_does_not_answer_means_no() {
     let scratch = Scratch::new();
     let top = Tree::at(scratch.path().join("t"));
     top.file("f", "");
@@ -155,7 +158,7 @@ fn a_deep_tree_is_asked_about_without_recursion() {
 }
 
 #[test]
-fn what_may_be_written_to_is_not_asked_about() {
+fn writable_files_are_removed_without_a_question() {
     let scratch = Scratch::new();
     let top = Tree::at(scratch.path().join("t"));
     top.file("a/f", "").symlink("l", "a");

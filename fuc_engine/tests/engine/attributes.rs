@@ -84,12 +84,12 @@ fn is_its_makers_alone_until_complete(modes: ModePolicy, in_the_end: u32) {
 }
 
 #[test]
-fn what_gets_another_mode_is_its_makers_alone_until_then() {
+fn copies_belong_to_their_maker_alone_until_their_mode_is_set() {
     is_its_makers_alone_until_complete(ModePolicy::Preserve, 0o640);
 }
 
 #[test]
-fn what_gets_a_new_files_mode_is_its_makers_alone_until_then() {
+fn copies_belong_to_their_maker_alone_until_they_get_a_new_files_mode() {
     is_its_makers_alone_until_complete(ModePolicy::Discard, 0o644);
 }
 

@@ -197,7 +197,7 @@ fn every_path_is_one_component_below_an_open_directory() {
 }
 
 #[test]
-fn every_path_is_one_component_even_where_directories_are_reopened() {
+fn every_path_is_one_component_even_if_directories_are_reopened() {
     keeps_to_the_tree(|child| child.nofile_limit(FEW));
 }
 
@@ -265,7 +265,7 @@ fn files_with_data_cost_six_calls() {
 }
 
 #[test]
-fn what_gets_another_owner_is_its_makers_alone_until_then() {
+fn copies_belong_to_their_maker_alone_until_their_owner_is_set() {
     let scratch = Scratch::in_memory();
     let tree = mixed(&scratch);
     tree.file("open", "x").mode(0o666);

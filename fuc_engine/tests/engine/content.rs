@@ -94,7 +94,7 @@ fn holes_stay_where_they_are() {
 }
 
 #[test]
-fn holes_replace_what_was_there() {
+fn holes_replace_old_content() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.sparse("f", 1 << 20, &[(1 << 19, b"x")])
@@ -160,7 +160,7 @@ fn a_fifo_in_the_dest_is_waited_for() {
 }
 
 #[test]
-fn a_fifo_in_the_dest_that_nobody_reads_is_reported() {
+fn a_fifo_in_the_dest_without_a_reader_is_reported() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.file("d/pipe", "content").fifo("e/pipe");
@@ -213,7 +213,7 @@ fn a_directory_of_proc_is_copied() {
 }
 
 #[test]
-fn a_full_dest_is_reported_and_what_is_complete_stays() {
+fn a_full_dest_is_reported_and_complete_copies_stay() {
     let small = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
     let source = Tree::at(scratch.path().join("s"));

@@ -250,7 +250,7 @@ fn a_directory_is_refused_without_recursion() {
 }
 
 #[test]
-fn a_link_stands_for_its_target_where_operands_are_followed() {
+fn a_link_stands_for_its_target_if_operands_are_followed() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.file("f", "content").symlink("link", "f");

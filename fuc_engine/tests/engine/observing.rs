@@ -71,7 +71,7 @@ fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (files, dirs.into_iter().collect())
 }
 
-fn removal_is_told(number: usize) {
+fn events_of_a_removal_are_complete(number: usize) {
     let scratch = Scratch::in_memory();
     let root = scratch.path().join("t");
     let (files, dirs) = tree(&root);
@@ -97,7 +97,7 @@ fn removal_is_told(number: usize) {
     assert_same_events(told, expected);
 }
 
-fn copy_is_told(number: usize) {
+fn events_of_a_copy_are_complete(number: usize) {
     let scratch = Scratch::in_memory();
     let [root, copy] = ["s", "d"].map(|name| scratch.path().join(name));
     let (files, dirs) = tree(&root);
@@ -142,27 +142,27 @@ fn assert_same_events(mut told: Vec<Seen>, mut expected: Vec<Seen>) {
 }
 
 #[test]
-fn each_removed_path_is_told_once_and_a_directory_after_its_content() {
-    removal_is_told(1);
+fn each_removed_path_is_reported_once_and_a_directory_after_its_content() {
+    events_of_a_removal_are_complete(1);
 }
 
 #[test]
-fn each_removed_path_is_told_once_by_several_threads() {
-    removal_is_told(8);
+fn each_removed_path_is_reported_once_by_several_threads() {
+    events_of_a_removal_are_complete(8);
 }
 
 #[test]
-fn each_copied_path_is_told_once_and_a_directory_before_its_content() {
-    copy_is_told(1);
+fn each_copied_path_is_reported_once_and_a_directory_before_its_content() {
+    events_of_a_copy_are_complete(1);
 }
 
 #[test]
-fn each_copied_path_is_told_once_by_several_threads() {
-    copy_is_told(8);
+fn each_copied_path_is_reported_once_by_several_threads() {
+    events_of_a_copy_are_complete(8);
 }
 
 #[test]
-fn a_dest_removed_to_make_way_is_told_before_the_copy() {
+fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.symlink("s/link", "new").symlink("d/link", "old");
@@ -177,7 +177,7 @@ fn a_dest_removed_to_make_way_is_told_before_the_copy() {
 }
 
 #[test]
-fn operands_are_told_as_they_were_named_with_one_slash_at_their_end() {
+fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     let scratch = Scratch::new();
     Tree::at(&scratch).file("d/f", "").file("g", "");
     let dir = format!("{}//d", scratch.path().display());
@@ -200,7 +200,7 @@ fn operands_are_told_as_they_were_named_with_one_slash_at_their_end() {
 }
 
 #[test]
-fn nothing_is_told_to_who_does_not_want_it() {
+fn an_observer_that_wants_no_events_gets_none() {
     struct Silent;
     impl Observer for Silent {
         fn failed(&self, error: Error) {

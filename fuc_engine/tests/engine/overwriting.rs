@@ -135,7 +135,7 @@ fn a_link_to_a_file_is_written_through_and_a_dangling_one_is_not() {
 }
 
 #[test]
-fn links_and_fifos_replace_what_is_no_directory() {
+fn links_and_fifos_replace_all_but_directories() {
     let scratch = Scratch::new();
     let source = Tree::at(scratch.path().join("s"));
     source.symlink("a", "new").fifo("b");

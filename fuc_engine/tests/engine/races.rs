@@ -403,7 +403,7 @@ fn a_copy_to_a_dest_that_another_copy_fills_is_complete() {
 }
 
 #[test]
-fn other_names_are_never_links_to_what_took_the_place_of_the_first_copy() {
+fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
     for dereference in [Dereference::Never, Dereference::Always] {
         let arena = or_skip!(Arena::new());
         let [root, dest] = ["s", "d"].map(|name| arena.at(name));

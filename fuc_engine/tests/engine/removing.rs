@@ -243,7 +243,7 @@ fn any_number_of_threads_removes_the_same() {
 }
 
 #[test]
-fn what_cannot_be_removed_is_reported_once_and_keeps_its_parents() {
+fn a_mount_point_is_reported_once_and_keeps_its_parents() {
     if !probe::is_root() {
         testkit::skip!("only root can mount");
     }

@@ -30,7 +30,7 @@ impl Observer for Person {
         assert_eq!(dest.protection, Protection::None);
         let name = dest.path.file_name().expect("a file has a name");
         let name = name.to_str().expect("names are UTF-8 here").to_owned();
-        self.asked.lock().expect("nobody panicked").push(name);
+        self.asked.lock().expect("no thread panicked").push(name);
         self.answer
     }
 }
@@ -66,7 +66,7 @@ fn asked(answer: Answer) -> (Summary, Vec<String>, Scratch) {
         options.threads = threads(8);
     });
     let summary = copy(&scratch, options, &person);
-    let asked = person.asked.into_inner().expect("nobody panicked");
+    let asked = person.asked.into_inner().expect("no thread panicked");
     (summary, asked, scratch)
 }
 
@@ -148,7 +148,7 @@ fn is_updated(times_are_kept: bool) -> bool {
 }
 
 #[test]
-fn fractions_of_seconds_count_where_the_dest_can_store_them() {
+fn fractions_of_seconds_count_if_the_dest_can_store_them() {
     // Its time of change shows that it can.
     assert!(is_updated(false));
     assert!(is_updated(true));

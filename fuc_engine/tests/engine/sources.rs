@@ -25,7 +25,7 @@ fn linked(scratch: &Scratch) -> Tree {
 }
 
 #[test]
-fn all_links_are_followed_where_that_is_asked_for() {
+fn all_links_are_followed_if_asked_for() {
     let scratch = Scratch::in_memory();
     let tree = linked(&scratch);
     let options = copy_options(|options| options.dereference = Dereference::Always);
@@ -74,7 +74,7 @@ fn hard_links_are_made_instead_of_copies() {
 }
 
 #[test]
-fn a_link_takes_the_name_of_what_was_there_with_force() {
+fn a_link_replaces_a_dest_with_force() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.file("s/f", "new").file("d/f", "old");
@@ -116,7 +116,7 @@ impl Observer for Asking {
 }
 
 #[test]
-fn who_wants_to_know_hears_how_content_was_copied() {
+fn an_observer_that_asks_gets_the_copy_method() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.sparse("s/f", 1 << 20, &[(0, b"x")]);

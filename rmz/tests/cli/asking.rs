@@ -69,13 +69,13 @@ fn keeps_a_directory_that_is_not_entered() {
 }
 
 #[test]
-fn takes_the_end_of_input_for_no() {
+fn reads_the_end_of_input_as_no() {
     asked(&["-i", "d"], "", kinds);
     asked(&["-i", "d"], "y\ny\ny", kinds);
 }
 
 #[test]
-fn takes_anything_but_yes_for_no() {
+fn reads_anything_but_yes_as_no() {
     asked(&["-i", "d"], "y\n\n y\nx\n0\nno\nn\nok\n", kinds);
 }
 
@@ -134,7 +134,7 @@ fn asks_in_the_order_of_the_listing() {
 }
 
 #[test]
-fn says_what_is_missing_even_after_force() {
+fn reports_missing_operands_even_after_force() {
     asked(&["-fi", "missing"], "", |_| {});
     asked(&["-f", "--interactive=once", "missing"], "y\n", |_| {});
     asked(&["-if", "missing"], "", |_| {});
@@ -209,7 +209,7 @@ fn asks_before_following_nothing() {
 }
 
 #[test]
-fn asks_at_a_terminal_about_what_is_write_protected() {
+fn asks_at_a_terminal_about_write_protected_files() {
     at_a_terminal(&["-r", "d"], &"y\n".repeat(9), protected);
     at_a_terminal(&["-rv", "d"], &"n\n".repeat(9), protected);
     at_a_terminal(&["-r", "d"], "y\nn\ny\n", protected);
@@ -229,7 +229,7 @@ fn asks_about_empty_directories_at_a_terminal() {
 }
 
 #[test]
-fn asks_once_and_about_what_is_write_protected_at_a_terminal() {
+fn asks_once_and_about_write_protected_files_at_a_terminal() {
     at_a_terminal(&["-rI", "d"], &"y\n".repeat(9), protected);
     at_a_terminal(&["-rI", "d"], "n\n", protected);
     at_a_terminal(&["-I", "d/a", "d/b"], "n\ny\n", protected);
@@ -325,7 +325,7 @@ fn with_inaccessible_directories(flags: &[&str], answers: &str) -> (Status, Stri
 
 /// Newer than rm 9.1, which asks whether to descend into what it cannot read.
 #[test]
-fn asks_whether_to_try_what_cannot_be_read_if_empty_directories_may_go() {
+fn asks_whether_to_try_unreadable_directories_if_empty_ones_may_go() {
     if !is_root() {
         skip!("only root can become another user");
     }
@@ -340,7 +340,7 @@ fn asks_whether_to_try_what_cannot_be_read_if_empty_directories_may_go() {
 
 /// The same, without `-d`.
 #[test]
-fn keeps_what_cannot_be_read_where_it_would_have_to_ask() {
+fn keeps_unreadable_directories_if_it_would_have_to_ask() {
     if !is_root() {
         skip!("only root can become another user");
     }
@@ -368,14 +368,14 @@ fn takes_the_end_of_a_terminals_input_for_the_end() {
 }
 
 #[test]
-fn takes_what_is_before_a_nul_for_the_answer() {
+fn reads_an_answer_up_to_a_nul() {
     asked(&["-i", "d"], "y\0n\nn\0\n", |tree| {
         tree.file("d/a", "");
     });
 }
 
 #[test]
-fn asks_the_superuser_about_what_cannot_be_removed() {
+fn asks_the_superuser_about_entries_that_cannot_be_removed() {
     if !is_root() {
         skip!("only root can make a file immutable");
     }

@@ -32,7 +32,7 @@ fn keeps_directories_with_something_in_them() {
 }
 
 #[test]
-fn refuses_dots_after_what_is_in_them() {
+fn refuses_dots_after_their_entries() {
     strict(&["-d", "full/.", "empty/.", ".", ".."], "");
 }
 
@@ -73,7 +73,7 @@ fn removes_an_empty_directory_that_cannot_be_read() {
 }
 
 #[test]
-fn is_needless_where_recursion_is_on() {
+fn is_needless_if_recursion_is_on() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("full/f", "");
     let run = Run::new(RMZ).args(["-d", "full"]).current_dir(&scratch);

@@ -28,7 +28,7 @@ fn refuses_unknown_options() {
 }
 
 #[test]
-fn refuses_values_where_none_belong() {
+fn refuses_values_of_flags_that_take_none() {
     misused(&["--force=x", "f"]);
     misused(&["--recursive=", "f"]);
 }

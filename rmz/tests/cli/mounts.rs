@@ -90,7 +90,7 @@ fn refuses_operands_that_are_mount_points() {
 }
 
 #[test]
-fn refuses_mount_points_without_recursion_as_well() {
+fn refuses_mount_points_without_recursion_too() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
@@ -116,7 +116,7 @@ fn never_forgets_that_mount_points_are_refused() {
 }
 
 #[test]
-fn says_what_is_missing_on_a_read_only_filesystem() {
+fn reports_missing_names_on_a_read_only_filesystem() {
     let mount = format!("{TMPFS} && mount -o remount,ro d/a/mount");
     with(&mount, &["-f", "d/a/mount/missing"]);
     with(&mount, &["d/a/mount/missing", "d/a/mount/missing/f"]);

@@ -50,7 +50,7 @@ fn removes_directories_without_being_told_to() {
 }
 
 #[test]
-fn removes_what_is_no_directory() {
+fn removes_entries_that_are_not_directories() {
     RM.check(["f", "l", "dangling", "fifo", "socket"], |tree| {
         tree.file("f", b"content")
             .file("kept", "")
@@ -88,7 +88,7 @@ fn removes_no_symlink_to_a_directory_that_has_a_slash_after_it() {
 }
 
 #[test]
-fn removes_what_a_link_with_a_slash_leads_to_before_its_neighbours() {
+fn removes_the_target_of_a_link_with_a_slash_before_its_neighbours() {
     RM.check(["d/self/", "d/file"], |tree| {
         tree.file("d/file", "").symlink("d/self", ".");
     });
@@ -150,7 +150,7 @@ fn removes_several_operands() {
 }
 
 #[test]
-fn misses_what_went_with_the_operand_before() {
+fn misses_entries_that_the_operand_before_removed() {
     RM.check(["a", "a/b"], |tree| {
         tree.file("a/b/c", "").file("a/d", "");
     });
@@ -207,7 +207,7 @@ fn names_a_missing_operand_and_exits_1() {
 }
 
 #[test]
-fn names_operands_below_what_is_missing_or_no_directory() {
+fn reports_operands_below_missing_names_and_files() {
     RM.check(
         ["missing/x", "f/x", "dangling/x", "loop/x", "loop/"],
         |tree| {

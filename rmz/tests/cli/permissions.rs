@@ -40,12 +40,12 @@ fn keeps_a_full_directory_of_mode_000() {
 }
 
 #[test]
-fn keeps_what_is_in_a_directory_without_x() {
+fn keeps_the_entries_of_a_directory_without_x() {
     with_full_dir_of_mode(0o666);
 }
 
 #[test]
-fn keeps_what_is_in_a_directory_without_w() {
+fn keeps_the_entries_of_a_directory_without_w() {
     with_full_dir_of_mode(0o555);
 }
 
@@ -55,7 +55,7 @@ fn keeps_a_full_directory_without_r() {
 }
 
 #[test]
-fn keeps_what_is_in_a_directory_that_is_only_readable() {
+fn keeps_the_entries_of_a_directory_that_is_only_readable() {
     with_full_dir_of_mode(0o444);
 }
 
@@ -164,7 +164,7 @@ fn reports_each_file_that_stays() {
 }
 
 #[test]
-fn keeps_what_is_in_a_directory_of_another_user() {
+fn keeps_the_entries_of_a_directory_of_another_user() {
     RM.check_as_nobody(["-v", "d"], |tree| {
         tree.file("d/theirs/f", "")
             .owner(OTHER, OTHER)
@@ -181,7 +181,7 @@ fn keeps_what_is_in_a_directory_of_another_user() {
 }
 
 #[test]
-fn keeps_what_others_have_in_a_sticky_directory() {
+fn keeps_the_entries_of_other_users_in_a_sticky_directory() {
     RM.check_as_nobody(["-v", "d"], |tree| {
         tree.file("d/sticky/theirs", "")
             .owner(OTHER, OTHER)

@@ -56,7 +56,7 @@ fn dies_by_sigpipe_as_rm_does() {
 }
 
 #[test]
-fn reports_a_broken_pipe_where_sigpipe_is_ignored() {
+fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
     if !is_gnu("rm") {
         skip!("rm is not GNU's here");
     }
@@ -101,7 +101,7 @@ fn help_to_a_full_device_fails() {
 }
 
 #[test]
-fn needs_no_stdout_where_there_is_nothing_to_say() {
+fn needs_no_stdout_if_there_is_nothing_to_print() {
     let wrapped = RM.in_script(r#"exec "$@" >&-"#);
     wrapped.args(["d"]).check(some);
 }
@@ -125,7 +125,7 @@ fn needs_no_stdin() {
 }
 
 #[test]
-fn says_errors_on_a_full_stderr_to_nobody() {
+fn loses_errors_on_a_full_stderr() {
     let wrapped = RM.in_script(r#"exec "$@" 2>/dev/full"#);
     wrapped.args(["missing", "d"]).check(some);
 }

@@ -8,7 +8,7 @@ use testkit::{
 use crate::support::{RM, RMZ};
 
 #[test]
-fn tells_what_is_gone() {
+fn reports_each_removed_entry() {
     RM.check(["-v", "f", "d", "l", "fifo", "e/"], |tree| {
         tree.file("f", "")
             .file("d/f", "")
@@ -27,14 +27,14 @@ fn tells_paths_as_they_were_given() {
 }
 
 #[test]
-fn does_not_tell_what_is_missing() {
+fn does_not_report_missing_operands() {
     RM.check(["-v", "missing", "f"], |tree| {
         tree.file("f", "");
     });
 }
 
 #[test]
-fn tells_children_before_their_directory() {
+fn reports_children_before_their_directory() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("d/e/f", "").file("d/g", "");
     let outcome = Run::new(RMZ)

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_are_told_apart() {
+    fn releases_are_compared() {
         assert_eq!(version("6.13.0-rc1-custom\n"), (6, 13));
         assert_eq!(version("6.6-x"), (6, 6));
         assert!(version("5.15.0") < (6, 6) && (6, 6) < version("10.0.1"));

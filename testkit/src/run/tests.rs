@@ -6,7 +6,7 @@ fn sh(script: &str) -> Run {
 }
 
 #[test]
-fn both_streams_and_the_status_are_told() {
+fn both_streams_and_the_status_are_captured() {
     let outcome = sh("echo out; echo err >&2; exit 3").output();
     let expected = Outcome {
         status: Status::Exit(3),
@@ -17,7 +17,7 @@ fn both_streams_and_the_status_are_told() {
 }
 
 #[test]
-fn a_signal_is_told() {
+fn a_signal_is_reported() {
     assert_eq!(sh("kill -TERM $$").output().status, Status::Signal(15));
 }
 
@@ -90,14 +90,14 @@ fn another_user_runs_it_even_from_a_locked_directory() {
 
 #[test]
 #[should_panic(expected = "hung: killed after 100ms")]
-fn who_hangs_is_killed() {
+fn a_command_that_hangs_is_killed() {
     sh("sleep 100")
         .time_limit(Duration::from_millis(100))
         .output();
 }
 
 #[test]
-fn the_whole_group_of_who_hangs_is_killed() {
+fn the_whole_group_of_a_command_that_hangs_is_killed() {
     let scratch = Scratch::new();
     let run = sh("sleep 100 & echo $! >pid; exit 0")
         .current_dir(&scratch)
@@ -120,6 +120,6 @@ fn the_whole_group_of_who_hangs_is_killed() {
 
 #[test]
 #[should_panic(expected = "can't start no-such-program")]
-fn a_missing_program_is_told() {
+fn a_missing_program_is_reported() {
     Run::new("no-such-program").output();
 }
