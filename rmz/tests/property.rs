@@ -18,7 +18,7 @@ struct Case {
     operands: Vec<Operand>,
     flags: Vec<&'static str>,
     threads: &'static str,
-    /// To the questions, in order; then stdin ends.
+    /// Answers to the questions, in order. Then stdin ends.
     answers: Vec<&'static str>,
     personality: Personality,
     user: User,
@@ -48,7 +48,7 @@ fn case() -> impl Strategy<Value = Case> {
         Just(vec!["-ivrf"]),
         Just(vec!["-rI", "--interactive=never", "--preserve-root=all"]),
     ];
-    // `-r` is what rmz has by default, so only rm can do without it.
+    // rmz is recursive by default, so only a link called rm can run without `-r`.
     let strict_silent = prop_oneof![
         Just(vec![]),
         Just(vec!["-f"]),
@@ -66,7 +66,7 @@ fn case() -> impl Strategy<Value = Case> {
     ]
 }
 
-/// Flags with which rm asks, most of the time with `often` among them.
+/// Generates flags with which rm asks. Most of the time `often` is among them.
 fn asking(often: &'static str) -> impl Strategy<Value = Vec<&'static str>> {
     let asks = select(vec![
         "-i",
@@ -77,7 +77,7 @@ fn asking(often: &'static str) -> impl Strategy<Value = Vec<&'static str>> {
         "--interactive=yes",
         "-v",
     ]);
-    // What makes rm, and rmz with `-I`, ask about what is write-protected.
+    // With the first one rm, and rmz with `-I`, ask about write-protected files.
     let terminal = select(vec!["---presume-input-tty", "-v", "--one-file-system"]);
     let recursive = match often {
         "-r" => Just("-r").boxed(),
@@ -109,7 +109,7 @@ fn case_of(
         true => prop_oneof![Just(User::Same), Just(User::Nobody)].boxed(),
         false => Just(User::Same).boxed(),
     };
-    // Several workers ask in another order than rm does about what is write-protected.
+    // Several workers would ask in another order than rm.
     let threads = match asks {
         Asks::Nothing => select(vec!["1", "2", "4"]),
         Asks::Something => select(vec!["1"]),
@@ -144,8 +144,8 @@ fn case_of(
         )
 }
 
-/// Lets everybody read the directories. Newer than the rm that may be installed (9.1) are the question about
-/// those that cannot be read, and that `-d` removes them; tests of their own pin that.
+/// Makes all directories readable. The installed rm may be 9.1, which neither asks about unreadable directories
+/// nor removes them with `-d`. Tests of their own cover this.
 fn make_readable(entries: &mut Entries) {
     for node in entries.values_mut() {
         if let Node::Dir { entries, mode } = node {
@@ -172,7 +172,7 @@ fn check(case: &Case, rm: &Path) {
     if case.user == User::Nobody {
         parity = parity.uid(NOBODY);
     }
-    // Half of the cases on another filesystem, if there is one.
+    // Part of the cases use another filesystem, if there is one.
     if case.threads != "1" {
         parity = parity.on(testkit::tree::memory());
     }

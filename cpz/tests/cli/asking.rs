@@ -1,6 +1,6 @@
-//! `-i`: each dest that would be replaced is asked about.
+//! `-i` asks about each dest that would be replaced.
 //!
-//! Left out of the comparisons: the exit status after a no, which is 1 as of 9.2 and was 0 before.
+//! The comparisons leave out the exit status after a no: it is 1 since cp 9.2 and was 0 before.
 
 use testkit::{
     probe::{NOBODY, is_root},
@@ -10,7 +10,7 @@ use testkit::{
 
 use crate::support::CPZ;
 
-/// Lets only what is worse than a failure be seen in the status.
+/// A script that hides the statuses 0 and 1.
 const ANY_STATUS: &str = r#""$@"; test $? -le 1"#;
 
 fn files(tree: &Tree) {

@@ -1,8 +1,7 @@
-//! `--backup`, `-b`, `-S`: what was at the dest gets another name.
+//! `--backup`, `-b` and `-S`: an existing dest gets another name.
 //!
-//! Left out of the comparisons, because GNU 9.1 has a defect there that later versions have not: a
-//! simple backup of what is in a target directory lands in the working directory. Those are tested
-//! without GNU, as is `cp -rb -T dir file`, which 9.1 refuses.
+//! Two cases are tested without GNU. Because of a defect in GNU 9.1, a simple backup of a dest in a target directory
+//! lands in the working directory. And 9.1 refuses `cp -rb -T dir file`.
 
 use testkit::{
     run::{Parity, Run, Status},
@@ -238,12 +237,12 @@ fn fails_after_the_last_number() {
     );
 }
 
-/// A name of so many bytes.
+/// Makes a name of this many bytes.
 fn long(len_bytes: usize) -> String {
     "x".repeat(len_bytes)
 }
 
-/// Copies over a name of so many bytes, beside one with more at its end if there is any.
+/// Copies over a name of this many bytes. An existing file may have the same name with a longer end.
 fn over_long_name(args: &[&str], len_bytes: usize, neighbour: Option<(usize, &str)>) {
     let dest = long(len_bytes);
     CP.check(args.iter().copied().chain(["-v", "a", &dest]), |tree| {
@@ -335,7 +334,7 @@ fn never_copies_a_file_over_a_numbered_backup() {
 
 #[test]
 fn excludes_no_clobber() {
-    // Newer words than those of 9.1.
+    // These messages are newer than 9.1.
     let refused = |args: &[&str]| {
         let dir = Scratch::new();
         two_files(&Tree::at(dir.path()));

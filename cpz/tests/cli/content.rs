@@ -1,4 +1,4 @@
-//! Bytes and holes.
+//! Content of files: bytes and holes.
 
 use std::path::Path;
 
@@ -117,7 +117,7 @@ fn keeps_many_holes() {
 
 #[test]
 fn keeps_a_huge_hole() {
-    // No more than its ends are read, or this would take minutes: so nothing here takes a snapshot of it.
+    // Reads only the ends of the file: a snapshot of all of it would take minutes.
     let scratch = testkit::tree::Scratch::new();
     Tree::at(scratch.path()).sparse("f", 1 << 40, &[((1 << 40) - 3, b"end")]);
     crate::support::succeeds(&scratch, &["f", "new"]);

@@ -1,4 +1,4 @@
-//! Which blocks a copy shares and which holes it has: --reflink, --sparse; and --debug, which tells.
+//! Shared blocks and holes: --reflink and --sparse, and --debug, which reports them.
 
 use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
@@ -17,14 +17,14 @@ fn run(program: &str, dir: &Path, args: &[&str]) -> Outcome {
     run.output()
 }
 
-/// Whether some of its blocks are another file's as well.
+/// Returns `true` if the file shares blocks with another.
 fn shares(path: &Path) -> bool {
     File::open(path).unwrap().sync_all().unwrap();
     let output = Command::new("filefrag").arg("-v").arg(path).output();
     String::from_utf8_lossy(&output.unwrap().stdout).contains("shared")
 }
 
-/// On a filesystem that can share blocks, a copy made with `flag` does or does not.
+/// Asserts whether a copy made with `flag` shares blocks, on a filesystem that can share them.
 fn copies_on(fs: Fs, flag: &str, expected: bool) {
     if !has_program("filefrag") {
         skip!("there is no filefrag");
@@ -66,7 +66,7 @@ fn shares_no_blocks_if_that_is_not_wanted() {
 
 #[test]
 fn shares_all_blocks_or_fails() {
-    // cp 9.1 leaves the empty file; since 9.2 there is none.
+    // cp 9.1 leaves an empty file; cp 9.2 does not.
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
     tree.file("d/f", b"content")
@@ -112,7 +112,7 @@ fn shares_and_makes_holes_not_at_once() {
     });
 }
 
-/// Files with zeros and holes of several kinds.
+/// Makes files with zeros and holes of several kinds.
 fn zeros(tree: &Tree) {
     let data = noise(1 << 16);
     let with = |zeros: usize, end: &[u8]| [&data[..], &vec![0; zeros], end].concat();
@@ -131,7 +131,7 @@ fn zeros(tree: &Tree) {
         .sparse("d/hole", 5 << 20, &[]);
 }
 
-/// Compares the blocks that copies have with those of cp's copies.
+/// Asserts that copies have as many blocks as cp's copies.
 #[track_caller]
 fn takes_as_much_room(dir: &Path, flag: &str) {
     if !is_gnu("cp") {
@@ -195,7 +195,7 @@ fn fills_holes_as_cp_does() {
 
 #[test]
 fn makes_holes_for_sparse_even_if_blocks_could_be_shared() {
-    // cp 9.1 clones, and so keeps the zeros, unless --reflink=never is given.
+    // Without --reflink=never, cp 9.1 clones the file, and so keeps the zeros.
     let mount = or_skip!(LoopMount::new(Fs::Xfs, 300));
     zeros(&Tree::at(mount.path()));
     run(CPZ, mount.path(), &["--sparse=always", "d/zeros", "new"]).assert_success();
@@ -238,7 +238,7 @@ fn copies_trees_sparsely() {
     });
 }
 
-// --debug is newer than the installed cp, so these have no GNU beside them.
+// These tests run without GNU, because the installed cp does not know --debug.
 
 #[track_caller]
 fn debugs(flag: &str, expected: &str) {

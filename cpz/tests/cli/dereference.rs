@@ -1,4 +1,4 @@
-//! Which symlinks in a source are followed: -P, -H, -L and what holds without them; -x; --copy-contents.
+//! Symlinks in a source: -P, -H, -L and the default. Also -x and --copy-contents.
 
 use std::process::Command;
 
@@ -151,7 +151,7 @@ fn follows_links_into_deep_trees_with_few_descriptors() {
         .assert_success();
 }
 
-/// Mounts a tmpfs with something in it at `point`, runs the test, and unmounts it.
+/// Mounts a tmpfs with a file at `point`, calls `run`, and unmounts it.
 fn with_mount(tree: &Tree, point: &str, run: impl FnOnce()) {
     let inner = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     Tree::at(inner.path())

@@ -1,4 +1,4 @@
-//! Where the copy goes.
+//! The dest: a directory, a name, or -t and -T.
 
 use std::path::Path;
 
@@ -274,7 +274,7 @@ fn does_not_make_the_target_of_a_dangling_link_with_a_slash() {
     CP.check(["l", "dest/"], build);
 }
 
-/// Compares where `POSIXLY_CORRECT` is set.
+/// Compares both commands with `POSIXLY_CORRECT` set.
 #[track_caller]
 fn posix(args: &[&str]) {
     let parity = CP.parity().args(args);

@@ -1,4 +1,4 @@
-//! From each kind of filesystem to each, with all that a tree can hold.
+//! Copies between all kinds of filesystems, with entries of all types.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use crate::support::CP;
 
 /// A mounted filesystem, and an empty directory on it.
 struct Place {
-    /// An overlay, which goes before what it lies over.
+    /// An overlay, which is unmounted before its layers.
     overlay: Option<Overlay>,
     mount: LoopMount,
 }
@@ -37,7 +37,7 @@ impl Place {
         })
     }
 
-    /// An overlay over a tmpfs, of which `below` makes the lower directory.
+    /// Mounts an overlay over a tmpfs. `below` builds the lower layer.
     fn overlay(below: impl FnOnce(&Tree)) -> Result<Self, Skip> {
         let mount = LoopMount::new(Fs::Tmpfs, 64)?;
         let tree = Tree::at(mount.path());
@@ -87,7 +87,7 @@ fn build(tree: &Tree) {
         .mode(0o1555);
 }
 
-/// Compares cpz with cp, from `from` to each.
+/// Compares cpz with cp, from `from` to each kind of filesystem.
 #[track_caller]
 fn copies_to_each(from: &Place) {
     let source = from.path().join("d").display().to_string();

@@ -1,6 +1,6 @@
-//! A directory is not copied into itself. GNU stops at that and may leave the rest of the tree uncopied,
-//! as the listing has it; cpz copies the rest. So only words and status are compared with GNU's, and
-//! of our tree that all is there but the refused part.
+//! A directory is not copied into itself. GNU stops there and leaves a part of the tree uncopied, depending on
+//! the order of the listing; cpz copies the rest. So the tests compare only the messages and the status with
+//! GNU's, and check that our copy has everything except the refused part.
 
 use testkit::{
     snapshot::{Attributes, Kind, Snapshot},
@@ -16,7 +16,7 @@ fn build(tree: &Tree) {
         .dir("a/b/c");
 }
 
-/// Asserts that the copy at `at` has what `a` had.
+/// Asserts that the copy at `at` has the entries that `a` had.
 #[track_caller]
 fn all_is_there(scratch: &Scratch, at: &str) {
     let tree = Snapshot::of(scratch, Attributes::NAMES);

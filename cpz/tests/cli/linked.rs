@@ -1,4 +1,4 @@
-//! Two names of one inode among the sources.
+//! Hard links among the sources.
 
 use std::time::Duration;
 
@@ -180,7 +180,7 @@ fn replaces_a_dest_that_leads_to_a_file_of_several_names() {
     }
 }
 
-/// Two names of one inode, and something newer at the dest of the first.
+/// Makes two names of one inode, and a newer file at the dest of the first.
 fn updated(tree: &Tree) {
     let at = |seconds| Duration::new(seconds, 0);
     tree.file("s/one", b"content")
@@ -207,7 +207,7 @@ fn become_links_to_a_newer_dest() {
         .check(updated);
 }
 
-/// cp makes it a link to the copy of the other name, and so loses what is newer.
+/// cp replaces the newer dest by a link to the copy of the other name.
 #[test]
 fn leave_alone_dests_that_are_newer_than_their_copy() {
     let gnu = r#"cp -p into/one into/kept && "$@" && mv -f into/kept into/one"#;

@@ -1,5 +1,5 @@
-//! cpz as its users see it: each test builds a tree twice, runs cpz on one and GNU's `cp -r` on the
-//! other, and compares the trees, the exit status and both streams.
+//! Tests of the command cpz. Most build a tree twice, run cpz on one and GNU's `cp -r` on the other, and compare
+//! the trees, the exit status and both streams.
 
 mod asking;
 mod backups;

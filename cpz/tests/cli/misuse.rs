@@ -1,4 +1,4 @@
-//! Command lines that mean nothing: nothing is copied, and the lines are GNU's.
+//! Wrong command lines: nothing is copied, and the messages are GNU's.
 
 use testkit::{run::Parity, tree::Tree};
 

@@ -1,4 +1,4 @@
-//! What permission bits the copies get.
+//! Permission bits of copies.
 
 use testkit::{
     probe::{self, NOBODY},
@@ -15,7 +15,7 @@ fn files_of_all_modes(tree: &Tree) {
         0o6777, 0o1644, 0o7777, 0o2644,
     ];
     for mode in modes {
-        // The owner first, for a later chown would take the set-id bits.
+        // The owner first, because a later chown would drop the set-id bits.
         let tree = tree.file(format!("d/{mode:04o}"), b"content");
         owned(tree).mode(mode);
     }
@@ -131,8 +131,8 @@ fn inherits_the_group_of_a_setgid_directory() {
     });
 }
 
-// Without directories that their owner can't write to: GNU makes those writable for as long as it copies,
-// by a chmod that drops the set-gid bit, so that what is in them is in another group.
+// Without directories that their owner can't write to: GNU makes them writable during the copy,
+// by a chmod that drops the set-gid bit, so that their entries get another group.
 #[test]
 fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
     CP.check_as_nobody(["d", "into"], |tree| {
@@ -145,8 +145,8 @@ fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
     });
 }
 
-// Without directories that their group can write to: those GNU makes without that bit, and gives it back
-// only as far as the umask goes. cpz gives what the ACL grants; where there is one, no umask counts.
+// Without directories that their group can write to: GNU makes them without that bit, and restores it
+// only as far as the umask allows. cpz grants what the ACL grants, to which the umask does not apply.
 fn default_acl(tree: &Tree) {
     files_of_all_modes(tree);
     tree.file("d/sub/sub/f", b"content")

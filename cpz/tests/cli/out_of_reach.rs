@@ -1,4 +1,4 @@
-//! What a copy says and keeps where neither /proc nor the kernel leads to the ACLs of what is not opened.
+//! ACLs of entries that are not opened, when neither /proc nor a system call gives access to them.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -12,12 +12,12 @@ use testkit::{
 
 use crate::support::{CPZ, complaint};
 
-/// A kernel before Linux 6.13, or a filter that answers so.
+/// The error of a kernel before Linux 6.13, and of some filters.
 const ENOSYS: &str = "38";
-/// What other filters answer to what they do not know.
+/// The error of other filters for unknown system calls.
 const EPERM: &str = "1";
 
-/// The number of `prctl`, by which a filter is set.
+/// The number of the system call `prctl`, which sets a filter.
 const PRCTL: Option<&str> = if cfg!(target_arch = "x86_64") {
     Some("157")
 } else if cfg!(target_arch = "aarch64") {
@@ -26,7 +26,8 @@ const PRCTL: Option<&str> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// With an empty /proc, lets setxattrat and its like, 463 to 466, fail with `$1`.
+/// Runs a command with an empty /proc and a filter by which the system calls 463 to 466 (setxattrat and its
+/// relatives) fail with `$1`.
 const CONFINED: &str = r#"exec unshare -m sh -c '
     mount -t tmpfs none /proc || exit 9
     exec "$@"' sh perl -e '
@@ -75,7 +76,7 @@ fn keeps_the_safe_part_of_modes(errno: &str) {
     );
     let into = scratch.path().join("into/s");
     let mode = |path: &Path| path.symlink_metadata().unwrap().mode() & 0o7777;
-    // The group's bits would be those of users whom an ACL names.
+    // With an ACL the group bits are its mask, and would give the group the rights of named users.
     assert_eq!(mode(&into.join("fifo")), 0o604);
     assert_eq!(mode(&into.join("with-acl")), 0o604);
 }

@@ -1,4 +1,4 @@
-//! Each type over each type.
+//! Entries of each type over dests of each type.
 
 use testkit::tree::Tree;
 
@@ -61,7 +61,7 @@ fn over_socket(tree: &Tree) -> &Tree {
     tree.socket("dest")
 }
 
-/// Plain, with -T and -f, also as an ordinary user, and in a tree.
+/// Compares copies of one type over another: plain, with -T and -f, as an ordinary user, and in a tree.
 #[track_caller]
 fn copies_over(source: fn(&Tree) -> &Tree, dest: fn(&Tree) -> &Tree) {
     let build = |tree: &Tree| {

@@ -1,8 +1,8 @@
-//! `--parents`: the source's whole path below the target. And `--strip-trailing-slashes`,
+//! `--parents`, which makes the source's whole path below the target. Also `--strip-trailing-slashes` and
 //! `--keep-directory-symlink`.
 //!
-//! Left out of the comparisons: two sources below a directory that its owner may not write to. GNU
-//! gives the copy of that directory its mode after the first source, and is refused at the second.
+//! The comparisons leave out two sources below a directory that its owner may not write to. GNU sets the mode of
+//! the copied directory after the first source, and fails at the second.
 
 use testkit::{
     run::{Outcome, Run, Status},
@@ -110,7 +110,7 @@ fn strips_slashes_from_sources_that_go_into_a_directory() {
     CP.check_strict(["--strip-trailing-slashes", "-v", "//", "d"], nested);
 }
 
-// --keep-directory-symlink is of 9.6: the installed cp does not know it.
+// The installed cp does not know --keep-directory-symlink, which is new in 9.6.
 
 fn with_linked_dest(args: &[&str]) -> (Outcome, Scratch) {
     let dir = Scratch::new();

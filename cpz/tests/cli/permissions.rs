@@ -1,4 +1,4 @@
-//! What an ordinary user may not read or write is reported once, with its path; all else is copied.
+//! Entries that an ordinary user may not read or write are reported once, with their paths. All others are copied.
 
 use testkit::tree::Tree;
 
@@ -27,7 +27,7 @@ fn with_dir_of_mode(mode: u32) {
     CP.check_as_nobody(["odd", "new"], |tree| {
         tree.file("odd/f", b"content").select("odd").mode(mode);
     });
-    // Into one that exists.
+    // Into a directory that exists.
     CP.check_as_nobody(["d", "new"], |tree| {
         around(tree)
             .file("d/odd/f", b"content")

@@ -1,4 +1,4 @@
-//! A link called `cp` is cp.
+//! Under the name `cp`, cpz has the defaults of cp.
 
 use testkit::{
     run::{Run, Status, normal_lines},

@@ -1,4 +1,4 @@
-//! What a copy keeps of its source beside the content: owners, modes, ACLs, times, extended attributes.
+//! Attributes that a copy preserves: owners, modes, ACLs, times, extended attributes.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::support::{CP, CPZ};
 const PAST: Duration = Duration::new(1_000_000_000, 123_456_789);
 const EARLIER: Duration = Duration::new(900_000_000, 987_654_321);
 
-/// Some of everything that has attributes.
+/// Makes entries of all types with attributes.
 fn some_of_everything(tree: &Tree) {
     let specials = owned(tree.fifo("s/fifo"), 3000).mode(0o620);
     let specials = specials.mtime(PAST).atime(EARLIER);
@@ -24,7 +24,7 @@ fn some_of_everything(tree: &Tree) {
     some_of_all_that_opens(tree);
 }
 
-/// The same without what is not opened to be copied; but links have no mode.
+/// Makes files and directories with attributes, and links, which have no mode. All others are copied unopened.
 fn some_of_all_that_opens(tree: &Tree) {
     let tree = tree
         .file("s/plain", b"content")
@@ -66,7 +66,7 @@ fn with(flags: &[&str]) -> Parity {
     CP.parity().args(flags)
 }
 
-/// To a new dest, onto one with other attributes, and both as somebody who may not do it all.
+/// Compares copies to a new dest, to one with other attributes, and both as an ordinary user.
 #[track_caller]
 fn keeps_as_cp_does(flags: &[&str]) {
     with(flags).args(["s", "new"]).check(some_of_everything);
@@ -265,7 +265,7 @@ fn names_the_times_that_it_may_not_set() {
     for_others(&["--preserve=ownership", "f", "theirs"]);
 }
 
-/// Runs as one who may write to a file that is root's.
+/// Runs as a user that may write to a file of root.
 #[track_caller]
 fn for_others(args: &[&str]) {
     let script =
@@ -276,14 +276,14 @@ fn for_others(args: &[&str]) {
     });
 }
 
-/// Where there are neither extended attributes nor ACLs.
+/// Runs on a filesystem without extended attributes and ACLs.
 #[track_caller]
 fn on_ramfs(flags: &[&str]) {
     if !is_root() {
         skip!("mounting takes root");
     }
     let script = r#"mount -t ramfs none plain || exit 9; "$@"; s=$?; cp -rp plain kept; umount plain; exit $s"#;
-    // cp gives the group what the mask of an ACL lets through, were it only for others.
+    // cp gives the group the rights of the mask of an ACL, even if only named users have them.
     let without_mask = r#"case "$*" in *=xattr*) ;; *) chmod g-wx plain/with-acl ;; esac"#;
     let without_mask = script.replace("cp -rp", &format!("{without_mask}; cp -rp"));
     CP.in_scripts(script, &without_mask)
@@ -388,7 +388,7 @@ fn follows_no_links_with_a_and_d() {
         .check(some_of_everything);
 }
 
-/// Runs as one who may read what is root's, and may not give it away.
+/// Runs as a user that may read the files of root, and may not change their owner.
 #[track_caller]
 fn of_others(flags: &[&str]) {
     let script = "chown -hR 0:0 s; chmod 6755 s/set-id; chmod 7755 s/d s/all; mkdir -m 777 into; \
@@ -441,7 +441,7 @@ fn leaves_parents_the_set_id_bit_that_they_inherit() {
     for_parents(&["--preserve=ownership"], build);
 }
 
-/// Of one source: cp sets the times after each, so that they are lost to the next.
+/// Compares with one source. cp sets the times of parents after each source, and the next one changes them.
 #[track_caller]
 fn for_parents(flags: &[&str], build: impl Fn(&Tree)) {
     with(flags)
@@ -449,7 +449,7 @@ fn for_parents(flags: &[&str], build: impl Fn(&Tree)) {
         .check(build);
 }
 
-/// To set an attribute of a file takes the right to write to it, which its owner can give himself.
+/// Setting an attribute takes the permission to write to the file, which its owner can grant.
 #[test]
 fn keeps_the_attributes_of_files_that_may_not_be_written_to() {
     if !is_root() {
@@ -504,7 +504,7 @@ fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied
     }
 }
 
-/// cpz has no /proc, cp has one: without it, cp 9.1 cannot do it all.
+/// Runs cpz without /proc, and cp with it, because cp 9.1 depends on it.
 #[track_caller]
 fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
     if !is_root() || !has_program("unshare") {
@@ -519,7 +519,7 @@ fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
         .check(build);
 }
 
-/// Without it and without /proc, nobody knows the ACLs of what is not opened.
+/// Returns `true` if the kernel has `getxattrat`. Otherwise ACLs of unopened entries need /proc.
 fn has_xattrat() -> bool {
     has_calls_of(6, 13)
 }
@@ -562,7 +562,7 @@ fn keeps_no_mode_and_knows_the_umask_without_proc() {
     });
 }
 
-/// A link is read to be copied, which is an access.
+/// Copying a link reads it, which would change its atime.
 #[test]
 fn keeps_times_of_access_of_links() {
     for flags in ["-a", "-dp", "-P --preserve=timestamps"] {
@@ -594,7 +594,7 @@ fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
         });
 }
 
-/// Only who owns a directory may list it without a trace.
+/// Only the owner of a directory can list it without changing its atime.
 #[test]
 fn keeps_times_of_access_of_directories_of_others() {
     if !is_root() {

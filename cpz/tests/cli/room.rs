@@ -1,4 +1,4 @@
-//! A filesystem that is full.
+//! Copies to a full filesystem.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use testkit::{
 
 use crate::support::CPZ;
 
-/// Runs a command in a tree, with the filesystem called `full` there.
+/// Runs a command in a tree, in which the link `full` leads to the filesystem.
 fn run(program: &str, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcome {
     Tree::at(tree.path()).symlink("full", full.path());
     Run::new(program)
@@ -23,7 +23,7 @@ fn run(program: &str, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcom
         .output()
 }
 
-/// Runs both commands, each with a filesystem of 1 MiB; asserts that they say the same.
+/// Runs both commands, each with a filesystem of 1 MiB, and asserts that they print the same messages.
 #[track_caller]
 fn same_words(args: &[&str], build: impl Fn(&Tree)) {
     if !is_gnu("cp") {
@@ -98,7 +98,7 @@ fn keeps_copies_that_were_complete() {
 fn names_each_directory_that_has_no_room() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
-    // A tmpfs of 1 MiB has room for few inodes besides.
+    // More directories than the filesystem will have inodes.
     wide_dirs(scratch.path().join("d"), 2_000);
     let remounted = Run::new("mount")
         .args(["-o", "remount,nr_inodes=500"])
@@ -119,7 +119,7 @@ fn names_each_directory_that_has_no_room() {
     assert!(complaints.lines().all(about_room), "{outcome}");
 }
 
-/// A directory whose one file is replaced by one that has no room, with a backup; returns what is there then.
+/// Replaces a file in a directory, with a backup, by one for which there is no room. Returns the entries afterwards.
 fn replaced_without_room(flags: &[&str], content: &[u8]) -> Result<Snapshot, testkit::probe::Skip> {
     let full = LoopMount::new(Fs::Tmpfs, 1)?;
     let scratch = Scratch::new();
@@ -135,7 +135,7 @@ fn replaced_without_room(flags: &[&str], content: &[u8]) -> Result<Snapshot, tes
 
 #[test]
 fn gives_the_backup_its_name_back() {
-    // Small ones are copied while the directory is listed, large ones later.
+    // Small files are copied while the directory is listed, large ones later.
     for size in [3 << 20, 9 << 20] {
         let there = or_skip!(replaced_without_room(&["-b"], &noise(size)));
         assert_eq!(there.len(), 3, "{there:?}");

@@ -1,4 +1,4 @@
-//! A file is not copied to itself, by whatever name.
+//! A file is not copied to itself, under any name.
 
 use testkit::tree::Tree;
 

@@ -1,5 +1,4 @@
-//! One file at both ends, where a flag decides what becomes of the dest: `cp` copies if the source
-//! survives that.
+//! Source and dest are one file, and a flag decides what happens to the dest. `cp` copies if the source survives.
 
 use testkit::{
     probe::{Fs, LoopMount, is_root},
@@ -32,7 +31,7 @@ const PAIRS: [[&str; 2]; 11] = [
     ["s", "o"],
 ];
 
-/// With links copied as links, and with their targets copied.
+/// Compares with links copied as links, and with their targets copied.
 #[track_caller]
 fn all_pairs(flags: &[&str]) {
     for pair in PAIRS {
@@ -83,7 +82,7 @@ fn asked_about_but_for_the_answer() {
     all_pairs(&["-uiv"]);
 }
 
-/// With `m` another view of `d`.
+/// Compares with `m` as another mount of `d`.
 #[track_caller]
 fn through_a_bind_mount(flags: &[&str]) {
     if !can_mount() {

@@ -177,7 +177,7 @@ fn merges_the_contents_of_two_directories() {
     });
 }
 
-// GNU's cp would not: "will not create hard link 'into/a/sub' to directory 'into/sub'".
+// GNU's cp fails: "will not create hard link 'into/a/sub' to directory 'into/sub'".
 #[test]
 fn copies_a_directory_to_two_places_unlike_cp() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! Symlinks, FIFOs, sockets, devices; nothing of this may block.
+//! Symlinks, FIFOs, sockets and devices. A copy must not block on them.
 
 use testkit::{
     probe,
@@ -126,7 +126,7 @@ fn reports_devices_it_may_not_recreate() {
 fn reads_a_fifo_without_r() {
     let cp = CP.link("cp");
     let wrapper = |program: &str| format!(r#"shift 2; printf content >fifo & {program} "$@""#);
-    // The name in front of messages does not matter here: there are none.
+    // The name of the command does not matter, because it prints no messages.
     let ours = wrapper(&format!("'{}'", cp.path().display()));
     CP.in_scripts(&ours, &wrapper("cp"))
         .args(["fifo", "out"])
@@ -158,7 +158,7 @@ fn writes_into_a_fifo_without_r() {
 
 #[test]
 fn writes_to_stdout() {
-    // Not /dev/stdout: a cpz that replaced that would harm the machine.
+    // Not /dev/stdout: a cpz that replaced it would harm the machine.
     CP.check(["f", "/proc/self/fd/1"], |tree| {
         tree.file("f", b"content\nof two lines\n");
     });
@@ -189,7 +189,7 @@ fn copies_the_link_that_is_stdin() {
 
 #[test]
 fn writes_to_dev_null() {
-    // By a user who could not replace it.
+    // As a user that could not replace it.
     CP.check_as_nobody(["f", "/dev/null"], |tree| {
         tree.file("f", b"content");
     });

@@ -1,4 +1,4 @@
-//! What happens when nobody listens.
+//! Closed pipes and full streams.
 
 use std::{
     io::{self, PipeWriter},

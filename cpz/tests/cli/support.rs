@@ -8,7 +8,7 @@ pub(crate) const CPZ: &str = env!("CARGO_BIN_EXE_cpz");
 
 pub(crate) const CP: Pair = Pair::new(CPZ, "cp");
 
-/// Asserts that cpz, run in `dir`, succeeds in silence.
+/// Asserts that cpz, run in `dir`, succeeds and prints nothing.
 #[track_caller]
 pub(crate) fn succeeds(dir: impl AsRef<Path>, args: &[&str]) {
     let outcome = Run::new(CPZ).args(args).current_dir(dir).output();
@@ -19,7 +19,7 @@ pub(crate) fn succeeds(dir: impl AsRef<Path>, args: &[&str]) {
     );
 }
 
-/// What cpz wrote to stderr, as if it had been called by its bare name.
+/// Returns the stderr of cpz, as if it had been called by its bare name.
 pub(crate) fn complaint(outcome: &Outcome) -> String {
     outcome.stderr_text().replace(CPZ, "cpz")
 }

@@ -1,4 +1,4 @@
-//! `-u`, `--update`, `-n`, `--remove-destination`: which dests are replaced, and how.
+//! `-u`, `--update`, `-n`, `--remove-destination`: which dests are replaced, and by what means.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ fn reports_dests_that_cannot_be_removed() {
     });
 }
 
-// The words of --update are of 9.3 and 9.5: the installed cp has none of them.
+// The installed cp lacks the values of --update, which are new in 9.3 and 9.5.
 
 fn update(when: &str, source: &str, dest: &str) -> (Outcome, String) {
     let dir = Scratch::new();

@@ -1,4 +1,4 @@
-//! `-v`: a line for each thing that is copied, whole.
+//! `-v`: a whole line for each copied entry.
 
 use testkit::{
     run::Run,
@@ -102,7 +102,7 @@ fn tells_a_directory_before_its_children() {
 #[test]
 fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
     let scratch = Scratch::new();
-    // 14 names of 250 bytes, twice in each line, and quoting makes them longer.
+    // Each line has 14 names of 250 bytes twice, and quoting makes them longer.
     let deep = format!("d/{}", format!("{}'\"/", "n".repeat(248)).repeat(14));
     let tree = Tree::at(scratch.path());
     for i in 0..40 {

@@ -25,12 +25,12 @@ const CPZ: &str = env!("CARGO_BIN_EXE_cpz");
 #[derive(Clone, Debug)]
 struct Case {
     entries: Entries,
-    /// What is at `dest`.
+    /// The entry at `dest`.
     existing: Option<Node>,
     sources: Vec<Operand>,
     dest: Dest,
     flags: Vec<&'static str>,
-    /// What is said to prompts.
+    /// The answers to prompts.
     answers: &'static str,
     threads: &'static str,
     personality: Personality,
@@ -197,7 +197,7 @@ fn check(case: &Case, cp: &Path) -> Result<(), TestCaseError> {
     if case.user == User::Nobody {
         parity = parity.uid(NOBODY);
     }
-    // Half of the cases on another filesystem, if there is one.
+    // Part of the cases use another filesystem, if there is one.
     if case.threads != "1" {
         parity = parity.on(testkit::tree::memory());
     }

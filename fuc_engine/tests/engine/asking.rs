@@ -1,4 +1,4 @@
-//! What an observer is asked, and what its answers do.
+//! Questions to observers, and the effects of their answers.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{Counts, Failure, counts, remove_options, threads};
 
-/// Says no to what ends with one of `declined`, and yes to the rest.
+/// Declines the names in `declined`, and agrees to all others.
 #[derive(Default)]
 struct Person {
     declined: Vec<&'static str>,
@@ -32,7 +32,7 @@ impl Person {
         counts(RemoveOp::new(options).run([path], self))
     }
 
-    /// The questions in order, each as its kind and a name.
+    /// Returns the questions in order, each as its kind and a name.
     fn asked(self) -> Vec<String> {
         self.asked.into_inner().expect("no thread panicked")
     }
@@ -152,7 +152,7 @@ fn a_deep_tree_is_asked_about_without_recursion() {
     let person = Person::default();
     let (removed, _, failures) = person.remove(always(), &top);
     assert_eq!(failures, 0);
-    // Each but the last, which is empty, is asked about twice.
+    // Two questions for each directory except the last, which is empty.
     assert_eq!(person.asked().len() as u64, 2 * removed - 1);
     assert_eq!(names_in(&scratch), 1);
 }
@@ -175,7 +175,7 @@ fn writable_files_are_removed_without_a_question() {
 fn another_filesystem_is_left_alone() {
     let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     Tree::at(mount.path()).file("kept", "");
-    // The same filesystem once more, inside a tree.
+    // Mount the same filesystem again inside a tree.
     let scratch = Scratch::new();
     let top = Tree::at(scratch.path().join("t"));
     top.file("f", "").dir("m");

@@ -1,4 +1,4 @@
-//! Attributes while a copy runs. Sources that are FIFOs hold it up: what is there meanwhile can be looked at.
+//! Attributes during a copy. A source that is a FIFO blocks it, so that a test can look at the unfinished dest.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -24,11 +24,11 @@ fn mode_of(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Copies `fifo` into `into`, and calls `meanwhile` when `dest` is there and has no content yet.
+/// Copies `fifo` into `into`, and calls `meanwhile` when `dest` exists and has no content yet.
 fn held_up(options: CopyOptions, [fifo, into, dest]: [&Path; 3], meanwhile: impl FnOnce()) -> Told {
     thread::scope(|scope| {
         let copying = scope.spawn(|| copy_with(options, [fifo], &Dest::Into(into.to_owned())));
-        // Waits for the reader.
+        // Blocks until the copy opens it.
         let writer: File = OpenOptions::new().write(true).open(fifo).unwrap();
         let end = Instant::now() + Duration::from_secs(20);
         while !dest.exists() {
@@ -61,7 +61,7 @@ fn a_made_parent_swapped_for_a_link_leads_nowhere() {
         symlink(at("victim"), made.join("a")).unwrap();
     });
     assert_eq!(mode_of(&at("victim/b")), 0o700);
-    // Both of those that were swapped.
+    // One failure for each of the two directories on the way.
     assert_eq!(told.failures.len(), 2, "{told:?}");
 }
 
@@ -76,7 +76,7 @@ fn is_its_makers_alone_until_complete(modes: ModePolicy, in_the_end: u32) {
     Tree::at(at("d")).select("").acl("d:u:1000:rwx");
     let (fifo, into, dest) = (at("s/fifo"), at("d"), at("d/fifo"));
     let told = held_up(keeping(modes, false), [&fifo, &into, &dest], || {
-        // The group's bits are the mask of the ACL.
+        // The group bits show the mask of the ACL.
         assert_eq!(mode_of(&dest) & 0o077, 0);
     });
     assert_eq!(told.failures, []);
@@ -117,7 +117,7 @@ fn a_context_is_copied_without_the_other_attributes() {
     assert_eq!(value("user.other"), Err(fuc_engine::Errno::NODATA));
 }
 
-/// The SELinux context of a name itself, as the kernel keeps it.
+/// Returns the SELinux context of a name, without following it.
 fn context_of(path: &Path) -> Result<Vec<u8>, fuc_engine::Errno> {
     let mut buffer = [0; 16];
     let length = rustix::fs::lgetxattr(path, "security.selinux", &mut buffer)?;
@@ -201,7 +201,7 @@ fn content_is_copied_without_the_context_that_is_asked_for() {
         .file("d/found", "old");
     let options = copy_options(|options| {
         options.recursive = false;
-        // No attribute may be so long, whoever sets it.
+        // The kernel refuses an attribute of this length even for root.
         options.context = Some(CString::new("x".repeat(100_000)).unwrap());
     });
     let told = copy_with(

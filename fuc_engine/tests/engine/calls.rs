@@ -1,6 +1,6 @@
-//! The system calls themselves, as strace sees them: where each path leads, and how many there are.
+//! System calls, as strace shows them: their paths and their number.
 //!
-//! Counts are differences between two trees of which one is larger, so that what a run costs once falls out.
+//! Counts are differences between a larger and a smaller tree, so that the fixed costs of a run cancel out.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,17 +19,17 @@ const FEW: u64 = 20;
 #[derive(Clone, Debug)]
 struct Call {
     name: String,
-    /// All between the parentheses.
+    /// The text between the parentheses.
     args: String,
-    /// What is between double quotes among these.
+    /// The arguments in double quotes.
     paths: Vec<String>,
     returned: String,
 }
 
 impl Call {
-    /// `None` for what is no call.
+    /// Parses a line of the log. Returns `None` if it is not a call.
     fn parse(line: &str) -> Option<Self> {
-        // With -f each line begins with the thread's number.
+        // With -f, each line begins with the id of the thread.
         let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
         let (call, returned) = line.rsplit_once(" = ")?;
         let (name, args) = call.split_once('(')?;
@@ -52,8 +52,8 @@ impl Call {
     }
 }
 
-/// Runs a child under strace; returns what it did between the two marks, less what the runtime asks of
-/// /proc and /sys.
+/// Runs a child under strace. Returns its calls between the two marks, without those of the runtime on /proc
+/// and /sys.
 fn trace(child: Child, log: &Path) -> Result<Vec<Call>, Skip> {
     if !has_program("strace") {
         return Err(Skip("there is no strace".to_owned()));
@@ -101,19 +101,19 @@ fn without_the_runtime(calls: Vec<Call>) -> Vec<Call> {
             _ if its_own.contains(descriptor) => return false,
             _ => {}
         }
-        // Memory; and what the standard library makes sure of in a debug build.
+        // Calls for memory, and a check of the standard library in debug builds.
         let is_check = call.name == "fcntl" && call.args.ends_with("F_GETFD");
         !is_check && !matches!(call.name.as_str(), "mmap" | "munmap")
     };
     calls.into_iter().filter(is_kept).collect()
 }
 
-/// Every path is one of the operands, or one component below an open directory.
+/// Asserts that every path is an operand, or one component relative to an open directory.
 #[track_caller]
 fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
     let is_operand = |path: &str| operands.iter().any(|operand| operand.as_os_str() == path);
     for call in calls {
-        // A link's target, which is the other string, leads where it wants.
+        // The other string is the target of the link, which may be any path.
         let (path, dirfd) = match call.name.as_str() {
             "symlinkat" => (call.paths.last(), call.args.split(", ").nth(1)),
             _ => (call.paths.first(), Some(call.first())),
@@ -129,7 +129,7 @@ fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
         if opens_directory {
             assert!(call.args.contains("O_NOFOLLOW"), "it follows: {call:?}");
         }
-        // Who the root directory is, so as to spare it.
+        // The engine finds out the inode of the root directory, so as to refuse it.
         let asks_for_root = path == "/" && call.args.contains("O_PATH");
         if is_operand(path) || asks_for_root {
             continue;
@@ -155,7 +155,7 @@ fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
     }
 }
 
-/// A tree with some of everything, and deep enough for twenty descriptors.
+/// Makes a tree with entries of all kinds, deeper than twenty descriptors.
 fn mixed(scratch: &Scratch) -> Tree {
     let tree = Tree::at(scratch.path().join("s"));
     tree.file("a/b/file", "content")
@@ -201,7 +201,7 @@ fn every_path_is_one_component_even_if_directories_are_reopened() {
     keeps_to_the_tree(|child| child.nofile_limit(FEW));
 }
 
-/// How many calls it takes to copy and to remove a tree of `size`, and the removal's unlinkat among them.
+/// Counts the calls that copy a tree of `size`, those that remove it, and the unlinkat among the latter.
 fn cost(
     size: usize,
     build: impl Fn(&Path, usize),
@@ -216,7 +216,7 @@ fn cost(
     Ok([copied.len(), removed.len(), unlinked.count()])
 }
 
-/// The same for what a tree of `sizes[1]` has more than one of `sizes[0]`.
+/// Counts how many more calls a tree of `sizes[1]` takes than one of `sizes[0]`.
 fn more(
     sizes: [usize; 2],
     build: impl Fn(&Path, usize),
@@ -228,7 +228,7 @@ fn more(
     Ok([0, 1, 2].map(|index| large[index] - small[index]))
 }
 
-/// Directories of ten files each.
+/// Returns a function that makes directories of ten files each.
 fn uniform(content: &str) -> impl Fn(&Path, usize) {
     move |at, dirs| {
         let tree = Tree::at(at);
@@ -310,7 +310,7 @@ fn attributes_are_given_to_open_inodes_alone() {
     assert!(number > entries / 2, "{number} calls for {entries} entries");
 }
 
-/// How many calls an archive of twenty directories of ten files takes.
+/// Counts the calls that copy twenty directories of ten files with all attributes.
 fn cost_of_archive(content: &str) -> Result<usize, Skip> {
     let calls = |dirs| {
         let scratch = Scratch::in_memory();

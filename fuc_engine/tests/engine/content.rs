@@ -1,4 +1,4 @@
-//! What is in a file: large ones, holes, sizes that lie, and files that change while they are copied.
+//! Content of files: large files, holes, false sizes, and files that change while they are copied.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -17,14 +17,14 @@ use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{Failure, Told, copy, copy_options, copy_with, plain, until_raced};
 
-/// Bytes that differ from block to block and are never zero.
+/// Makes bytes that differ from block to block and are never zero.
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes)
         .map(|at| (at / 4096 * 7 + at % 251) as u8 | 1)
         .collect()
 }
 
-/// Where the data of a file begins and ends, as often as there are holes.
+/// Returns the begin and the end of each range of data in a sparse file.
 fn data_map(path: &Path) -> Vec<(u64, u64)> {
     let file = File::open(path).unwrap();
     let (mut map, mut at) = (Vec::new(), 0);
@@ -46,7 +46,7 @@ fn is_copied_whole(source: &Path, dest: &Path) {
 #[test]
 fn a_file_of_several_pieces_is_copied() {
     let scratch = Scratch::in_memory();
-    // 20 MiB and a bit: two pieces and a half.
+    // Two and a half pieces.
     let tree = Tree::at(&scratch);
     tree.file("s/f", pattern((20 << 20) + 5));
     let dest = tree.path().join("d");
@@ -136,7 +136,7 @@ fn a_fifo_in_the_dest_is_waited_for() {
     let tree = Tree::at(&scratch);
     tree.file("d/pipe", &content).fifo("e/pipe");
     let [source, dest] = ["d", "e"].map(|name| tree.path().join(name));
-    // Open for both, so that the copy finds a reader at once.
+    // Opened for reading and writing, so that the copy finds a reader at once.
     let mut reader = OpenOptions::new()
         .read(true)
         .write(true)
@@ -144,7 +144,7 @@ fn a_fifo_in_the_dest_is_waited_for() {
         .unwrap();
     let (told, read) = thread::scope(|scope| {
         let reading = scope.spawn(|| {
-            // Until the pipe is full, so that the copy has to wait.
+            // Wait until the pipe is full, so that the copy has to wait.
             while ioctl_fionread(&reader).unwrap() < PIPE_BYTES {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -202,7 +202,7 @@ fn a_directory_of_proc_is_copied() {
     let scratch = Scratch::new();
     let dest = scratch.path().join("d");
     let told = copy("/proc/sys/kernel/random", &dest);
-    // Each reading gives another uuid, so only what stays is compared.
+    // Each read returns another uuid, so only constant files are compared.
     let constant = "poolsize";
     let expected = fs::read(format!("/proc/sys/kernel/random/{constant}")).unwrap();
     assert_eq!(fs::read(dest.join(constant)).unwrap(), expected);
@@ -277,7 +277,7 @@ fn copies_while(change: impl Fn(&Path) + Sync, reset: impl Fn(&Path), check: imp
 }
 
 fn append(path: &Path) {
-    // Bounded, or it would outgrow a slow machine's memory.
+    // Bounded, because the file is in memory.
     if fs::metadata(path).unwrap().len() < 64 << 20 {
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(&[0xaa; 4096]).unwrap();
@@ -314,8 +314,8 @@ fn a_copy_of_a_growing_file_with_holes_has_no_zeros_for_data() {
     );
 }
 
-/// Of the page that the kernel reads while the file is cut, it gives what was cut
-/// off as zeros, to any program (seen with `pread` alone, on tmpfs and ext4).
+/// Asserts that a copy is a beginning of `whole`. If a file is cut while the kernel reads a page of it, the
+/// kernel returns zeros for the rest of the page (seen with `pread` alone, on tmpfs and ext4).
 fn assert_is_beginning(copy: &[u8], whole: &[u8]) {
     const LARGEST_PAGE: usize = 64 << 10;
     let same = copy.iter().zip(whole).take_while(|(a, b)| a == b).count();
@@ -396,7 +396,7 @@ fn several_threads_report_a_full_dest_and_end() {
         let name = name.or(failure.path.strip_prefix(&dest)).unwrap();
         assert!(failed.insert(name.to_owned()), "twice: {failure:?}");
     }
-    // A directory that could not be made stands for what is in it.
+    // The failure of a directory stands for its entries.
     let has_failed = |name: &Path| name.ancestors().any(|above| failed.contains(above));
     let names = (0..40).map(|number| format!("{}/{number}", number % 8));
     let (missing, complete): (Vec<_>, Vec<_>) = names.partition(|name| has_failed(name.as_ref()));

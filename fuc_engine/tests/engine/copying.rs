@@ -1,4 +1,4 @@
-//! What a copy does with sources of each type, and with its options.
+//! Copies of sources of each type, and their options.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -311,7 +311,7 @@ fn a_default_acl_decides_the_modes() {
         .mode(0o666)
         .select("sub")
         .mode(0o777);
-    // Lets the group write, as no usual umask would, and others do nothing.
+    // This ACL lets the group write, which a usual umask would not, and gives others no permission.
     let dest = Tree::at(scratch.path().join("d"));
     dest.acl("d:u::rwx,d:g::rwx,d:o::-");
     let into = Dest::Into(dest.path().to_owned());

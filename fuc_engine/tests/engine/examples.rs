@@ -1,4 +1,4 @@
-//! The programs in `examples/` do what they say.
+//! Tests of the programs in `examples/`.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{assert_nothing_in, plain};
 
-/// `cargo test` builds them beside the tests; `cargo test --test engine` does not.
+/// Finds an example, which `cargo test` builds beside the tests. `cargo test --test engine` does not build it.
 fn example(name: &str) -> Result<PathBuf, testkit::probe::Skip> {
     let myself = env::current_exe().expect("a process has a program");
     let built = myself

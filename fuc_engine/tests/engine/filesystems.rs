@@ -1,4 +1,4 @@
-//! From each kind of filesystem to each: what one of them can do in the kernel, another can't.
+//! Copies between all kinds of filesystems, which support different system calls.
 
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Snapshot, assert_same_tree};
@@ -26,7 +26,7 @@ fn build(at: &LoopMount) -> Tree {
 }
 
 fn copies_to_each(from: Fs) {
-    // Before the filesystem below, so that it is dropped after it.
+    // Mounted before the filesystem below, so that it is dropped after it.
     let source = testkit::or_skip!(LoopMount::new(from, 48));
     let tree = build(&source);
     let entries = Snapshot::of(tree.path(), plain()).len();

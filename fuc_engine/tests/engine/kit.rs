@@ -1,4 +1,4 @@
-//! Running an operation and writing down all that it said.
+//! Runs operations and records their reports.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -15,7 +15,7 @@ use testkit::probe::Skip;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::Tree;
 
-/// What an [`Error`] says, in a form that tests can compare.
+/// An [`Error`] in a form that tests can compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) cause: Cause,
@@ -54,14 +54,14 @@ impl Failure {
     }
 }
 
-/// The summary's numbers: entries, bytes, failures.
+/// Numbers of a summary: entries, bytes, failures.
 pub(crate) type Counts = (u64, u64, u64);
 
 pub(crate) fn counts(summary: Summary) -> Counts {
     (summary.entries, summary.bytes, summary.failures)
 }
 
-/// What a run returned and what it told its observer.
+/// The summary and the failures of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) counts: Counts,
@@ -85,14 +85,14 @@ impl Told {
         }
     }
 
-    /// With as many failures counted as told.
+    /// Adds failures, which also count in the summary.
     pub(crate) fn with(mut self, failures: impl IntoIterator<Item = Failure>) -> Self {
         self.failures = failures.into_iter().collect();
         self.counts.2 = self.failures.len() as u64;
         self
     }
 
-    /// For runs on several threads, whose failures come in any order.
+    /// Sorts the failures, which come in any order if there are several threads.
     pub(crate) fn sorted(mut self) -> Self {
         self.failures.sort_by(|a, b| a.path.cmp(&b.path));
         self
@@ -147,12 +147,12 @@ pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Told {
     copy_with(CopyOptions::default(), [source], &dest)
 }
 
-/// All that a plain copy keeps, hard links aside: these become files of their own.
+/// Returns the attributes that a plain copy keeps. Hard links are not among them: they become separate files.
 pub(crate) fn plain() -> Attributes {
     Attributes::CONTENT - Attributes::LINKS
 }
 
-/// A directory's mode that keeps its owner from writing, if that is no hindrance to removing it again.
+/// Returns a mode that denies writing to a directory, unless the process could not remove its entries then.
 pub(crate) fn unwritable() -> u32 {
     if testkit::probe::is_root() {
         0o555
@@ -161,7 +161,7 @@ pub(crate) fn unwritable() -> u32 {
     }
 }
 
-/// All that a copy leaves as it is at its source, which it reads.
+/// Returns the attributes of a source that a copy leaves unchanged. Reading changes the atime.
 pub(crate) fn all_but_atime() -> Attributes {
     Attributes::ALL - Attributes::ATIME
 }
@@ -211,7 +211,7 @@ pub(crate) fn can_exchange(dir: impl AsRef<Path>) -> Result<(), Skip> {
     exchanged.map_err(|errno| Skip(format!("two names cannot be exchanged here: {errno}")))
 }
 
-/// Collects failures, and calls a closure at each event: so that a race takes place at a known moment.
+/// Collects failures, and calls a closure at each event, so that a race takes place at a known moment.
 pub(crate) struct Meddler<F> {
     meddle: F,
     failures: Mutex<Vec<Error>>,

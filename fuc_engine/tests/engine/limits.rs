@@ -1,5 +1,5 @@
-//! Depth, width and few descriptors. Trees are in memory, where building them is quick; the engine runs in
-//! a process of its own, which gets the limit.
+//! Deep and wide trees, and few descriptors. Trees are in memory, where building them is quick. The engine runs
+//! in a process of its own, which has the limit.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ const CHAIN: usize = 100_000;
 const COMB: usize = 5_000;
 const WIDE: usize = 20_000;
 
-/// Builds a tree, copies it, and removes both, with each way to run a process.
+/// Builds a tree, copies it, and removes both, in processes that `limit` configures.
 #[track_caller]
 fn copies_and_removes(build: impl FnOnce(PathBuf), limit: impl Fn(Child) -> Child) {
     let scratch = Scratch::in_memory();
@@ -88,7 +88,7 @@ fn a_comb_with_20_descriptors_and_eight_threads() {
 
 #[test]
 fn many_combs_with_64_descriptors_and_four_threads() {
-    // One worker goes down and evicts what another is about to come back to.
+    // One worker descends and evicts a directory to which another worker is about to return.
     let build = |dir: PathBuf| {
         for number in 0..40 {
             comb(dir.join(number.to_string()), 60, 1);
@@ -119,7 +119,7 @@ fn many_sub_directories_with_eight_threads() {
 
 #[test]
 fn wide_directories_in_wide_directories_with_20_descriptors() {
-    // More listings want to pause than may.
+    // More listings would pause than are allowed to.
     let build = |dir: PathBuf| {
         let mut at = dir;
         for _ in 0..12 {
@@ -135,7 +135,7 @@ fn large_files_are_copied_with_twenty_descriptors() {
     let scratch = Scratch::in_memory();
     let source = Tree::at(scratch.path().join("s"));
     for number in 0..20 {
-        // All a hole: large to look at, and no work.
+        // Mostly a hole: a large size, but little to copy.
         source.sparse(number.to_string(), 5 << 20, &[(0, b"x")]);
     }
     let dest = scratch.path().join("d");

@@ -1,7 +1,7 @@
-//! The engine as a user of the library sees it: by its public functions, and by what they leave on disk.
+//! Tests of the engine through its public functions and their effects on disk.
 //!
-//! One binary, since linking each file by itself takes longer than running it. The modules are filed by
-//! what they pin down; [`kit`] and [`child`] are the tools.
+//! They are one binary, because linking one for each file takes longer than running it. Each module covers one
+//! subject; [`kit`] and [`child`] are tools.
 
 mod asking;
 mod attributes;

@@ -1,4 +1,4 @@
-//! What an observer hears: each path once, in the promised order.
+//! Events for observers: each path once, in the promised order.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -49,7 +49,7 @@ impl Observer for Diary {
     }
 }
 
-/// A hundred directories, three deep, of five files each.
+/// Makes a hundred directories of five files each, three levels deep. Returns the paths of files and directories.
 fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let tree = Tree::at(at);
     tree.symlink("link", "nowhere").fifo("pipe");
@@ -186,7 +186,7 @@ fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     let operands = [format!("{dir}//"), file.clone()];
     let summary = RemoveOp::new(RemoveOptions::default()).run(operands, &diary);
     assert_eq!(counts(summary), (3, 0, 0));
-    // As text: paths that differ in slashes compare equal.
+    // Compared as text, because paths that differ only in slashes are equal.
     let told = diary.events.into_inner().unwrap();
     let mut texts: Vec<_> = told.iter().map(|event| format!("{event:?}")).collect();
     texts.sort();
@@ -217,7 +217,7 @@ fn an_observer_that_wants_no_events_gets_none() {
     assert_eq!(summary.entries, (files.len() + dirs.len()) as u64);
 }
 
-/// Panics in the middle of the work, on whatever thread that is.
+/// Panics in the middle of the work, on any thread.
 struct Panicking;
 
 impl Observer for Panicking {
@@ -249,7 +249,7 @@ fn a_panic_of_an_observer_reaches_the_caller() {
         }
         tree.file("0/300/7", "");
         let (root, (send, caught)) = (tree.path().to_owned(), std::sync::mpsc::channel());
-        // Not a scoped thread: if the run hangs, this test still ends.
+        // Not a scoped thread, so that this test ends even if the run hangs.
         std::thread::spawn(move || {
             let removing = || {
                 let options = remove_options(|options| options.threads = threads(8));
@@ -263,7 +263,7 @@ fn a_panic_of_an_observer_reaches_the_caller() {
     }
 }
 
-/// Looks at the counts whenever something is done.
+/// Reads the counts at each event.
 #[derive(Default)]
 struct Onlooker {
     counts: Counts,

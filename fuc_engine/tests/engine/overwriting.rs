@@ -1,4 +1,4 @@
-//! What a copy does with what is at the dest already, and what it refuses.
+//! Copies to dests that exist, and refusals.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -147,7 +147,7 @@ fn links_and_fifos_replace_all_but_directories() {
 
 #[test]
 fn a_busy_program_is_replaced_by_force_only() {
-    // ETXTBSY keeps even root from writing to it, which modes do not.
+    // ETXTBSY prevents even root from writing to it; a mode would not.
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.file("new", "content").mode(0o755);

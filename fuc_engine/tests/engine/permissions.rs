@@ -1,4 +1,4 @@
-//! What an ordinary user may not touch. The engine runs as that user in another process.
+//! Operations that an ordinary user is not permitted. The engine runs as that user in another process.
 
 use testkit::probe::{self, NOBODY};
 use testkit::snapshot::{Attributes, Kind, Snapshot, assert_same_tree};
@@ -9,7 +9,7 @@ use crate::kit::{all_but_atime, assert_unchanged};
 
 const ACCES: &str = "13";
 
-/// A tree of the ordinary user's, made by root; `build` says what is in it.
+/// Builds a tree as root and gives its root directory to the ordinary user.
 fn theirs(scratch: &Scratch, build: impl FnOnce(&Tree)) -> Tree {
     let tree = Tree::at(scratch.path().join("theirs"));
     build(&tree);
@@ -47,7 +47,7 @@ fn an_unreadable_directory_is_reported_once_and_keeps_its_parents() {
     let report = child::remove(&root).uid(NOBODY).run();
     let failure = format!("Remove {ACCES} {:?}", root.join("a/locked"));
     assert_eq!(report.failures, [failure]);
-    // g, h, b
+    // The files g and h and the directory b are removed.
     assert_eq!(report.counts, (3, 0, 1));
     let left = Snapshot::of(&root, Attributes::CONTENT);
     assert_eq!(left.len(), 4);
@@ -138,7 +138,7 @@ fn an_unreadable_source_is_reported_and_the_rest_is_copied() {
         failure("ReadDirectory", "a/locked"),
     ];
     assert_eq!(report.failures, failures);
-    // As GNU's cp does, an empty directory is made for the unreadable one; it counts, since it was created.
+    // Like GNU's cp, the engine makes an empty directory for the unreadable one, which counts as created.
     let expected = Tree::at(scratch.path().join("e"));
     expected
         .dir("a/locked")
@@ -180,7 +180,7 @@ fn a_dest_that_may_not_be_written_is_reported_for_each_entry() {
         failure("CreateSymlink", "link"),
     ];
     assert_eq!(report.failures, failures);
-    // d, fixed, g
+    // The directory d, fixed and g.
     assert_eq!(report.counts, (3, 7, 6));
     assert_unchanged(&before, &fixed, Attributes::CONTENT);
 }

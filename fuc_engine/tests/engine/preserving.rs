@@ -1,4 +1,4 @@
-//! Attributes and hard links, as far as they depend on many threads, few descriptors, or what a run costs.
+//! Attributes and hard links with many threads and few descriptors, and the costs of keeping them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ use crate::kit::{Told, copy_options, copy_with, threads};
 const NAMES: usize = 1000;
 const DIRS: usize = 40;
 
-/// Ten inodes with a hundred names each, all over forty directories in two sources.
+/// Makes ten inodes with a hundred names each, spread over forty directories in two sources.
 fn many_names(at: &Path) {
     let tree = Tree::at(at);
     let place = |name: usize| format!("{}/{}/{name}", name % 2, name % DIRS);
@@ -72,7 +72,7 @@ fn links_stay_links_on_eight_threads() {
     keeps_links(8);
 }
 
-/// How many directories at a dest are open at once, at most.
+/// Records the largest number of dest directories that are open at once.
 struct OpenAtDest<'a>(&'a Path, AtomicUsize);
 
 impl Observer for OpenAtDest<'_> {
@@ -102,7 +102,7 @@ fn links_to_finished_directories_leave_none_of_them_open() {
         tree.file(&apart, "")
             .hardlink(&apart, format!("together/{number}"));
     }
-    // One of them is the one that is copied before the other.
+    // Either directory may be copied first.
     for order in [["apart", "together"], ["together", "apart"]] {
         let dest = scratch.path().join(format!("first-{}", order[0]));
         fs::create_dir(&dest).unwrap();

@@ -1,6 +1,6 @@
-//! Random trees: a copy is equal, a removal leaves nothing, and both count right.
+//! Random trees: a copy is equal, a removal leaves nothing, and both count correctly.
 //!
-//! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine properties` looks longer.
+//! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine properties` tries more of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::kit::{
 #[derive(Clone, Debug)]
 enum Kind {
     File(Vec<u8>),
-    /// A length, and where one byte is data.
+    /// The length, and the offset of the only byte of data.
     Sparse(u32, u32),
     Symlink(String),
     Fifo,
@@ -49,7 +49,7 @@ impl RandomTree {
                 Kind::Socket => tree.socket(path).mode(*mode),
             };
         }
-        // From the deepest up, so that all can still be reached.
+        // The deepest come first, because a mode may make the entries below inaccessible.
         for (dir, mode) in self.dirs.iter().rev() {
             tree.select(dir).mode(*mode);
         }
@@ -68,7 +68,7 @@ impl RandomTree {
     }
 }
 
-/// Directories of few names, so that many fall into one another.
+/// Generates directories with few different names, so that many are below others.
 fn dir() -> impl Strategy<Value = PathBuf> {
     prop::collection::vec("[abc]", 1..8).prop_map(PathBuf::from_iter)
 }
@@ -86,7 +86,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 }
 
 fn tree() -> impl Strategy<Value = RandomTree> {
-    // What any umask leaves alone. Their owner can read them, should that not be root.
+    // Modes that no usual umask changes. They let the owner read, for runs without root.
     let file_mode = prop_oneof![
         Just(0o644),
         Just(0o600),

@@ -1,4 +1,4 @@
-//! What a removal does with operands of each type, and with its options.
+//! Removals of operands of each type, and their options.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -164,7 +164,7 @@ fn dot_and_dot_dot_are_refused() {
     let before = Snapshot::of(&scratch, Attributes::ALL);
     let operands = ["d/.", "d/..", "d/./", "d/..//"].map(|name| scratch.path().join(name));
     let refused = |path: &_| Failure::refused(Refusal::DotOrDotDot, path);
-    // A path with its last dot dropped by `join` would be another operand.
+    // As text, because `join` would drop the last dot.
     let told = remove_with(RemoveOptions::default(), &operands);
     assert_eq!(
         told,
@@ -266,7 +266,7 @@ fn a_mount_point_is_reported_once_and_keeps_its_parents() {
     assert!(unmounted.unwrap().success());
     let failure = Failure::failed(Operation::Remove, &point, Errno::BUSY);
     assert_eq!(told, Told::complete(4, 0).with([failure]));
-    // t, a, b, point
+    // The mount point and its three ancestors stay.
     assert_eq!(Snapshot::of(tree.path(), plain()).len(), 4);
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of dests that exist, as far as a command line cannot show it.
+//! Rules for existing dests, as far as tests of the commands cannot cover them.
 
 use std::fs;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{copy_options, counts, threads};
 
-/// Asked before each overwriting, answers and writes down the names.
+/// Answers each question about a dest, and records the names.
 struct Person {
     answer: Answer,
     asked: Mutex<Vec<String>>,
@@ -35,7 +35,7 @@ impl Observer for Person {
     }
 }
 
-/// Copies `s` of `scratch` onto `d`.
+/// Copies `s` to `d`, both in `scratch`.
 fn copy(scratch: &Scratch, options: CopyOptions, observer: &dyn Observer) -> Summary {
     let dest = Dest::Exactly(scratch.path().join("d"));
     CopyOp::new(options).run([scratch.path().join("s")], &dest, observer)
@@ -130,7 +130,7 @@ fn one_numbered_backup_makes_more_of_them() {
     assert_eq!(text(&scratch, "d/1.bak"), "old");
 }
 
-/// Whether a file whose dest has whole seconds only, as all its timestamps look, is updated.
+/// Updates a file whose dest has timestamps of whole seconds, and returns whether it was replaced.
 fn is_updated(times_are_kept: bool) -> bool {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path())
@@ -149,7 +149,7 @@ fn is_updated(times_are_kept: bool) -> bool {
 
 #[test]
 fn fractions_of_seconds_count_if_the_dest_can_store_them() {
-    // Its time of change shows that it can.
+    // The ctime has a fraction, which shows that the filesystem can store one.
     assert!(is_updated(false));
     assert!(is_updated(true));
 }

@@ -1,4 +1,4 @@
-//! Which links of a source are followed, links instead of copies, and how a copy is said to have been made.
+//! Followed links, links instead of copies, and the reported method of a copy.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -14,7 +14,7 @@ use testkit::tree::{Scratch, Tree, chain};
 
 use crate::kit::{Failure, Told, copy_options, copy_with, exactly, plain};
 
-/// A directory with a link to a file and one to a directory, both outside.
+/// Makes a directory with a link to a file and a link to a directory, both outside of it.
 fn linked(scratch: &Scratch) -> Tree {
     let tree = Tree::at(scratch);
     tree.file("out/f", "content")
@@ -91,7 +91,7 @@ fn a_link_replaces_a_dest_with_force() {
     assert_eq!(fs::read_dir(&dest).unwrap().count(), 1);
 }
 
-/// Writes down how files were copied.
+/// Records the method of each copy.
 #[derive(Default)]
 struct Asking(Mutex<Vec<CopyMethod>>);
 

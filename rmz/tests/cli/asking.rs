@@ -1,4 +1,4 @@
-//! Prompts: their words, their order, and what an answer does.
+//! Prompts: their words, their order, and the effects of answers.
 
 use testkit::{
     probe::{NOBODY, is_root},
@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{RM, RMZ};
 
-/// A directory with one entry of each kind, and directories with and without something in them.
+/// Makes a directory with one entry of each kind, an empty directory and a full one.
 fn kinds(tree: &Tree) {
     tree.file("d/empty-file", "")
         .file("d/file", "content")
@@ -26,7 +26,7 @@ fn asked(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
     RM.parity().args(args).stdin(answers).check(build);
 }
 
-/// Compares strict rm with rm, a terminal before both.
+/// Compares a link called rm with rm, both at a terminal.
 #[track_caller]
 fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
     if !is_root() {
@@ -36,7 +36,7 @@ fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
         .args(args)
         .stdin(answers)
         .input(Input::Terminal)
-        // Several workers ask in another order.
+        // Several workers would ask in another order.
         .env("RMZ_THREADS", "1")
         .uid(NOBODY)
         .check(build);
@@ -128,7 +128,7 @@ fn asks_in_the_order_of_the_listing() {
         .find("remove directory 'd/full'")
         .expect("it is asked again");
     assert!(full < child && child < emptied, "{text}");
-    // Nothing else is asked about between a directory and its end.
+    // No other question comes between the two about a directory.
     assert_eq!(text[full..emptied].matches("'d/full").count(), 5, "{text}");
     assert_eq!(outcome.status, Status::Exit(0));
 }
@@ -271,7 +271,7 @@ fn loses_no_answer_with_several_workers() {
             tree.file(format!("d/{i}/free"), "");
         }
     };
-    // All are declined, so the order does not matter.
+    // All questions are declined, so their order does not matter.
     RM.strict()
         .args(["---presume-input-tty", "-r", "d"])
         .stdin("n\n".repeat(40))
@@ -303,7 +303,8 @@ fn never_asks_at_a_terminal_unless_told_to_when_called_rmz() {
     assert!(!scratch.path().join("d").exists());
 }
 
-/// What rmz says and leaves of an empty and of a full directory that nobody may read.
+/// Runs rmz on an empty and a full directory, both unreadable. Returns the status, the messages,
+/// and which of the two are left.
 fn with_inaccessible_directories(flags: &[&str], answers: &str) -> (Status, String, [bool; 2]) {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).mode(0o777);
@@ -323,7 +324,7 @@ fn with_inaccessible_directories(flags: &[&str], answers: &str) -> (Status, Stri
     (outcome.status, text.replace(&program, ""), left)
 }
 
-/// Newer than rm 9.1, which asks whether to descend into what it cannot read.
+/// Without GNU: rm 9.1 asks whether to descend into an unreadable directory.
 #[test]
 fn asks_whether_to_try_unreadable_directories_if_empty_ones_may_go() {
     if !is_root() {
@@ -338,7 +339,7 @@ fn asks_whether_to_try_unreadable_directories_if_empty_ones_may_go() {
     assert_eq!(agreed, (Status::Exit(1), refused, [false, true]));
 }
 
-/// The same, without `-d`.
+/// Without GNU, and without `-d`.
 #[test]
 fn keeps_unreadable_directories_if_it_would_have_to_ask() {
     if !is_root() {
@@ -359,7 +360,7 @@ fn takes_the_end_of_a_terminals_input_for_the_end() {
     let build = |tree: &Tree| {
         tree.file("a", "").file("b", "").file("c", "");
     };
-    // The first line ends the input, and what is typed after it is for somebody else.
+    // The first line ends the input. Everything typed after it belongs to another process.
     Parity::new(RMZ, "rm")
         .args(["-r", "-i", "a", "b", "c"])
         .input(Input::Terminal)

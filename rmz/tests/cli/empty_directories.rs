@@ -1,4 +1,4 @@
-//! `-d`: a directory goes if it is empty. Called by any name but `rm`, `-r` is on and makes it needless.
+//! `-d` removes empty directories. It matters only under the name `rm`, because rmz is recursive by default.
 
 use testkit::{
     probe::{NOBODY, is_root},
@@ -54,7 +54,7 @@ fn asks_about_an_empty_directory_only() {
     strict(&["-di", "empty"], "n\n");
 }
 
-/// Newer than rm 9.1, which calls it not empty because it cannot read it.
+/// Without GNU: rm 9.1 reports an unreadable directory as not empty.
 #[test]
 fn removes_an_empty_directory_that_cannot_be_read() {
     if !is_root() {

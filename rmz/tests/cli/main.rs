@@ -1,5 +1,5 @@
-//! rmz as its users see it: each test builds a tree twice, runs rmz on one and GNU's `rm -r` on the
-//! other, and compares the trees, the exit status and both streams.
+//! Tests of the command rmz. Most build a tree twice, run rmz on one and GNU's `rm -r` on the other, and compare
+//! the trees, the exit status and both streams.
 
 mod asking;
 mod empty_directories;

@@ -1,4 +1,4 @@
-//! Command lines that mean nothing: nothing is removed, and the lines are GNU's.
+//! Wrong command lines: nothing is removed, and the messages are GNU's.
 
 use testkit::{
     run::{Parity, Run, Status, normal_lines},

@@ -1,4 +1,4 @@
-//! Mount points in the tree. Each run has a mount namespace of its own, which ends with it.
+//! Mount points in the tree. Each run has a mount namespace of its own.
 
 use testkit::{
     probe::{has_program, is_root},
@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{RM, RMZ};
 
-/// Runs both with `mounts` done before, and tells on stdout what is left.
+/// Runs both after the commands `mounts`, and lists the remaining entries on stdout.
 #[track_caller]
 fn with(mounts: &str, args: &[&str]) {
     if !is_root() || !has_program("unshare") {

@@ -1,4 +1,4 @@
-//! What can be named on the command line.
+//! Operands of all kinds.
 
 use std::path::Path;
 
@@ -282,7 +282,7 @@ fn refuses_dot_even_if_forced() {
 
 #[test]
 fn refuses_dot_dot() {
-    // `sub` is the working directory, so that the tree is all that could go.
+    // `sub` is the working directory, so that at worst the scratch tree is removed.
     let script = r#"cd sub && exec "$@""#;
     crate::support::RM
         .in_script(script)

@@ -1,13 +1,13 @@
-//! What an ordinary user may not remove is reported once, with its path; all else goes.
+//! Entries that an ordinary user may not remove are reported once, with their paths. All others are removed.
 
 use testkit::tree::Tree;
 
 use crate::support::RM;
 
-/// Somebody who is neither root nor the user that runs the commands.
+/// Id of a user other than root and the user that runs the commands.
 const OTHER: u32 = 1;
 
-/// Removes a tree with one directory of this mode that holds a file and a directory.
+/// Removes a tree with a directory of this mode, in which there are a file and a directory.
 #[track_caller]
 fn with_full_dir_of_mode(mode: u32) {
     RM.check_as_nobody(["-v", "d"], |tree| full_dir_of_mode(tree, mode));

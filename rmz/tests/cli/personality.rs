@@ -1,4 +1,4 @@
-//! A link called `rm` is rm.
+//! Under the name `rm`, rmz has the defaults of rm.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{RM, RMZ};
 
-/// Runs a link of this name in a directory with a tree `d` and a file `f`.
+/// Runs a link with this name in a directory with a tree `d` and a file `f`.
 fn run_link(name: &'static str, args: &[&str]) -> (Outcome, Vec<String>, Scratch) {
     let link = RM.link(name);
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! `/` is refused. All of this happens in a chroot: should a refusal fail, what goes is a scratch tree.
+//! Refusals of `/`. Tests run in a chroot, so that without the refusal only a scratch tree is removed.
 
 use std::{path::Path, process::Command};
 
@@ -11,7 +11,7 @@ use testkit::{
 
 use crate::support::RMZ;
 
-/// A small tree with both programs in it, to be `/`; `None` says why not.
+/// Makes a small tree with both programs, to be `/` in a chroot. Returns `None` if that is impossible here.
 fn small_root() -> Option<Scratch> {
     if !is_root() || !has_program("chroot") || !has_program("unshare") || !is_gnu("rm") {
         return None;
@@ -25,9 +25,9 @@ fn small_root() -> Option<Scratch> {
     Some(scratch)
 }
 
-/// Runs a program of the small root with `/` there, `before` done in a mount namespace of its own.
+/// Runs a program with the small root as `/`, in a mount namespace of its own, after the commands `before`.
 fn run_in(root: &Scratch, before: &str, program: &str, args: &[&str]) -> Outcome {
-    // The root must be the scratch tree, or nothing is run at all.
+    // Exit unless the new root differs from the real one.
     let script = format!(
         r#"root=$1; shift
         test "$(stat -c %d:%i "$root")" != "$(stat -c %d:%i /)" || exit 98
@@ -43,7 +43,7 @@ fn run_in(root: &Scratch, before: &str, program: &str, args: &[&str]) -> Outcome
         .output()
 }
 
-/// Both programs in a chroot with the same arguments: the same words, and `/etc/kept` is still there.
+/// Asserts that both programs, run in a chroot, refuse with the same messages and keep `/etc/kept`.
 #[track_caller]
 fn refused(before: &str, args: &[&str]) {
     let [ours, gnu] = ["/rmz", "/rm"].map(|program| {
@@ -122,7 +122,7 @@ fn does_the_rest_after_refusing_the_root() {
     refused("mkdir $root/gone", &["-rv", "/", "/gone"]);
 }
 
-/// Puts GNU rm, rmz and what both load into `dir`, as `rm` and `rmz`, so that they run when `dir` is `/`.
+/// Copies GNU rm, rmz and their libraries into `dir`, so that both run when `dir` is `/`.
 fn furnish_root(dir: &Path) {
     let script = r#"
         set -e

@@ -1,4 +1,4 @@
-//! `-v`: a line for each thing that is gone, whole.
+//! `-v`: a whole line for each removed entry.
 
 use testkit::{
     run::{Run, Status},
