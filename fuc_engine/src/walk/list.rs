@@ -14,7 +14,7 @@ use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
 use crate::sched::SLOW_OPERATION;
 use crate::sys::{self, Listing};
 
-/// How far a task has come with a listing.
+/// The state of a listing at the end of its task.
 enum Listed {
     ToTheEnd,
     /// A `Resume` task lists the rest.
@@ -81,7 +81,7 @@ pub(super) fn lend_position<V: Visitor>(visitor: &V, dir: BorrowedFd<'_>) -> Opt
     position.ok()
 }
 
-/// Processes a part of a listing that another worker, or an earlier task, has read.
+/// Processes the part of a listing that a `Batch` task holds.
 pub(super) fn process_batch<V: Visitor>(
     visitor: &V,
     node: NodeOf<V>,

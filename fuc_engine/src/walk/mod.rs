@@ -61,14 +61,14 @@ pub(crate) trait Visitor: Sync + Sized {
 
     fn descriptors(&self) -> &Descriptors<Self::Dir>;
 
-    /// Returns how an evicted directory is reached again.
+    /// Returns the means to reopen an evicted directory.
     fn roots(&self) -> &dyn Roots;
 
     fn report(&self) -> &Report<'_>;
 
     /// Opens the directory at `place`.
     ///
-    /// Returns `None` if the directory is not to be listed. Then the visitor has dealt
+    /// Returns `None` if the directory must not be listed. Then the visitor has dealt
     /// with it and has called [`leave`] for `place`. `pass` is the number of earlier
     /// listings of the same directory.
     fn enter(
@@ -78,7 +78,7 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
-    /// Processes an entry of `node`; calls [`queue`] for a directory.
+    /// Processes an entry of `node`. Calls [`queue`] for a directory.
     fn visit(
         &self,
         node: &NodeOf<Self>,
@@ -114,7 +114,7 @@ pub(crate) type NodeOf<V> = Arc<Node<<V as Visitor>::Dir>>;
 /// A worker that runs the tasks of a visitor `V`.
 pub(crate) type Walker<'s, 'e, V> = Worker<'s, 'e, V>;
 
-/// Tells the lister what [`Visitor::visit`] did with an entry.
+/// The result of [`Visitor::visit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Visit {
@@ -186,7 +186,7 @@ pub(crate) fn queue<V: Visitor>(
     Visit::Queued
 }
 
-/// Gives up one use of `parent`, such as a [`Place`] in it has, and climbs.
+/// Gives up one use of `parent` and climbs. A [`Place`] in `parent` is such a use.
 pub(crate) fn leave<V: Visitor>(
     visitor: &V,
     parent: Option<NodeOf<V>>,

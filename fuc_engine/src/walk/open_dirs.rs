@@ -8,9 +8,9 @@ use super::{NodeOf, Visitor};
 use crate::node::Side;
 use crate::sys::Pinned;
 
-/// The open directories of one node, as an operation needs them.
+/// The open directories of one node: those that a removal or a copy needs.
 pub(crate) trait OpenDirs<'n>: Sized {
-    /// Opens each directory that the operation needs by one call of `pin`.
+    /// Opens each of the directories by one call of `pin`.
     fn open(pin: impl FnMut(Side) -> Result<Pinned<'n>, Errno>) -> Result<Self, Errno>;
 
     /// Returns the directory to list.
