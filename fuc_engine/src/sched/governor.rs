@@ -49,34 +49,12 @@ use std::time::Duration;
 
 use super::meter::Sample;
 
-/// Where there is a backlog after this, other workers are let in: starting a
-/// thread costs about as much as removing thirty files, and a small tree is done by then.
-pub(super) const FIRST: Duration = Duration::from_micros(400);
-/// The shortest measurement.
-const SHORTEST: Duration = Duration::from_millis(2);
-/// However long the waits in it, it lasts no longer than this, or than is due.
-const LONGEST: Duration = Duration::from_millis(40);
-/// Where not enough has been told, it is looked at again after this.
-const RETRY_DELAY: Duration = Duration::from_micros(500);
-/// The longest wait is at most one of so many parts of a measurement's busy time ...
-const PARTS: u32 = 6;
-/// ... and so much of the workers' time is accounted for.
-const ACCOUNTED: f64 = 0.6;
-/// More workers are kept if the throughput rises by this factor.
-const MORE: f64 = 1.1;
-/// Fewer are kept if it rises by this one.
-const FEWER: f64 = 1.05;
-/// When it is looked whether the workers wait.
-const PROBE_DELAY: Duration = Duration::from_millis(10);
-/// They do if they use less of the processors that they could use. (It is three
-/// quarters where two workers share one of two cores with somebody else.)
-const LOAD: f64 = 0.7;
-/// How long what is known to be good is left alone at first.
-const INITIAL_HOLD: Duration = Duration::from_millis(192);
-/// How long something else is, and how long anything at most, unless the tries take long.
-const HOLD_RANGE: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(768)];
-/// A try takes about one of so many parts of the time.
-const TRIES: u32 = 24;
+use tuning::{
+    ACCOUNTED, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, MORE, PARTS, PROBE_DELAY, SHORTEST,
+    TRIES,
+};
+
+pub(super) use tuning::FIRST;
 
 /// How many workers are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +200,7 @@ impl Governor {
         // A worker may have read the clock before another one stepped the governor.
         let lasted = now.saturating_sub(self.began);
         if !self.is_enough(lasted, sample) {
-            self.due = now + RETRY_DELAY;
+            self.due = now + SHORTEST;
             return false;
         }
         let worth_a_trial = self.worth_a_trial(sample);
@@ -368,6 +346,8 @@ impl Governor {
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
     }
 }
+
+mod tuning;
 
 #[cfg(test)]
 mod model;

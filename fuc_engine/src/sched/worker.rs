@@ -1,7 +1,6 @@
 //! A worker: its stack, and how tasks get from one to another.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::Duration;
@@ -12,11 +11,15 @@ use super::gate::{Gate, IdleOutcome, Recipient};
 use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, Meter};
 
-/// Stack of a started thread. It holds the frames of one task, and tasks do not recurse.
+/// Stack of a started thread, as the docs of [`Observer`](crate::Observer) promise. It holds
+/// the frames of one task, and tasks do not recurse. Copying 100,000 empty files with 2 MiB takes
+/// 1.00 of the time (cell copy-100k), so only the address space counts.
 const STACK_BYTES: usize = 256 << 10;
-/// How many of the oldest tasks are searched for one to give away.
-const REACH: usize = 64;
-/// An operation this slow costs about 1,000 hand-offs, so hand off queued work before starting another one.
+/// An operation this slow costs about 1,000 hand-offs, so hand off queued work before starting
+/// another one.
+///
+/// Removing ten files of 100 MB on tmpfs, two cores: with 20 ms it takes 1.67 of the time, since
+/// the second worker gets files too late; with 0.05 ms 1.05 (9 rounds; cell remove-10-1gb).
 pub(crate) const SLOW_OPERATION: Duration = Duration::from_millis(1);
 
 /// What workers do.
@@ -321,9 +324,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     fn give_work(&mut self, keep: usize) {
         let half = (self.stack.len() + 1 - keep).div_ceil(2);
-        let Some(batch) = self.oldest(half.min(self.shared.job.max_batch())) else {
+        let count = self.oldest(half.min(self.shared.job.max_batch()));
+        if count == 0 {
             return;
-        };
+        }
         let Some(recipient) = self.shared.gate.permit_batch() else {
             return;
         };
@@ -331,33 +335,28 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             self.shared.gate.thread_refused();
             return;
         }
-        self.send(batch);
+        self.send(count);
     }
 
     /// Leaves one task for the next worker that runs out of tasks while this one is busy.
     #[cold]
     fn offer_spare(&mut self) {
-        if let Some(batch) = self.oldest(1)
-            && self.shared.gate.reserve_spare()
-        {
-            self.send(batch);
+        if self.oldest(1) == 1 && self.shared.gate.reserve_spare() {
+            self.send(1);
         }
     }
 
-    /// Finds the oldest task that can migrate and those that follow it, `most` in all.
-    fn oldest(&self, most: usize) -> Option<Range<usize>> {
-        let job = self.shared.job;
-        let mut near = self.stack.iter().take(REACH);
-        let first = near.position(|task| job.can_migrate(task))?;
-        // The first one goes in any case: asked again, the job might refuse it, and an empty
-        // batch would reach a worker that was promised tasks.
-        let others = self.stack.iter().skip(first + 1).take(most - 1);
-        let count = 1 + others.take_while(|task| job.can_migrate(task)).count();
-        Some(first..first + count)
+    /// Returns how many of the oldest tasks can migrate, `most` at most.
+    fn oldest(&self, most: usize) -> usize {
+        let oldest = self.stack.iter().take(most);
+        oldest
+            .take_while(|task| self.shared.job.can_migrate(task))
+            .count()
     }
 
-    fn send(&mut self, batch: Range<usize>) {
-        let tasks = self.stack.drain(batch).collect();
+    /// Sends the `count` oldest tasks, which are at least one: their recipient is promised tasks.
+    fn send(&mut self, count: usize) {
+        let tasks = self.stack.drain(..count).collect();
         let _ = self.shared.messages.sender.send(Message::Tasks(tasks));
     }
 
@@ -372,116 +371,4 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// Each task of height n makes two of height n - 1.
-    struct Doubling {
-        leaves: AtomicUsize,
-    }
-
-    impl Job for Doubling {
-        type Task = u32;
-        type Scratch = ();
-
-        fn scratch(&self) {}
-
-        fn run(&self, height: u32, worker: &mut Worker<'_, '_, Self>) {
-            worker.count(1);
-            if height == 0 {
-                self.leaves.fetch_add(1, Ordering::Relaxed);
-            } else {
-                worker.push(height - 1);
-                worker.push(height - 1);
-            }
-        }
-
-        fn can_migrate(&self, _: &u32) -> bool {
-            true
-        }
-
-        fn max_batch(&self) -> usize {
-            8
-        }
-
-        fn limits(&self) -> Limits {
-            Limits::of(4)
-        }
-
-        fn initial_workers(&self) -> usize {
-            2
-        }
-    }
-
-    /// Records in which order its tasks run. Task 0 queues task 9 for when all others are done.
-    struct InOrder(Mutex<Vec<u32>>);
-
-    impl Job for InOrder {
-        type Task = u32;
-        type Scratch = ();
-
-        fn scratch(&self) {}
-
-        fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
-            self.0.lock().unwrap().push(task);
-            if task == 0 {
-                worker.push_when_idle(9);
-                worker.push(1);
-            }
-        }
-
-        fn can_migrate(&self, _: &u32) -> bool {
-            true
-        }
-
-        fn max_batch(&self) -> usize {
-            1
-        }
-
-        fn limits(&self) -> Limits {
-            Limits::of(2)
-        }
-
-        fn initial_workers(&self) -> usize {
-            2
-        }
-    }
-
-    #[test]
-    fn a_task_for_when_all_are_idle_runs_last() {
-        let job = InOrder(Mutex::default());
-        scope(&job, |worker| {
-            worker.push(2);
-            worker.push(0);
-            worker.run_all();
-        });
-        assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 9]);
-    }
-
-    #[test]
-    fn every_task_of_several_runs_is_run_once() {
-        let job = Doubling {
-            leaves: AtomicUsize::new(0),
-        };
-        scope(&job, |worker| {
-            for run in 1..=3 {
-                worker.push(18);
-                worker.run_all();
-                assert_eq!(job.leaves.load(Ordering::Relaxed), run << 18);
-            }
-        });
-    }
-
-    #[test]
-    fn a_run_without_tasks_ends() {
-        scope(
-            &Doubling {
-                leaves: AtomicUsize::new(0),
-            },
-            |worker| {
-                worker.run_all();
-            },
-        );
-    }
-}
+mod tests;

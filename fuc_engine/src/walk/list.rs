@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::limits::{LONG_STACK, MANY_CHILDREN};
+use super::limits::MANY_CHILDREN;
 use super::share::{share, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
 use crate::sched::SLOW_OPERATION;
@@ -57,7 +57,7 @@ fn list_into<V: Visitor>(
             continue;
         }
         queued += process(visitor, buffer, node, &dirs, worker);
-        if (queued >= MANY_CHILDREN || queued > 0 && worker.backlog() > LONG_STACK)
+        if queued >= MANY_CHILDREN
             && let Some(position) = lend_position(visitor, dir)
         {
             let node = NodeOf::<V>::clone(node);

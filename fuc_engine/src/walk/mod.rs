@@ -38,7 +38,7 @@ use crate::sched::{Job, Limits, Worker};
 use crate::sys::{Entry, Listing};
 
 use in_order::Remainder;
-use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SPARE_BUFFERS};
+use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 
 pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
@@ -144,7 +144,8 @@ pub(crate) enum Task<V: Visitor> {
 pub(crate) struct Scratch<S> {
     pub(crate) own: S,
     pub(crate) tally: Tally,
-    spare: Vec<Listing>,
+    /// An empty buffer for the next listing.
+    spare: Option<Listing>,
     /// Entries processed since the last slow one.
     quick: usize,
 }
@@ -162,14 +163,12 @@ impl<S> Scratch<S> {
 
     fn buffer(&mut self) -> Listing {
         self.spare
-            .pop()
+            .take()
             .unwrap_or_else(|| Listing::with_capacity(BUFFER_BYTES))
     }
 
     fn keep_buffer(&mut self, listing: Listing) {
-        if self.spare.len() <= SPARE_BUFFERS {
-            self.spare.push(listing);
-        }
+        self.spare.get_or_insert(listing);
     }
 }
 
@@ -205,7 +204,7 @@ impl<V: Visitor> Job for V {
         Scratch {
             own: V::Scratch::default(),
             tally: Tally::default(),
-            spare: Vec::new(),
+            spare: None,
             quick: 0,
         }
     }

@@ -1,0 +1,113 @@
+//! Tests of workers that run small jobs.
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Each task of height n makes two of height n - 1.
+struct Doubling {
+    leaves: AtomicUsize,
+}
+
+impl Job for Doubling {
+    type Task = u32;
+    type Scratch = ();
+
+    fn scratch(&self) {}
+
+    fn run(&self, height: u32, worker: &mut Worker<'_, '_, Self>) {
+        worker.count(1);
+        if height == 0 {
+            self.leaves.fetch_add(1, Ordering::Relaxed);
+        } else {
+            worker.push(height - 1);
+            worker.push(height - 1);
+        }
+    }
+
+    fn can_migrate(&self, _: &u32) -> bool {
+        true
+    }
+
+    fn max_batch(&self) -> usize {
+        8
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::of(4)
+    }
+
+    fn initial_workers(&self) -> usize {
+        2
+    }
+}
+
+/// Records in which order its tasks run. Task 0 queues task 9 for when all others are done.
+struct InOrder(Mutex<Vec<u32>>);
+
+impl Job for InOrder {
+    type Task = u32;
+    type Scratch = ();
+
+    fn scratch(&self) {}
+
+    fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
+        self.0.lock().unwrap().push(task);
+        if task == 0 {
+            worker.push_when_idle(9);
+            worker.push(1);
+        }
+    }
+
+    fn can_migrate(&self, _: &u32) -> bool {
+        true
+    }
+
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::of(2)
+    }
+
+    fn initial_workers(&self) -> usize {
+        2
+    }
+}
+
+#[test]
+fn a_task_for_when_all_are_idle_runs_last() {
+    let job = InOrder(Mutex::default());
+    scope(&job, |worker| {
+        worker.push(2);
+        worker.push(0);
+        worker.run_all();
+    });
+    assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 9]);
+}
+
+#[test]
+fn every_task_of_several_runs_is_run_once() {
+    let job = Doubling {
+        leaves: AtomicUsize::new(0),
+    };
+    scope(&job, |worker| {
+        for run in 1..=3 {
+            worker.push(18);
+            worker.run_all();
+            assert_eq!(job.leaves.load(Ordering::Relaxed), run << 18);
+        }
+    });
+}
+
+#[test]
+fn a_run_without_tasks_ends() {
+    scope(
+        &Doubling {
+            leaves: AtomicUsize::new(0),
+        },
+        |worker| {
+            worker.run_all();
+        },
+    );
+}
