@@ -18,7 +18,6 @@ use crate::copy::look;
 use crate::copy::make::file::{self, OpenSource};
 use crate::copy::make::hardlink::{self, Linked};
 use crate::copy::make::{Outcome, link, special, symlink};
-use crate::copy::node::CopyNode;
 use crate::copy::options::{Dereference, LinkKind, Reflink};
 use crate::error::Operation;
 use crate::observer::CopyMethod;
@@ -45,11 +44,32 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
+        match self.look_or_queue(entry, worker)? {
+            Some(source) => self.copy_by_rules(entry, &source, worker),
+            None => Ok(Processed::Queued),
+        }
+    }
+
+    /// Looks at the source. Queues a directory, and returns `None` then.
+    fn look_or_queue(
+        &self,
+        entry: &Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<Stat>, Failure> {
         let source =
             look::at_source(entry).map_err(|errno| self.ctx.source_unseen(entry, errno))?;
         match (sys::file_type(&source), entry.node) {
-            (FileType::Directory, Some(node)) => Ok(queue(node, entry, worker)),
-            _ => self.copy_by_rules(entry, &source, worker),
+            (FileType::Directory, Some(node)) => {
+                let _queued = walk::queue(node, entry.source_name, worker);
+                Ok(None)
+            }
+            // The operand was not a directory when it was begun.
+            (FileType::Directory, None) => {
+                let operation = Operation::OpenSource;
+                let error = self.ctx.source_error(entry, operation, Errno::ISDIR);
+                Err(Failure::making(error))
+            }
+            _ => Ok(Some(source)),
         }
     }
 
@@ -134,26 +154,17 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
-        let source =
-            look::at_source(entry).map_err(|errno| self.ctx.source_unseen(entry, errno))?;
-        match (sys::file_type(&source), entry.node) {
-            (FileType::Directory, Some(node)) => Ok(queue(node, entry, worker)),
-            // The operand was not a directory when it was begun.
-            (FileType::Directory, None) => {
-                let error = self
-                    .ctx
-                    .source_error(entry, Operation::OpenSource, Errno::ISDIR);
-                Err(Failure::making(error))
-            }
-            _ => {
+        match self.look_or_queue(entry, worker)? {
+            Some(source) => {
                 self.make_seen(entry, &source, worker)?;
                 Ok(Processed::Copied)
             }
+            None => Ok(Processed::Queued),
         }
     }
 
     /// Copies a source that was just looked at.
-    pub(super) fn make_seen(
+    fn make_seen(
         &self,
         entry: &Entry<'_>,
         source: &Stat,
@@ -239,7 +250,7 @@ impl CopyRun<'_> {
         Ok(())
     }
 
-    pub(super) fn copy_opened(
+    fn copy_opened(
         &self,
         entry: &Entry<'_>,
         source: OpenSource,
@@ -257,7 +268,7 @@ impl CopyRun<'_> {
 
     /// Opens the dest and copies the content, or queues that as a task. Returns the file that
     /// was written, if further names of its source may link to it.
-    pub(super) fn copy_content(
+    fn copy_content(
         &self,
         entry: &Entry<'_>,
         source: OpenSource,
@@ -294,7 +305,7 @@ impl CopyRun<'_> {
     }
 
     /// Returns `true` if content takes long enough to be copied by another worker.
-    pub(super) fn may_postpone_content(&self) -> bool {
+    fn may_postpone_content(&self) -> bool {
         let options = self.ctx.policy.options;
         options.reflink != Reflink::Always && !options.attributes_only
     }
@@ -313,13 +324,13 @@ impl CopyRun<'_> {
     }
 
     /// Counts and reports a copy without content.
-    pub(super) fn copied(&self, entry: &Entry<'_>, worker: &mut Walker<'_, '_, Self>) {
+    fn copied(&self, entry: &Entry<'_>, worker: &mut Walker<'_, '_, Self>) {
         self.count_copied(0, worker);
         self.ctx.emit_copied(entry);
     }
 
     #[inline]
-    pub(super) fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
+    fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.entries += 1;
         worker.scratch.tally.bytes += bytes;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
@@ -327,7 +338,7 @@ impl CopyRun<'_> {
 
     /// Makes a copy by `make`, or links to the copy of another name of the same source. `make`
     /// returns the file that was written, if that was open.
-    pub(super) fn make_or_link<'s, 'e>(
+    fn make_or_link<'s, 'e>(
         &self,
         entry: &Entry<'_>,
         source: &Stat,
@@ -363,7 +374,7 @@ impl CopyRun<'_> {
 
     /// Returns how many other names of the source will be met at most. `None` if that is
     /// unknown: operands may overlap, and the symbolic links to a file are not counted.
-    pub(super) fn other_names(&self, source: &Stat) -> Option<u64> {
+    fn other_names(&self, source: &Stat) -> Option<u64> {
         let is_met_once = self.ctx.operands.len() == 1
             && self.ctx.policy.options.dereference == Dereference::Never;
         // The type of the field depends on the architecture.
@@ -372,7 +383,7 @@ impl CopyRun<'_> {
     }
 
     /// Lets other names of the source link to the dest, which is as new as the source.
-    pub(super) fn adopt(
+    fn adopt(
         &self,
         entry: &Entry<'_>,
         source: &Stat,
@@ -393,13 +404,4 @@ fn queue_waiters<'a>(waiters: Vec<Waiter>, worker: &mut Walker<'_, '_, CopyRun<'
     for waiter in waiters {
         worker.push(Task::Own(CopyTask::Waiter(waiter)));
     }
-}
-
-fn queue<'a>(
-    node: &CopyNode,
-    entry: &Entry<'_>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Processed {
-    let _queued = walk::queue(node, entry.source_name, worker);
-    Processed::Queued
 }
