@@ -20,8 +20,9 @@ use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::facts::{DestState, Entry, FileId, Symlinks};
+use super::facts::{Entry, FileId, Symlinks};
 use super::node::CopyNode;
+use super::stored::StoredEntry;
 
 /// The name of a dest, which keeps the memory of its node but does not delay the node's finish.
 #[derive(Clone)]
@@ -38,55 +39,6 @@ impl DestName {
             node: entry.node.map(Arc::clone),
             name: entry.dest_name.into(),
             operand: entry.operand,
-        }
-    }
-}
-
-/// An entry that waits until another name of its source was copied. It delays the finish of its
-/// node.
-pub(super) struct Waiter {
-    pub(super) name: DestName,
-    symlinks: Symlinks,
-    dest_state: WaitingDest,
-}
-
-/// A [`DestState`] that owns the name of the backup.
-enum WaitingDest {
-    Unchecked,
-    Occupied,
-    Vacant { backup: Option<Box<CStr>> },
-}
-
-impl Waiter {
-    fn of(entry: &Entry<'_>) -> Self {
-        if let Some(node) = entry.node {
-            node.retain();
-        }
-        Self {
-            name: DestName::of(entry),
-            symlinks: entry.symlinks,
-            dest_state: match entry.dest_state {
-                DestState::Unchecked => WaitingDest::Unchecked,
-                DestState::Occupied => WaitingDest::Occupied,
-                DestState::Vacant { backup } => WaitingDest::Vacant {
-                    backup: backup.map(Into::into),
-                },
-            },
-        }
-    }
-
-    /// Returns the entry as it was before it waited. `entry` holds its names and directories.
-    pub(super) fn resume<'a>(&'a self, entry: Entry<'a>) -> Entry<'a> {
-        Entry {
-            symlinks: self.symlinks,
-            dest_state: match &self.dest_state {
-                WaitingDest::Unchecked => DestState::Unchecked,
-                WaitingDest::Occupied => DestState::Occupied,
-                WaitingDest::Vacant { backup } => DestState::Vacant {
-                    backup: backup.as_deref(),
-                },
-            },
-            ..entry
         }
     }
 }
@@ -120,7 +72,7 @@ struct Known {
 }
 
 enum State {
-    InProgress(Vec<Waiter>),
+    InProgress(Vec<StoredEntry>),
     Copied(FirstCopy),
 }
 
@@ -170,7 +122,7 @@ impl LinkTable {
         let Known { state, names_left } = slot.get_mut();
         let claim = match state {
             State::InProgress(waiters) => {
-                waiters.push(Waiter::of(entry));
+                waiters.push(StoredEntry::of(entry));
                 return Claim::Waiting;
             }
             State::Copied(first) => Claim::LinkTo(first.clone()),
@@ -196,7 +148,7 @@ impl LinkTable {
 
     /// Records the first copy, or forgets the source if there is none. Returns the entries that
     /// waited for it: they claim again.
-    pub(super) fn complete(&self, source: FileId, first: Option<FirstCopy>) -> Vec<Waiter> {
+    pub(super) fn complete(&self, source: FileId, first: Option<FirstCopy>) -> Vec<StoredEntry> {
         let mut map = self.map();
         let Slot::Occupied(mut slot) = map.entry(source) else {
             return Vec::new();
@@ -231,6 +183,7 @@ impl LinkTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::facts::DestState;
     use crate::sys::CWD;
 
     const SOURCE: FileId = FileId {

@@ -35,6 +35,7 @@
 //! | `make/link` | makes links instead of copies |
 //! | `make/hardlink` | links to the first copy of a source with several names |
 //! | `make/directory` | enters and finishes directories |
+//! | `stored` | an entry that is kept for later, without its open directories |
 //! | `hardlinks` | the table of sources with several names |
 //! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
@@ -65,6 +66,7 @@ mod parents;
 mod policy;
 mod run;
 mod scratch;
+mod stored;
 
 pub use op::{CopyOp, copy_tree};
 pub use options::{

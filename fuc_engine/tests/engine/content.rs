@@ -4,18 +4,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Dest, Errno, Operation};
+use fuc_engine::{Backup, BackupNaming, Dest, Errno, Event, Operation};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::ioctl_fionread;
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{Failure, Told, copy, copy_options, copy_with, plain, until_raced};
+use crate::kit::{
+    Failure, Meddler, Told, copy, copy_options, copy_with, plain, threads, until_raced,
+};
 
 /// Makes bytes that differ from block to block and are never zero.
 fn pattern(bytes: usize) -> Vec<u8> {
@@ -419,4 +421,60 @@ fn large_files_of_one_directory_are_copied_by_several_threads() {
     let told = copy_with(options, [source.path()], &dest);
     assert_eq!(told, Told::complete(13, 12 * (5 << 20) + 66));
     assert_same_tree(source.path(), scratch.path().join("d"), Attributes::CONTENT);
+}
+
+#[test]
+fn the_dest_of_a_large_file_is_not_touched_before_its_content_is_copied() {
+    const LARGE_BYTES: u64 = 5 << 20;
+    let simple = Backup {
+        naming: BackupNaming::Simple,
+        suffix: "~".into(),
+    };
+    for (backup, remove_first) in [(None, false), (None, true), (Some(simple), false)] {
+        let row = format!("{backup:?}, remove first: {remove_first}");
+        let scratch = Scratch::new();
+        let source = Tree::at(scratch.path().join("s"));
+        for name in ["a", "b", "c", "d", "e"] {
+            source.sparse(name, LARGE_BYTES, &[(0, b"data")]);
+        }
+        let dest = Tree::at(scratch.path().join("d"));
+        dest.file("a", "old").file("b", "old");
+        let dest = dest.path().to_owned();
+
+        let complete = AtomicU64::new(0);
+        let meddler = Meddler::new(|event| {
+            let Event::Copied { dest: path, .. } = event else {
+                return;
+            };
+            if path == dest {
+                return;
+            }
+            let complete = complete.fetch_add(1, Ordering::Relaxed) + 1;
+            let (mut copied, mut kept) = (0, 0);
+            for entry in fs::read_dir(&dest).unwrap().map(Result::unwrap) {
+                let bytes = entry.metadata().unwrap().len();
+                assert!(
+                    bytes == 3 || bytes == LARGE_BYTES,
+                    "{row}: incomplete: {entry:?}"
+                );
+                let name = entry.file_name().into_string().unwrap();
+                copied += u64::from(bytes == LARGE_BYTES);
+                kept += u64::from(bytes == 3 && !name.ends_with('~'));
+            }
+            let replaced = ["a", "b"].map(|name| {
+                let metadata = dest.join(name).metadata();
+                u64::from(metadata.unwrap().len() == LARGE_BYTES)
+            });
+            assert_eq!(copied, complete, "{row}");
+            assert_eq!(kept + replaced.iter().sum::<u64>(), 2, "{row}");
+        });
+        let options = copy_options(|options| {
+            options.threads = threads(1);
+            options.rules.backup = backup.clone();
+            options.rules.remove_first = remove_first;
+        });
+        let told = meddler.copy(options, source.path(), &dest);
+        assert_eq!(told.failures, [], "{row}");
+        assert_eq!(complete.into_inner(), 5, "{row}");
+    }
 }

@@ -31,10 +31,6 @@ use crate::error::{Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, Blocking, Stat};
 
-/// Size in bytes from which a file is a task of its own, so that several workers can share a
-/// directory of large files.
-const LARGE: u64 = 4 << 20;
-
 /// A source that is open.
 pub(in crate::copy) struct OpenSource {
     fd: OwnedFd,
@@ -50,10 +46,6 @@ impl OpenSource {
 
     pub(in crate::copy) fn is_known_empty(&self) -> bool {
         self.reports_true_size && self.stat.st_size == 0
-    }
-
-    pub(in crate::copy) fn is_large(&self) -> bool {
-        self.stat.st_size as u64 >= LARGE
     }
 }
 

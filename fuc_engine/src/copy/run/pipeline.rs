@@ -1,7 +1,5 @@
 //! The way of one entry, or of one operand that is not a directory.
 
-use std::sync::Arc;
-
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -10,20 +8,23 @@ use super::tasks::{CopyTask, LargeFile};
 use crate::copy::content::PIECE_BYTES;
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
-use crate::copy::dest::open::{self, OpenDest};
+use crate::copy::dest::open;
 use crate::copy::dest::overwrite::{self, Decided, Prepared};
 use crate::copy::facts::{DestState, Entry, FileId};
-use crate::copy::hardlinks::{Claim, Waiter};
+use crate::copy::hardlinks::Claim;
 use crate::copy::look;
 use crate::copy::make::file::{self, OpenSource};
 use crate::copy::make::hardlink::{self, Linked};
 use crate::copy::make::{Outcome, link, special, symlink};
 use crate::copy::options::{Dereference, LinkKind, Reflink};
+use crate::copy::stored::StoredEntry;
 use crate::error::Operation;
 use crate::observer::CopyMethod;
 use crate::sys::{self, Stat};
 use crate::walk::{self, Task, Walker};
 
+/// Size from which a file is a task of its own.
+const LARGE_BYTES: u64 = 4 << 20;
 /// Bytes that cost about as much as creating one more file.
 pub(super) const BYTES_PER_WORK: u64 = 16 << 10;
 
@@ -44,10 +45,16 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
-        match self.look_or_queue(entry, worker)? {
-            Some(source) => self.copy_by_rules(entry, &source, worker),
-            None => Ok(Processed::Queued),
+        let Some(source) = self.look_or_queue(entry, worker)? else {
+            return Ok(Processed::Queued);
+        };
+        // The rules may rename or unlink the dest, so they are applied when its turn comes.
+        if self.is_large_task(entry, &source) {
+            let entry = StoredEntry::of(entry);
+            worker.push(Task::Own(CopyTask::LargeByRules(entry)));
+            return Ok(Processed::NotCopied);
         }
+        self.copy_by_rules(entry, &source, worker)
     }
 
     /// Looks at the source. Queues a directory, and returns `None` then.
@@ -258,17 +265,34 @@ impl CopyRun<'_> {
     ) -> Result<(), Failure> {
         worker.scratch.own.expects_empty = source.is_known_empty();
         if !self.ctx.policy.has_other_names(entry, &source.stat) {
-            return self.copy_content(entry, source, worker).map(drop);
+            return self.copy_or_queue(entry, source, worker).map(drop);
         }
         let stat = source.stat;
         self.make_or_link(entry, &stat, worker, |worker| {
-            self.copy_content(entry, source, worker)
+            self.copy_or_queue(entry, source, worker)
         })
     }
 
-    /// Opens the dest and copies the content, or queues that as a task. Returns the file that
-    /// was written, if further names of its source may link to it.
-    fn copy_content(
+    /// Copies the content, or queues that as a task. Returns the file that was written, if
+    /// further names of its source may link to it.
+    fn copy_or_queue(
+        &self,
+        entry: &Entry<'_>,
+        source: OpenSource,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        if !self.is_large_task(entry, &source.stat) {
+            return self.copy_content(entry, source, worker);
+        }
+        let entry = StoredEntry::of(entry);
+        let file = Box::new(LargeFile { source, entry });
+        worker.push(Task::Own(CopyTask::Large(file)));
+        Ok(None)
+    }
+
+    /// Opens the dest and copies the content. Returns the file that was written, if further
+    /// names of its source may link to it.
+    pub(super) fn copy_content(
         &self,
         entry: &Entry<'_>,
         source: OpenSource,
@@ -276,51 +300,34 @@ impl CopyRun<'_> {
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
         let dest = open::open(ctx, entry, &source.stat)?;
-        let has_other_names = ctx.policy.has_other_names(entry, &source.stat);
-        if let Some(node) = entry.node
-            && source.is_large()
-            && !has_other_names
-            && self.may_postpone_content()
-            && ctx.descriptors.lend(LargeFile::DESCRIPTORS)
-        {
-            node.retain();
-            let file = LargeFile {
-                source,
-                dest,
-                node: Arc::clone(node),
-                name: entry.source_name.into(),
-                backup: entry.dest_state.backup().map(Into::into),
-            };
-            worker.push(Task::Own(CopyTask::Large(Box::new(file))));
-            return Ok(None);
-        }
         let mut written = None;
-        if has_other_names {
+        if ctx.policy.has_other_names(entry, &source.stat) {
             let stat = sys::stat_open(&dest.fd);
             let stat = stat.map_err(|errno| ctx.not_made(entry, Operation::Stat, errno))?;
             written = Some(FileId::of(&stat));
         }
-        self.fill(entry, &source, dest, worker)?;
+        let moved = file::fill(ctx, entry, &source, dest, worker)?;
+        self.count_copied(moved.bytes, worker);
+        ctx.emit_content_copied(entry, moved.method);
         Ok(written)
     }
 
-    /// Returns `true` if content takes long enough to be copied by another worker.
-    fn may_postpone_content(&self) -> bool {
+    /// Returns `true` if the source is a task of its own, so that several workers can share a
+    /// directory of large files. A descriptor was lent to the task then.
+    fn is_large_task(&self, entry: &Entry<'_>, source: &Stat) -> bool {
         let options = self.ctx.policy.options;
-        options.reflink != Reflink::Always && !options.attributes_only
-    }
-
-    pub(super) fn fill(
-        &self,
-        entry: &Entry<'_>,
-        source: &OpenSource,
-        dest: OpenDest,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
-        let moved = file::fill(&self.ctx, entry, source, dest, worker)?;
-        self.count_copied(moved.bytes, worker);
-        self.ctx.emit_content_copied(entry, moved.method);
-        Ok(())
+        source.st_size as u64 >= LARGE_BYTES
+            && sys::file_type(source) == FileType::RegularFile
+            // Rules were applied, so the dest may have been moved away: copy at once.
+            && matches!(entry.dest_state, DestState::Unchecked)
+            && !entry.is_operand()
+            && !options.rules.ask
+            && options.reflink != Reflink::Always
+            && !options.attributes_only
+            && options.as_links.is_none()
+            // Names that wait for this copy are released when it is complete.
+            && !self.ctx.policy.has_other_names(entry, source)
+            && self.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
     }
 
     /// Counts and reports a copy without content.
@@ -400,7 +407,7 @@ impl CopyRun<'_> {
     }
 }
 
-fn queue_waiters<'a>(waiters: Vec<Waiter>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+fn queue_waiters<'a>(waiters: Vec<StoredEntry>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
     for waiter in waiters {
         worker.push(Task::Own(CopyTask::Waiter(waiter)));
     }

@@ -1,33 +1,29 @@
 //! The tasks of a copy other than listing a directory.
 
-use std::ffi::CStr;
 use std::ops::Range;
 
-use crate::copy::dest::open::OpenDest;
-use crate::copy::hardlinks::Waiter;
 use crate::copy::make::file::OpenSource;
-use crate::copy::node::CopyNode;
+use crate::copy::stored::StoredEntry;
 
 /// Tasks of a copy other than listing a directory.
 pub(in crate::copy) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
+    /// Apply the rules about the dest of a large file, and copy it.
+    LargeByRules(StoredEntry),
     /// Copy or link an entry that has waited for another name of its source.
-    Waiter(Waiter),
+    Waiter(StoredEntry),
 }
 
-/// A large file whose content is still to be copied.
+/// A large file whose content is still to be copied. Its dest was not touched yet.
 pub(in crate::copy) struct LargeFile {
     pub(super) source: OpenSource,
-    pub(super) dest: OpenDest,
-    pub(super) node: CopyNode,
-    pub(super) name: Box<CStr>,
-    /// Name of the backup that was made of its dest.
-    pub(super) backup: Option<Box<CStr>>,
+    pub(super) entry: StoredEntry,
 }
 
 impl LargeFile {
-    pub(super) const DESCRIPTORS: usize = 2;
+    /// Descriptors that are open while it is queued.
+    pub(super) const DESCRIPTORS: usize = 1;
 }
 
 /// Operands to begin, in order.
