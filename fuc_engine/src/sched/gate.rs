@@ -48,7 +48,7 @@ pub(super) enum Recipient {
     NewThread,
 }
 
-/// Tells a worker without tasks how to go on.
+/// The next step of a worker without tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum IdleOutcome {
     /// Wait on the channel. A batch may be there already.

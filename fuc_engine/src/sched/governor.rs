@@ -8,7 +8,7 @@
 //!                         Start          one worker, until there is a backlog
 //!                           |
 //!          +----------------+-----------------+
-//!          | initial < cores                  | initial = cores, or 1
+//!          | 1 < initial < cores              | otherwise
 //!          v                                  v
 //!        Climb <----------+                 Probe        do the workers wait? (skipped
 //!          |              |                   |          if no more than cores are allowed)
@@ -33,9 +33,9 @@
 //! Workers that compute gain nothing from more threads than cores. Workers that wait, for a
 //! disk or a server, do: more requests are then under way. The processor time of the process
 //! shows which of the two is the case, and limits the number. If the workers wait from the
-//! beginning, as in a tree that no cache holds, the governor begins with all of them, because
-//! the latency of a disk varies too much to be judged in milliseconds. If they begin to
-//! compute later, as many are as fast as fewer, so only a measurement makes them fewer.
+//! beginning, as in a tree that no cache holds, the governor begins with all of them: the
+//! latency of a disk varies too much to be judged in milliseconds. Workers that begin to compute
+//! later are not slower for being many, so only a measurement makes them fewer.
 //!
 //! The throughput of n workers is n times the work per *busy* time. A thread takes time to start,
 //! and until then it does not count against the number that was asked for.
@@ -91,10 +91,10 @@ enum State {
     Trial { round: Round, base: Base },
 }
 
-/// What a trial has to prove.
+/// How often a trial must win.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Round {
-    /// One win suffices.
+    /// One win suffices, because the governor climbs.
     Climb,
     /// A win must be repeated.
     First,
@@ -109,7 +109,7 @@ struct Base {
     throughput: f64,
 }
 
-/// What a measurement has shown.
+/// The result of a measurement.
 #[derive(Clone, Copy)]
 struct Measured {
     throughput: f64,
@@ -137,7 +137,7 @@ pub(super) struct Governor {
     due: Duration,
     /// How long to keep the number that the next trial confirms.
     hold: Duration,
-    /// Where the next trial goes, if both are possible.
+    /// The direction of the next trial, if both are possible.
     direction: Direction,
 }
 

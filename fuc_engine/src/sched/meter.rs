@@ -15,7 +15,7 @@ use crate::sys;
 /// Value of `due_nanos` when only one worker is allowed: nothing is measured.
 const NEVER: u64 = u64::MAX;
 
-/// What the workers have done in one window.
+/// Sums of the workers' laps in one window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) work: u64,

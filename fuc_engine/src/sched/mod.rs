@@ -48,11 +48,12 @@
 //! 1. No worker runs, and only a running worker makes tasks.
 //! 2. No batch is under way, as each of them counts as active.
 //! 3. There is no spare, or the last worker would have taken it and stayed active.
-//! 4. No worker is parked with tasks of its own: whenever `active` falls below the number
-//!    that the governor wants, which is at least one, the gate lets a parked worker go on.
+//! 4. No worker is parked with tasks of its own: the governor wants at least one active
+//!    worker, and when `active` falls below its number, the gate lets a parked worker go on.
 //!
-//! So there is no task anywhere. The worker that went idle last finds `active` at zero and
-//! wakes the main thread, which has been waiting on the channel or is that worker itself.
+//! So no task is left. The worker that went idle last finds `active` at zero and wakes the
+//! main thread, which waits on the channel or is that worker itself. Tasks that were queued for
+//! this moment then run one at a time, each until no task is left again.
 
 mod gate;
 mod governor;

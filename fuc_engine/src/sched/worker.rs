@@ -22,12 +22,13 @@ const STACK_BYTES: usize = 256 << 10;
 /// the second worker gets files too late; with 0.05 ms 1.05 (9 rounds; cell remove-10-1gb).
 pub(crate) const SLOW_OPERATION: Duration = Duration::from_millis(1);
 
-/// What workers do.
+/// A kind of work that is divided into tasks.
 pub(crate) trait Job: Sync {
     type Task: Send;
-    /// What each worker keeps from task to task.
+    /// State that each worker keeps from task to task.
     type Scratch;
 
+    /// Makes the scratch of a new worker.
     fn scratch(&self) -> Self::Scratch;
 
     /// Runs one task, which may [`push`](Worker::push) others.
@@ -100,7 +101,7 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     scope: &'s Scope<'s, 'e>,
 }
 
-/// Ends the other threads when the main thread leaves the scope, even by a panic.
+/// Guard that ends the other threads when the main thread leaves the scope, even by a panic.
 struct EndThreads<'a, 'j, J: Job>(&'a Shared<'j, J>);
 
 impl<J: Job> Drop for EndThreads<'_, '_, J> {
@@ -112,7 +113,7 @@ impl<J: Job> Drop for EndThreads<'_, '_, J> {
     }
 }
 
-/// Lets the main thread go on, to propagate the panic, if this one panics.
+/// Guard that lets the main thread go on, to propagate the panic, if this thread panics.
 struct ReportPanic<'a, 'j, J: Job>(&'a Shared<'j, J>);
 
 impl<J: Job> Drop for ReportPanic<'_, '_, J> {
@@ -200,6 +201,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
     }
 
+    /// Runs tasks until no worker has any left.
     fn run_until_idle(&mut self) {
         loop {
             self.run_stack();
@@ -209,7 +211,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             crossbeam_channel::select! {
                 recv(self.shared.messages.receiver) -> message => match message {
                     Ok(Message::Tasks(tasks)) => self.stack = tasks,
-                    // The main thread itself sends the end, and later.
+                    // Cannot happen: the main thread sends the end itself, when it has left.
                     Ok(Message::End) | Err(_) => {}
                 },
                 recv(self.shared.done.receiver) -> _ => break,
@@ -247,7 +249,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// parts. Returns how long the part took, or zero if no other worker is allowed.
     pub(crate) fn checkpoint(&mut self) -> Duration {
         // The rest of the task may be worth another worker.
-        let time = self.record(true);
+        let has_backlog = true;
+        let time = self.record(has_backlog);
         self.adapt(0, time);
         time
     }
@@ -304,8 +307,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         Governor::new(limits, initial)
     }
 
-    /// Gives all but `keep` tasks to an idle worker, if there is one, and parks this worker if
-    /// too many are active. The last part of the work took `time`.
+    /// Gives tasks to an idle worker, if there is one, but keeps at least `keep` of them. Parks
+    /// this worker if too many are active. The last part of the work took `time`.
     fn adapt(&mut self, keep: usize, time: Duration) {
         if self.stack.len() > keep {
             if self.shared.gate.is_starving() {
@@ -320,7 +323,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
     }
 
-    /// Gives away half of the tasks that need not stay here.
+    /// Gives away up to half of the tasks.
     #[cold]
     fn give_work(&mut self, keep: usize) {
         let half = (self.stack.len() + 1 - keep).div_ceil(2);

@@ -18,7 +18,8 @@ pub(in crate::sched) const FIRST: Duration = Duration::from_micros(400);
 /// The shortest measurement, and the delay before one that is too poor is looked at again.
 ///
 /// Model, 16 useful cores, 50 ms: 0.84; with 8 ms 0.48, with 0.5 ms 0.95. Copying 100,000 empty
-/// files, 0.5 and 8 ms: 1.00. A delay of 0.05 to 5 ms changes no figure by more than 0.01. Cell: copy-100k.
+/// files, 0.5 and 8 ms: 1.00. A delay of 0.05 to 5 ms changes no figure by more than 0.01.
+/// Cell: copy-100k.
 pub(super) const SHORTEST: Duration = Duration::from_millis(2);
 
 /// A measurement is believed after this time, however long the waits in it.
