@@ -13,6 +13,10 @@ use testkit::{
 
 use crate::support::{CP, CPZ};
 
+mod access_times;
+mod missing;
+mod without_proc;
+
 const PAST: Duration = Duration::new(1_000_000_000, 123_456_789);
 const EARLIER: Duration = Duration::new(900_000_000, 987_654_321);
 
@@ -276,48 +280,6 @@ fn for_others(args: &[&str]) {
     });
 }
 
-/// Runs on a filesystem without extended attributes and ACLs.
-#[track_caller]
-fn on_ramfs(flags: &[&str]) {
-    if !is_root() {
-        skip!("mounting takes root");
-    }
-    let script = r#"mount -t ramfs none plain || exit 9; "$@"; s=$?; cp -rp plain kept; umount plain; exit $s"#;
-    // cp gives the group the rights of the mask of an ACL, even if only named users have them.
-    let without_mask = r#"case "$*" in *=xattr*) ;; *) chmod g-wx plain/with-acl ;; esac"#;
-    let without_mask = script.replace("cp -rp", &format!("{without_mask}; cp -rp"));
-    CP.in_scripts(script, &without_mask)
-        .args(flags)
-        .args(["f", "with-acl", "d", "plain"])
-        .check(|tree| {
-            tree.file("f", b"x")
-                .xattr("user.one", b"1")
-                .mode(0o4711)
-                .file("with-acl", b"x")
-                .acl("u:1234:rwx")
-                .dir("d")
-                .acl("d:u:1234:rwx")
-                .dir("plain");
-        });
-}
-
-#[test]
-fn says_nothing_of_missing_attributes_with_a() {
-    on_ramfs(&["-a"]);
-}
-
-#[test]
-fn fails_for_missing_attributes_that_were_named() {
-    on_ramfs(&["--preserve=xattr"]);
-    on_ramfs(&["--preserve=mode,xattr"]);
-}
-
-#[test]
-fn fails_for_missing_acls() {
-    on_ramfs(&["-p"]);
-    on_ramfs(&["--preserve=all"]);
-}
-
 #[track_caller]
 fn refuses_as_cp_does(args: &[&str]) {
     Parity::new(CPZ, "cp")
@@ -501,115 +463,5 @@ fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied
         ["-af", "--attributes-only", "s", "dest"],
     ] {
         CP.parity().args(flags).check(build);
-    }
-}
-
-/// Runs cpz without /proc, and cp with it, because cp 9.1 depends on it.
-#[track_caller]
-fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    const NOWHERE: &str = r#"exec unshare -m sh -c '
-        mount -t tmpfs none /proc || exit 9
-        exec "$@"' sh "$@""#;
-    CP.in_scripts(NOWHERE, r#"exec "$@""#)
-        .args(flags)
-        .args(["s", "into"])
-        .check(build);
-}
-
-/// Returns `true` if the kernel has `getxattrat`. Otherwise ACLs of unopened entries need /proc.
-fn has_xattrat() -> bool {
-    has_calls_of(6, 13)
-}
-
-#[test]
-fn keeps_all_without_proc() {
-    let build = |tree: &Tree| {
-        if has_xattrat() {
-            some_of_everything(tree);
-            tree.symlink("s/attributed-link", "plain")
-                .xattr("trusted.l", b"l")
-                .fifo("s/fifo-with-acl")
-                .acl("u:1234:rwx,g:77:r");
-        } else {
-            some_of_all_that_opens(tree);
-        }
-        tree.dir("s/d/attributed")
-            .xattr("user.one", b"1")
-            .acl("u:1234:rwx,g:77:r")
-            .dir("into");
-    };
-    without_proc(&["-a"], build);
-    without_proc(&["-p"], build);
-    without_proc(&["--preserve=mode"], build);
-    without_proc(&["-a"], |tree| {
-        build(tree);
-        tree.select("into").acl("d:u:55:rwx,d:g:56:rwx");
-    });
-}
-
-#[test]
-fn keeps_no_mode_and_knows_the_umask_without_proc() {
-    without_proc(&["--no-preserve=mode"], |tree| {
-        if has_xattrat() {
-            some_of_everything(tree);
-        } else {
-            some_of_all_that_opens(tree);
-        }
-        tree.dir("into");
-    });
-}
-
-/// Copying a link reads it, which would change its atime.
-#[test]
-fn keeps_times_of_access_of_links() {
-    for flags in ["-a", "-dp", "-P --preserve=timestamps"] {
-        with(&[])
-            .args(flags.split(' '))
-            .args(["link", "linked", "too", "into"])
-            .attributes(Attributes::ALL)
-            .check(|tree| {
-                let tree = tree.dir("into").symlink("link", "nowhere");
-                let tree = tree.mtime(PAST).atime(EARLIER);
-                let tree = tree.symlink("linked", "nowhere").hardlink("linked", "too");
-                tree.mtime(PAST).atime(EARLIER);
-            });
-    }
-}
-
-#[test]
-fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
-        .args(["-a", "l1", "l2"])
-        .check(|tree| {
-            tree.symlink("l1", "x")
-                .hardlink("l1", "l2")
-                .select(".")
-                .mode(0o777);
-        });
-}
-
-/// Only the owner of a directory can list it without changing its atime.
-#[test]
-fn keeps_times_of_access_of_directories_of_others() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    for flags in ["-a", "-p", "--preserve=timestamps"] {
-        CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
-            .args([flags, "s", "into"])
-            .attributes(Attributes::ALL)
-            .check(|tree| {
-                let tree = tree.file("s/d/f", b"x").file("s/e/f", b"y");
-                for dir in ["s/d", "s/e", "s"] {
-                    tree.select(dir).mtime(PAST).atime(EARLIER);
-                }
-                tree.dir("into").mode(0o777);
-            });
     }
 }

@@ -1,0 +1,55 @@
+//! Times of access, which the copy itself must not change.
+
+use super::*;
+
+/// Copying a link reads it, which would change its atime.
+#[test]
+fn keeps_times_of_access_of_links() {
+    for flags in ["-a", "-dp", "-P --preserve=timestamps"] {
+        with(&[])
+            .args(flags.split(' '))
+            .args(["link", "linked", "too", "into"])
+            .attributes(Attributes::ALL)
+            .check(|tree| {
+                let tree = tree.dir("into").symlink("link", "nowhere");
+                let tree = tree.mtime(PAST).atime(EARLIER);
+                let tree = tree.symlink("linked", "nowhere").hardlink("linked", "too");
+                tree.mtime(PAST).atime(EARLIER);
+            });
+    }
+}
+
+#[test]
+fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+        .args(["-a", "l1", "l2"])
+        .check(|tree| {
+            tree.symlink("l1", "x")
+                .hardlink("l1", "l2")
+                .select(".")
+                .mode(0o777);
+        });
+}
+
+/// Only the owner of a directory can list it without changing its atime.
+#[test]
+fn keeps_times_of_access_of_directories_of_others() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for flags in ["-a", "-p", "--preserve=timestamps"] {
+        CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+            .args([flags, "s", "into"])
+            .attributes(Attributes::ALL)
+            .check(|tree| {
+                let tree = tree.file("s/d/f", b"x").file("s/e/f", b"y");
+                for dir in ["s/d", "s/e", "s"] {
+                    tree.select(dir).mtime(PAST).atime(EARLIER);
+                }
+                tree.dir("into").mode(0o777);
+            });
+    }
+}
