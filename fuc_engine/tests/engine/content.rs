@@ -139,22 +139,29 @@ fn a_fifo_in_the_dest_is_waited_for() {
     tree.file("d/pipe", &content).fifo("e/pipe");
     let [source, dest] = ["d", "e"].map(|name| tree.path().join(name));
     // Opened for reading and writing, so that the copy finds a reader at once.
-    let mut reader = OpenOptions::new()
+    let reader = OpenOptions::new()
         .read(true)
         .write(true)
         .open(dest.join("pipe"))
         .unwrap();
+    let is_copied = AtomicBool::new(false);
     let (told, read) = thread::scope(|scope| {
         let reading = scope.spawn(|| {
+            let waiting = || ioctl_fionread(&reader).unwrap();
             // Wait until the pipe is full, so that the copy has to wait.
-            while ioctl_fionread(&reader).unwrap() < PIPE_BYTES {
+            while waiting() < PIPE_BYTES && !is_copied.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(1));
             }
-            let mut read = vec![0; content.len()];
-            reader.read_exact(&mut read).unwrap();
+            let mut read = Vec::new();
+            while !is_copied.load(Ordering::Relaxed) || waiting() > 0 {
+                let mut chunk = vec![0; waiting() as usize];
+                (&reader).read_exact(&mut chunk).unwrap();
+                read.extend(chunk);
+            }
             read
         });
         let told = copy(&source, &dest);
+        is_copied.store(true, Ordering::Relaxed);
         (told, reading.join().unwrap())
     });
     assert_eq!(told.failures, []);
