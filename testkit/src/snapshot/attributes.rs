@@ -27,7 +27,7 @@ impl Attributes {
     pub const ATIME: Self = Self(1 << 7);
     /// Extended attributes, ACLs included; those of the namespace `trusted` only as root.
     pub const XATTRS: Self = Self(1 << 8);
-    /// Whether a file has holes: fewer blocks than its size needs.
+    /// Holes: a file has some if it has fewer blocks than its size needs.
     pub const HOLES: Self = Self(1 << 9);
 
     /// The attributes that a plain copy keeps.
