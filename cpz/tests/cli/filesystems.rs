@@ -1,70 +1,17 @@
 //! Copies between all kinds of filesystems, with entries of all types.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::Path;
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount, Skip},
+    probe::{Fs, Layers, LoopMount, Overlay, Skip},
     tree::{Tree, noise},
 };
 
 use crate::support::CP;
 
-/// A mounted filesystem, and an empty directory on it.
-struct Place {
-    /// An overlay, which is unmounted before its layers.
-    overlay: Option<Overlay>,
-    mount: LoopMount,
-}
-
-struct Overlay(PathBuf);
-
-impl Drop for Overlay {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
-impl Place {
-    fn on(fs: Fs) -> Result<Self, Skip> {
-        let mount = LoopMount::new(fs, 300)?;
-        Ok(Self {
-            overlay: None,
-            mount,
-        })
-    }
-
-    /// Mounts an overlay over a tmpfs. `below` builds the lower layer.
-    fn overlay(below: impl FnOnce(&Tree)) -> Result<Self, Skip> {
-        let mount = LoopMount::new(Fs::Tmpfs, 64)?;
-        let tree = Tree::at(mount.path());
-        tree.dir("upper").dir("work").dir("point");
-        below(&Tree::at(mount.path().join("lower")));
-        let dir = mount.path().display();
-        let options = format!("lowerdir={dir}/lower,upperdir={dir}/upper,workdir={dir}/work");
-        let point = tree.path().join("point");
-        let status = Command::new("mount")
-            .args(["-t", "overlay", "-o", &options, "overlay"])
-            .arg(&point)
-            .status();
-        if !status.is_ok_and(|status| status.success()) {
-            return Err(Skip("no overlayfs".to_owned()));
-        }
-        Ok(Self {
-            overlay: Some(Overlay(point)),
-            mount,
-        })
-    }
-
-    fn path(&self) -> &Path {
-        match &self.overlay {
-            Some(Overlay(point)) => point,
-            None => self.mount.path(),
-        }
-    }
+fn on(fs: Fs) -> Result<LoopMount, Skip> {
+    LoopMount::new(fs, 300)
 }
 
 fn build(tree: &Tree) {
@@ -89,20 +36,20 @@ fn build(tree: &Tree) {
 
 /// Compares cpz with cp, from `from` to each kind of filesystem.
 #[track_caller]
-fn copies_to_each(from: &Place) {
-    let source = from.path().join("d").display().to_string();
+fn copies_to_each(from: &Path) {
+    let source = from.join("d").display().to_string();
     for fs in [Fs::Tmpfs, Fs::Ext4, Fs::Xfs, Fs::Btrfs] {
-        let to = or_skip!(Place::on(fs));
-        copies(&source, &to);
+        let to = or_skip!(on(fs));
+        copies(&source, to.path());
     }
-    let overlay = or_skip!(Place::overlay(|_| {}));
-    copies(&source, &overlay);
+    let overlay = or_skip!(Overlay::new(Layers::Together, &[], |_| {}));
+    copies(&source, overlay.path());
     copies(&source, from);
 }
 
 #[track_caller]
-fn copies(source: &str, to: &Place) {
-    let parity = |args: &[&str]| CP.parity().args(args).on(to.path());
+fn copies(source: &str, to: &Path) {
+    let parity = |args: &[&str]| CP.parity().args(args).on(to);
     parity(&[source, "new"]).check(|_| {});
     parity(&["-L", "--sparse=always", source, "old"]).check(|tree| {
         tree.file("old/d/large", noise(100_000))
@@ -113,45 +60,45 @@ fn copies(source: &str, to: &Place) {
 
 #[test]
 fn copies_from_tmpfs() {
-    let from = or_skip!(Place::on(Fs::Tmpfs));
+    let from = or_skip!(on(Fs::Tmpfs));
     build(&Tree::at(from.path()));
-    copies_to_each(&from);
+    copies_to_each(from.path());
 }
 
 #[test]
 fn copies_from_ext4() {
-    let from = or_skip!(Place::on(Fs::Ext4));
+    let from = or_skip!(on(Fs::Ext4));
     build(&Tree::at(from.path()));
-    copies_to_each(&from);
+    copies_to_each(from.path());
 }
 
 #[test]
 fn copies_from_xfs() {
-    let from = or_skip!(Place::on(Fs::Xfs));
+    let from = or_skip!(on(Fs::Xfs));
     build(&Tree::at(from.path()));
-    copies_to_each(&from);
+    copies_to_each(from.path());
 }
 
 #[test]
 fn copies_from_btrfs() {
-    let from = or_skip!(Place::on(Fs::Btrfs));
+    let from = or_skip!(on(Fs::Btrfs));
     build(&Tree::at(from.path()));
-    copies_to_each(&from);
+    copies_to_each(from.path());
 }
 
 #[test]
 fn copies_from_an_overlay() {
-    let from = or_skip!(Place::overlay(build));
-    copies_to_each(&from);
+    let from = or_skip!(Overlay::new(Layers::Together, &[], build));
+    copies_to_each(from.path());
 }
 
 #[test]
 fn copies_from_several_filesystems_in_one_run() {
     let places = [
-        or_skip!(Place::on(Fs::Tmpfs)),
-        or_skip!(Place::on(Fs::Ext4)),
-        or_skip!(Place::on(Fs::Xfs)),
-        or_skip!(Place::on(Fs::Btrfs)),
+        or_skip!(on(Fs::Tmpfs)),
+        or_skip!(on(Fs::Ext4)),
+        or_skip!(on(Fs::Xfs)),
+        or_skip!(on(Fs::Btrfs)),
     ];
     let sources: Vec<String> = (0..)
         .zip(&places)

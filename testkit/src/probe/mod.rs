@@ -30,8 +30,10 @@ use crate::{
 };
 
 pub use mount::{Fs, LoopMount};
+pub use overlay::{Layers, Overlay};
 
 mod mount;
+mod overlay;
 
 /// Id of an ordinary user, and of a group, that own nothing.
 pub const NOBODY: u32 = 65534;

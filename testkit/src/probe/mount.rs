@@ -63,7 +63,7 @@ pub struct LoopMount {
 }
 
 #[derive(Debug)]
-struct Mounted {
+pub(super) struct Mounted {
     point: Scratch,
 }
 
@@ -104,7 +104,7 @@ impl LoopMount {
     /// Returns the mount point, at first an empty directory of mode 755.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.mounted.point.path()
+        self.mounted.path()
     }
 }
 
@@ -115,11 +115,15 @@ impl AsRef<Path> for LoopMount {
 }
 
 impl Mounted {
-    fn new(point: Scratch, options: &[&str], device: &OsStr) -> Result<Self, Skip> {
+    pub(super) fn new(point: Scratch, options: &[&str], device: &OsStr) -> Result<Self, Skip> {
         let point_path = point.path().as_os_str();
         let options = options.iter().map(OsStr::new);
         run("mount", options.chain([device, point_path]))?;
         Ok(Self { point })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.point.path()
     }
 }
 

@@ -1,0 +1,82 @@
+//! Overlays, as containers use them: changes to a lower layer are made in an upper layer.
+
+use std::path::Path;
+
+use super::{Fs, LoopMount, Skip, mount::Mounted};
+use crate::tree::{Scratch, Tree};
+
+/// Says on which filesystems the layers of an [`Overlay`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layers {
+    /// Both are on one filesystem.
+    Together,
+    /// Each is on a filesystem of its own, so their inode numbers may clash.
+    Apart,
+}
+
+/// An overlay with layers in memory. It is unmounted when this is dropped.
+#[derive(Debug)]
+pub struct Overlay {
+    // Fields are dropped in this order: the overlay is unmounted before its layers.
+    mounted: Mounted,
+    _layers: (LoopMount, Option<LoopMount>),
+}
+
+impl Overlay {
+    /// Mounts an overlay. `below` builds the lower layer. The `options`, such as `index=on`, are those
+    /// of `mount -o` besides the layers.
+    ///
+    /// # Errors
+    /// Fails without root, or if the kernel refuses the mount.
+    pub fn new(layers: Layers, options: &[&str], below: impl FnOnce(&Tree)) -> Result<Self, Skip> {
+        let lower = LoopMount::new(Fs::Tmpfs, 64)?;
+        let upper = match layers {
+            Layers::Together => None,
+            Layers::Apart => Some(LoopMount::new(Fs::Tmpfs, 64)?),
+        };
+        let top = upper.as_ref().unwrap_or(&lower).path();
+        Tree::at(top).dir("upper").dir("work");
+        below(&Tree::at(lower.path().join("lower")));
+        let places = [
+            format!("lowerdir={}/lower", lower.path().display()),
+            format!("upperdir={}/upper", top.display()),
+            format!("workdir={}/work", top.display()),
+        ];
+        let all: Vec<&str> = places
+            .iter()
+            .map(String::as_str)
+            .chain(options.iter().copied())
+            .collect();
+        let options = ["-t", "overlay", "-o", &all.join(",")];
+        let mounted = Mounted::new(Scratch::new(), &options, "overlay".as_ref())?;
+        Ok(Self {
+            mounted,
+            _layers: (lower, upper),
+        })
+    }
+
+    /// Returns the mount point.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.mounted.path()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlay_shows_its_lower_layer_and_is_unmounted() {
+        for layers in [Layers::Together, Layers::Apart] {
+            let below = |tree: &Tree| {
+                tree.file("d/f", b"content");
+            };
+            let overlay = crate::or_skip!(Overlay::new(layers, &["index=on"], below));
+            let path = overlay.path().to_owned();
+            assert_eq!(std::fs::read(path.join("d/f")).unwrap(), b"content");
+            drop(overlay);
+            assert!(!path.exists());
+        }
+    }
+}
