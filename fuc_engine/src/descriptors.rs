@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use crate::node::{Dir, Node, Side};
-use crate::sys::{self, Pinned, Symlinks};
+use crate::sys::{self, DirSlot, Pinned, Symlinks};
 
 /// The budget until the limit on open files is known. A run that opens no more
 /// directories than this saves the system calls that ask for the limit.
@@ -235,9 +235,7 @@ impl<D: Dir> Descriptors<D> {
             return Ok(PinnedOrReopened::Pinned(pin));
         }
         let fd = self.walk_down(node, side, roots)?;
-        if slot.identity() != Some(sys::stat_directory(fd.as_fd())?.identity) {
-            return Err(Errno::STALE);
-        }
+        check_is_of(slot, fd.as_fd())?;
         Ok(PinnedOrReopened::Reopened(fd))
     }
 
@@ -273,9 +271,7 @@ impl<D: Dir> Descriptors<D> {
                 return Ok(pin);
             }
             let fd = open()?;
-            if slot.identity() != Some(sys::stat_directory(fd.as_fd())?.identity) {
-                return Err(Errno::STALE);
-            }
+            check_is_of(slot, fd.as_fd())?;
             if let Some(pin) = self.install(node, side, fd) {
                 return Ok(pin);
             }
@@ -322,6 +318,14 @@ impl<D: Dir> Descriptors<D> {
         self.evictable
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fails unless `dir` is the directory that was evicted from `slot`.
+fn check_is_of(slot: &DirSlot, dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    match slot.identity() {
+        Some(evicted) if sys::is_same_directory(dir, evicted)? => Ok(()),
+        _ => Err(Errno::STALE),
     }
 }
 

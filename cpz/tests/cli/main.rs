@@ -16,6 +16,7 @@ mod misuse;
 mod modes;
 mod names;
 mod out_of_reach;
+mod overlays;
 mod overwriting;
 mod parents;
 mod permissions;

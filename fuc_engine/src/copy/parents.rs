@@ -162,7 +162,7 @@ fn finish_one(ctx: &Context<'_>, parent: &MadeParent) -> Result<(), Error> {
 /// Opens the directory that was made, and no other one that has its name now.
 fn reopen(ctx: &Context<'_>, parent: &MadeParent) -> Result<OwnedFd, Errno> {
     let dir = sys::open_path_directory(ctx.target(), &parent.dest, Symlinks::NoFollow)?;
-    if sys::stat_directory(dir.as_fd())?.identity != parent.identity {
+    if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
         return Err(Errno::STALE);
     }
     Ok(dir)

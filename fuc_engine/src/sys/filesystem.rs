@@ -17,20 +17,36 @@ pub(crate) fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
         .map(|stat| stat.f_type as u64)
 }
 
+/// Filesystems that store files themselves. What a stat returns is what is stored. ext2 and ext3 have
+/// the number of ext4.
+const NATIVE: [u64; 5] = [
+    BTRFS,
+    EXT4_SUPER_MAGIC as u64,
+    F2FS_SUPER_MAGIC as u64,
+    TMPFS_MAGIC as u64,
+    XFS,
+];
+
+fn is_native(file: BorrowedFd<'_>) -> bool {
+    filesystem(file).is_some_and(|magic| NATIVE.contains(&magic))
+}
+
 /// Returns `true` if the `st_size` of a file on this filesystem is the number of bytes that can be read.
 ///
 /// A filesystem that makes up content while it is read, or fetches it from elsewhere, may report
 /// another size.
 pub(crate) fn reports_true_size(file: BorrowedFd<'_>) -> bool {
-    // ext2 and ext3 have the number of ext4.
-    const TRUTHFUL: [u64; 5] = [
-        BTRFS,
-        EXT4_SUPER_MAGIC as u64,
-        F2FS_SUPER_MAGIC as u64,
-        TMPFS_MAGIC as u64,
-        XFS,
-    ];
-    filesystem(file).is_some_and(|magic| TRUTHFUL.contains(&magic))
+    is_native(file)
+}
+
+/// Returns `true` if a file on this filesystem keeps its time of birth and its inode number, and if
+/// all of its hard links have that number.
+///
+/// On overlayfs a file gets another time of birth when it is copied to the upper layer, and if that is
+/// on another filesystem, sometimes another inode number. Many FUSE filesystems invent the numbers, one
+/// for each path. A network filesystem may be any of these on its server.
+pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
+    is_native(file)
 }
 
 /// Returns the largest number of bytes of a name in this directory.

@@ -4,8 +4,9 @@
 //! `FileId`s are equal.
 //!
 //! An [`Identity`] also has the time of birth. So a new directory is not taken for a removed one whose
-//! inode number it got. It is for directories that are closed and opened again. Each directory in
-//! flight stores one, so the time is packed and the whole takes 16 bytes.
+//! inode number it got. It is for directories that are closed and opened again. The time is compared
+//! only on filesystems where it never changes. Each directory in flight stores one `Identity`, so the
+//! time is packed and the whole takes 16 bytes.
 
 use rustix::fs::{Dev, Stat, major, minor};
 

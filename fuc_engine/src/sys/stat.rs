@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Access, AtFlags, FileType, Stat, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::filesystem::keeps_identities;
 use super::identity::{FileId, Identity, identity};
 use super::open::Symlinks;
 use super::times::{FileTime, times};
@@ -20,6 +21,15 @@ pub(crate) struct DirStat {
 
 pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
     stat_directory_with(dir, StatxFlags::empty()).map(|(stat, _)| stat)
+}
+
+/// Returns `true` if `dir` is the directory that `known` was read from.
+///
+/// The time of birth is compared only if the filesystem keeps it. That question takes another call, so
+/// it is asked only if nothing but the time differs.
+pub(crate) fn is_same_directory(dir: BorrowedFd<'_>, known: Identity) -> Result<bool, Errno> {
+    let found = stat_directory(dir)?.identity;
+    Ok(found == known || found.file() == known.file() && !keeps_identities(dir))
 }
 
 /// Also returns the directory's time of access.

@@ -8,6 +8,7 @@ mod misuse;
 mod mounts;
 mod names;
 mod operands;
+mod overlays;
 mod permissions;
 mod personality;
 mod progress;
