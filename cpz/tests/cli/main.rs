@@ -9,6 +9,7 @@ mod dereference;
 mod destination;
 mod filesystems;
 mod into_itself;
+mod leases;
 mod linked;
 mod linking;
 mod many;

@@ -131,10 +131,10 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns whether opening may wait: a FIFO that is named as an operand is waited for, but
-    /// one below an operand is not.
+    /// one below an operand is not. The holder of a lease is always waited for.
     pub(super) fn blocking(&self) -> Blocking {
         match self.node {
-            Some(_) => Blocking::Never,
+            Some(_) => Blocking::OnlyForLease,
             None => Blocking::MayBlock,
         }
     }

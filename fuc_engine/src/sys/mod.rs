@@ -2,8 +2,8 @@
 //!
 //! A `dir` and a `name` mean one component in an open directory. Only for an operand itself, or for
 //! the directory that it is copied into, is `dir` the working directory and `name` a whole path.
-//! Symbolic links in a last component are followed only if the caller says [`Symlinks::Follow`]. Two
-//! functions always follow them, as `cp` does: [`open_existing`] and [`create_through_link`].
+//! Symbolic links in a last component are followed only if the caller says [`Symlinks::Follow`]. One
+//! function always follows them, as `cp` does: [`create_through_link`].
 //!
 //! The calls are repeated when a signal interrupts them.
 //!

@@ -1,10 +1,10 @@
 //! Opens files and directories, each with the flags that its use permits, and changes what an open
 //! descriptor does.
 
-use std::ffi::CStr;
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 /// Says what happens if the last component is a symbolic link.
@@ -38,20 +38,13 @@ pub(crate) struct At<'a> {
     pub(crate) symlinks: Symlinks,
 }
 
-/// Says whether opening may wait for another process.
+/// Says for what opening may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocking {
+    /// For everything, also for another process to open the other end of a FIFO.
     MayBlock,
-    Never,
-}
-
-impl Blocking {
-    fn open_flag(self) -> OFlags {
-        match self {
-            Self::MayBlock => OFlags::empty(),
-            Self::Never => OFlags::NONBLOCK,
-        }
-    }
+    /// Only for another process to give up its lease on a regular file.
+    OnlyForLease,
 }
 
 /// Says what listing an open directory does to its time of access.
@@ -69,6 +62,38 @@ fn open(
 ) -> Result<OwnedFd, Errno> {
     let mode = Mode::from_raw_mode(creation_mode & 0o777);
     retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode))
+}
+
+fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<OwnedFd, Errno> {
+    let open_by_name = |more| open(at.dir, at.name, flags | at.symlinks.open_flag() | more, 0);
+    match blocking {
+        Blocking::MayBlock => open_by_name(OFlags::empty()),
+        Blocking::OnlyForLease => match open_by_name(OFlags::NONBLOCK) {
+            Err(Errno::AGAIN) => open_leased(at, flags),
+            opened => opened,
+        },
+    }
+}
+
+/// Opens a file that cannot be opened without waiting, if it is a regular file.
+///
+/// The inode is held before it is opened, so that a FIFO that takes its name is not waited for.
+///
+/// # Errors
+/// `EAGAIN` if it is not a regular file, or if /proc is missing: as before, without waiting.
+#[cold]
+fn open_leased(at: At<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let held = open(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)?;
+    if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::AGAIN);
+    }
+    let path = CString::new(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    let path = path.expect("BUG: a NUL in a number");
+    match open(CWD, &path, flags, 0) {
+        // The descriptor is open, and to open it by its name was permitted: /proc is missing.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Err(Errno::AGAIN),
+        opened => opened,
+    }
 }
 
 /// Opens a directory to list it.
@@ -115,8 +140,12 @@ pub(crate) fn open_source(
     symlinks: Symlinks,
     blocking: Blocking,
 ) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NOCTTY | symlinks.open_flag() | blocking.open_flag();
-    open(dir, name, flags, 0)
+    let at = At {
+        dir,
+        name,
+        symlinks,
+    };
+    open_file(at, OFlags::RDONLY | OFlags::NOCTTY, blocking)
 }
 
 /// Creates a file to write to it; fails if the name exists.
@@ -137,14 +166,9 @@ pub(crate) fn create_through_link(
     open(dir, name, flags, mode)
 }
 
-/// Opens an existing dest to write to it, through symbolic links. It keeps its content.
-pub(crate) fn open_existing(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    blocking: Blocking,
-) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::WRONLY | OFlags::NOCTTY | blocking.open_flag();
-    open(dir, name, flags, 0)
+/// Opens an existing dest to write to it. It keeps its content.
+pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<OwnedFd, Errno> {
+    open_file(at, OFlags::WRONLY | OFlags::NOCTTY, blocking)
 }
 
 /// Makes reads and writes wait, for a file that was opened without waiting.

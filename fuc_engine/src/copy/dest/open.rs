@@ -19,7 +19,7 @@ use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, Blocking, Stat};
+use crate::sys::{self, At, Blocking, Stat};
 
 /// A dest that is open and empty.
 pub(in crate::copy) struct OpenDest {
@@ -75,9 +75,13 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
         }
     }
+    let dest = At {
+        symlinks: Symlinks::Follow,
+        ..entry.dest_at()
+    };
     let opened = ctx
         .descriptors
-        .making_room(|| sys::open_existing(entry.dest_dir, entry.dest_name, entry.blocking()));
+        .making_room(|| sys::open_existing(dest, entry.blocking()));
     match opened {
         Ok(dest) => empty(ctx, entry, source, dest),
         Err(errno) if ctx.policy.options.force && is_about_the_file(errno) => {
@@ -92,7 +96,7 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
 fn is_about_the_file(errno: Errno) -> bool {
     !matches!(
         errno,
-        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO | Errno::AGAIN
     )
 }
 
@@ -138,7 +142,7 @@ fn empty(
     if is_file && !ctx.policy.options.attributes_only {
         // An empty file is truncated too: that gives it a new time of modification.
         sys::set_size(dest.as_fd(), 0).map_err(failed)?;
-    } else if entry.blocking() == Blocking::Never {
+    } else if entry.blocking() == Blocking::OnlyForLease {
         // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
         // pipe makes writes wait instead of failing with EAGAIN.
         sys::clear_nonblock(dest.as_fd()).map_err(failed)?;

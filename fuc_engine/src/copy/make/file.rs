@@ -55,7 +55,7 @@ pub(in crate::copy) fn open_listed(
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
 ) -> Result<Option<OpenSource>, Failure> {
-    match open(ctx, entry, Blocking::Never, scratch) {
+    match open(ctx, entry, Blocking::OnlyForLease, scratch) {
         Ok(source) if source.is_regular() => Ok(Some(source)),
         Ok(_) | Err(Errno::LOOP | Errno::NXIO) => Ok(None),
         Err(errno) => Err(diagnose::reading(ctx, entry, Operation::OpenSource, errno)),

@@ -1,0 +1,137 @@
+//! Files on which another process holds a lease, as Samba and NFS servers do. cp waits until the holder lets go.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use testkit::{
+    or_skip,
+    probe::{Skip, has_program},
+    run::Run,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, succeeds};
+
+/// Takes a write lease on `$ARGV[0]`. When another process opens the file, waits a while and lets go.
+const HOLD: &str = r#"
+    my ($F_SETLEASE, $F_WRLCK, $F_UNLCK) = (1024, 1, 2);
+    $| = 1;
+    $SIG{ALRM} = sub { exit 4 };
+    alarm 60;
+    open my $file, "+<", $ARGV[0] or exit 3;
+    $SIG{IO} = sub {
+        select undef, undef, undef, 0.3;
+        fcntl $file, $F_SETLEASE, $F_UNLCK or exit 5;
+        print "broken\n";
+        exit 0;
+    };
+    fcntl $file, $F_SETLEASE, $F_WRLCK or do { print "no lease: $!\n"; exit 0 };
+    print "held\n";
+    sleep 1 while 1;
+"#;
+
+/// Another process that holds a lease until the file is opened.
+struct Holder {
+    process: Child,
+    says: BufReader<ChildStdout>,
+}
+
+impl Holder {
+    fn of(file: &Path) -> Result<Self, Skip> {
+        if !has_program("perl") {
+            return Err(Skip("holding a lease takes perl".into()));
+        }
+        let mut process = Command::new("perl")
+            .args(["-e", HOLD])
+            .arg(file)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("perl starts");
+        let says = BufReader::new(process.stdout.take().expect("it is a pipe"));
+        let mut holder = Self { process, says };
+        let mut line = String::new();
+        holder.says.read_line(&mut line).expect("the pipe is open");
+        match line.trim_end() {
+            "held" => Ok(holder),
+            refused => Err(Skip(format!("the filesystem grants no lease: {refused:?}"))),
+        }
+    }
+
+    /// Asserts that the file was opened while the lease was held.
+    #[track_caller]
+    fn assert_broken(mut self) {
+        let mut said = String::new();
+        self.says
+            .read_to_string(&mut said)
+            .expect("the pipe is open");
+        assert_eq!(said, "broken\n");
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn content(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_leased_source_is_waited_for() {
+    let dir = Scratch::new();
+    Tree::at(dir.path()).file("s/f", "content").file("s/g", "");
+    for flags in [&["-r"][..], &["-a"], &["-u"]] {
+        let holder = or_skip!(Holder::of(&dir.path().join("s/f")));
+        let args: Vec<_> = flags.iter().copied().chain(["-T", "s", "d"]).collect();
+        succeeds(&dir, &args);
+        holder.assert_broken();
+        assert_eq!(content(dir.path().join("d/f")), "content", "{flags:?}");
+        fs::remove_dir_all(dir.path().join("d")).unwrap();
+    }
+}
+
+#[test]
+fn a_leased_dest_is_waited_for_and_stays_the_same_file() {
+    for flag in ["-r", "-f", "-a", "-af"] {
+        let dir = Scratch::new();
+        Tree::at(dir.path())
+            .file("s/f", "new")
+            .file("d/f", "old content")
+            .hardlink("d/f", "other-name");
+        let dest = dir.path().join("d/f");
+        let inode = || fs::metadata(&dest).unwrap().ino();
+        let before = inode();
+        let holder = or_skip!(Holder::of(&dest));
+        succeeds(&dir, &[flag, "--no-preserve=links", "-T", "s", "d"]);
+        holder.assert_broken();
+        assert_eq!((inode(), &*content(&dest)), (before, "new"), "{flag}");
+        assert_eq!(content(dir.path().join("other-name")), "new", "{flag}");
+    }
+}
+
+#[test]
+fn a_large_leased_source_is_waited_for() {
+    let dir = Scratch::new();
+    let large = "x".repeat(5 << 20);
+    Tree::at(dir.path())
+        .file("s/f", &*large)
+        .file("d/f", "old content");
+    let holders = ["s/f", "d/f"].map(|file| Holder::of(&dir.path().join(file)));
+    let [source, dest] = holders;
+    let (source, dest) = (or_skip!(source), or_skip!(dest));
+    Run::new(CPZ)
+        .args(["-T", "s", "d"])
+        .current_dir(&dir)
+        .output()
+        .assert_success();
+    source.assert_broken();
+    dest.assert_broken();
+    assert_eq!(content(dir.path().join("d/f")), large);
+}
