@@ -33,8 +33,9 @@
 //! *children finish their parents*. A directory counts its users. The worker that drops the last use
 //! removes the directory, and then does the same one level up.
 //!
-//! Threads start only if there are many queued tasks. The engine measures the throughput and keeps
-//! only as many threads active as increase it: on some filesystems that is one.
+//! A run begins on the caller's thread. Other threads start only if it still has tasks to give away
+//! after 0.4 ms. The engine measures the throughput and keeps only as many threads active as
+//! increase it: on some filesystems that is one.
 //!
 //! # Safety of the tree
 //!

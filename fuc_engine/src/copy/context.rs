@@ -1,6 +1,7 @@
 //! The data that all stages of a run share: options, operands, descriptors and the report.
 //!
-//! It builds paths, errors and events. It decides nothing and copies nothing.
+//! It builds paths, errors and events, and answers which rules apply to an entry. It copies
+//! nothing.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,7 +36,8 @@ pub(super) struct Failure {
 pub(super) enum Stage {
     /// Looking, deciding, or making room: nothing was copied yet.
     Preparing,
-    /// Making the copy.
+    /// Making the copy. If events are wanted, such a failure also emits
+    /// [`Event::Attempted`].
     Making,
 }
 
@@ -75,6 +77,7 @@ impl Context<'_> {
         backup.filter(|_| !is_own_backup)
     }
 
+    /// Returns how the options treat the dest of `entry`, if something is there.
     pub(super) fn treatment(&self, entry: &Entry<'_>) -> DestTreatment {
         if self.backup_rule(entry).is_some() {
             DestTreatment::Renamed

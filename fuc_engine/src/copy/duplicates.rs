@@ -21,7 +21,7 @@ use crate::sys::{self, CWD, Stat};
 /// A source or a dest that an operand has used.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Used {
-    /// A source and the name of its dest, whatever path leads to the source.
+    /// A source, which is identified by its inode, not its path, and the name of its dest.
     Source(Box<CStr>, FileId),
     Dest(Box<CStr>),
 }
@@ -85,8 +85,8 @@ impl UsedNames {
         }
     }
 
-    /// Fails if an earlier operand has made the dest of this one, unless that becomes a
-    /// numbered backup.
+    /// Fails if an earlier operand has made the dest of this one, unless that dest is renamed
+    /// to a numbered backup.
     pub(super) fn check_dest(
         &self,
         ctx: &Context<'_>,

@@ -46,7 +46,7 @@ impl Facts {
 
 #[cfg(test)]
 impl Facts {
-    /// A file with no links and the times of 1970.
+    /// Returns a file with one name and the times of 1970.
     pub(super) fn example(kind: FileType, inode: u64) -> Self {
         let start = FileTime {
             seconds: 0,
@@ -64,12 +64,12 @@ impl Facts {
 /// The knowledge about the dest of an entry before its copy is made.
 #[derive(Clone, Copy)]
 pub(super) enum DestState<'a> {
-    /// Nothing: no rules apply, so the copy is created first and looked at only if that fails.
+    /// Unknown: no rules apply, so the dest is looked at only if creation fails.
     Unchecked,
     /// A file that may be written to.
     Occupied,
-    /// Nothing is there any more. A file that another process creates there now is not
-    /// written to.
+    /// Nothing is there: it never was, was unlinked, or was renamed to `backup`. A file that
+    /// another process creates there now is not written to.
     Vacant {
         /// New name of the file that was there, relative to the directory of the dest.
         backup: Option<&'a CStr>,
@@ -85,11 +85,11 @@ impl<'a> DestState<'a> {
     }
 }
 
-/// One thing to copy that is not a directory: an entry of a node, or an operand.
+/// A source to copy, and the name of its dest: an entry of a node, or an operand.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub(super) source_dir: BorrowedFd<'a>,
-    /// One component. The whole path of an operand.
+    /// One component, or the whole path of an operand.
     pub(super) source_name: &'a CStr,
     pub(super) dest_dir: BorrowedFd<'a>,
     pub(super) dest_name: &'a CStr,
@@ -130,8 +130,8 @@ impl<'a> Entry<'a> {
         self.node.is_none()
     }
 
-    /// Returns whether opening may wait: a FIFO that is named as an operand is waited for, but
-    /// one below an operand is not. The holder of a lease is always waited for.
+    /// Returns whether opening may wait for another process: for the other end of a FIFO that is
+    /// an operand, but not below operands. Opening always waits for the holder of a lease.
     pub(super) fn blocking(&self) -> Blocking {
         match self.node {
             Some(_) => Blocking::OnlyForLease,

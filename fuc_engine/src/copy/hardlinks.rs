@@ -24,7 +24,8 @@ use super::facts::{Entry, FileId, Symlinks};
 use super::node::CopyNode;
 use super::stored::StoredEntry;
 
-/// The name of a dest, which keeps the memory of its node but does not delay the node's finish.
+/// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
+/// it does not delay the node's finish.
 #[derive(Clone)]
 pub(super) struct DestName {
     /// `None` for an operand.
@@ -54,8 +55,8 @@ pub(super) struct FirstCopy {
 }
 
 impl FirstCopy {
-    /// Returns how further names link to the copy, and to which file: as in cp, to the link
-    /// itself if links are copied as links.
+    /// Returns the file to link to, and whether a link is followed to it: the written file if
+    /// links are followed, otherwise the one that has the name.
     pub(super) fn link_target(&self, symlinks: Symlinks) -> (Symlinks, FileId) {
         match (symlinks, self.behind_link) {
             (Symlinks::Follow, Some(written)) => (Symlinks::Follow, written),
@@ -85,7 +86,7 @@ impl Known {
     }
 }
 
-/// Tells the caller of [`LinkTable::claim`] how to proceed with its entry.
+/// The next step for an entry, as [`LinkTable::claim`] decides.
 pub(super) enum Claim {
     /// Make the first copy, and call [`complete`](LinkTable::complete).
     First,
@@ -104,7 +105,8 @@ impl LinkTable {
     }
 
     /// Looks up a source. `other_names` is the number of its names besides this one, if each is
-    /// met once: with the last of them the source is forgotten. `None` if that is unknown.
+    /// met once. If it is known, the source is forgotten once that many further names were
+    /// linked.
     pub(super) fn claim(
         &self,
         source: FileId,
@@ -134,8 +136,8 @@ impl LinkTable {
         claim
     }
 
-    /// Enters a source whose copy was found at its dest, unless the source is known already.
-    /// Returns `true` if it was entered: then the caller calls [`complete`](Self::complete).
+    /// Records a source whose copy was found at its dest, unless the source is known already.
+    /// Returns `true` if it was recorded: then the caller calls [`complete`](Self::complete).
     pub(super) fn adopt(&self, source: FileId, other_names: Option<u64>) -> bool {
         match self.map().entry(source) {
             Slot::Vacant(vacant) => {

@@ -23,8 +23,7 @@ pub(super) fn dest_facts(entry: &Entry<'_>, symlinks: Symlinks) -> Option<Facts>
     at_dest(entry, symlinks).ok().map(|stat| Facts::of(&stat))
 }
 
-/// Returns `true` if source and dest are the same name in the same directory. Both must be
-/// operands.
+/// Returns `true` if source and dest are the same name in the same directory.
 pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
     let (_, source) = operand::split(entry.source_name.to_bytes());
     let (_, dest) = operand::split(entry.dest_name.to_bytes());
@@ -57,7 +56,8 @@ pub(super) fn lead_to_each_other(entry: &Entry<'_>, source: &Facts, dest: &Facts
         || dest_facts(entry, Symlinks::Follow).is_some_and(|through| source.is_same_file(&through))
 }
 
-/// Finds out whether a copy would destroy its source. `dest` is the dest as the copy meets it.
+/// Finds out whether a copy would destroy its source. `dest` holds the facts about the dest,
+/// looked at with [`Policy::symlinks_of_dest`].
 pub(super) fn sameness(
     policy: &Policy<'_>,
     entry: &Entry<'_>,

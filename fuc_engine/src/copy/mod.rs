@@ -5,7 +5,7 @@
 //! Everything else takes one way, which [`run`] describes:
 //!
 //! ```text
-//! look ─▶ decide ─▶ clear or back up ─▶ make ─▶ set attributes ─▶ report
+//! look ─▶ decide ─▶ back up or unlink ─▶ make ─▶ set attributes ─▶ report
 //! ```
 //!
 //! | file | holds |
@@ -13,15 +13,15 @@
 //! | `op` | the public entry points |
 //! | `options/` | what a caller chooses: public data only |
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories |
-//! | `policy` | the options of a run, and the answers that follow from them alone |
+//! | `policy` | the options of a run, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
 //! | `decide/overwrite` | whether a dest that exists is replaced |
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/same_file` | whether a copy would destroy its source |
-//! | `decide/treatment` | what the options do with a dest that is replaced |
+//! | `decide/treatment` | the names of the four ways to treat a dest that is replaced |
 //! | `decide/newer` | whether a dest is older than its source |
 //! | `look` | the stats that decisions ask for |
-//! | `context` | what all stages share; builds paths, errors and events |
+//! | `context` | what all stages share: paths, errors, events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | which error is reported first |
 //! | `dest/overwrite` | applies the rules for existing dests |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
@@ -42,10 +42,14 @@
 //! | `operand` | one operand: its source and where its copy goes |
 //! | `duplicates` | operands that name the same source or dest |
 //! | `parents` | the directories on the way to a dest, for `--parents` |
-//! | `run` | the pipeline; `run/operands` begins the operands |
+//! | `run` | one run, from its operands to its summary |
+//! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
+//! | `run/operands` | begins the operands, in their order |
+//! | `run/pipeline` | leads one entry through the stages |
+//! | `run/postponed` | copies large files, and entries that waited for another name of their source |
+//! | `run/tasks` | what is queued besides directories |
 //!
-//! Imports point down this list only at `run`, which knows all others; nothing knows `run` but
-//! `op`. `decide` makes no system call, and only `dest` acts on a dest that exists.
+//! Only `op` imports `run`. `decide` makes no system call.
 
 mod attributes;
 mod content;

@@ -1,4 +1,4 @@
-//! The options of a run, and the answers that follow from them alone.
+//! The options of a run, and answers that need no system call except the umask.
 
 use std::sync::OnceLock;
 
@@ -16,9 +16,9 @@ pub(super) struct Policy<'a> {
     pub(super) options: &'a CopyOptions,
     /// The effective user, which may read the files that it owns.
     pub(super) user: u32,
-    /// Copies get attributes after their content. Needed for each entry, so it is computed once.
+    /// `true` if attributes are set after the content. Cached, because each entry needs it.
     pub(super) sets_attributes: bool,
-    /// The copy of an empty file is an empty file without further attributes.
+    /// `true` if creating an empty file completes the copy of one.
     pub(super) creates_empty_files: bool,
     /// Computed when it is first needed.
     umask: OnceLock<u32>,
@@ -45,7 +45,7 @@ impl<'a> Policy<'a> {
         self.options.as_links == Some(LinkKind::Hard)
     }
 
-    /// Returns whether links are followed that are an operand themselves.
+    /// Returns whether an operand that is a symbolic link is followed.
     pub(super) fn symlinks_of_operands(&self) -> Symlinks {
         match self.options.dereference {
             Dereference::Never => Symlinks::NoFollow,
@@ -53,7 +53,7 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// Returns whether links below an operand are followed.
+    /// Returns whether symbolic links below an operand are followed.
     pub(super) fn symlinks_of_entries(&self) -> Symlinks {
         match self.options.dereference {
             Dereference::Never | Dereference::Operands => Symlinks::NoFollow,

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! visit ─▶ fast path (regular file, no rules): make         O_EXCL first, no look
-//!      └─▶ look ─▶ decide ─▶ clear or back up ─▶ make ─▶ attributes ─▶ report
-//!          ▲                                      │ Outcome::TypeChanged
-//!          └────────────── one retry ─────────────┘
+//!      └─▶ look ─▶ decide ─▶ back up or unlink ─▶ make ─▶ attributes ─▶ report
+//!          ▲                                       │ Outcome::TypeChanged
+//!          └────────────── one retry ──────────────┘
 //! ```
 //!
-//! Each stage returns a value to the run. No stage calls back into the one before it.
+//! Creation comes first in `make`. Only after `EEXIST` does it call `dest::clear`, which decides
+//! about the dest in the way. Each stage returns a value to the run.
 //!
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.

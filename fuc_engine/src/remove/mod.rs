@@ -4,9 +4,9 @@
 //! `unlinkat`, by the worker that finishes the last entry under it.
 //!
 //! ```text
-//!                run                  implements the walk's visitor
-//!       ┌─────────┼──────────┐
-//!    operand    visit    directory     remove, and return what became of a name
+//!              run                   implements the walk's visitor; removes listed files
+//!       ┌───────┴─┬──────────┐
+//!    operand      │      directory     remove, and return what became of a name
 //!       └─────────┼──────────┤
 //!              asking      guards      ask the user; protect directories
 //!            ┌────┴────┐

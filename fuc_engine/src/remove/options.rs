@@ -5,12 +5,13 @@ use std::num::NonZeroUsize;
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// The observer is never asked.
+    /// The observer is never asked, as with `rm -f`.
     Never,
     /// The observer is asked about names whose mode forbids to write to them, except for
-    /// symbolic links.
+    /// symbolic links, as `rm` does at a terminal.
     IfWriteProtected,
-    /// The observer is asked about each name, and about each directory before it is entered.
+    /// The observer is asked about each name, and about each directory before it is entered, as
+    /// with `rm -i`.
     Always,
 }
 

@@ -2,8 +2,13 @@
 //!
 //! A worker runs depth-first on its own stack of tasks. When the [`gate`] says that another
 //! worker should get some, it gives away its *oldest* tasks: the nearest to the root, so the biggest.
-//! No thread is started until there is a backlog; the [`governor`] then decides how
-//! many run, from what the [`meter`] shows. Idle workers block.
+//! A worker has a *backlog* if it has work beyond its running task: a task on its stack, or the rest
+//! of a task that is at a checkpoint. Idle workers block.
+//!
+//! **How many workers run.** The [`governor`] decides it, from what the [`meter`] shows. It begins
+//! with the first worker that records work after [`FIRST`](governor::FIRST) and has a backlog, in
+//! `Worker::step_governor`. If it wants more workers than are active, a worker with tasks to spare
+//! calls `Gate::permit_batch`. That names the recipient: an idle worker, or else a new thread.
 //!
 //! ```text
 //!             given tasks            own stack is empty

@@ -248,7 +248,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Hands out work, or waits if there are too many workers. A long task calls it between its
     /// parts. Returns how long the part took, or zero if no other worker is allowed.
     pub(crate) fn checkpoint(&mut self) -> Duration {
-        // The rest of the task may be worth another worker.
+        // The rest of the task counts, because it may be worth another worker.
         let has_backlog = true;
         let time = self.record(has_backlog);
         self.adapt(0, time);

@@ -1,16 +1,24 @@
 //! Decides about a dest that is in the way of a copy.
 //!
-//! | what is made | a directory | the source itself | anything else |
+//! | what is made | if the dest is a directory | the source itself | anything else |
 //! |---|---|---|---|
 //! | content of a file | refused | refused | written to; unlinked if it has other names and hard links are preserved |
-//! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked |
-//! | hard link instead of a copy | refused | fine | stays, unless forced or agreed to; unlinked if the source is not a file |
-//! | symbolic link instead of a copy | refused | refused | the same |
-//! | hard link to the first copy | refused | refused; fine if it is that copy | unlinked |
+//! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked; stays if links are followed or only attributes are copied |
+//! | hard link instead of a copy | refused | fine | see below |
+//! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
+//! | hard link to the first copy | refused | refused; fine if both are names of one link | fine if it is that copy; otherwise unlinked |
 //!
 //! "Fine" means that nothing is left to do. A dest that stays is a failure, reported as "File
-//! exists". Creation with `O_EXCL` (or its like) comes first, so this decision is only made
-//! after `EEXIST`.
+//! exists".
+//!
+//! A link that is made instead of a copy replaces the dest under `--force`, if the user is
+//! asked, or if the dest has other names and hard links are preserved. Otherwise the dest stays.
+//! If the source is itself a link that is not followed, or a special file, the second row
+//! applies first.
+//!
+//! Creation with `O_EXCL` (or its like) comes first, so this decision is only made after
+//! `EEXIST`. Content is written through a link. If that link dangles, there are no facts to
+//! decide on, and `dest::open` deals with it.
 
 use rustix::fs::FileType;
 
@@ -38,7 +46,8 @@ pub(in crate::copy) struct ClearRules {
     pub(in crate::copy) symlinks: Symlinks,
     /// Dests keep their content.
     pub(in crate::copy) keeps_content: bool,
-    /// A dest with other names is not written to: they are not copies of this source.
+    /// Unlink a dest with several names instead of writing to it. Its other names must keep
+    /// their content.
     pub(in crate::copy) separates_links: bool,
     /// A link replaces a dest that would otherwise stay.
     pub(in crate::copy) forces_links: bool,
@@ -66,7 +75,7 @@ pub(in crate::copy) enum Removal {
     Silent,
 }
 
-/// Facts that cost a stat, and are asked for only if they matter.
+/// Facts that cost a stat each, so they are looked up only if the decision needs them.
 pub(in crate::copy) struct Lookups<'a> {
     /// Source and dest are the same entry of the same directory.
     pub(in crate::copy) are_one_entry: &'a dyn Fn() -> bool,

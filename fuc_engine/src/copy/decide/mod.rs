@@ -6,7 +6,7 @@
 //! - [`overwrite`]: whether a dest that exists is replaced, and how it is prepared for that.
 //! - [`clear`]: what happens to a dest that is in the way of a copy about to be made.
 //! - [`same_file`]: whether a copy would destroy its source.
-//! - [`treatment`]: what the options do with a dest that is replaced.
+//! - [`treatment`]: the four ways to treat a dest that is replaced.
 //! - [`newer`]: whether a dest is older than its source.
 
 pub(super) mod clear;

@@ -23,7 +23,8 @@ pub(in crate::copy) enum Origin {
 /// Returns the permission bits for creating the copy of a source with `mode`.
 pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
     if preserve.ownership || preserve.mode != ModePolicy::Default {
-        // The group bits would be the mask of an inherited ACL, and so grant what it names.
+        // With an inherited ACL, the group bits become its mask and would enable its named
+        // entries.
         mode & 0o700
     } else {
         mode & PERMISSIONS
@@ -81,7 +82,7 @@ pub(in crate::copy) fn when_complete(
     }
 }
 
-/// The same as [`when_complete`] for a directory whose present mode is `present`.
+/// Returns the same as [`when_complete`], for a directory whose present mode is `present`.
 pub(in crate::copy) fn when_directory_complete(
     preserve: &Preserve,
     mode: u32,
@@ -97,8 +98,8 @@ pub(in crate::copy) fn when_directory_complete(
     when_complete(preserve, mode, origin, umask).map(|mode| mode | inherited)
 }
 
-/// Returns the permissions that an existing dest keeps while new content is written to it:
-/// none that it will not have in the end. `None`: the present ones are fine.
+/// Returns the permissions to leave on an existing dest while it is written: at most those of
+/// the finished copy. `None`: the present ones stay.
 pub(in crate::copy) fn while_overwritten(
     preserve: &Preserve,
     source_mode: u32,
@@ -129,7 +130,8 @@ pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> Directo
     }
 }
 
-/// Removes the bits from `mode` that are unsafe under an owner that is not the source's.
+/// Removes set-id and sticky bits, for a copy whose owner could not be set. A directory keeps
+/// its sticky bit.
 pub(in crate::copy) fn without_owner(mode: u32, kind: FileType) -> u32 {
     if kind == FileType::Directory {
         mode & !SET_ID

@@ -22,7 +22,7 @@ pub(super) fn is_older(dest: &Facts, source: &Facts, timestamps: Timestamps) -> 
     dest.modified() < source_time
 }
 
-/// The unit that the timestamps of a filesystem are multiples of, as far as one file shows it.
+/// The timestamp resolution of a filesystem, guessed from one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Granularity {
     TwoSeconds,

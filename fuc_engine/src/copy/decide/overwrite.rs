@@ -3,7 +3,7 @@
 //! ```text
 //!   is it replaced at all? ──no──▶ skip, or a failure
 //!   would that destroy the source? ──yes──▶ a failure
-//!   is it older? (if that matters) ──no──▶ skip; it stands for the copy
+//!   is it older? (if that matters) ──no──▶ skip; further names of the source are linked to it
 //!   does the user agree? (if asked) ──no──▶ skip
 //!   is it another name of the link to copy? ──yes──▶ skip
 //!   is it a directory? ──yes──▶ a failure
@@ -29,7 +29,8 @@ pub(in crate::copy) enum Overwrite {
     Proceed,
     /// Leave the dest as it is.
     Skip,
-    /// Leave the dest as it is: it is as new as the source, so it stands for the copy.
+    /// Leave the dest as it is, because it is as new as the source. Further names of the source
+    /// are linked to it.
     Adopt,
     Refuse(Refusal),
 }
@@ -71,12 +72,12 @@ pub(in crate::copy) fn overwrite(
     Overwrite::Proceed
 }
 
-/// A dest that an earlier operand of the same run created, and its copy about to be made.
+/// Facts about a dest that an earlier operand made and this operand would overwrite.
 pub(in crate::copy) struct JustCreated {
-    /// The source is a regular file that is written to the dest as it is found.
+    /// This operand writes content to the dest's name.
     pub(in crate::copy) writes_to_dest: bool,
     pub(in crate::copy) dest_kind: Option<FileType>,
-    /// Kind of the file that the dest leads to if it is a symbolic link.
+    /// Kind of the file that the dest leads to, if it is a symbolic link.
     pub(in crate::copy) target_kind: Option<FileType>,
 }
 

@@ -1,7 +1,6 @@
 //! Decides whether a copy would destroy its source, because the dest leads to the same file.
 //!
-//! This is only asked if there are rules for existing dests: the treatment of the dest decides
-//! which of its names still lead to the file afterwards.
+//! The treatment of the dest decides which names still lead to the file afterwards.
 
 use rustix::fs::FileType;
 

@@ -3,12 +3,12 @@
 /// The treatment that the options select for a dest, before its copy is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum DestTreatment {
-    /// It is written to, or something that cannot be written to replaces it.
+    /// The dest stays in place: it is written to, or replaced when the copy is made.
     WrittenTo,
-    /// A symbolic link may take its name.
+    /// `--symbolic-link`: the new link may replace the dest.
     LinkedOver,
     Unlinked,
-    /// It becomes a backup.
+    /// The dest becomes a backup.
     Renamed,
 }
 

@@ -17,7 +17,7 @@ use crate::operand;
 use crate::sys::{self, Stat};
 
 /// Renames the dest of `entry` to its backup. Returns the backup's name, or `None` if the dest
-/// has vanished.
+/// has vanished or is not backed up.
 pub(super) fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -47,7 +47,7 @@ fn is_source(entry: &Entry<'_>, source: &Stat, backup: &Backup) -> bool {
             .is_ok_and(|backup| FileId::of(source) == FileId::of(&backup))
 }
 
-/// Gives the dest its name back after its copy failed. A failure of that is reported.
+/// Gives the dest its name back after its copy failed. Reports an error if the rename fails.
 pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
     let Some(name) = entry.dest_state.backup() else {
         return;
@@ -61,7 +61,7 @@ pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
     }
 }
 
-/// The same for an entry of `node` whose dest directory is not open.
+/// Restores the backup for an entry of `node` whose dest directory is not open.
 pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &Entry<'_>) {
     if entry.dest_state.backup().is_none() {
         return;

@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | simple | the dest's name and the suffix | the rename fails |
 //! | numbered | the dest's name and `.~N~` | the dest's name, shortened, and `~` |
-//! | numbered if any are, and none is | the dest's name and the suffix | the same |
+//! | numbered if any exist, and none does | the dest's name and the suffix | the dest's name, shortened, and `~` |
 //!
-//! As in GNU cp, a name is too long already if it is as long as the filesystem allows. A number
-//! with as many digits as the highest number in use is not too long, since that one was not.
+//! As in GNU cp, a name of exactly the maximal length counts as too long. A number with no more
+//! digits than the highest in use is never checked, because a name of that length exists.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -22,7 +22,7 @@ use crate::copy::options::{Backup, BackupNaming, CopyOptions, Dest};
 use crate::operand;
 use crate::sys::{self, CWD, FileId, Listing, Symlinks};
 
-/// The highest number of each name's backups in one directory, the one asked about last.
+/// The highest backup number of each name, for the directory listed last.
 ///
 /// A directory is listed once, not once for each file. Other processes may add backups after
 /// that, so a backup is never renamed to a name in use.
@@ -83,7 +83,7 @@ fn parse_numbered(backup: &[u8]) -> Option<(&[u8], u128)> {
     is_number.then_some((base, number))
 }
 
-/// Length of a name that every filesystem in use allows, so it is not asked.
+/// Names up to this length are allowed everywhere, so the filesystem is not queried.
 const SHORT_BYTES: usize = 128;
 
 /// Returns the longest length that is not shortened: one less than the filesystem allows,
@@ -188,8 +188,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns the dest of a file that is copied over itself by force: its own backup. `None` if
-/// the options or the file forbid that.
+/// If a file is copied over itself with `--force` and `--backup`, returns its backup as the
+/// dest. Otherwise returns `None`.
 pub(in crate::copy) fn own_backup(
     options: &CopyOptions,
     dest: &Dest,

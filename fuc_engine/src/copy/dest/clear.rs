@@ -16,13 +16,13 @@ pub(in crate::copy) enum Cleared {
     Vacant,
     /// A file is there that the copy opens and writes to.
     Writable,
-    /// A symbolic link is there that leads nowhere, or the dest has just vanished.
+    /// The dest is a dangling symbolic link, or has just vanished.
     Dangling,
     /// The dest is as good as the copy.
     AlreadyThere,
     /// Create the copy under another name, and rename it to the dest.
     ToReplace(Removal),
-    /// The dest stays.
+    /// The dest stays, and the caller fails with EEXIST.
     Kept,
 }
 
@@ -75,8 +75,8 @@ pub(in crate::copy) fn clear_dest(
     }
 }
 
-/// Fails if the dest was vacated by the rules. What is there now was put there by another
-/// process since, and is not written to.
+/// Fails if the rules vacated the dest. Another process has put something there since, which is
+/// not written to.
 fn ensure_not_vacated(
     ctx: &Context<'_>,
     entry: &Entry<'_>,

@@ -21,10 +21,10 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Stat};
 
-/// A dest that is open and empty.
+/// An open dest that is ready for the content.
 pub(in crate::copy) struct OpenDest {
     pub(in crate::copy) fd: OwnedFd,
-    /// It is a regular file, so it may have holes and be longer than its content.
+    /// `true` for a regular file, which may get holes and a final truncation.
     pub(in crate::copy) is_file: bool,
     pub(in crate::copy) origin: Origin,
 }
@@ -92,7 +92,7 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
     }
 }
 
-/// Returns `true` if a new file in its place could probably be opened.
+/// Returns `true` if unlinking the dest and creating a new file may help.
 fn is_about_the_file(errno: Errno) -> bool {
     !matches!(
         errno,
@@ -126,7 +126,8 @@ fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
     })
 }
 
-/// Truncates the file that was really opened, which may be another than the one looked at.
+/// Truncates the opened dest. Stats it again, because another process may have replaced it
+/// since.
 fn empty(
     ctx: &Context<'_>,
     entry: &Entry<'_>,

@@ -25,7 +25,7 @@ pub(in crate::copy) enum Decided {
     /// Make the copy. The dest is a link that leads to itself, which will be unlinked.
     ProceedThroughLoop,
     Skip,
-    /// The dest stays, and stands for the copy of this source.
+    /// The dest stays, and further names of the source are linked to it.
     Adopt(Stat),
 }
 

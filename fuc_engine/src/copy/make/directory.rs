@@ -190,7 +190,7 @@ fn open_to_list(
     }
 }
 
-/// Fails if the source is the directory that the copy of this operand began with.
+/// Fails if the copy of an operand has reached its own dest.
 fn check_into_itself(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -334,7 +334,7 @@ fn make_dest(
             .making_room(|| ctx.open_dest_directory(dir, name))
     });
     let fd = opened.map_err(|errno| match errno {
-        // The name of a dangling link with a trailing slash.
+        // The dest is a dangling link named with a trailing slash.
         Errno::NOENT if origin == Origin::Existing => not_made(Errno::EXIST),
         errno => not_made(errno),
     })?;
@@ -395,7 +395,8 @@ fn set_mode(ctx: &Context<'_>, node: &CopyNode, mode: u32) -> Result<(), Error> 
 }
 
 /// Copies the attributes. They are read again, since keeping them from the start would take
-/// memory for each level of depth. A time of access that listing has changed is at the dest.
+/// memory for each level of depth. If listing changes the source's access time, the dest already
+/// has the old one.
 fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     let failed =
         |side, operation| move |errno| ctx.place_error(&node.place, side, operation, errno);
@@ -412,7 +413,8 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
         source: Inode::Opened(source.as_fd()),
         stat: &stat,
         dest: Inode::directory(dest.as_fd()),
-        // As in cp, an existing directory keeps its set-id bits too.
+        // Treated as created, because cp too sets the mode of an existing directory with its
+        // set-id bits.
         origin: Origin::Created,
         times: if node.state.has_access_time() {
             Times::Modification

@@ -57,6 +57,7 @@ pub(in crate::copy) fn open_listed(
 ) -> Result<Option<OpenSource>, Failure> {
     match open(ctx, entry, Blocking::OnlyForLease, scratch) {
         Ok(source) if source.is_regular() => Ok(Some(source)),
+        // `O_NOFOLLOW` fails with ELOOP on a symbolic link, and a socket fails with ENXIO.
         Ok(_) | Err(Errno::LOOP | Errno::NXIO) => Ok(None),
         Err(errno) => Err(diagnose::reading(ctx, entry, Operation::OpenSource, errno)),
     }
@@ -150,8 +151,8 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     dest: OpenDest,
     worker: &mut W,
 ) -> Result<Moved, Failure> {
-    // The context is set before there is content to read. If it cannot be set, the content is
-    // copied all the same.
+    // The SELinux context is set before there is content to read. If it cannot be set, the
+    // content is copied all the same.
     let labelled = if dest.is_file {
         attributes::label(&ctx.policy, dest.fd.as_fd())
     } else {
@@ -188,8 +189,7 @@ fn set_attributes(
         .map_err(Failure::making)
 }
 
-/// Moves the content. The bytes that are returned are those since the last piece that the
-/// worker has accounted for.
+/// Moves the content. Returns only the bytes not yet reported through `copied_piece`.
 fn move_content<W: CopyWorker>(
     ctx: &Context<'_>,
     source: &OpenSource,
@@ -216,7 +216,7 @@ fn move_content<W: CopyWorker>(
     })
 }
 
-/// Returns the failure to move content. Unlinks a new dest that should have shared blocks.
+/// Returns the failure to move content. Unlinks a new dest after a failed clone.
 fn content_failure(
     ctx: &Context<'_>,
     entry: &Entry<'_>,

@@ -20,7 +20,8 @@ use crate::node::Side;
 use crate::operand;
 use crate::sys::{self, CWD};
 
-/// Makes a link to a source that is not a directory. Returns whether there is a new link.
+/// Makes a link to a source that is not a directory. Returns `true` if it made one, `false` if
+/// the dest already was that link.
 pub(in crate::copy) fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -87,8 +88,8 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<CString, Failu
     Ok(path.expect("BUG: a NUL within C strings"))
 }
 
-/// Returns `true` if the dest is in the working directory, or if that cannot be found out: then
-/// the link cannot be made either, which has its own error.
+/// Returns `true` if the dest is in the working directory. Also `true` if either directory cannot
+/// be stat'ed; creating the link then reports the error.
 fn is_in_working_directory(entry: &Entry<'_>) -> bool {
     let dest = match entry.node {
         Some(_) => sys::stat(entry.dest_dir, c".", Symlinks::Follow),
@@ -107,9 +108,9 @@ fn is_in_working_directory(entry: &Entry<'_>) -> bool {
 /// Creates the link under a temporary name and renames it to the dest, so that the dest never
 /// lacks a file.
 fn replace(entry: &Entry<'_>, create: impl Fn(&CStr) -> Result<(), Errno>) -> Result<(), Errno> {
-    /// No two names of one process are equal, so none is another worker's.
+    /// Makes temporary names unique within the process.
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    /// After this many collisions it gives up: only an attacker could cause them.
+    /// Give up after this many collisions; only an attacker could cause them.
     const TRIES: u32 = 1000;
     let (directory, _) = match entry.node {
         Some(_) => (&b""[..], entry.dest_name.to_bytes()),

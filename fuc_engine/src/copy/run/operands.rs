@@ -30,8 +30,8 @@ enum Left {
 
 /// Copies operands that are not directories, and queues the directories.
 ///
-/// A source that contains the target would meet the copies of its neighbours there. So it
-/// waits for the operands before it, and the operands after it wait for it.
+/// If a source contains the target, its listing would include the copies of other operands. So
+/// it waits for the operands before it, and the operands after it wait for it.
 pub(super) fn begin<'a>(
     run: &CopyRun<'a>,
     operands: Operands,

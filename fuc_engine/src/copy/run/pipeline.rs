@@ -1,4 +1,17 @@
 //! The way of one entry, or of one operand that is not a directory.
+//!
+//! ```text
+//! process_by_rules          looks; queues a directory, or calls
+//!   copy_by_rules           decides; renames or unlinks the dest
+//!     make_known            calls make_seen for all but regular files of a directory
+//!       make_listed_file    opens a regular file without looking; if its type has changed:
+//!         look_and_make     looks; queues a directory, or calls
+//!           make_seen       copies by the type just seen, or makes a link instead
+//! ```
+//!
+//! The visitor and the tasks call the first function that an entry needs: `process_by_rules` if
+//! there are rules, `make_listed_file` for a plain regular file, `look_and_make` for a waiter. If
+//! the source may have other names, `make_or_link` links to the first copy instead of another one.
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -125,7 +138,7 @@ impl CopyRun<'_> {
         })
     }
 
-    /// Copies a source of which the type was seen some time ago.
+    /// Copies a source whose type is known but may have changed.
     pub(super) fn make_known(
         &self,
         entry: &Entry<'_>,
@@ -344,7 +357,7 @@ impl CopyRun<'_> {
     }
 
     /// Makes a copy by `make`, or links to the copy of another name of the same source. `make`
-    /// returns the file that was written, if that was open.
+    /// returns the id of the written file, if it knows it.
     fn make_or_link<'s, 'e>(
         &self,
         entry: &Entry<'_>,

@@ -8,7 +8,8 @@
 
 use std::time::Duration;
 
-/// When the governor lets other workers in, if there is a backlog then. A small tree is done.
+/// The governor lets other workers in after this time, if there is a backlog then. A small tree is
+/// done by then.
 ///
 /// Removing and copying 3,000 empty files: 1.6 ms takes 1.07 and 1.08 of the time, 6.4 ms 1.25
 /// and 1.30, 0.1 ms 0.97 and 1.03. With 300 files, 0.1 and 1.6 ms are as fast. Cells:
