@@ -1,6 +1,6 @@
 //! Copies to a full filesystem.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use testkit::{
     or_skip,
@@ -142,4 +142,101 @@ fn gives_the_backup_its_name_back() {
         let there = or_skip!(replaced_without_room(&["--backup=t"], &noise(size)));
         assert_eq!(there.len(), 3, "{there:?}");
     }
+}
+
+const LARGE: usize = 5 << 20;
+const LARGE_FILES: usize = 12;
+
+/// Copies large files to a filesystem of 32 MiB by eight workers. Returns the outcome and the dests.
+fn copies_large_files(full: &LoopMount, flags: &[&str]) -> (Outcome, Vec<Option<Vec<u8>>>) {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.symlink("full", full.path());
+    for i in 0..LARGE_FILES {
+        tree.file(format!("d/f{i}"), noise(LARGE));
+    }
+    let outcome = Run::new(CPZ)
+        .args(["-r", "-T", "--threads=8"])
+        .args(flags)
+        .args(["d", "full/d"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let dests = (0..LARGE_FILES)
+        .map(|i| std::fs::read(full.path().join(format!("d/f{i}"))).ok())
+        .collect();
+    (outcome, dests)
+}
+
+/// Asserts that each file that was not copied is reported once, and that no other one is.
+#[track_caller]
+fn reports_all_but_the_complete(outcome: &Outcome, dests: &[Option<Vec<u8>>]) {
+    let complaints = outcome.stderr_text();
+    let content = noise(LARGE);
+    for (i, dest) in dests.iter().enumerate() {
+        let named = complaints
+            .lines()
+            .filter(|line| line.contains(&format!("'full/d/f{i}'")))
+            .filter(|line| line.ends_with(": No space left on device"));
+        let incomplete = dest.as_ref() != Some(&content);
+        assert_eq!(named.count(), usize::from(incomplete), "f{i}: {outcome}");
+    }
+}
+
+#[test]
+fn begins_no_large_file_after_one_had_no_room() {
+    let full = or_skip!(LoopMount::new(Fs::Tmpfs, 32));
+    let (outcome, dests) = copies_large_files(&full, &[]);
+    reports_all_but_the_complete(&outcome, &dests);
+    let complete = |dest: &&Option<Vec<u8>>| dest.as_ref().is_some_and(|dest| dest.len() == LARGE);
+    // As many as a single worker copies.
+    assert_eq!(dests.iter().filter(complete).count(), 6, "{outcome}");
+    assert_eq!(dests.iter().flatten().count(), 7, "{outcome}");
+}
+
+#[test]
+fn keeps_the_dests_of_large_files_for_which_there_is_no_room() {
+    let old = noise(2 << 20);
+    for flags in [
+        &[][..],
+        &["-u"],
+        &["--remove-destination"],
+        &["-b"],
+        &["-a"],
+    ] {
+        let full = or_skip!(LoopMount::new(Fs::Tmpfs, 32));
+        for i in 0..LARGE_FILES {
+            Tree::at(full.path())
+                .file(format!("d/f{i}"), &old)
+                .mtime(Duration::ZERO);
+        }
+        let (outcome, dests) = copies_large_files(&full, flags);
+        reports_all_but_the_complete(&outcome, &dests);
+        let content = noise(LARGE);
+        let lost = |dest: &&Option<Vec<u8>>| {
+            !dest
+                .as_ref()
+                .is_some_and(|dest| *dest == old || *dest == content)
+        };
+        let lost = dests.iter().filter(lost).count();
+        assert!(lost <= 1, "{flags:?}: {lost} dests are lost\n{outcome}");
+    }
+}
+
+#[test]
+fn copies_large_files_again_when_there_is_room() {
+    let full = or_skip!(LoopMount::new(Fs::Tmpfs, 32));
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("d/a", noise(40 << 20));
+    // The old dest makes room for the new one.
+    tree.file("e/b", noise(LARGE)).file("e/c", noise(LARGE));
+    Tree::at(full.path()).file("e/b", noise(LARGE));
+    let outcome = run(CPZ, &scratch, &full, &["--threads=1", "d", "e", "full/"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let complaints = outcome.stderr_text();
+    assert_eq!(complaints.lines().count(), 2, "{outcome}");
+    assert!(!complaints.contains("e/b"), "{outcome}");
+    assert!(complaints.contains("full/e/c'"), "{outcome}");
+    assert!(!full.path().join("e/c").exists());
 }

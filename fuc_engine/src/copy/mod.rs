@@ -37,6 +37,7 @@
 //! | `make/directory` | enters and finishes directories |
 //! | `stored` | an entry that is kept for later, without its open directories |
 //! | `hardlinks` | the table of sources with several names |
+//! | `room` | room for large files on the filesystems of dests |
 //! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes |
@@ -68,6 +69,7 @@ mod operand;
 mod options;
 mod parents;
 mod policy;
+mod room;
 mod run;
 mod scratch;
 mod stored;

@@ -28,6 +28,7 @@ use super::operand::Operand;
 use super::options::{CopyOptions, Dest};
 use super::parents::{self, MadeParent};
 use super::policy::Policy;
+use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation};
@@ -55,6 +56,7 @@ pub(super) struct CopyRun<'a> {
     copies_plainly: bool,
     links: LinkTable,
     used: UsedNames,
+    room: Room,
     /// Directories made on the way to dests, in the order in which they were made.
     parents: Mutex<Vec<MadeParent>>,
     /// The target and the directories above it, found when they are first needed.
@@ -79,6 +81,7 @@ impl<'a> CopyRun<'a> {
             copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
             links: LinkTable::default(),
             used: UsedNames::default(),
+            room: Room::default(),
             parents: Mutex::default(),
             above_target: OnceLock::new(),
         }

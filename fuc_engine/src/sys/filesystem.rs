@@ -53,3 +53,19 @@ pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
 pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
     rustix::fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)
 }
+
+/// Returns how many bytes this process can still write to the filesystem of `file`. Returns `None`
+/// if the filesystem does not say, or has no limit.
+pub(crate) fn free_bytes(file: BorrowedFd<'_>) -> Option<u64> {
+    let stat = rustix::fs::fstatvfs(file).ok()?;
+    if stat.f_blocks == 0 {
+        return None;
+    }
+    // Only root may use the blocks that are reserved.
+    let blocks = if rustix::process::geteuid().is_root() {
+        stat.f_bfree
+    } else {
+        stat.f_bavail
+    };
+    Some(blocks.saturating_mul(stat.f_frsize))
+}

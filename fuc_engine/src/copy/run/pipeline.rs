@@ -30,6 +30,7 @@ use crate::copy::make::file::{self, OpenSource};
 use crate::copy::make::hardlink::{self, Linked};
 use crate::copy::make::{Outcome, link, special, symlink};
 use crate::copy::options::{Dereference, LinkKind, Reflink};
+use crate::copy::room;
 use crate::copy::stored::StoredEntry;
 use crate::error::Operation;
 use crate::observer::CopyMethod;
@@ -63,8 +64,7 @@ impl CopyRun<'_> {
         };
         // The rules may rename or unlink the dest, so they are applied when its turn comes.
         if self.is_large_task(entry, &source) {
-            let entry = StoredEntry::of(entry);
-            worker.push(Task::Own(CopyTask::LargeByRules(entry)));
+            queue_large(entry, &source, None, worker);
             return Ok(Processed::NotCopied);
         }
         self.copy_by_rules(entry, &source, worker)
@@ -109,6 +109,10 @@ impl CopyRun<'_> {
             }
             Decided::ProceedThroughLoop => Prepared::Occupied,
             Decided::Proceed(dest) => {
+                // Other names of a source may become links, which need no room.
+                if !ctx.policy.has_other_names(entry, source) {
+                    self.check_room(entry, source)?;
+                }
                 if entry.is_operand() {
                     self.used.check_dest(ctx, entry, source)?;
                 }
@@ -297,9 +301,8 @@ impl CopyRun<'_> {
         if !self.is_large_task(entry, &source.stat) {
             return self.copy_content(entry, source, worker);
         }
-        let entry = StoredEntry::of(entry);
-        let file = Box::new(LargeFile { source, entry });
-        worker.push(Task::Own(CopyTask::Large(file)));
+        let stat = source.stat;
+        queue_large(entry, &stat, Some(source), worker);
         Ok(None)
     }
 
@@ -312,6 +315,7 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
+        self.check_room(entry, &source.stat)?;
         let dest = open::open(ctx, entry, &source.stat)?;
         let mut written = None;
         if ctx.policy.has_other_names(entry, &source.stat) {
@@ -319,7 +323,9 @@ impl CopyRun<'_> {
             let stat = stat.map_err(|errno| ctx.not_made(entry, Operation::Stat, errno))?;
             written = Some(FileId::of(&stat));
         }
-        let moved = file::fill(ctx, entry, &source, dest, worker)?;
+        let moved = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
+            self.room.note_failure(entry, failure.error.errno());
+        })?;
         self.count_copied(moved.bytes, worker);
         ctx.emit_content_copied(entry, moved.method);
         Ok(written)
@@ -328,19 +334,37 @@ impl CopyRun<'_> {
     /// Returns `true` if the source is a task of its own, so that several workers can share a
     /// directory of large files. A descriptor was lent to the task then.
     fn is_large_task(&self, entry: &Entry<'_>, source: &Stat) -> bool {
-        let options = self.ctx.policy.options;
-        source.st_size as u64 >= LARGE_BYTES
-            && sys::file_type(source) == FileType::RegularFile
+        self.has_large_content(source)
             // Rules were applied, so the dest may have been moved away: copy at once.
             && matches!(entry.dest_state, DestState::Unchecked)
             && !entry.is_operand()
-            && !options.rules.ask
-            && options.reflink != Reflink::Always
-            && !options.attributes_only
-            && options.as_links.is_none()
+            && !self.ctx.policy.options.rules.ask
             // Names that wait for this copy are released when it is complete.
             && !self.ctx.policy.has_other_names(entry, source)
             && self.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
+    }
+
+    /// Returns `true` if much content may have to be written.
+    #[inline]
+    fn has_large_content(&self, source: &Stat) -> bool {
+        let options = self.ctx.policy.options;
+        source.st_size as u64 >= LARGE_BYTES
+            && sys::file_type(source) == FileType::RegularFile
+            && options.reflink != Reflink::Always
+            && !options.attributes_only
+            && options.as_links.is_none()
+    }
+
+    /// Fails before a dest is touched, if a large file has no room.
+    #[inline]
+    fn check_room(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
+        if !self.has_large_content(source) {
+            return Ok(());
+        }
+        match self.room.shortage(entry, source) {
+            None => Ok(()),
+            Some(errno) => Err(self.ctx.not_made(entry, Operation::Write, errno)),
+        }
     }
 
     /// Counts and reports a copy without content.
@@ -418,6 +442,21 @@ impl CopyRun<'_> {
             queue_waiters(self.links.complete(id, first), worker);
         }
     }
+}
+
+/// Queues a large file, for which a descriptor was lent.
+fn queue_large<'a>(
+    entry: &Entry<'_>,
+    stat: &Stat,
+    source: Option<OpenSource>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let file = Box::new(LargeFile {
+        source,
+        entry: StoredEntry::of(entry),
+        bytes: room::bytes_on_disk(stat),
+    });
+    worker.push(Task::Own(CopyTask::Large(file)));
 }
 
 fn queue_waiters<'a>(waiters: Vec<StoredEntry>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {

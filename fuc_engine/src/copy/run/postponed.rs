@@ -1,8 +1,10 @@
 //! Copies whose turn comes later: large files, and entries that waited for another name of their
 //! source.
 
+use std::os::fd::AsFd;
+
 use super::CopyRun;
-use super::tasks::LargeFile;
+use super::tasks::{CopyTask, LargeFile};
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
 use crate::copy::facts::Entry;
@@ -10,33 +12,42 @@ use crate::copy::look;
 use crate::copy::stored::StoredEntry;
 use crate::error::Operation;
 use crate::node::Side;
-use crate::sys::CWD;
-use crate::walk::{self, OpenDirs, Walker};
+use crate::sys::{self, CWD};
+use crate::walk::{self, OpenDirs, Task, Walker};
 
-/// Copies a large file. Its dest is created, or truncated, only now.
+/// Copies a large file, or queues it again until no other is being written. Its dest is created,
+/// truncated or renamed only now.
 pub(super) fn copy_large<'a>(
     run: &CopyRun<'a>,
-    file: LargeFile,
+    file: Box<LargeFile>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    let LargeFile { source, entry } = file;
-    resume(run, entry, worker, |entry, worker| {
-        run.copy_content(entry, source, worker).map(drop)
+    let Some(_reservation) = run
+        .room
+        .reserve(file.bytes, || free_bytes(run, &file.entry))
+    else {
+        worker.push_when_idle(Task::Own(CopyTask::Large(file)));
+        return;
+    };
+    let LargeFile { source, entry, .. } = *file;
+    resume(run, entry, worker, |entry, worker| match source {
+        Some(source) => run.copy_content(entry, source, worker).map(drop),
+        None => {
+            let source =
+                look::at_source(entry).map_err(|errno| run.ctx.source_unseen(entry, errno))?;
+            run.copy_by_rules(entry, &source, worker).map(drop)
+        }
     });
     run.ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
 }
 
-/// Applies the rules about the dest of a large file, and copies it.
-pub(super) fn copy_large_by_rules<'a>(
-    run: &CopyRun<'a>,
-    entry: StoredEntry,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
-    resume(run, entry, worker, |entry, worker| {
-        let source = look::at_source(entry).map_err(|errno| run.ctx.source_unseen(entry, errno))?;
-        run.copy_by_rules(entry, &source, worker).map(drop)
-    });
-    run.ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
+/// Returns the free bytes on the filesystem of the dest, if they are known.
+fn free_bytes(run: &CopyRun<'_>, entry: &StoredEntry) -> Option<u64> {
+    let dest = run
+        .ctx
+        .descriptors
+        .pin(entry.node.as_ref()?, Side::Dest, &run.ctx);
+    sys::free_bytes(dest.ok()?.as_fd())
 }
 
 /// Copies or links an entry that has waited.

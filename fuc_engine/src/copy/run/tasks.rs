@@ -9,16 +9,17 @@ use crate::copy::stored::StoredEntry;
 pub(in crate::copy) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
-    /// Apply the rules about the dest of a large file, and copy it.
-    LargeByRules(StoredEntry),
     /// Copy or link an entry that has waited for another name of its source.
     Waiter(StoredEntry),
 }
 
 /// A large file whose content is still to be copied. Its dest was not touched yet.
 pub(in crate::copy) struct LargeFile {
-    pub(super) source: OpenSource,
+    /// `None` if the rules about the dest are still to be applied.
+    pub(super) source: Option<OpenSource>,
     pub(super) entry: StoredEntry,
+    /// Room that the copy needs.
+    pub(super) bytes: u64,
 }
 
 impl LargeFile {

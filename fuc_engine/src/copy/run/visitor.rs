@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::pipeline::Processed;
-use super::postponed::{copy_large, copy_large_by_rules, copy_waiter};
+use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
 use super::{CopyRun, operands};
 use crate::copy::facts::{Entry, Symlinks};
@@ -141,8 +141,7 @@ impl Visitor for CopyRun<'_> {
     fn run_own(&self, task: CopyTask, worker: &mut Walker<'_, '_, Self>) {
         match task {
             CopyTask::Operands(operands) => operands::begin(self, operands, worker),
-            CopyTask::Large(file) => copy_large(self, *file, worker),
-            CopyTask::LargeByRules(entry) => copy_large_by_rules(self, entry, worker),
+            CopyTask::Large(file) => copy_large(self, file, worker),
             CopyTask::Waiter(waiter) => copy_waiter(self, waiter, worker),
         }
     }
