@@ -71,8 +71,10 @@
 //! | `operand` | the paths that a caller names, and which of them may be worked on together |
 //! | `report` | the totals of a run, and its connection to the observer |
 //! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
+//! | `cancel` | the public type [`Cancel`], which stops runs before their end |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
+mod cancel;
 mod copy;
 mod descriptors;
 mod error;
@@ -85,6 +87,7 @@ mod sched;
 mod sys;
 mod walk;
 
+pub use cancel::Cancel;
 pub use copy::{
     Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
     Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,

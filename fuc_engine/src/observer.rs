@@ -302,12 +302,16 @@ pub struct Summary {
     pub failures: u64,
     /// The number of dests that stayed because the answer was [`Answer::No`]. They are not failures.
     pub declined: u64,
+    /// The run was [cancelled](crate::Cancel) before all work was done.
+    pub cancelled: bool,
+    /// The number of incomplete dests that a cancelled copy removed. It had created each of them.
+    pub discarded: u64,
 }
 
 impl Summary {
-    /// Returns `true` if nothing failed.
+    /// Returns `true` if nothing failed and the run was not cancelled.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.failures == 0
+        self.failures == 0 && !self.cancelled
     }
 }

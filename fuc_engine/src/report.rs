@@ -1,8 +1,9 @@
 //! The connection between the workers of a run and its [`Observer`]: it passes on failures, events and
 //! questions, and keeps the totals.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
@@ -22,10 +23,15 @@ pub(crate) struct Report<'a> {
     live: Option<&'a Counts>,
     failures: AtomicU64,
     declined: AtomicU64,
+    cancel: Option<Cancel>,
+    /// Work was skipped because the run was cancelled.
+    was_cancelled: AtomicBool,
+    /// Incomplete dests that were removed for that reason.
+    discarded: AtomicU64,
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(observer: &'a dyn Observer) -> Self {
+    pub(crate) fn new(observer: &'a dyn Observer, cancel: Option<Cancel>) -> Self {
         let wants_events = observer.wants_events();
         Self {
             observer,
@@ -35,7 +41,27 @@ impl<'a> Report<'a> {
             live: observer.counts(),
             failures: AtomicU64::new(0),
             declined: AtomicU64::new(0),
+            cancel,
+            was_cancelled: AtomicBool::new(false),
+            discarded: AtomicU64::new(0),
         }
+    }
+
+    /// Returns `true` if the run was cancelled. The caller then skips work that it would do.
+    #[inline]
+    pub(crate) fn must_stop(&self) -> bool {
+        match &self.cancel {
+            Some(cancel) if cancel.is_cancelled() => {
+                self.was_cancelled.store(true, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts an incomplete dest that was removed because the run was cancelled.
+    pub(crate) fn discarded(&self) {
+        self.discarded.fetch_add(1, Ordering::Relaxed);
     }
 
     // All counters are Relaxed: `summary` is called after the threads have ended.
@@ -98,6 +124,8 @@ impl<'a> Report<'a> {
             bytes: self.totals.bytes(),
             failures: self.failures.load(Ordering::Relaxed),
             declined: self.declined.load(Ordering::Relaxed),
+            cancelled: self.was_cancelled.load(Ordering::Relaxed),
+            discarded: self.discarded.load(Ordering::Relaxed),
         }
     }
 }

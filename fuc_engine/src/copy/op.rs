@@ -5,8 +5,10 @@ use std::sync::Mutex;
 
 use super::options::{CopyOptions, Dest};
 use super::run::CopyRun;
+use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
+use crate::report::Report;
 
 /// A copy, ready to run on any number of sources.
 ///
@@ -32,13 +34,24 @@ use crate::observer::{Observer, Summary};
 #[derive(Clone, Debug, Default)]
 pub struct CopyOp {
     options: CopyOptions,
+    cancel: Option<Cancel>,
 }
 
 impl CopyOp {
     /// Creates a copy with these options.
     #[must_use]
     pub fn new(options: CopyOptions) -> Self {
-        Self { options }
+        Self {
+            options,
+            cancel: None,
+        }
+    }
+
+    /// Lets `cancel` stop the runs of this copy.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = Some(cancel);
+        self
     }
 
     /// Copies the sources.
@@ -53,14 +66,16 @@ impl CopyOp {
     /// # Errors
     /// Each entry that is not completely copied is given to `observer`, once, and counted in
     /// [`Summary::failures`]. The rest of the work is still done. A dest file whose copy
-    /// failed holds the part that was written.
+    /// failed holds the part that was written. If the run is [cancelled](Self::cancelled_by), an
+    /// incomplete dest that it created is removed, and backups of unfinished dests are restored.
     pub fn run<P: AsRef<Path>>(
         &self,
         sources: impl IntoIterator<Item = P>,
         dest: &Dest,
         observer: &dyn Observer,
     ) -> Summary {
-        CopyRun::new(&self.options, dest, observer).run(sources)
+        let report = Report::new(observer, self.cancel.clone());
+        CopyRun::new(&self.options, dest, report).run(sources)
     }
 }
 

@@ -16,7 +16,7 @@
 //! - [`tasks`]: what is queued besides directories.
 //! - [`postponed`]: large files, and entries that waited for another name of their source.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -32,7 +32,7 @@ use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation};
-use crate::observer::{Observer, Summary};
+use crate::observer::Summary;
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
@@ -64,18 +64,14 @@ pub(super) struct CopyRun<'a> {
 }
 
 impl<'a> CopyRun<'a> {
-    pub(super) fn new(
-        options: &'a CopyOptions,
-        dest: &'a Dest,
-        observer: &'a dyn Observer,
-    ) -> Self {
+    pub(super) fn new(options: &'a CopyOptions, dest: &'a Dest, report: Report<'a>) -> Self {
         Self {
             ctx: Context {
                 policy: Policy::new(options),
                 dest,
                 target: None,
                 operands: Vec::new(),
-                report: Report::new(observer),
+                report,
                 descriptors: Descriptors::new(),
             },
             copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
@@ -142,10 +138,15 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         &mut self.scratch.own
     }
 
-    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) {
+    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()> {
         self.scratch.tally.bytes += bytes;
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
         self.checkpoint();
+        if report.must_stop() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! State that a worker keeps from file to file, and what the stages need of their worker.
 
+use std::ops::ControlFlow;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::dest::backup_names::BackupNumbers;
@@ -46,6 +47,6 @@ pub(super) trait CopyWorker {
     fn scratch(&mut self) -> &mut CopyScratch;
 
     /// Accounts for a piece of a large file that was copied, and lets other workers have
-    /// queued work before the next piece.
-    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64);
+    /// queued work before the next piece. Breaks if the run was cancelled.
+    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()>;
 }

@@ -13,7 +13,7 @@ use super::options::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::observer::{Event, Observer};
+use crate::observer::Event;
 use crate::report::Report;
 use crate::sys::{self, CWD, Symlinks};
 
@@ -30,12 +30,12 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(options: &'a RemoveOptions, observer: &'a dyn Observer) -> Self {
+    pub(super) fn new(options: &'a RemoveOptions, report: Report<'a>) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
             options,
             operands: Vec::new(),
-            report: Report::new(observer),
+            report,
             descriptors: Descriptors::new(),
             asks,
             is_superuser: asks && sys::effective_user() == 0,

@@ -5,8 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use super::options::RemoveOptions;
 use super::run::Removal;
+use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
+use crate::report::Report;
 
 /// Removes any number of operands.
 ///
@@ -31,13 +33,24 @@ use crate::observer::{Observer, Summary};
 #[derive(Clone, Debug, Default)]
 pub struct RemoveOp {
     options: RemoveOptions,
+    cancel: Option<Cancel>,
 }
 
 impl RemoveOp {
     /// Creates a removal with these options.
     #[must_use]
     pub fn new(options: RemoveOptions) -> Self {
-        Self { options }
+        Self {
+            options,
+            cancel: None,
+        }
+    }
+
+    /// Lets `cancel` stop the runs of this removal.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = Some(cancel);
+        self
     }
 
     /// Removes the operands, whatever their types are.
@@ -63,7 +76,8 @@ impl RemoveOp {
         operands: impl IntoIterator<Item = P>,
         observer: &dyn Observer,
     ) -> Summary {
-        Removal::new(&self.options, operands, observer).run()
+        let report = Report::new(observer, self.cancel.clone());
+        Removal::new(&self.options, operands, report).run()
     }
 }
 

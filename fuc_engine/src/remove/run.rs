@@ -21,7 +21,7 @@ use super::options::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
 use crate::node::{Node, Side};
-use crate::observer::{Observer, Summary};
+use crate::observer::Summary;
 use crate::operand;
 use crate::report::Report;
 use crate::sched::{self, Limits};
@@ -42,9 +42,9 @@ impl<'a> Removal<'a> {
     pub(super) fn new<P: AsRef<Path>>(
         options: &'a RemoveOptions,
         operands: impl IntoIterator<Item = P>,
-        observer: &'a dyn Observer,
+        report: Report<'a>,
     ) -> Self {
-        let mut context = Context::new(options, observer);
+        let mut context = Context::new(options, report);
         for path in operands {
             let path = path.as_ref();
             match operand::to_c(path).map(operand::with_one_slash) {
@@ -161,6 +161,10 @@ impl Visitor for Removal<'_> {
         }
     }
 
+    fn entries_skipped(&self, node: &RemoveNode) {
+        node.state.keep();
+    }
+
     fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
         if !self.context.is_ignorable(errno) {
             node.state.keep();
@@ -195,12 +199,18 @@ impl Visitor for Removal<'_> {
     }
 
     fn run_own(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
+        if self.context.report.must_stop() {
+            return;
+        }
         let (portion, rest) = operand::portion(operands);
         if let Some(rest) = rest {
             worker.push(Task::Own(rest));
         }
         let queued_before = worker.backlog();
         for operand in portion {
+            if self.context.report.must_stop() {
+                break;
+            }
             match begin_operand(&self.context, &self.guards, operand) {
                 Begun::Removed => Self::count(worker),
                 Begun::Left => {}

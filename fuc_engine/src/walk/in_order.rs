@@ -20,6 +20,16 @@ pub(crate) struct Remainder {
     position: Option<OwnedFd>,
 }
 
+impl Remainder {
+    /// Gives up the descriptor.
+    pub(super) fn skip<V: Visitor>(self, visitor: &V) {
+        if let Some(position) = self.position {
+            drop(position);
+            visitor.descriptors().take_back(1);
+        }
+    }
+}
+
 /// Visits the entries of a directory, or its remainder, up to the next subdirectory.
 pub(super) fn list<V: Visitor>(
     visitor: &V,
@@ -67,7 +77,7 @@ fn visit<V: Visitor>(
         }
     }
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
-    while buffer.fill(dir)? {
+    while !visitor.report().must_stop() && buffer.fill(dir)? {
         let Some(mut listing) = visit_files(visitor, buffer, (node, &dirs), worker) else {
             continue;
         };
@@ -98,6 +108,10 @@ fn visit_files<V: Visitor>(
 ) -> Option<Listing> {
     let mut entries = listing.entries();
     while let Some(entry) = entries.next() {
+        if visitor.report().must_stop() {
+            visitor.entries_skipped(node);
+            return None;
+        }
         let visit = visitor.visit(node, dirs, entry, worker);
         // The user may take long to answer the next question and watch the progress.
         visitor.report().publish(&mut worker.scratch.tally);

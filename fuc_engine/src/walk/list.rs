@@ -50,6 +50,10 @@ fn list_into<V: Visitor>(
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
     while buffer.fill(dir)? {
+        if visitor.report().must_stop() {
+            visitor.entries_skipped(node);
+            break;
+        }
         let is_wide = buffer.is_nearly_full();
         if is_wide && worker.has_idle_worker() && worker.backlog() == 0 {
             let empty = worker.scratch.buffer();
@@ -120,6 +124,10 @@ fn process<V: Visitor>(
         }
         visitor.report().publish(&mut worker.scratch.tally);
         let time = worker.checkpoint();
+        if visitor.report().must_stop() {
+            visitor.entries_skipped(node);
+            break;
+        }
         worker.scratch.quick += worker.scratch.checkpoint_interval();
         if time >= SLOW_OPERATION {
             worker.scratch.quick = 0;

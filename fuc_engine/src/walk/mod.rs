@@ -90,6 +90,9 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Reports that the listing of `node` broke off.
     fn listing_failed(&self, node: &NodeOf<Self>, errno: Errno);
 
+    /// Notes that entries of `node` were skipped because the run was cancelled.
+    fn entries_skipped(&self, node: &NodeOf<Self>);
+
     /// Finishes a directory under which nothing is left to do. See [`node::climb`].
     fn finish(&self, node: &NodeOf<Self>, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()>;
 
@@ -196,6 +199,30 @@ pub(crate) fn leave<V: Visitor>(
     }
 }
 
+/// Gives up what a task holds, without doing its work.
+#[cold]
+fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) {
+    let node = match task {
+        Task::Enter { place, .. } => place.parent,
+        Task::Resume { node, position } => {
+            drop(position);
+            visitor.descriptors().take_back(1);
+            Some(node)
+        }
+        Task::Batch { node, .. } => Some(node),
+        Task::Remainder { node, remainder } => {
+            remainder.skip(visitor);
+            Some(node)
+        }
+        // The visitor skips its own tasks.
+        Task::Own(task) => return visitor.run_own(task, worker),
+    };
+    if let Some(node) = &node {
+        visitor.entries_skipped(node);
+    }
+    leave(visitor, node, worker);
+}
+
 impl<V: Visitor> Job for V {
     type Task = Task<V>;
     type Scratch = Scratch<V::Scratch>;
@@ -210,6 +237,10 @@ impl<V: Visitor> Job for V {
     }
 
     fn run(&self, task: Task<V>, worker: &mut Worker<'_, '_, Self>) {
+        if self.report().must_stop() {
+            skip(self, task, worker);
+            return;
+        }
         match task {
             Task::Enter { place, pass } => {
                 if let Some(node) = self.enter(place, pass, worker) {

@@ -6,6 +6,7 @@
 mod asking;
 mod attributes;
 mod calls;
+mod cancelling;
 mod child;
 mod content;
 mod copying;

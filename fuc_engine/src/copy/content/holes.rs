@@ -109,7 +109,7 @@ impl ContentCopy<'_> {
                     self.method.offload = Mechanism::Used;
                     at += bytes as u64;
                     self.copied += bytes as u64;
-                    (self.progress)(bytes as u64);
+                    self.moved_piece(bytes as u64)?;
                 }
                 // The data is gone, or the call cannot copy it. Reading finds out which.
                 Ok(_) => return self.read_extent(at, end),

@@ -9,6 +9,7 @@
 //! The invariant: a rung that is not possible between two files says so before it has moved
 //! anything, or leaves both offsets at the position from which the next rung can continue.
 
+use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::SeekFrom;
@@ -42,6 +43,8 @@ pub(in crate::copy) enum ContentError {
     Copy(Errno),
     /// Sharing blocks was required and failed.
     Clone(Errno),
+    /// The run was cancelled.
+    Cancelled,
 }
 
 /// The options that restrict how content is moved.
@@ -133,8 +136,9 @@ pub(in crate::copy) struct ContentCopy<'a> {
     pub(super) copied: u64,
     /// The source ended before its size.
     pub(super) is_short: bool,
-    /// Called between the pieces of a large file, with the bytes moved since the last call.
-    pub(super) progress: &'a mut dyn FnMut(u64),
+    /// Called between the pieces of a large file, with the bytes moved since the last call. The
+    /// copy ends if it breaks.
+    progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
 impl<'a> ContentCopy<'a> {
@@ -144,7 +148,7 @@ impl<'a> ContentCopy<'a> {
         dest: Sink<'a>,
         ways: Ways,
         buffer: &'a mut Vec<u8>,
-        progress: &'a mut dyn FnMut(u64),
+        progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Self {
         Self {
             source,
@@ -270,7 +274,7 @@ impl<'a> ContentCopy<'a> {
                     if is_all && self.source.reports_true_size {
                         return Ok(Rung::Copied);
                     }
-                    (self.progress)(bytes as u64);
+                    self.moved_piece(bytes as u64)?;
                 }
                 Err(errno) if is_not_here(errno) => {
                     self.method.offload = Mechanism::Unsupported;
@@ -292,6 +296,13 @@ impl<'a> ContentCopy<'a> {
             }
         }
         Ok(self.read_and_write(end - start)? == end - start)
+    }
+
+    pub(super) fn moved_piece(&mut self, bytes: u64) -> Result<(), ContentError> {
+        match (self.progress)(bytes) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(ContentError::Cancelled),
+        }
     }
 
     /// Copies up to `limit` bytes from the current offsets, and returns how many there were.
@@ -317,7 +328,7 @@ impl<'a> ContentCopy<'a> {
             self.copied += read as u64;
             unreported += read as u64;
             if unreported >= PIECE_BYTES as u64 {
-                (self.progress)(std::mem::take(&mut unreported));
+                self.moved_piece(std::mem::take(&mut unreported))?;
             }
         }
         Ok(done)

@@ -23,7 +23,7 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::dest::clear::clear_dest;
 use crate::copy::dest::open::{OpenDest, is_behind_link};
 use crate::copy::diagnose;
-use crate::copy::facts::{Entry, Symlinks};
+use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
@@ -143,6 +143,13 @@ pub(in crate::copy) fn try_copy_empty(
     sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok()
 }
 
+/// The result of filling a dest.
+pub(in crate::copy) enum Filled {
+    Complete(Moved),
+    /// The run was cancelled. The incomplete dest was removed if this run had created it.
+    Cancelled,
+}
+
 /// Copies content and attributes to a dest that is open and empty, and closes it.
 pub(in crate::copy) fn fill<W: CopyWorker>(
     ctx: &Context<'_>,
@@ -150,7 +157,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     source: &OpenSource,
     dest: OpenDest,
     worker: &mut W,
-) -> Result<Moved, Failure> {
+) -> Result<Filled, Failure> {
     // The SELinux context is set before there is content to read. If it cannot be set, the
     // content is copied all the same.
     let labelled = if dest.is_file {
@@ -164,8 +171,10 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     let moved = if has_nothing_to_move {
         Moved::nothing()
     } else {
-        let moved = move_content(ctx, source, &dest, worker);
-        moved.map_err(|error| content_failure(ctx, entry, &dest, error))?
+        match move_content(ctx, source, &dest, worker) {
+            Ok(moved) => moved,
+            Err(error) => return content_not_moved(ctx, entry, &dest, error),
+        }
     };
     if ctx.policy.sets_attributes {
         set_attributes(ctx, entry, source, dest.fd.as_fd(), dest.origin)?;
@@ -173,7 +182,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     let closed = sys::close_checked(dest.fd);
     closed.map_err(|errno| ctx.not_made(entry, Operation::Close, errno))?;
     labelled.map_err(|error| ctx.not_made(entry, error.operation, error.errno))?;
-    Ok(moved)
+    Ok(Filled::Complete(moved))
 }
 
 fn set_attributes(
@@ -206,7 +215,7 @@ fn move_content<W: CopyWorker>(
     let mut accounted = 0;
     let mut progress = |bytes| {
         accounted += bytes;
-        worker.copied_piece(&ctx.report, bytes);
+        worker.copied_piece(&ctx.report, bytes)
     };
     let moved = ContentCopy::new(from, to, ways, &mut buffer, &mut progress).run();
     worker.scratch().buffer = buffer;
@@ -216,14 +225,30 @@ fn move_content<W: CopyWorker>(
     })
 }
 
-/// Returns the failure to move content. Unlinks a new dest after a failed clone.
-fn content_failure(
+/// Removes a dest that is incomplete, if this run created it and its name still leads to it.
+fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest) {
+    if dest.origin != Origin::Created || !dest.is_file {
+        return;
+    }
+    let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
+    let named = look::dest_facts(entry, Symlinks::NoFollow).map(|facts| facts.id);
+    if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
+        ctx.report.discarded();
+    }
+}
+
+/// Cleans up after content was not moved, and returns the reason.
+fn content_not_moved(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     dest: &OpenDest,
     error: ContentError,
-) -> Failure {
+) -> Result<Filled, Failure> {
     let error = match error {
+        ContentError::Cancelled => {
+            discard(ctx, entry, dest);
+            return Ok(Filled::Cancelled);
+        }
         ContentError::Clone(errno) => {
             if dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
                 // The dest is empty. The failure to report is that of the clone.
@@ -238,5 +263,5 @@ fn content_failure(
             .source_error(entry, Operation::CopyData, errno)
             .with_other(ctx.path(entry, Side::Dest)),
     };
-    Failure::making(error)
+    Err(Failure::making(error))
 }

@@ -61,6 +61,9 @@ fn begin_portion<'a>(
     let ctx = &run.ctx;
     let (portion, rest) = operand::portion(operands.range.clone());
     for index in portion {
+        if ctx.report.must_stop() {
+            return Left::Nothing;
+        }
         ctx.report.publish(&mut worker.scratch.tally);
         if ctx.policy.options.parents && !make_parents(run, index) {
             continue;

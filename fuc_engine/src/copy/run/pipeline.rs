@@ -26,7 +26,7 @@ use crate::copy::dest::overwrite::{self, Decided, Prepared};
 use crate::copy::facts::{DestState, Entry, FileId};
 use crate::copy::hardlinks::Claim;
 use crate::copy::look;
-use crate::copy::make::file::{self, OpenSource};
+use crate::copy::make::file::{self, Filled, OpenSource};
 use crate::copy::make::hardlink::{self, Linked};
 use crate::copy::make::{Outcome, link, special, symlink};
 use crate::copy::options::{Dereference, LinkKind, Reflink};
@@ -323,11 +323,16 @@ impl CopyRun<'_> {
             let stat = stat.map_err(|errno| ctx.not_made(entry, Operation::Stat, errno))?;
             written = Some(FileId::of(&stat));
         }
-        let moved = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
+        let filled = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
             self.room.note_failure(entry, failure.error.errno());
         })?;
-        self.count_copied(moved.bytes, worker);
-        ctx.emit_content_copied(entry, moved.method);
+        match filled {
+            Filled::Complete(moved) => {
+                self.count_copied(moved.bytes, worker);
+                ctx.emit_content_copied(entry, moved.method);
+            }
+            Filled::Cancelled => backup::restore(ctx, entry),
+        }
         Ok(written)
     }
 

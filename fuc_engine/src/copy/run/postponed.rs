@@ -69,6 +69,13 @@ fn resume<'a, 's, 'e>(
     copy: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
 ) {
     let ctx = &run.ctx;
+    if ctx.report.must_stop() {
+        if let Some(node) = &stored.node {
+            let entry = stored.restore(Entry::listed(node, CWD, CWD, &stored.name));
+            backup::restore_in(ctx, node, &entry);
+        }
+        return walk::leave(run, stored.node, worker);
+    }
     let copy_or_report = |entry: &Entry<'_>| {
         if let Err(failure) = copy(entry, worker) {
             ctx.report_failure(entry, failure);

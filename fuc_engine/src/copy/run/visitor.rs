@@ -125,6 +125,9 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
+    /// Does nothing: a directory of which entries were skipped is finished like any other.
+    fn entries_skipped(&self, _node: &CopyNode) {}
+
     fn listing_failed(&self, node: &CopyNode, errno: Errno) {
         let operation = Operation::ReadDirectory;
         let error = self

@@ -1,0 +1,220 @@
+//! Runs that are cancelled: they skip the rest of their work, and leave nothing incomplete.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+
+use fuc_engine::{
+    Backup, BackupNaming, Cancel, CopyOp, CopyOptions, Dereference, Error, Event, Observer,
+    RemoveOp, RemoveOptions, Summary,
+};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{copy_options, exactly, remove_options, threads};
+
+/// Cancels a run at its first event of a file.
+struct AtFirstFile {
+    cancel: Cancel,
+    failures: Mutex<Vec<Error>>,
+}
+
+impl AtFirstFile {
+    fn new() -> Self {
+        Self {
+            cancel: Cancel::new(),
+            failures: Mutex::default(),
+        }
+    }
+
+    fn assert_no_failure(&self) {
+        let failures = self.failures.lock().unwrap();
+        assert!(failures.is_empty(), "{failures:?}");
+    }
+}
+
+impl Observer for AtFirstFile {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        match event {
+            Event::Copied { source, .. } if source.is_dir() => {}
+            Event::Copied { .. } | Event::Removed(_) => self.cancel.cancel(),
+            _ => {}
+        }
+    }
+}
+
+/// Makes 20 directories with 100 files each.
+fn make_files(root: &Path) {
+    let tree = Tree::at(root);
+    for dir in 0..20 {
+        for file in 0..100 {
+            tree.file(format!("{dir}/{file}"), "content");
+        }
+    }
+}
+
+fn count(root: &Path) -> usize {
+    let entries = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| 1 + if path.is_dir() { count(&path) } else { 0 })
+        .sum()
+}
+
+fn one_and_several_threads() -> [Option<std::num::NonZeroUsize>; 2] {
+    [threads(1), threads(4)]
+}
+
+#[test]
+fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
+    for threads in one_and_several_threads() {
+        let scratch = Scratch::new();
+        let root = scratch.path().join("tree");
+        make_files(&root);
+        let observer = AtFirstFile::new();
+        let options = remove_options(|options| options.threads = threads);
+        let removal = RemoveOp::new(options).cancelled_by(observer.cancel.clone());
+        let summary = removal.run([&root], &observer);
+        observer.assert_no_failure();
+        assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
+        assert!(
+            summary.entries >= 1 && summary.entries < 2020,
+            "{summary:?}"
+        );
+        assert_eq!(count(&root), 2020 - summary.entries as usize);
+    }
+}
+
+#[test]
+fn a_cancelled_copy_leaves_complete_files_only() {
+    for threads in one_and_several_threads() {
+        let scratch = Scratch::new();
+        let source = scratch.path().join("s");
+        make_files(&source);
+        let dest = scratch.path().join("d");
+        let observer = AtFirstFile::new();
+        let options = copy_options(|options| options.threads = threads);
+        let copy = CopyOp::new(options).cancelled_by(observer.cancel.clone());
+        let summary = copy.run([&source], &exactly(&dest), &observer);
+        observer.assert_no_failure();
+        assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
+        // The dest itself is counted too.
+        assert_eq!(summary.entries as usize, 1 + count(&dest));
+        assert!(count(&dest) < 2020);
+        for dir in fs::read_dir(&dest)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
+            for file in fs::read_dir(dir)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+            {
+                assert_eq!(fs::read(&file).unwrap(), b"content", "{file:?}");
+            }
+        }
+    }
+}
+
+/// Copies the content of a FIFO, and cancels that between two pieces.
+fn cancel_within_a_file(dest: &Path, change: impl FnOnce(&mut CopyOptions)) -> Summary {
+    let piece = vec![1; 9 << 20];
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.fifo("fifo");
+    let fifo = scratch.path().join("fifo");
+    let cancel = Cancel::new();
+    let options = copy_options(|options| {
+        options.copy_contents = true;
+        change(options);
+    });
+    let copy = CopyOp::new(options).cancelled_by(cancel.clone());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = File::create(&fifo).unwrap();
+            // A FIFO holds much less, so nearly all of it was read when this returns.
+            writer.write_all(&piece).unwrap();
+            cancel.cancel();
+            // The reader closes the FIFO in the middle of this.
+            let _ = writer.write_all(&piece);
+        });
+        let failures = Mutex::new(Vec::new());
+        let summary = copy.run([&fifo], &exactly(dest), &failures);
+        let failures = failures.into_inner().unwrap();
+        assert!(failures.is_empty(), "{failures:?}");
+        summary
+    })
+}
+
+#[test]
+fn an_incomplete_file_that_the_run_created_is_removed() {
+    let scratch = Scratch::new();
+    let dest = scratch.path().join("d");
+    let summary = cancel_within_a_file(&dest, |_| {});
+    assert!(!dest.exists());
+    assert_eq!(
+        (summary.cancelled, summary.entries, summary.discarded),
+        (true, 0, 1)
+    );
+}
+
+#[test]
+fn an_incomplete_file_that_existed_is_not_removed() {
+    let scratch = Scratch::new();
+    let dest = scratch.path().join("d");
+    fs::write(&dest, "old").unwrap();
+    // If links are not followed, a FIFO's dest is unlinked before it is read.
+    let summary = cancel_within_a_file(&dest, |options| options.dereference = Dereference::Always);
+    assert!(dest.exists());
+    assert_eq!(
+        (summary.cancelled, summary.entries, summary.discarded),
+        (true, 0, 0)
+    );
+}
+
+#[test]
+fn the_backup_of_an_incomplete_file_gets_its_name_back() {
+    let scratch = Scratch::new();
+    let dest = scratch.path().join("d");
+    fs::write(&dest, "old").unwrap();
+    let summary = cancel_within_a_file(&dest, |options| {
+        options.rules.backup = Some(Backup {
+            naming: BackupNaming::Simple,
+            suffix: "~".into(),
+        });
+    });
+    assert_eq!(fs::read(&dest).unwrap(), b"old");
+    assert!(!scratch.path().join("d~").exists());
+    assert_eq!(
+        (summary.cancelled, summary.entries, summary.discarded),
+        (true, 0, 1)
+    );
+}
+
+#[test]
+fn a_run_that_was_cancelled_before_it_began_does_nothing() {
+    let scratch = Scratch::new();
+    let source = scratch.path().join("s");
+    make_files(&source);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let failures = Mutex::new(Vec::new());
+    let copy = CopyOp::new(CopyOptions::default()).cancelled_by(cancel.clone());
+    let summary = copy.run([&source], &exactly(scratch.path().join("d")), &failures);
+    assert_eq!((summary.cancelled, summary.entries), (true, 0));
+    let removal = RemoveOp::new(RemoveOptions::default()).cancelled_by(cancel);
+    let summary = removal.run([&source], &failures);
+    assert_eq!((summary.cancelled, summary.entries), (true, 0));
+    assert_eq!(count(&source), 2020);
+    assert!(!scratch.path().join("d").exists());
+    assert!(failures.into_inner().unwrap().is_empty());
+}
