@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
+use fuc_cli::interrupt;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -29,17 +30,16 @@ pub(crate) fn execute(
     }
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
-    let copy = CopyOp::new(options.engine);
+    let cancel = interrupt::cancel_on_signals();
+    let copy = CopyOp::new(options.engine).cancelled_by(cancel);
     let summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .run(options.progress, |reporter| {
             copy.run(operands, &dest, reporter)
         });
-    let outcome = if summary.declined > 0 {
-        Outcome::Incomplete
-    } else {
-        Outcome::Complete
-    };
-    Ok(outcome.and(summary.into()))
+    Ok(match Outcome::of(summary, Tool::Copy) {
+        Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
+        outcome => outcome,
+    })
 }
 
 /// Removes trailing slashes, but keeps one if there is nothing else.

@@ -7,6 +7,8 @@
 //!                     status 1           status 0 or 1
 //! ```
 //!
+//! SIGINT, SIGTERM and SIGHUP cancel the execution. The command then ends by the same signal.
+//!
 //! Options are resolved before the scan's stop is handled: `--threads=x --help` reports the x.
 
 use std::ffi::OsString;
@@ -21,6 +23,7 @@ use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
 use crate::quote;
 use crate::sys;
+use crate::wording::{self, Tool};
 
 /// A command, the same for each of its runs.
 ///
@@ -69,21 +72,28 @@ pub enum Outcome {
     Complete,
     /// Something is not done.
     Incomplete,
+    /// The run was cancelled by a signal.
+    Interrupted(Interruption),
+}
+
+/// The work that was done before an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    tool: Tool,
+    entries: u64,
+    discarded: u64,
 }
 
 impl Outcome {
-    /// Returns [`Complete`](Self::Complete) if both are.
-    pub fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Complete, Self::Complete) => Self::Complete,
-            (Self::Incomplete, _) | (_, Self::Incomplete) => Self::Incomplete,
-        }
-    }
-}
-
-impl From<Summary> for Outcome {
-    fn from(summary: Summary) -> Self {
-        if summary.is_complete() {
+    /// Returns the outcome of a run of the engine.
+    pub fn of(summary: Summary, tool: Tool) -> Self {
+        if summary.cancelled {
+            Self::Interrupted(Interruption {
+                tool,
+                entries: summary.entries,
+                discarded: summary.discarded,
+            })
+        } else if summary.is_complete() {
             Self::Complete
         } else {
             Self::Incomplete
@@ -105,9 +115,21 @@ impl<I: Copy, O> Command<I, O> {
                 console.usage_error(&error, &advice);
                 Outcome::Incomplete
             });
-        match (outcome, console.finish()) {
+        if let Outcome::Interrupted(work) = outcome
+            && invocation.personality == Personality::Extended
+        {
+            let words = wording::interrupted(work.tool, work.entries, work.discarded);
+            console.error(&words.into_bytes().into());
+        }
+        let written = console.finish();
+        if let Some(signal) = sys::received_signal() {
+            sys::end_by(signal);
+        }
+        match (outcome, written) {
             (Outcome::Complete, Written::All) => ExitCode::SUCCESS,
-            (Outcome::Incomplete, _) | (_, Written::NotAll) => ExitCode::FAILURE,
+            (Outcome::Incomplete | Outcome::Interrupted(_), _) | (_, Written::NotAll) => {
+                ExitCode::FAILURE
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`command`] | a run of a command, from argv to the exit status |
 //! | [`invocation`] | the name by which the command was called, and what follows from it |
+//! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
@@ -21,6 +22,7 @@
 pub mod command;
 pub mod console;
 pub mod flags;
+pub mod interrupt;
 pub mod invocation;
 pub mod locale;
 pub mod progress;

@@ -6,10 +6,9 @@ use std::ffi::CString;
 use std::io::IsTerminal;
 
 use fuc_engine::{Answer, Errno};
-use rustix::io::retry_on_intr;
 use rustix::stdio;
 
-use crate::sys::{is_affirmative, stdin_was_closed};
+use crate::sys::{is_affirmative, received_signal, stdin_was_closed};
 use crate::wording::errno_text;
 
 /// Reads the answers, and remembers that no more can be read.
@@ -104,7 +103,10 @@ fn read_line() -> Line {
     let mut line = Vec::new();
     let mut byte = [0];
     let kind: fn(CString) -> Line = loop {
-        match retry_on_intr(|| rustix::io::read(stdio::stdin(), &mut byte)) {
+        match rustix::io::read(stdio::stdin(), &mut byte) {
+            // After an interrupt no more answers are read.
+            Err(Errno::INTR) if received_signal().is_some() => return Line::End,
+            Err(Errno::INTR) => {}
             Ok(0) if line.is_empty() => return Line::End,
             Ok(0) => break Line::Unended,
             Ok(_) if byte == *b"\n" => break Line::Whole,

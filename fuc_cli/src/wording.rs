@@ -347,6 +347,38 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
     }
 }
 
+/// Returns the line about a run that a signal has cancelled, without the command's name.
+pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64) -> String {
+    let noun = |count, one: &'static str, several| if count == 1 { one } else { several };
+    let entry = noun(entries, "entry", "entries");
+    let action = match tool {
+        Tool::Remove => "removed",
+        Tool::Copy => "copied",
+    };
+    let mut line = format!("interrupted: {} {entry} {action}", grouped(entries));
+    if discarded > 0 {
+        let file = noun(discarded, "file", "files");
+        line.push_str(&format!(
+            ", {} incomplete {file} removed",
+            grouped(discarded)
+        ));
+    }
+    line
+}
+
+/// Writes a number with a space between each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Describes how content was copied, in the words of cp's `--debug`.
 #[must_use]
 pub fn method(method: CopyMethod) -> String {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A token that stops the runs that have it.
 ///
 /// Clones are cheap and share their state. A run checks the token before each task, between
-/// batches of at most 32 entries, and between pieces of 8 MiB of a large file. It then skips
+/// batches of at most 32 entries, and between the pieces of a file of more than 16 MiB. It then skips
 /// the rest of its work, and its [`Summary`](crate::Summary) says so.
 ///
 /// ```

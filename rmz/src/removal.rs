@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
+use fuc_cli::interrupt;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -38,10 +39,11 @@ pub(crate) fn execute(
     options.engine.ask = ask(&options);
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
-    let removal = RemoveOp::new(options.engine);
+    let cancel = interrupt::cancel_on_signals();
+    let removal = RemoveOp::new(options.engine).cancelled_by(cancel);
     let summary = Reporter::new(console, Tool::Remove, options.verbosity)
         .run(options.progress, |reporter| removal.run(operands, reporter));
-    Ok(summary.into())
+    Ok(Outcome::of(summary, Tool::Remove))
 }
 
 fn ask_once(options: &RemoveOptions, operands: usize, console: &Console) -> Answer {

@@ -8,6 +8,7 @@ mod data;
 mod dereference;
 mod destination;
 mod filesystems;
+mod interrupts;
 mod into_itself;
 mod leases;
 mod linked;

@@ -184,3 +184,31 @@ fn cp_names_both_ends_of_links_and_clones() {
         assert_eq!(message(Tool::Copy, cause, "a", Some("b c")), text);
     }
 }
+
+#[test]
+fn an_interrupt_says_how_much_was_done() {
+    for (tool, entries, discarded, line) in [
+        (Tool::Remove, 0, 0, "interrupted: 0 entries removed"),
+        (Tool::Remove, 1, 0, "interrupted: 1 entry removed"),
+        (
+            Tool::Copy,
+            1_234_567,
+            0,
+            "interrupted: 1 234 567 entries copied",
+        ),
+        (
+            Tool::Copy,
+            28_826,
+            2,
+            "interrupted: 28 826 entries copied, 2 incomplete files removed",
+        ),
+        (
+            Tool::Copy,
+            100,
+            1,
+            "interrupted: 100 entries copied, 1 incomplete file removed",
+        ),
+    ] {
+        assert_eq!(interrupted(tool, entries, discarded), line);
+    }
+}

@@ -3,6 +3,7 @@
 
 mod asking;
 mod empty_directories;
+mod interrupts;
 mod many;
 mod misuse;
 mod mounts;

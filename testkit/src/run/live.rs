@@ -9,7 +9,9 @@ use std::{
     time::Instant,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, kill_process, kill_process_group};
+
+use rustix::process::Signal;
 
 use super::{Outcome, Run, report, status, within};
 
@@ -121,6 +123,20 @@ impl Live {
         let mut stdin = self.stdin.as_ref().expect("BUG: stdin is open");
         let written = stdin.write_all(bytes.as_ref());
         written.expect("the command reads its stdin");
+    }
+
+    /// Sends a signal to the command itself.
+    ///
+    /// # Panics
+    /// If the command has ended.
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) {
+        let child = self
+            .child
+            .as_ref()
+            .expect("BUG: it has not been waited for");
+        let sent = kill_process(Pid::from_child(child), signal);
+        sent.expect("the command is running");
     }
 
     /// Closes the stdin of the command, and waits for its end.

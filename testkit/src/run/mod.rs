@@ -21,7 +21,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process_group};
 
 use crate::{
     tree::{Scratch, Tree},

@@ -1,0 +1,169 @@
+//! SIGINT, SIGTERM and SIGHUP: cpz cleans up, and ends by the same signal.
+//!
+//! A FIFO whose content is copied shows how far a run has come: a write to it returns when cpz
+//! has read nearly all of that.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::Path,
+};
+
+use testkit::{
+    run::{Live, Outcome, Run, Signal, Status, Stream},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CP, CPZ, complaint};
+
+const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)];
+
+/// Bytes that cpz copies before a test sends a signal: more than one piece.
+const BEFORE: usize = 9 << 20;
+
+/// Starts `run`, which copies the FIFO `fifo`, and returns when it has copied a part.
+fn start_in_the_middle(run: &Run, dir: &Path) -> (Live, File) {
+    let live = run.start();
+    // Waits until cpz opens the other end.
+    let mut fifo = File::create(dir.join("fifo")).unwrap();
+    fifo.write_all(&vec![1; BEFORE]).unwrap();
+    (live, fifo)
+}
+
+/// Writes until cpz closes the FIFO.
+fn write_until_closed(mut fifo: File) {
+    let piece = vec![1; 1 << 20];
+    while fifo.write_all(&piece).is_ok() {}
+}
+
+#[test]
+fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
+    for (signal, number) in SIGNALS {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .fifo("fifo")
+            .file("a", "1")
+            .dir("d");
+        let run = Run::new(CPZ)
+            .args(["--copy-contents", "a", "fifo", "d"])
+            .current_dir(&scratch);
+        let (live, fifo) = start_in_the_middle(&run, scratch.path());
+        live.signal(signal);
+        write_until_closed(fifo);
+        let outcome = live.finish();
+        assert_eq!(outcome.status, Status::Signal(number));
+        assert_eq!(
+            complaint(&outcome),
+            "cpz: interrupted: 1 entry copied, 1 incomplete file removed\n"
+        );
+        assert!(!scratch.path().join("d/fifo").exists());
+        assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"1");
+    }
+}
+
+#[test]
+fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .fifo("fifo")
+        .file("old", "1")
+        .file("saved", "2");
+    let interrupted = |args: &[&str]| -> Outcome {
+        let run = Run::new(CPZ).args(args).current_dir(&scratch);
+        let (live, fifo) = start_in_the_middle(&run, scratch.path());
+        live.signal(Signal::TERM);
+        write_until_closed(fifo);
+        live.finish()
+    };
+    let outcome = interrupted(&["-L", "--copy-contents", "fifo", "old"]);
+    assert_eq!(complaint(&outcome), "cpz: interrupted: 0 entries copied\n");
+    assert!(scratch.path().join("old").exists());
+
+    let outcome = interrupted(&["--backup=simple", "--copy-contents", "fifo", "saved"]);
+    assert_eq!(outcome.status, Status::Signal(15));
+    assert_eq!(fs::read(scratch.path().join("saved")).unwrap(), b"2");
+    assert!(!scratch.path().join("saved~").exists());
+}
+
+#[test]
+fn a_link_called_cp_says_nothing() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).fifo("fifo");
+    let link = CP.link("cp");
+    let run = Run::new(link.path())
+        .args(["fifo", "d"])
+        .current_dir(&scratch);
+    let (live, fifo) = start_in_the_middle(&run, scratch.path());
+    live.signal(Signal::INT);
+    write_until_closed(fifo);
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Signal(2));
+    assert_eq!(outcome.stderr_text(), "");
+    assert!(!scratch.path().join("d").exists());
+}
+
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).fifo("fifo");
+    let script = format!("trap '' HUP; exec {CPZ} --copy-contents fifo d");
+    let run = Run::new("sh").args(["-c", &script]).current_dir(&scratch);
+    let (live, mut fifo) = start_in_the_middle(&run, scratch.path());
+    live.signal(Signal::HUP);
+    fifo.write_all(&vec![1; BEFORE]).unwrap();
+    drop(fifo);
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let bytes = scratch.path().join("d").metadata().unwrap().len();
+    assert_eq!(bytes, 2 * BEFORE as u64);
+}
+
+#[test]
+fn a_signal_ends_a_run_that_hangs_in_a_call() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .fifo("fifo")
+        .dir("d")
+        .file("a", "1");
+    // Nothing ever opens the other end of the FIFO.
+    let run = Run::new(CPZ)
+        .args(["-v", "--copy-contents", "a", "fifo", "d"])
+        .current_dir(&scratch);
+    for signals in [&[Signal::TERM][..], &[Signal::INT, Signal::TERM]] {
+        let live = run.start();
+        while !scratch.path().join("d/a").exists() {
+            std::thread::yield_now();
+        }
+        for &signal in signals {
+            live.signal(signal);
+        }
+        let outcome = live.finish();
+        // Which of two pending signals is handled first is up to the kernel.
+        let possible = signals.iter().map(|signal| Status::Signal(signal.as_raw()));
+        assert!(
+            possible.into_iter().any(|status| status == outcome.status),
+            "{outcome}"
+        );
+        fs::remove_file(scratch.path().join("d/a")).unwrap();
+    }
+}
+
+#[test]
+fn a_signal_at_a_prompt_is_the_last_answer() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("a", "1")
+        .file("b", "2")
+        .file("d/a", "")
+        .file("d/b", "");
+    let run = Run::new(CPZ)
+        .args(["-i", "a", "b", "d"])
+        .current_dir(&scratch);
+    let mut live = run.start();
+    live.wait_for(Stream::Stderr, "overwrite 'd/a'? ");
+    live.signal(Signal::INT);
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
+    assert!(!outcome.stderr_text().contains("d/b"), "{outcome}");
+    assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"");
+}

@@ -1,0 +1,93 @@
+//! Signals that interrupt a command: SIGINT, SIGTERM and SIGHUP.
+//!
+//! ```text
+//!   first signal ──▶ cancel the run, and set an alarm ──▶ the run ends ──▶ end by the signal
+//!                        │                │
+//!          second signal │                │ the run hangs in a system call
+//!                        ▼                ▼
+//!                   end by that      end by the first
+//! ```
+//!
+//! A handler only stores to atomics, and calls functions that POSIX permits in a handler.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use fuc_engine::Cancel;
+
+const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// Time in seconds that a cancelled run gets to clean up, before the process ends anyway.
+const GRACE_SECONDS: u32 = 2;
+
+static TOKEN: OnceLock<Cancel> = OnceLock::new();
+/// The first signal, or 0.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// Returns the token that the signals cancel. The first call installs the handlers.
+///
+/// A signal that was ignored when the process began stays ignored.
+pub(crate) fn cancel_on_signals() -> Cancel {
+    let token = TOKEN.get_or_init(Cancel::new).clone();
+    for signal in SIGNALS {
+        if let Some(before) = handle(signal, on_signal)
+            && before == libc::SIG_IGN
+        {
+            // SAFETY: a valid signal number and the constant that ignores it.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+    }
+    token
+}
+
+/// Returns the signal that was received first.
+pub(crate) fn received_signal() -> Option<c_int> {
+    match RECEIVED.load(Ordering::Relaxed) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
+
+/// Ends the process by `signal`, so that its parent sees that.
+pub(crate) fn end_by(signal: c_int) {
+    // SAFETY: both are calls that a handler may make, with a valid signal number.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// Installs a handler. System calls that it interrupts fail with `EINTR`. Returns the action
+/// before.
+fn handle(signal: c_int, handler: extern "C" fn(c_int)) -> Option<libc::sighandler_t> {
+    let mut before = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: all bytes zero are a valid `sigaction`: no flags, and an empty mask.
+    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    // SAFETY: both pointers are to memory of the right type, and the handler calls only
+    // functions that a handler may call.
+    let failed = unsafe { libc::sigaction(signal, &action, before.as_mut_ptr()) };
+    // SAFETY: read only after a success, which has filled it in.
+    (failed == 0).then(|| unsafe { before.assume_init() }.sa_sigaction)
+}
+
+extern "C" fn on_signal(signal: c_int) {
+    let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_err() {
+        // The signal is blocked in its own handler, so the process ends on the return.
+        return end_by(signal);
+    }
+    if let Some(token) = TOKEN.get() {
+        token.cancel();
+    }
+    handle(libc::SIGALRM, on_alarm);
+    // SAFETY: a handler may call it, and it takes any number of seconds.
+    unsafe { libc::alarm(GRACE_SECONDS) };
+}
+
+extern "C" fn on_alarm(_: c_int) {
+    if let Some(signal) = received_signal() {
+        end_by(signal);
+    }
+}

@@ -1,0 +1,36 @@
+//! SIGINT, SIGTERM and SIGHUP: rmz stops at a prompt, and ends by the same signal.
+
+use testkit::{
+    run::{Run, Signal, Status, Stream},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::RMZ;
+
+#[test]
+fn a_signal_at_a_prompt_is_the_last_answer() {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("a", "")
+            .file("b", "")
+            .file("c", "");
+        let run = Run::new(RMZ)
+            .args(["-i", "a", "b", "c"])
+            .current_dir(&scratch);
+        let mut live = run.start();
+        live.wait_for(Stream::Stderr, "'a'? ");
+        live.write("y\n");
+        live.wait_for(Stream::Stderr, "'b'? ");
+        live.signal(signal);
+        let outcome = live.finish();
+        assert_eq!(outcome.status, Status::Signal(number), "{outcome}");
+        let stderr = outcome.stderr_text();
+        assert!(
+            stderr.ends_with("interrupted: 1 entry removed\n"),
+            "{outcome}"
+        );
+        let left = ["a", "b", "c"].map(|name| scratch.path().join(name).exists());
+        assert_eq!(left, [false, true, true]);
+    }
+}
