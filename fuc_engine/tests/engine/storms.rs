@@ -4,16 +4,17 @@
 //! Each test repeats until enough runs met a change, which is seen from their results.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{Cause, Errno, Operation};
-use testkit::or_skip;
+use fuc_engine::{Cause, Errno, ModePolicy, Operation};
+use testkit::probe::is_root;
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
+use testkit::{or_skip, skip};
 
 use crate::child;
 use crate::kit::{
@@ -149,6 +150,51 @@ fn a_copy_of_a_name_that_turns_from_file_to_fifo_and_back_does_not_block() {
 }
 
 /// Removes one tree by two runs at once.
+#[test]
+fn a_copied_device_has_numbers_and_mode_of_the_same_source() {
+    let scratch = Scratch::in_memory();
+    or_skip!(can_exchange(&scratch));
+    if !is_root() {
+        skip!("only root can make devices");
+    }
+    let [name, spare, dest] = ["s", "spare", "d"].map(|name| scratch.path().join(name));
+    Tree::at(scratch.path())
+        .char_device("s", 1, 3)
+        .mode(0o600)
+        .char_device("spare", 1, 5)
+        .mode(0o666);
+    let options = || copy_options(|options| options.preserve.mode = ModePolicy::Preserve);
+    let seen = |path: &Path| {
+        let metadata = fs::symlink_metadata(path).unwrap();
+        (metadata.rdev(), metadata.mode() & 0o7777)
+    };
+    let sources = [seen(&name), seen(&spare)];
+    let mut before = sources[0];
+    until_raced(20, || {
+        let disturb = || exchange(&name, &spare).expect("both exist");
+        let copies = during(disturb, || {
+            let copy_once = |_| {
+                let told = copy_with(options(), [&name], &exactly(&dest));
+                assert_eq!(told, Told::complete(1, 0));
+                let copied = seen(&dest);
+                clean(&[&dest]);
+                copied
+            };
+            (0..100).map(copy_once).collect::<Vec<_>>()
+        });
+        let mut changes = 0;
+        for copied in copies {
+            assert!(
+                sources.contains(&copied),
+                "{copied:?} is not of {sources:?}"
+            );
+            changes += usize::from(copied != before);
+            before = copied;
+        }
+        changes
+    });
+}
+
 fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
     build(root);
     comb(root.join("comb"), 20, 3);

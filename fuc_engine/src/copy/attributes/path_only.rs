@@ -40,6 +40,10 @@ impl<'a> PathOnly<'a> {
         })
     }
 
+    pub(in crate::copy) fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
     /// Reads the target of a symbolic link.
     ///
     /// # Errors

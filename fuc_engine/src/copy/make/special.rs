@@ -7,28 +7,41 @@ use crate::copy::attributes::path_only::PathOnly;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode;
 use crate::copy::facts::Entry;
-use crate::error::Operation;
+use crate::error::{Operation, Refusal};
 use crate::sys::{self, Stat};
 
+/// Makes a copy of a source that was seen as `source`.
 pub(in crate::copy) fn copy(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
 ) -> Result<(), Failure> {
+    if !ctx.policy.sets_attributes {
+        return create(ctx, entry, source).map(drop);
+    }
+    // Another process may have replaced the source since it was seen. So all facts, and all
+    // attributes, are those of one inode that is held.
+    let held = PathOnly::find(entry.source_at());
+    let held =
+        held.map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
+    if sys::file_type(held.stat()) != sys::file_type(source) {
+        return Err(ctx.source_refused(entry, Refusal::SourceReplaced));
+    }
+    if create(ctx, entry, held.stat())? == Created::AlreadyThere {
+        return Ok(());
+    }
+    set_attributes(ctx, entry, &held)
+}
+
+fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> {
     let kind = sys::file_type(source);
     let permissions = mode::for_special_file(&ctx.policy.options.preserve, source.st_mode);
     let mode = kind.as_raw_mode() | permissions;
-    let create = || sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev);
     let operation = match kind {
         FileType::Fifo => Operation::CreateFifo,
         _ => Operation::CreateSpecial,
     };
-    let created = create_or_replace(ctx, entry, operation, create)?;
-    if created == Created::AlreadyThere || !ctx.policy.sets_attributes {
-        return Ok(());
-    }
-    let source = PathOnly::find(entry.source_at());
-    let source =
-        source.map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
-    set_attributes(ctx, entry, &source)
+    create_or_replace(ctx, entry, operation, || {
+        sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
+    })
 }
