@@ -102,7 +102,7 @@ impl Context<'_> {
     }
 
     /// Describes an operand as an entry.
-    pub(super) fn operand(&self, index: u32) -> Entry<'_> {
+    pub(super) fn operand_entry(&self, index: u32) -> Entry<'_> {
         let operand = &self.operands[index as usize];
         Entry {
             source_dir: CWD,
@@ -242,17 +242,17 @@ impl Context<'_> {
     }
 
     /// Returns the failure of a stat of the source, before anything was copied.
-    pub(super) fn source_unseen(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
+    pub(super) fn source_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
         Failure::preparing(self.source_error(entry, Operation::Stat, errno))
     }
 
     /// Returns the failure of a stat of the dest, before anything was copied.
-    pub(super) fn dest_unseen(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
+    pub(super) fn dest_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
         Failure::preparing(self.dest_error(entry, Operation::Stat, errno))
     }
 
-    /// Returns a failure to make the dest.
-    pub(super) fn not_made(
+    /// Returns the failure of `operation` on the dest while the copy is made.
+    pub(super) fn making_failure(
         &self,
         entry: &Entry<'_>,
         operation: Operation,
@@ -292,8 +292,8 @@ impl Context<'_> {
             .with_other(self.place_path(place, Side::Dest))
     }
 
-    /// Returns the error about attributes, if there is one. Reports the warning.
-    pub(super) fn attributes_set(
+    /// Reports the warning about attributes, and returns their error, if there is one.
+    pub(super) fn report_attributes(
         &self,
         attributes: Attributes,
         dest_path: impl Fn() -> PathBuf,

@@ -32,7 +32,7 @@ pub(super) fn reading(
     if let Err(unseen) = source
         && !was_seen
     {
-        return ctx.source_unseen(entry, unseen);
+        return ctx.source_stat_failure(entry, unseen);
     }
     if unseen_dest.is_some_and(|unseen| unseen != Errno::NOENT) {
         return creation(ctx, entry, operation, errno);
@@ -53,8 +53,8 @@ pub(super) fn creation(
     errno: Errno,
 ) -> Failure {
     match look::at_dest(entry, Symlinks::NoFollow) {
-        Err(unseen) if unseen != Errno::NOENT => ctx.dest_unseen(entry, unseen),
-        _ => ctx.not_made(entry, operation, errno),
+        Err(unseen) if unseen != Errno::NOENT => ctx.dest_stat_failure(entry, unseen),
+        _ => ctx.making_failure(entry, operation, errno),
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn linking(
     errno: Errno,
 ) -> Failure {
     if let Err(unseen) = look::at_source(entry) {
-        return ctx.source_unseen(entry, unseen);
+        return ctx.source_stat_failure(entry, unseen);
     }
     let failure = creation(ctx, entry, operation, errno);
     let source = ctx.path(entry, Side::Source);

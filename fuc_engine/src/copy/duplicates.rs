@@ -108,7 +108,7 @@ impl UsedNames {
         let treatment = ctx.treatment(entry);
         let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
         if let Err(errno @ Errno::LOOP) = look::at_dest(entry, symlinks) {
-            return Err(ctx.dest_unseen(entry, errno));
+            return Err(ctx.dest_stat_failure(entry, errno));
         }
         let kind = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.kind);
         let just_created = JustCreated {

@@ -49,7 +49,7 @@ pub(super) fn is_on_filesystem_of_directory(entry: &Entry<'_>, source: &Stat) ->
 
 /// Returns `true` if a link leads from the source to the dest or back, so that replacing the
 /// dest would lose the only copy of the content.
-pub(super) fn lead_to_each_other(entry: &Entry<'_>, source: &Facts, dest: &Facts) -> bool {
+pub(super) fn one_leads_to_other(entry: &Entry<'_>, source: &Facts, dest: &Facts) -> bool {
     let target = sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
     let is_target = |target: Stat| Facts::of(&target).is_same_file(dest);
     target.is_ok_and(is_target)

@@ -156,7 +156,7 @@ fn finish_one(ctx: &Context<'_>, parent: &MadeParent) -> Result<(), Error> {
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
     let set = path_only::transfer(&ctx.policy, &source, &dest, Origin::Created);
     let set = set.map_err(failed(Operation::Stat))?;
-    ctx.attributes_set(set, || parent.path.clone())
+    ctx.report_attributes(set, || parent.path.clone())
 }
 
 /// Opens the directory that was made, and no other one that has its name now.

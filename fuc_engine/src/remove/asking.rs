@@ -40,8 +40,9 @@ enum IfLeft {
     TryParent,
 }
 
-/// Returns `true` if every name is looked at before it is removed.
-pub(super) fn looks_at_all(context: &Context<'_>) -> bool {
+/// Returns `true` if an operand stays when it cannot be looked at: the user would be asked about
+/// it, or its mode would decide whether to ask.
+pub(super) fn needs_stat(context: &Context<'_>) -> bool {
     match context.options.ask {
         Ask::Never => false,
         Ask::IfWriteProtected => !context.is_superuser,

@@ -40,7 +40,7 @@ pub(super) fn begin_operand(context: &Context<'_>, guards: &Guards, operand: u32
             }
         }
         // The user cannot be asked about a name that cannot be looked at.
-        Err(errno) if asking::looks_at_all(context) => return left(context, name, *errno),
+        Err(errno) if asking::needs_stat(context) => return left(context, name, *errno),
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }

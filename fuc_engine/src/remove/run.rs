@@ -206,7 +206,7 @@ impl Visitor for Removal<'_> {
         if let Some(rest) = rest {
             worker.push(Task::Own(rest));
         }
-        let queued_before = worker.backlog();
+        let queued_before = worker.queued_tasks();
         for operand in portion {
             if self.context.report.must_stop() {
                 break;
@@ -218,7 +218,7 @@ impl Visitor for Removal<'_> {
             }
         }
         // The task queued last would run first.
-        worker.reverse_top(worker.backlog().saturating_sub(queued_before));
+        worker.reverse_top(worker.queued_tasks().saturating_sub(queued_before));
     }
 
     fn limits(&self) -> Limits {

@@ -174,7 +174,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Returns how many tasks are queued on this worker.
-    pub(crate) fn backlog(&self) -> usize {
+    pub(crate) fn queued_tasks(&self) -> usize {
         self.stack.len()
     }
 

@@ -55,7 +55,7 @@ fn list_into<V: Visitor>(
             break;
         }
         let is_wide = buffer.is_nearly_full();
-        if is_wide && worker.has_idle_worker() && worker.backlog() == 0 {
+        if is_wide && worker.has_idle_worker() && worker.queued_tasks() == 0 {
             let empty = worker.scratch.buffer();
             share(std::mem::replace(buffer, empty), node, worker);
             continue;
@@ -131,7 +131,7 @@ fn process<V: Visitor>(
         worker.scratch.quick += worker.scratch.checkpoint_interval();
         if time >= SLOW_OPERATION {
             worker.scratch.quick = 0;
-            if worker.has_idle_worker() && worker.backlog() == 0 {
+            if worker.has_idle_worker() && worker.queued_tasks() == 0 {
                 entries = share_half(entries, node, worker);
             }
         }

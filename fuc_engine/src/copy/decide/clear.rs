@@ -32,7 +32,7 @@ pub(in crate::copy) enum Making {
     /// A file that is written to. A dest that is a symbolic link is followed.
     File,
     /// A symbolic link or a special file.
-    Special,
+    WithoutContent,
     /// A link instead of a copy.
     Link(LinkKind),
     /// A hard link to the first copy of the same source, which is this file.
@@ -80,7 +80,7 @@ pub(in crate::copy) struct Lookups<'a> {
     /// Source and dest are the same entry of the same directory.
     pub(in crate::copy) are_one_entry: &'a dyn Fn() -> bool,
     /// A link leads from the source to the dest, or back.
-    pub(in crate::copy) lead_to_each_other: &'a dyn Fn() -> bool,
+    pub(in crate::copy) one_leads_to_other: &'a dyn Fn() -> bool,
 }
 
 /// Returns the reason why `dest` can never be replaced by `source`, if there is one.
@@ -102,10 +102,10 @@ pub(in crate::copy) fn clear(
 ) -> Clear {
     match making {
         Making::File => clear_for_file(rules, source, dest),
-        Making::Special => clear_for_special(rules, source, dest, lookups),
+        Making::WithoutContent => clear_without_content(rules, source, dest, lookups),
         Making::Link(kind) => clear_for_link(kind, rules, source, dest, lookups),
         Making::LinkToCopy(copy) if dest.id == copy => Clear::AlreadyThere,
-        Making::LinkToCopy(_) => match clear_for_special(rules, source, dest, lookups) {
+        Making::LinkToCopy(_) => match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => Clear::Unlink,
             decision => decision,
         },
@@ -120,7 +120,7 @@ fn clear_for_file(rules: ClearRules, source: &Facts, dest: &Facts) -> Clear {
     }
 }
 
-fn clear_for_special(
+fn clear_without_content(
     rules: ClearRules,
     source: &Facts,
     dest: &Facts,
@@ -137,7 +137,7 @@ fn clear_for_special(
     }
     if rules.symlinks == Symlinks::Follow || rules.keeps_content {
         Clear::Keep
-    } else if (lookups.lead_to_each_other)() {
+    } else if (lookups.one_leads_to_other)() {
         Clear::Refuse(Refusal::SameFile)
     } else {
         Clear::Unlink
@@ -157,7 +157,7 @@ fn clear_for_link(
     let copies_link_or_special =
         rules.symlinks == Symlinks::NoFollow && source.kind != FileType::RegularFile;
     if copies_link_or_special {
-        match clear_for_special(rules, source, dest, lookups) {
+        match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => {}
             decision => return decision,
         }
@@ -217,7 +217,7 @@ mod tests {
         let no = &|| false;
         let lookups = Lookups {
             are_one_entry: no,
-            lead_to_each_other: no,
+            one_leads_to_other: no,
         };
         clear(making, rules, source, dest, &lookups)
     }
@@ -226,7 +226,7 @@ mod tests {
     fn a_directory_is_never_replaced() {
         let directory = Facts::example(FileType::Directory, 9);
         let copy = Making::LinkToCopy(file(5).id);
-        for making in [Making::File, Making::Special, HARD, SYMBOLIC, copy] {
+        for making in [Making::File, Making::WithoutContent, HARD, SYMBOLIC, copy] {
             for source in [file(1), link(1)] {
                 let row = (making, source.kind);
                 assert_eq!(
@@ -243,8 +243,12 @@ mod tests {
         let copy = Making::LinkToCopy(file(5).id);
         for (making, source, decision) in [
             (Making::File, file(1), SAME),
-            (Making::Special, Facts::example(FileType::Fifo, 1), SAME),
-            (Making::Special, link(1), Clear::AlreadyThere),
+            (
+                Making::WithoutContent,
+                Facts::example(FileType::Fifo, 1),
+                SAME,
+            ),
+            (Making::WithoutContent, link(1), Clear::AlreadyThere),
             (HARD, file(1), Clear::AlreadyThere),
             (HARD, link(1), Clear::AlreadyThere),
             (SYMBOLIC, file(1), SAME),
@@ -264,9 +268,9 @@ mod tests {
     fn the_same_entry_is_not_a_second_name_of_a_link() {
         let lookups = Lookups {
             are_one_entry: &|| true,
-            lead_to_each_other: &|| false,
+            one_leads_to_other: &|| false,
         };
-        let decision = clear(Making::Special, PLAIN, &link(1), &link(1), &lookups);
+        let decision = clear(Making::WithoutContent, PLAIN, &link(1), &link(1), &lookups);
         assert_eq!(decision, SAME);
     }
 
@@ -274,9 +278,9 @@ mod tests {
     fn a_file_at_the_other_end_of_a_link_is_not_unlinked() {
         let lookups = Lookups {
             are_one_entry: &|| false,
-            lead_to_each_other: &|| true,
+            one_leads_to_other: &|| true,
         };
-        let decision = clear(Making::Special, PLAIN, &link(1), &file(2), &lookups);
+        let decision = clear(Making::WithoutContent, PLAIN, &link(1), &file(2), &lookups);
         assert_eq!(decision, SAME);
     }
 
@@ -291,9 +295,27 @@ mod tests {
             (Making::File, PLAIN, file(1), several, Clear::Write),
             (Making::File, SEPARATING, file(1), several, Clear::Unlink),
             (Making::File, SEPARATING, file(1), file(2), Clear::Write),
-            (Making::Special, PLAIN, link(1), file(2), Clear::Unlink),
-            (Making::Special, FOLLOWING, link(1), file(2), Clear::Keep),
-            (Making::Special, KEEPING, link(1), file(2), Clear::Keep),
+            (
+                Making::WithoutContent,
+                PLAIN,
+                link(1),
+                file(2),
+                Clear::Unlink,
+            ),
+            (
+                Making::WithoutContent,
+                FOLLOWING,
+                link(1),
+                file(2),
+                Clear::Keep,
+            ),
+            (
+                Making::WithoutContent,
+                KEEPING,
+                link(1),
+                file(2),
+                Clear::Keep,
+            ),
             (HARD, PLAIN, file(1), file(2), Clear::Keep),
             (
                 HARD,

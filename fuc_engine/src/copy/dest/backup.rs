@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::backup_names::{BackupNumbers, Names};
+use super::backup_names::{BackupNames, BackupNumbers};
 use crate::copy::context::{Context, Failure};
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::node::{CopyDir, CopyNode};
@@ -28,7 +28,7 @@ pub(super) fn make(
     let Some(backup) = ctx.backup_rule(entry) else {
         return Ok(None);
     };
-    if backup.naming != BackupNaming::Numbered && is_source(entry, source, backup) {
+    if backup.naming != BackupNaming::Numbered && would_replace_source(entry, source, backup) {
         return Err(ctx.refused(entry, Refusal::BackupOverSource));
     }
     let renamed = rename_to_backup(entry.dest_dir, entry.dest_name, dest, backup, numbers);
@@ -36,8 +36,8 @@ pub(super) fn make(
 }
 
 /// Returns `true` if the source is the file that a simple backup of the dest would replace.
-fn is_source(entry: &Entry<'_>, source: &Stat, backup: &Backup) -> bool {
-    let Ok(backup) = Names::simple(backup, entry.dest_dir, entry.dest_name).next() else {
+fn would_replace_source(entry: &Entry<'_>, source: &Stat, backup: &Backup) -> bool {
+    let Ok(backup) = BackupNames::simple(backup, entry.dest_dir, entry.dest_name).next() else {
         return false;
     };
     let (_, source_base) = operand::split(entry.source_name.to_bytes());
@@ -136,7 +136,7 @@ fn rename_to_backup(
     backup: &Backup,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Errno> {
-    let mut names = Names::new(backup, dir, name, numbers);
+    let mut names = BackupNames::new(backup, dir, name, numbers);
     loop {
         let backup = names.next()?;
         if *backup.name == *name {

@@ -97,7 +97,7 @@ fn longest_name(dir: BorrowedFd<'_>, dest: &CStr) -> usize {
 }
 
 /// The names for one backup, in the order in which they are tried.
-pub(super) struct Names<'a> {
+pub(super) struct BackupNames<'a> {
     dest: &'a [u8],
     suffix: &'a OsStr,
     /// `None` for a simple backup.
@@ -109,7 +109,7 @@ pub(super) struct Names<'a> {
 }
 
 /// One name for a backup.
-pub(super) struct Name {
+pub(super) struct BackupName {
     pub(super) name: Box<CStr>,
     /// The number in the name. `None` if the name has none or was shortened: then there is no
     /// next name.
@@ -118,7 +118,7 @@ pub(super) struct Name {
     pub(super) replaces: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> BackupNames<'a> {
     pub(super) fn new(
         backup: &'a Backup,
         dir: BorrowedFd<'_>,
@@ -160,7 +160,7 @@ impl<'a> Names<'a> {
     ///
     /// # Errors
     /// `EINVAL` if the suffix contains a NUL, `EOVERFLOW` if there is no higher number.
-    pub(super) fn next(&mut self) -> Result<Name, Errno> {
+    pub(super) fn next(&mut self) -> Result<BackupName, Errno> {
         let tail = match &mut self.number {
             None => self.suffix.as_bytes().to_vec(),
             Some(number) => {
@@ -178,7 +178,7 @@ impl<'a> Names<'a> {
             let kept = base.len().min(self.longest.saturating_sub(1));
             [directory, &base[..kept], b"~"].concat()
         };
-        Ok(Name {
+        Ok(BackupName {
             name: CString::new(name)
                 .map_err(|_| Errno::INVAL)?
                 .into_boxed_c_str(),
@@ -207,7 +207,7 @@ pub(in crate::copy) fn own_backup(
     if sys::file_type(&stat) != FileType::RegularFile {
         return None;
     }
-    let mut names = Names::new(backup, CWD, &path, &mut BackupNumbers::default());
+    let mut names = BackupNames::new(backup, CWD, &path, &mut BackupNumbers::default());
     let backup = names.next().ok()?;
     let is_vacant = || sys::stat(CWD, &backup.name, Symlinks::NoFollow).is_err();
     let backup_path = OsStr::from_bytes(backup.name.to_bytes());

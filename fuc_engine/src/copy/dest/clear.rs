@@ -17,7 +17,7 @@ pub(in crate::copy) enum Cleared {
     /// A file is there that the copy opens and writes to.
     Writable,
     /// The dest is a dangling symbolic link, or has just vanished.
-    Dangling,
+    LeadsNowhere,
     /// The dest is as good as the copy.
     AlreadyThere,
     /// Create the copy under another name, and rename it to the dest.
@@ -38,11 +38,11 @@ pub(in crate::copy) fn clear_dest(
 ) -> Result<Cleared, Failure> {
     let symlinks = match making {
         Making::File => Symlinks::Follow,
-        Making::Special | Making::Link(_) | Making::LinkToCopy(_) => Symlinks::NoFollow,
+        Making::WithoutContent | Making::Link(_) | Making::LinkToCopy(_) => Symlinks::NoFollow,
     };
     let dest = match look::at_dest(entry, symlinks) {
         Ok(dest) => Facts::of(&dest),
-        Err(Errno::NOENT) if making == Making::File => return Ok(Cleared::Dangling),
+        Err(Errno::NOENT) if making == Making::File => return Ok(Cleared::LeadsNowhere),
         // It has vanished, or it is a name with a trailing slash that leads nowhere.
         Err(Errno::NOENT) => return Ok(Cleared::Vacant),
         Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
@@ -50,19 +50,20 @@ pub(in crate::copy) fn clear_dest(
             unlink_dest(ctx, entry)?;
             return Ok(Cleared::Vacant);
         }
-        Err(errno) => return Err(ctx.dest_unseen(entry, errno)),
+        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     ensure_not_vacated(ctx, entry, operation)?;
     let source = match source {
         Some(source) => source,
         None => {
-            let stat = look::at_source(entry).map_err(|errno| ctx.source_unseen(entry, errno))?;
+            let stat =
+                look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
             Facts::of(&stat)
         }
     };
     let lookups = Lookups {
         are_one_entry: &|| look::names_same_entry(entry),
-        lead_to_each_other: &|| look::lead_to_each_other(entry, &source, &dest),
+        one_leads_to_other: &|| look::one_leads_to_other(entry, &source, &dest),
     };
     let rules = ctx.policy.clear_rules(entry);
     match clear(making, rules, &source, &dest, &lookups) {
@@ -83,7 +84,7 @@ fn ensure_not_vacated(
     operation: Operation,
 ) -> Result<(), Failure> {
     match entry.dest_state {
-        DestState::Vacant { .. } => Err(ctx.not_made(entry, operation, Errno::EXIST)),
+        DestState::Vacant { .. } => Err(ctx.making_failure(entry, operation, Errno::EXIST)),
         DestState::Unchecked | DestState::Occupied => Ok(()),
     }
 }

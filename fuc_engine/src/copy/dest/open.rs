@@ -69,7 +69,7 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
     let facts = Some(Facts::of(source));
     match clear_dest(ctx, entry, Making::File, Operation::CreateFile, facts)? {
         Cleared::Writable => {}
-        Cleared::Dangling => return open_dangling(ctx, entry, source),
+        Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
         Cleared::Vacant => return create_again(ctx, entry, source),
         Cleared::AlreadyThere | Cleared::Kept | Cleared::ToReplace(_) => {
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
@@ -83,7 +83,7 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
         .descriptors
         .making_room(|| sys::open_existing(dest, entry.blocking()));
     match opened {
-        Ok(dest) => empty(ctx, entry, source, dest),
+        Ok(dest) => prepare_opened(ctx, entry, source, dest),
         Err(errno) if ctx.policy.options.force && is_about_the_file(errno) => {
             unlink_dest(ctx, entry)?;
             create_again(ctx, entry, source)
@@ -119,22 +119,22 @@ fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
     let opened =
         opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
     // Another process may have created it since, so it is emptied like an existing file.
-    let dest = empty(ctx, entry, source, opened)?;
+    let dest = prepare_opened(ctx, entry, source, opened)?;
     Ok(OpenDest {
         origin: Origin::Created,
         ..dest
     })
 }
 
-/// Truncates the opened dest. Stats it again, because another process may have replaced it
-/// since.
-fn empty(
+/// Prepares the opened dest for the content: truncates it, unless only attributes are copied.
+/// Stats it again, because another process may have replaced it since.
+fn prepare_opened(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
     dest: OwnedFd,
 ) -> Result<OpenDest, Failure> {
-    let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_unseen(entry, errno))?;
+    let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
     if FileId::of(source) == FileId::of(&opened) {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }

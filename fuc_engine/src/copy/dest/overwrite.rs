@@ -44,7 +44,7 @@ pub(in crate::copy) fn decide(
         Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
         // To open it fails too, and then it is unlinked.
         Err(Errno::LOOP) if policy.options.force => return Ok(Decided::ProceedThroughLoop),
-        Err(errno) => return Err(ctx.dest_unseen(entry, errno)),
+        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     let facts = Facts::of(&dest);
     let sameness = || look::sameness(policy, entry, treatment, source, &facts);

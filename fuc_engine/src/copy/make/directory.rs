@@ -57,7 +57,7 @@ impl From<Error> for Refused {
 }
 
 /// A source directory that is open.
-struct OpenSource {
+struct SourceDir {
     fd: OwnedFd,
     /// The effect of listing it on its time of access.
     atime_effect: AtimeEffect,
@@ -66,7 +66,7 @@ struct OpenSource {
 }
 
 /// A dest directory that is open.
-struct OpenDest {
+struct DestDir {
     fd: OwnedFd,
     identity: Identity,
     origin: Origin,
@@ -156,13 +156,13 @@ fn symlinks_at(ctx: &Context<'_>, place: &Place<CopyDir>) -> Symlinks {
     }
 }
 
-fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<OpenSource, Errno> {
+fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<SourceDir, Errno> {
     let open = |symlinks| {
         let opened = ctx.at(place, Side::Source, |dir, name| {
             ctx.descriptors
                 .making_room(|| open_to_list(ctx, dir, name, symlinks))
         });
-        opened.map(|(fd, atime_effect)| OpenSource {
+        opened.map(|(fd, atime_effect)| SourceDir {
             fd,
             atime_effect,
             symlinks,
@@ -301,7 +301,7 @@ fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) ->
     });
     let set = set.map_err(unseen(Side::Source))?;
     let set = set.map_err(unseen(Side::Dest))??;
-    ctx.attributes_set(set, || ctx.place_path(place, Side::Dest))
+    ctx.report_attributes(set, || ctx.place_path(place, Side::Dest))
 }
 
 /// Makes the dest directory, or opens the one that is there. The owner of a new one may do
@@ -314,7 +314,7 @@ fn make_dest(
     place: &Place<CopyDir>,
     source: &DirStat,
     numbers: &mut BackupNumbers,
-) -> Result<OpenDest, Error> {
+) -> Result<DestDir, Error> {
     let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
     let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
     let requested = ctx.policy.directory_creation_mode(source.mode);
@@ -355,7 +355,7 @@ fn make_dest(
             .last_directory_mode(source.mode, stat.mode, origin);
         mode_pending = last.or(mode_pending);
     }
-    Ok(OpenDest {
+    Ok(DestDir {
         fd,
         identity: stat.identity,
         origin,
@@ -424,5 +424,5 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
         mode: node.state.mode(),
     };
     let set: Attributes = transfer.run(&ctx.policy);
-    ctx.attributes_set(set, || ctx.place_path(&node.place, Side::Dest))
+    ctx.report_attributes(set, || ctx.place_path(&node.place, Side::Dest))
 }

@@ -89,7 +89,13 @@ pub(in crate::copy) fn open_special(
     let is_in_the_way =
         entry.symlinks == Symlinks::NoFollow && look::at_dest(entry, Symlinks::NoFollow).is_ok();
     if is_in_the_way {
-        clear_dest(ctx, entry, Making::Special, Operation::CreateFile, None)?;
+        clear_dest(
+            ctx,
+            entry,
+            Making::WithoutContent,
+            Operation::CreateFile,
+            None,
+        )?;
     }
     Ok(source)
 }
@@ -180,8 +186,8 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         set_attributes(ctx, entry, source, dest.fd.as_fd(), dest.origin)?;
     }
     let closed = sys::close_checked(dest.fd);
-    closed.map_err(|errno| ctx.not_made(entry, Operation::Close, errno))?;
-    labelled.map_err(|error| ctx.not_made(entry, error.operation, error.errno))?;
+    closed.map_err(|errno| ctx.making_failure(entry, Operation::Close, errno))?;
+    labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno))?;
     Ok(Filled::Complete(moved))
 }
 
@@ -194,7 +200,7 @@ fn set_attributes(
 ) -> Result<(), Failure> {
     let (policy, stat) = (&ctx.policy, &source.stat);
     let transfer = attributes::between_files(policy, source.fd.as_fd(), stat, dest, origin);
-    ctx.attributes_set(transfer.run(policy), || ctx.path(entry, Side::Dest))
+    ctx.report_attributes(transfer.run(policy), || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
 }
 

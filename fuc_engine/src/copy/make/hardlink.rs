@@ -69,13 +69,13 @@ pub(in crate::copy) fn link(
         Err(errno) => return Err(not_linked(ctx, entry, &first.name, errno)),
     }
     let made = look::at_dest(entry, Symlinks::NoFollow)
-        .map_err(|errno| ctx.not_made(entry, Operation::Stat, errno))?;
+        .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     if FileId::of(&made) == id {
         return Ok(Linked::Yes);
     }
     // Another process has put something else in the place of the first copy.
     sys::unlink(entry.dest_dir, entry.dest_name)
-        .map_err(|errno| ctx.not_made(entry, Operation::Remove, errno))?;
+        .map_err(|errno| ctx.making_failure(entry, Operation::Remove, errno))?;
     Ok(Linked::NotPossible)
 }
 

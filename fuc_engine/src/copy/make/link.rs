@@ -43,7 +43,7 @@ pub(in crate::copy) fn make(
         let source = source
             .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
         path_only::set_link_times(entry.dest_at(), &source)
-            .map_err(|errno| ctx.not_made(entry, Operation::KeepTimes, errno))?;
+            .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
     }
     Ok(true)
 }
@@ -79,7 +79,7 @@ fn create_or_replace(
 /// Returns the path of the source as the target of a symbolic link.
 fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<CString, Failure> {
     // The kernel would make a link to a source that does not exist.
-    look::at_source(entry).map_err(|errno| ctx.source_unseen(entry, errno))?;
+    look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
     let path = ctx.path(entry, Side::Source);
     if path.is_relative() && !is_in_working_directory(entry) {
         return Err(diagnose::relative_link(ctx, entry));

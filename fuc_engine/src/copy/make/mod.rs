@@ -50,7 +50,8 @@ fn create_or_replace(
     create: impl Fn() -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
     let created = match create() {
-        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Special, operation, None)? {
+        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::WithoutContent, operation, None)?
+        {
             Cleared::Vacant => create(),
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             _ => Err(Errno::EXIST),
@@ -68,10 +69,10 @@ fn set_attributes(
     entry: &Entry<'_>,
     source: &PathOnly<'_>,
 ) -> Result<(), Failure> {
-    let unseen = |errno| ctx.not_made(entry, Operation::Stat, errno);
+    let unseen = |errno| ctx.making_failure(entry, Operation::Stat, errno);
     let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
     let set = path_only::transfer(&ctx.policy, source, &dest, Origin::Created);
     let set = set.map_err(unseen)?;
-    ctx.attributes_set(set, || ctx.path(entry, Side::Dest))
+    ctx.report_attributes(set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
 }

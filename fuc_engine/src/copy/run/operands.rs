@@ -20,7 +20,7 @@ use crate::sys::{self, Identity, Stat};
 use crate::walk::{Task, Walker};
 
 /// The operands that are left after a portion was begun.
-enum Left {
+enum Remaining {
     Nothing,
     /// They may be begun at once.
     Next(Range<u32>),
@@ -37,19 +37,19 @@ pub(super) fn begin<'a>(
     operands: Operands,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    let queued_before = worker.backlog();
+    let queued_before = worker.queued_tasks();
     let left = begin_portion(run, &operands, worker);
-    let queued = worker.backlog().saturating_sub(queued_before);
+    let queued = worker.queued_tasks().saturating_sub(queued_before);
     // Otherwise the operand queued last would run first.
     worker.reverse_top(queued);
     let task = |operands| Task::Own(CopyTask::Operands(operands));
     match left {
-        Left::Nothing => {}
-        Left::Next(range) => {
+        Remaining::Nothing => {}
+        Remaining::Next(range) => {
             let is_alone = false;
             worker.push_under(queued, task(Operands { range, is_alone }));
         }
-        Left::WhenIdle(range) => worker.push_when_idle(task(Operands::alone(range))),
+        Remaining::WhenIdle(range) => worker.push_when_idle(task(Operands::alone(range))),
     }
 }
 
@@ -57,38 +57,39 @@ fn begin_portion<'a>(
     run: &CopyRun<'a>,
     operands: &Operands,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Left {
+) -> Remaining {
     let ctx = &run.ctx;
     let (portion, rest) = operand::portion(operands.range.clone());
     for index in portion {
         if ctx.report.must_stop() {
-            return Left::Nothing;
+            return Remaining::Nothing;
         }
         ctx.report.publish(&mut worker.scratch.tally);
         if ctx.policy.options.parents && !make_parents(run, index) {
             continue;
         }
-        let entry = ctx.operand(index);
+        let entry = ctx.operand_entry(index);
         let stat = match look::at_source(&entry) {
             Ok(stat) => stat,
             Err(errno) => {
-                ctx.report.failed(ctx.source_unseen(&entry, errno).error);
+                ctx.report
+                    .failed(ctx.source_stat_failure(&entry, errno).error);
                 continue;
             }
         };
         let contains_target = contains_target(run, &stat);
         let is_first = index == operands.range.start;
         if contains_target && !(operands.is_alone && is_first) {
-            return Left::WhenIdle(index..operands.range.end);
+            return Remaining::WhenIdle(index..operands.range.end);
         }
         if let Err(failure) = begin_one(run, &entry, &stat, worker) {
             ctx.report_failure(&entry, failure);
         }
         if contains_target && index + 1 < operands.range.end {
-            return Left::WhenIdle(index + 1..operands.range.end);
+            return Remaining::WhenIdle(index + 1..operands.range.end);
         }
     }
-    rest.map_or(Left::Nothing, Left::Next)
+    rest.map_or(Remaining::Nothing, Remaining::Next)
 }
 
 /// Makes the directories on the way to the dest. Returns `false` after a failure, which is
@@ -147,7 +148,7 @@ fn begin_one<'a>(
         run.used.check_dest(ctx, entry, source)?;
         run.make_known(entry, source, worker)?
     };
-    if processed == Processed::Copied {
+    if processed == Processed::Handled {
         run.used.note_dest(ctx, entry);
     }
     Ok(())

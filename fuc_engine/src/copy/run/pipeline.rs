@@ -45,10 +45,11 @@ pub(super) const BYTES_PER_WORK: u64 = 16 << 10;
 /// The result for an entry that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Processed {
-    Copied,
+    /// Copied, or queued to be copied.
+    Handled,
     /// Nothing was to be done, or a failure was reported already.
     NotCopied,
-    /// It is a directory, for which a task was queued.
+    /// The entry is a directory, for which a task was queued.
     Queued,
 }
 
@@ -77,7 +78,7 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<Stat>, Failure> {
         let source =
-            look::at_source(entry).map_err(|errno| self.ctx.source_unseen(entry, errno))?;
+            look::at_source(entry).map_err(|errno| self.ctx.source_stat_failure(entry, errno))?;
         match (sys::file_type(&source), entry.node) {
             (FileType::Directory, Some(node)) => {
                 let _queued = walk::queue(node, entry.source_name, worker);
@@ -155,7 +156,7 @@ impl CopyRun<'_> {
             self.retry_if_changed(entry, outcome, worker)
         } else {
             self.make_seen(entry, source, worker)?;
-            Ok(Processed::Copied)
+            Ok(Processed::Handled)
         }
     }
 
@@ -167,7 +168,7 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
         match outcome {
-            Outcome::Made => Ok(Processed::Copied),
+            Outcome::Made => Ok(Processed::Handled),
             Outcome::TypeChanged => self.look_and_make(entry, worker),
         }
     }
@@ -181,7 +182,7 @@ impl CopyRun<'_> {
         match self.look_or_queue(entry, worker)? {
             Some(source) => {
                 self.make_seen(entry, &source, worker)?;
-                Ok(Processed::Copied)
+                Ok(Processed::Handled)
             }
             None => Ok(Processed::Queued),
         }
@@ -257,7 +258,9 @@ impl CopyRun<'_> {
         }
         let source = match source {
             Some(source) => *source,
-            None => look::at_source(entry).map_err(|errno| ctx.source_unseen(entry, errno))?,
+            None => {
+                look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?
+            }
         };
         self.make_or_link(entry, &source, worker, make)
     }
@@ -320,7 +323,7 @@ impl CopyRun<'_> {
         let mut written = None;
         if ctx.policy.has_other_names(entry, &source.stat) {
             let stat = sys::stat_open(&dest.fd);
-            let stat = stat.map_err(|errno| ctx.not_made(entry, Operation::Stat, errno))?;
+            let stat = stat.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
             written = Some(FileId::of(&stat));
         }
         let filled = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
@@ -368,7 +371,7 @@ impl CopyRun<'_> {
         }
         match self.room.shortage(entry, source) {
             None => Ok(()),
-            Some(errno) => Err(self.ctx.not_made(entry, Operation::Write, errno)),
+            Some(errno) => Err(self.ctx.making_failure(entry, Operation::Write, errno)),
         }
     }
 

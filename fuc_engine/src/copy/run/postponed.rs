@@ -33,8 +33,8 @@ pub(super) fn copy_large<'a>(
     resume(run, entry, worker, |entry, worker| match source {
         Some(source) => run.copy_content(entry, source, worker).map(drop),
         None => {
-            let source =
-                look::at_source(entry).map_err(|errno| run.ctx.source_unseen(entry, errno))?;
+            let source = look::at_source(entry)
+                .map_err(|errno| run.ctx.source_stat_failure(entry, errno))?;
             run.copy_by_rules(entry, &source, worker).map(drop)
         }
     });
@@ -83,7 +83,7 @@ fn resume<'a, 's, 'e>(
         }
     };
     match &stored.node {
-        None => copy_or_report(&stored.restore(ctx.operand(stored.operand))),
+        None => copy_or_report(&stored.restore(ctx.operand_entry(stored.operand))),
         Some(node) => match walk::open_dirs(run, node) {
             Ok(dirs) => {
                 let entry = Entry::listed(node, dirs.source(), dirs.dest(), &stored.name);

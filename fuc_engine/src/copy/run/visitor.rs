@@ -109,15 +109,15 @@ impl Visitor for CopyRun<'_> {
             _ if !policy.options.rules.are_plain() => self.process_by_rules(&entry, worker),
             (FileType::RegularFile, Some(kind)) => self
                 .make_link(&entry, kind, worker)
-                .map(|()| Processed::Copied),
+                .map(|()| Processed::Handled),
             (FileType::Symlink, None) if symlinks == Symlinks::NoFollow => self
                 .make_symlink(&entry, None, worker)
-                .map(|()| Processed::Copied),
+                .map(|()| Processed::Handled),
             _ => self.look_and_make(&entry, worker),
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
-            Ok(Processed::Copied | Processed::NotCopied) => Visit::Done,
+            Ok(Processed::Handled | Processed::NotCopied) => Visit::Done,
             Err(failure) => {
                 self.ctx.report_failure(&entry, failure);
                 Visit::Done
