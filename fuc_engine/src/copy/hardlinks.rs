@@ -104,6 +104,12 @@ impl LinkTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns how many sources are known.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.map().len()
+    }
+
     /// Looks up a source. `other_names` is the number of its names besides this one, if each is
     /// met once. If it is known, the source is forgotten once that many further names were
     /// linked.

@@ -25,7 +25,7 @@ use super::duplicates::UsedNames;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
 use super::operand::Operand;
-use super::options::{CopyOptions, Dest};
+use super::options::{CopyOptions, Dereference, Dest};
 use super::parents::{self, MadeParent};
 use super::policy::Policy;
 use super::room::Room;
@@ -55,6 +55,8 @@ pub(super) struct CopyRun<'a> {
     /// is computed once.
     copies_plainly: bool,
     links: LinkTable,
+    /// No name of a source is met twice, so the names still to be met can be counted.
+    meets_names_once: bool,
     used: UsedNames,
     room: Room,
     /// Directories made on the way to dests, in the order in which they were made.
@@ -76,6 +78,7 @@ impl<'a> CopyRun<'a> {
             },
             copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
             links: LinkTable::default(),
+            meets_names_once: false,
             used: UsedNames::default(),
             room: Room::default(),
             parents: Mutex::default(),
@@ -83,7 +86,7 @@ impl<'a> CopyRun<'a> {
         }
     }
 
-    pub(super) fn run<P: AsRef<Path>>(mut self, sources: impl IntoIterator<Item = P>) -> Summary {
+    pub(super) fn run<P: AsRef<Path>>(&mut self, sources: impl IntoIterator<Item = P>) -> Summary {
         let ctx = &mut self.ctx;
         if let Dest::Into(target) = ctx.dest {
             let opened = operand::to_c(target)
@@ -103,8 +106,10 @@ impl<'a> CopyRun<'a> {
                 Err(error) => ctx.report.failed(error),
             }
         }
-        sched::scope(&self, |worker| {
-            for range in self.independent_runs() {
+        let runs = self.independent_runs();
+        self.meets_names_once = self.meets_names_once(&runs);
+        sched::scope(self, |worker| {
+            for range in runs {
                 worker.push(Task::Own(CopyTask::Operands(Operands::alone(range))));
                 worker.run_all();
             }
@@ -131,6 +136,17 @@ impl<'a> CopyRun<'a> {
             }
         }
     }
+
+    /// Returns `true` if each name of a source is met once at most. Then the number of its hard
+    /// links says when the last name was met, and its copy can be forgotten.
+    ///
+    /// Within one independent run, the operands are different names in one directory, and
+    /// symbolic links are not followed. So no operand is, or lies in, another one, and their trees
+    /// have no name in common. Operands of several runs may overlap, as in `d d/e`, and a followed
+    /// symbolic link is one more name, which is not counted.
+    fn meets_names_once(&self, independent_runs: &[Range<u32>]) -> bool {
+        independent_runs.len() == 1 && self.ctx.policy.options.dereference == Dereference::Never
+    }
 }
 
 impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
@@ -148,5 +164,53 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         } else {
             ControlFlow::Continue(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::options::Preserve;
+    use std::fs;
+
+    /// Copies operands out of a directory in which `a/1` and `b/1`, `a/2` and `b/2`, and so on,
+    /// are hard links. Returns how many sources are still known at the end.
+    fn known_after(operands: &[&str]) -> usize {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for name in ["s/a", "s/b", "d"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        for number in 0..9 {
+            fs::write(at(&format!("s/a/{number}")), "x").unwrap();
+            let names = ["a", "b"].map(|sub| at(&format!("s/{sub}/{number}")));
+            fs::hard_link(&names[0], &names[1]).unwrap();
+        }
+        let options = CopyOptions {
+            recursive: true,
+            dereference: Dereference::Never,
+            preserve: Preserve {
+                links: true,
+                ..Preserve::default()
+            },
+            ..CopyOptions::default()
+        };
+        let dest = Dest::Into(at("d"));
+        let failures = Mutex::new(Vec::new());
+        let mut run = CopyRun::new(&options, &dest, Report::new(&failures, None));
+        let operands = operands.iter().map(|operand| at(operand));
+        assert!(run.run(operands).is_complete(), "{failures:?}");
+        run.links.len()
+    }
+
+    #[test]
+    fn copies_are_forgotten_if_operands_do_not_overlap() {
+        assert_eq!(known_after(&["s"]), 0);
+        assert_eq!(known_after(&["s/a", "s/b"]), 0);
+    }
+
+    #[test]
+    fn copies_are_remembered_if_operands_may_overlap() {
+        assert_eq!(known_after(&["s", "s/a"]), 9);
     }
 }

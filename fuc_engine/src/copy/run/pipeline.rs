@@ -29,7 +29,7 @@ use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
 use crate::copy::make::hardlink::{self, Linked};
 use crate::copy::make::{Outcome, link, special, symlink};
-use crate::copy::options::{Dereference, LinkKind, Reflink};
+use crate::copy::options::{LinkKind, Reflink};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
 use crate::error::Operation;
@@ -424,14 +424,13 @@ impl CopyRun<'_> {
         made.map(drop)
     }
 
-    /// Returns how many other names of the source will be met at most. `None` if that is
-    /// unknown: operands may overlap, and the symbolic links to a file are not counted.
+    /// Returns how many other names of the source will be met at most, or `None` if that is
+    /// unknown.
     fn other_names(&self, source: &Stat) -> Option<u64> {
-        let is_met_once = self.ctx.operands.len() == 1
-            && self.ctx.policy.options.dereference == Dereference::Never;
         // The type of the field depends on the architecture.
         #[allow(clippy::unnecessary_cast)]
-        is_met_once.then(|| (source.st_nlink as u64).saturating_sub(1))
+        self.meets_names_once
+            .then(|| (source.st_nlink as u64).saturating_sub(1))
     }
 
     /// Lets other names of the source link to the dest, which is as new as the source.
