@@ -15,7 +15,7 @@ use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Symlinks};
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
-use super::options::{Backup, Dest, LinkKind, Replace};
+use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
@@ -94,7 +94,7 @@ impl Context<'_> {
     /// to.
     pub(super) fn has_rules(&self, entry: &Entry<'_>) -> bool {
         let rules = &self.policy.options.rules;
-        rules.replace != Replace::All || rules.ask || self.treatment(entry).vacates()
+        !rules.are_plain_with(self.backup_rule(entry))
     }
 
     pub(super) fn target(&self) -> BorrowedFd<'_> {

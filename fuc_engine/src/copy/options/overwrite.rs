@@ -65,7 +65,21 @@ pub enum BackupNaming {
 impl DestRules {
     /// Returns `true` if a dest may be written to without looking at it first.
     pub(in crate::copy) fn are_plain(&self) -> bool {
-        let moves_dest = self.remove_first || self.backup.is_some();
-        self.replace == Replace::All && !self.ask && !moves_dest
+        self.are_plain_with(self.backup.as_ref())
+    }
+
+    /// Returns the same for an entry with its own rule about backups, which is `backup`.
+    pub(in crate::copy) fn are_plain_with(&self, backup: Option<&Backup>) -> bool {
+        // Each field is named, so that a new rule cannot be forgotten here.
+        let Self {
+            replace,
+            ask,
+            remove_first,
+            backup: _,
+            // These two are read only if creating the dest fails.
+            follow_links_to_directories: _,
+            create_through_links: _,
+        } = self;
+        *replace == Replace::All && !ask && !remove_first && backup.is_none()
     }
 }
