@@ -26,6 +26,7 @@
 //! | `dest/overwrite` | applies the rules for existing dests |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
+//! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
 //! | `dest/backup_names` | the names of backups |
 //! | `content/` | moves content: the ladder of ways, holes, sparse dests |
@@ -50,7 +51,8 @@
 //! | `run/postponed` | copies large files, and entries that waited for another name of their source |
 //! | `run/tasks` | what is queued besides directories |
 //!
-//! Only `op` imports `run`. `decide` makes no system call.
+//! Only `op` imports `run`. `decide` makes no system call. Only `dest` renames, replaces, unlinks
+//! or truncates a dest that was there before its copy.
 
 mod attributes;
 mod content;

@@ -1,8 +1,10 @@
-//! Dests that exist: the only place that acts on them before a copy is made.
+//! Dests that exist: the only place that renames, replaces, unlinks or truncates a dest that was
+//! there before its copy.
 //!
 //! - [`overwrite`]: applies the rules for existing dests.
 //! - [`clear`]: makes room for a copy whose creation failed with `EEXIST`.
-//! - [`open`]: creates or opens a dest file, and empties it.
+//! - [`open`]: creates or opens a dest file, and truncates it.
+//! - [`replace`]: renames a new link over the dest.
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`backup_names`]: the names of backups.
 
@@ -11,3 +13,4 @@ pub(super) mod backup_names;
 pub(super) mod clear;
 pub(super) mod open;
 pub(super) mod overwrite;
+pub(super) mod replace;

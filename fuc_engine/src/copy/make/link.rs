@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 
@@ -11,6 +10,7 @@ use crate::copy::attributes::path_only;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, Removal};
 use crate::copy::dest::clear::{Cleared, clear_dest};
+use crate::copy::dest::replace::replace;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
@@ -103,34 +103,4 @@ fn is_in_working_directory(entry: &Entry<'_>) -> bool {
         (Ok(dest), Ok(working)) => FileId::of(&dest) == FileId::of(&working),
         _ => true,
     }
-}
-
-/// Creates the link under a temporary name and renames it to the dest, so that the dest never
-/// lacks a file.
-fn replace(entry: &Entry<'_>, create: impl Fn(&CStr) -> Result<(), Errno>) -> Result<(), Errno> {
-    /// Makes temporary names unique within the process.
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    /// Give up after this many collisions; only an attacker could cause them.
-    const TRIES: u32 = 1000;
-    let (directory, _) = match entry.node {
-        Some(_) => (&b""[..], entry.dest_name.to_bytes()),
-        None => operand::split(entry.dest_name.to_bytes()),
-    };
-    for _ in 0..TRIES {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".cpz-{}-{number}", std::process::id());
-        let name = CString::new([directory, name.as_bytes()].concat())
-            .expect("BUG: a NUL within a C string or a number");
-        match create(&name) {
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-            Ok(()) => {
-                let renamed = sys::rename(entry.dest_dir, &name, entry.dest_name);
-                // The name is still there if the rename failed, or if both were one file.
-                let _ = sys::unlink(entry.dest_dir, &name);
-                return renamed;
-            }
-        }
-    }
-    Err(Errno::EXIST)
 }
