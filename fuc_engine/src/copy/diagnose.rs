@@ -9,12 +9,13 @@ use rustix::io::Errno;
 
 use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
+use super::decide::mode::Origin;
 use super::facts::{DestState, Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::node::{CopyDir, CopyNode};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
-use crate::sys::{self, Identity};
+use crate::sys::{self, Identity, Stat};
 
 /// Chooses the error if a source cannot be opened or read: first the error of looking at the
 /// source, then what would forbid the dest.
@@ -127,6 +128,56 @@ pub(super) fn directory_creation(
     let dest = ctx.place_path(place, Side::Dest);
     Error::refused(Refusal::NonDirectoryByDirectory, dest)
         .with_other(ctx.place_path(place, Side::Source))
+}
+
+/// The diagnosis of a source directory that cannot be opened.
+pub(super) enum Unopened {
+    /// Only the permission to read it is missing. cp makes an empty dest, then reports the error.
+    Unreadable(Error, Unreadable),
+    Failed(Error),
+}
+
+/// A source directory that may not be read.
+pub(super) struct Unreadable {
+    pub(super) source: Stat,
+    /// Says whether the dest is still to be created.
+    pub(super) dest: Origin,
+}
+
+/// Chooses the error if a source directory cannot be opened: first the error of looking at the
+/// source, then a dest in the way.
+pub(super) fn directory_opening(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    symlinks: Symlinks,
+    errno: Errno,
+) -> Unopened {
+    let failed = |operation, errno| ctx.place_error(place, Side::Source, operation, errno);
+    let source = ctx.at(place, Side::Source, |dir, name| {
+        sys::stat(dir, name, symlinks)
+    });
+    let source = match source {
+        Ok(source) => source,
+        Err(unseen) => return Unopened::Failed(failed(Operation::Stat, unseen)),
+    };
+    let dest = ctx.at(place, Side::Dest, |dir, name| {
+        sys::stat(dir, name, Symlinks::NoFollow)
+    });
+    let dest = match dest {
+        Ok(dest) if sys::file_type(&dest) == FileType::Directory => Origin::Existing,
+        Err(Errno::NOENT) => Origin::Created,
+        Ok(_) | Err(_) => {
+            let source = FileId::of(&source);
+            let error = directory_creation(ctx, place, source, Errno::NOTDIR);
+            return Unopened::Failed(error);
+        }
+    };
+    let error = failed(Operation::ReadDirectory, errno);
+    if errno == Errno::ACCESS {
+        Unopened::Unreadable(error, Unreadable { source, dest })
+    } else {
+        Unopened::Failed(error)
+    }
 }
 
 /// Returns the error of a link that leads to a directory that contains it, if `source` is such

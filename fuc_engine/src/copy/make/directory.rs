@@ -4,7 +4,6 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
@@ -13,7 +12,7 @@ use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, Origin};
 use crate::copy::dest::backup::{Replaced, replace_by_directory};
 use crate::copy::dest::backup_names::BackupNumbers;
-use crate::copy::diagnose;
+use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::node::{CopyDir, CopyNode, DirFacts, Mark};
 use crate::error::{Error, Operation, Refusal};
@@ -206,41 +205,18 @@ fn check_into_itself(
     }
 }
 
-/// Chooses the error for a source directory that cannot be opened. If it may not be read, makes
-/// an empty dest, as cp does.
+/// Returns the reason why a source directory was not opened. If it may not be read, makes an
+/// empty dest, as cp does.
 fn not_opened(ctx: &Context<'_>, place: &Place<CopyDir>, errno: Errno) -> Refused {
-    let failed = |operation, errno| ctx.place_error(place, Side::Source, operation, errno);
-    let symlinks = symlinks_at(ctx, place);
-    let seen = ctx.at(place, Side::Source, |dir, name| {
-        sys::stat(dir, name, symlinks)
-    });
-    let source = match seen {
-        Ok(source) => source,
-        Err(unseen) => return failed(Operation::Stat, unseen).into(),
+    let diagnosis = diagnose::directory_opening(ctx, place, symlinks_at(ctx, place), errno);
+    let (error, Unreadable { source, dest }) = match diagnosis {
+        Unopened::Unreadable(error, unreadable) => (error, unreadable),
+        Unopened::Failed(error) => return error.into(),
     };
     let id = FileId::of(&source);
-    let dest = ctx.at(place, Side::Dest, |dir, name| {
-        sys::stat(dir, name, Symlinks::NoFollow)
-    });
-    let is_in_the_way = match &dest {
-        Ok(dest) => sys::file_type(dest) != FileType::Directory,
-        Err(unseen) => *unseen != Errno::NOENT,
-    };
-    if is_in_the_way {
-        return diagnose::directory_creation(ctx, place, id, Errno::NOTDIR).into();
-    }
-    let error = failed(Operation::ReadDirectory, errno);
-    if errno != Errno::ACCESS {
-        return error.into();
-    }
-    let seen = if dest.is_ok() {
-        Origin::Existing
-    } else {
-        Origin::Created
-    };
     match make_unfilled(ctx, place, &source) {
         Ok(origin) => {
-            if let Err(error) = finish_unfilled(ctx, place, seen) {
+            if let Err(error) = finish_unfilled(ctx, place, dest) {
                 ctx.report.failed(error);
             }
             Refused {
