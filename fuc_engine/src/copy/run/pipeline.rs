@@ -63,10 +63,10 @@ impl CopyRun<'_> {
         let Some(source) = self.look_or_queue(entry, worker)? else {
             return Ok(Processed::Queued);
         };
-        // The rules may rename or unlink the dest, so they are applied when its turn comes.
+        // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
         if self.is_large_task(entry, &source) {
             queue_large(entry, &source, None, worker);
-            return Ok(Processed::NotCopied);
+            return Ok(Processed::Handled);
         }
         self.copy_by_rules(entry, &source, worker)
     }
