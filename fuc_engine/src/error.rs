@@ -147,8 +147,9 @@ pub enum Refusal {
     /// An earlier operand of this run has made the dest: dest, source.
     #[error("it was just created by this run")]
     JustCreated,
-    /// The dest is a symbolic link that an earlier operand of this run has made: dest, source.
-    #[error("it is a link just created by this run")]
+    /// The dest is a symbolic link that was made during this run: by an earlier operand, or by any
+    /// process in a directory that this run has made. It is not written through: dest, source.
+    #[error("it is a link that was just created")]
     ThroughJustCreatedLink,
     /// The dest is a symbolic link whose target does not exist.
     #[error("it is a dangling symbolic link")]

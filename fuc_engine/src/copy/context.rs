@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::attributes::{AttributeError, Attributes};
+use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Symlinks};
 use super::node::{CopyDir, CopyNode};
@@ -95,6 +96,13 @@ impl Context<'_> {
     pub(super) fn has_rules(&self, entry: &Entry<'_>) -> bool {
         let rules = &self.policy.options.rules;
         !rules.are_plain_with(self.backup_rule(entry))
+    }
+
+    /// Returns whether this run created the directory that the dest of `entry` is in.
+    pub(super) fn dest_directory_origin(&self, entry: &Entry<'_>) -> Origin {
+        entry
+            .node
+            .map_or(Origin::Existing, |node| node.state.origin())
     }
 
     pub(super) fn target(&self) -> BorrowedFd<'_> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::decide::mode::Origin;
 use crate::node::{Dir, Node, Side};
 use crate::sys::{DirSlot, Identity};
 
@@ -43,6 +44,8 @@ pub(super) struct DirFacts {
     pub(super) is_behind_link: bool,
     /// The dest has its time of access already.
     pub(super) has_access_time: bool,
+    /// Says whether this run created the dest.
+    pub(super) origin: Origin,
     /// The mode to set in the end, if it differs from the present one.
     pub(super) mode_pending: Option<u32>,
 }
@@ -64,6 +67,7 @@ impl Mark {
     const RETURNS_TO_DEST: u8 = 1 << 1;
     const BEHIND_LINK: u8 = 1 << 2;
     const HAS_ACCESS_TIME: u8 = 1 << 3;
+    const CREATED: u8 = 1 << 4;
 
     pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
         let mut flags = parent.map_or(0, Self::inherited);
@@ -75,6 +79,9 @@ impl Mark {
         }
         if facts.has_access_time {
             flags |= Self::HAS_ACCESS_TIME;
+        }
+        if facts.origin == Origin::Created {
+            flags |= Self::CREATED;
         }
         let mode = facts
             .mode_pending
@@ -104,6 +111,15 @@ impl Mark {
     /// Returns `true` if a symbolic link was followed to this source or to one above it.
     pub(super) fn is_behind_link(self) -> bool {
         self.flags & Self::BEHIND_LINK != 0
+    }
+
+    /// Returns whether this run created the dest.
+    pub(super) fn origin(self) -> Origin {
+        if self.flags & Self::CREATED != 0 {
+            Origin::Created
+        } else {
+            Origin::Existing
+        }
     }
 
     /// Returns the mode to set in the end.
@@ -139,6 +155,7 @@ mod tests {
                 gets_attributes,
                 is_behind_link: false,
                 has_access_time: true,
+                origin: Origin::Existing,
                 mode_pending,
             };
             Mark::new(None, &facts)
@@ -147,6 +164,7 @@ mod tests {
         assert_eq!(all.mode(), Some(0o7777));
         assert!(all.returns_to(Side::Source) && all.returns_to(Side::Dest));
         assert!(all.has_access_time() && !all.is_behind_link());
+        assert_eq!(all.origin(), Origin::Existing);
         let none = mark(false, None);
         assert_eq!(none.mode(), None);
         assert!(!none.returns_to(Side::Source) && !none.returns_to(Side::Dest));

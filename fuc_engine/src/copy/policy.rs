@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
-use super::decide::clear::ClearRules;
+use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{OverwriteRules, Timestamps};
 use super::decide::treatment::DestTreatment;
@@ -136,10 +136,11 @@ impl<'a> Policy<'a> {
         }
     }
 
-    pub(super) fn clear_rules(&self, entry: &Entry<'_>) -> ClearRules {
+    pub(super) fn clear_rules(&self, entry: &Entry<'_>, directory: Origin) -> ClearRules {
         let keeps_content = self.options.attributes_only;
         ClearRules {
             symlinks: entry.symlinks,
+            links_at_dest: clear::links_at_dest(directory),
             keeps_content,
             separates_links: self.options.preserve.links && !keeps_content,
             forces_links: self.options.force || self.options.rules.ask,

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fuc_engine::{
-    Cause, CopyOptions, Dereference, Errno, Event, Operation, Refusal, RemoveOptions,
+    Cause, CopyOptions, Dereference, Errno, Event, Operation, Preserve, Refusal, RemoveOptions,
 };
 use testkit::or_skip;
 use testkit::probe::Skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, comb, wide};
+use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 
 use crate::child::{self, Child};
 use crate::kit::{
@@ -200,6 +200,37 @@ fn links_that_replace_new_dest_directories_are_not_written_through() {
     // The copies are in the directories that were moved away.
     let moved = Snapshot::of(arena.at("moved"), Attributes::NAMES);
     assert_eq!(moved.len(), 1 + DIRS * 4);
+}
+
+#[test]
+fn links_that_are_planted_in_new_dest_directories_are_not_written_through() {
+    let arena = or_skip!(Arena::new());
+    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+    build(&root);
+    let plain = || copy_options(|_| ());
+    let force = || copy_options(|options| options.force = true);
+    let archive = || copy_options(|options| options.preserve = Preserve::all());
+    for options in [plain(), force(), archive()] {
+        let told = Meddler::new(|event| {
+            if let Event::Copied { dest: dir, .. } = event
+                && let Some(number) = number_of(&dest, dir)
+            {
+                let target = arena.outside().join(format!("marked{number}"));
+                symlink(target, dir.join("file")).expect("the directory is new");
+            }
+        })
+        .copy(options, &root, &dest);
+        let refused = |number: usize| {
+            let file = format!("{number}/file");
+            Failure::refused(Refusal::ThroughJustCreatedLink, dest.join(&file)).and(root.join(file))
+        };
+        let mut failures: Vec<_> = (0..DIRS).map(refused).collect();
+        failures.sort_by(|a, b| a.path.cmp(&b.path));
+        let copied = Told::complete(BUILT - DIRS, 6 * (DIRS as u64 + 1));
+        assert_eq!(told.sorted(), copied.with(failures));
+        arena.assert_outside_is_untouched();
+        remove_for_sure(&dest).expect("it was made by this test");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | what is made | if the dest is a directory | the source itself | anything else |
 //! |---|---|---|---|
-//! | content of a file | refused | refused | written to; unlinked if it has other names and hard links are preserved |
+//! | content of a file | refused | refused | written to, also through a symbolic link if the directory existed before; unlinked if it has other names and hard links are preserved |
 //! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked; stays if links are followed or only attributes are copied |
 //! | hard link instead of a copy | refused | fine | see below |
 //! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
@@ -22,6 +22,7 @@
 
 use rustix::fs::FileType;
 
+use super::mode::Origin;
 use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::copy::options::LinkKind;
 use crate::error::Refusal;
@@ -29,7 +30,7 @@ use crate::error::Refusal;
 /// The thing that is about to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Making {
-    /// A file that is written to. A dest that is a symbolic link is followed.
+    /// A file that is written to. A dest that is a symbolic link is followed, or refused.
     File,
     /// A symbolic link or a special file.
     WithoutContent,
@@ -44,6 +45,8 @@ pub(in crate::copy) enum Making {
 pub(in crate::copy) struct ClearRules {
     /// Says whether a source that is a symbolic link is followed.
     pub(in crate::copy) symlinks: Symlinks,
+    /// Says whether a dest that is a symbolic link may be written through.
+    pub(in crate::copy) links_at_dest: Symlinks,
     /// Dests keep their content.
     pub(in crate::copy) keeps_content: bool,
     /// Unlink a dest with several names instead of writing to it. Its other names must keep
@@ -55,8 +58,8 @@ pub(in crate::copy) struct ClearRules {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Clear {
-    /// Open the dest and write to it.
-    Write,
+    /// Open the dest, perhaps through a symbolic link, and write to it.
+    Write(Symlinks),
     /// Unlink the dest, and create the copy.
     Unlink,
     /// Create the link under another name, and rename it to the dest.
@@ -81,6 +84,16 @@ pub(in crate::copy) struct Lookups<'a> {
     pub(in crate::copy) are_one_entry: &'a dyn Fn() -> bool,
     /// A link leads from the source to the dest, or back.
     pub(in crate::copy) one_leads_to_other: &'a dyn Fn() -> bool,
+}
+
+/// Decides whether a dest may be written to through a symbolic link. `directory` says whether
+/// this run created the directory that the dest is in: then another process planted the link,
+/// or this run has just made it.
+pub(in crate::copy) fn links_at_dest(directory: Origin) -> Symlinks {
+    match directory {
+        Origin::Created => Symlinks::NoFollow,
+        Origin::Existing => Symlinks::Follow,
+    }
 }
 
 /// Returns the reason why `dest` can never be replaced by `source`, if there is one.
@@ -115,8 +128,9 @@ pub(in crate::copy) fn clear(
 fn clear_for_file(rules: ClearRules, source: &Facts, dest: &Facts) -> Clear {
     match obstacle(Some(source), dest) {
         Some(refusal) => Clear::Refuse(refusal),
+        None if dest.kind == FileType::Symlink => Clear::Refuse(Refusal::ThroughJustCreatedLink),
         None if rules.separates_links && dest.links > 1 => Clear::Unlink,
-        None => Clear::Write,
+        None => Clear::Write(rules.links_at_dest),
     }
 }
 
@@ -179,6 +193,7 @@ mod tests {
 
     const PLAIN: ClearRules = ClearRules {
         symlinks: Symlinks::NoFollow,
+        links_at_dest: Symlinks::Follow,
         keeps_content: false,
         separates_links: false,
         forces_links: false,
@@ -197,6 +212,11 @@ mod tests {
     };
     const FORCING: ClearRules = ClearRules {
         forces_links: true,
+        ..PLAIN
+    };
+
+    const IN_NEW_DIRECTORY: ClearRules = ClearRules {
+        links_at_dest: Symlinks::NoFollow,
         ..PLAIN
     };
 
@@ -285,6 +305,16 @@ mod tests {
     }
 
     #[test]
+    fn a_link_in_a_new_directory_is_refused_and_a_file_written_to() {
+        let decide = |dest| decided(Making::File, IN_NEW_DIRECTORY, &file(1), &dest);
+        assert_eq!(
+            decide(link(2)),
+            Clear::Refuse(Refusal::ThroughJustCreatedLink)
+        );
+        assert_eq!(decide(file(2)), Clear::Write(Symlinks::NoFollow));
+    }
+
+    #[test]
     fn another_file_is_treated_as_the_rules_say() {
         let several = Facts {
             links: 2,
@@ -292,9 +322,21 @@ mod tests {
         };
         let copy = Making::LinkToCopy(file(5).id);
         for (making, rules, source, dest, decision) in [
-            (Making::File, PLAIN, file(1), several, Clear::Write),
+            (
+                Making::File,
+                PLAIN,
+                file(1),
+                several,
+                Clear::Write(Symlinks::Follow),
+            ),
             (Making::File, SEPARATING, file(1), several, Clear::Unlink),
-            (Making::File, SEPARATING, file(1), file(2), Clear::Write),
+            (
+                Making::File,
+                SEPARATING,
+                file(1),
+                file(2),
+                Clear::Write(Symlinks::Follow),
+            ),
             (
                 Making::WithoutContent,
                 PLAIN,

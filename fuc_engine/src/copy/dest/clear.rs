@@ -14,8 +14,8 @@ use crate::sys;
 pub(in crate::copy) enum Cleared {
     /// Nothing is there now: create the copy.
     Vacant,
-    /// A file is there that the copy opens and writes to.
-    Writable,
+    /// A file is there that the copy opens, perhaps through a symbolic link, and writes to.
+    Writable(Symlinks),
     /// The dest is a dangling symbolic link, or has just vanished.
     LeadsNowhere,
     /// The dest is as good as the copy.
@@ -36,8 +36,11 @@ pub(in crate::copy) fn clear_dest(
     operation: Operation,
     source: Option<Facts>,
 ) -> Result<Cleared, Failure> {
+    let rules = ctx
+        .policy
+        .clear_rules(entry, ctx.dest_directory_origin(entry));
     let symlinks = match making {
-        Making::File => Symlinks::Follow,
+        Making::File => rules.links_at_dest,
         Making::WithoutContent | Making::Link(_) | Making::LinkToCopy(_) => Symlinks::NoFollow,
     };
     let dest = match look::at_dest(entry, symlinks) {
@@ -65,9 +68,8 @@ pub(in crate::copy) fn clear_dest(
         are_one_entry: &|| look::names_same_entry(entry),
         one_leads_to_other: &|| look::one_leads_to_other(entry, &source, &dest),
     };
-    let rules = ctx.policy.clear_rules(entry);
     match clear(making, rules, &source, &dest, &lookups) {
-        Clear::Write => Ok(Cleared::Writable),
+        Clear::Write(symlinks) => Ok(Cleared::Writable(symlinks)),
         Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
         Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),

@@ -67,16 +67,16 @@ fn create_again(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<O
 
 fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
     let facts = Some(Facts::of(source));
-    match clear_dest(ctx, entry, Making::File, Operation::CreateFile, facts)? {
-        Cleared::Writable => {}
+    let symlinks = match clear_dest(ctx, entry, Making::File, Operation::CreateFile, facts)? {
+        Cleared::Writable(symlinks) => symlinks,
         Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
         Cleared::Vacant => return create_again(ctx, entry, source),
         Cleared::AlreadyThere | Cleared::Kept | Cleared::ToReplace(_) => {
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
         }
-    }
+    };
     let dest = At {
-        symlinks: Symlinks::Follow,
+        symlinks,
         ..entry.dest_at()
     };
     let opened = ctx
@@ -84,6 +84,10 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
         .making_room(|| sys::open_existing(dest, entry.blocking()));
     match opened {
         Ok(dest) => prepare_opened(ctx, entry, source, dest),
+        // Another process has just replaced the file by a link.
+        Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
+            Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
+        }
         Err(errno) if ctx.policy.options.force && is_about_the_file(errno) => {
             unlink_dest(ctx, entry)?;
             create_again(ctx, entry, source)

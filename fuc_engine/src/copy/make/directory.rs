@@ -137,6 +137,7 @@ fn open(
         gets_attributes: ctx.policy.sets_attributes,
         is_behind_link: source.symlinks == Symlinks::Follow,
         has_access_time,
+        origin: dest.origin,
         mode_pending: dest.mode_pending,
     };
     Ok(Opened {
