@@ -18,9 +18,9 @@ use crate::words::{REFLINK, SPARSE};
 /// The role of the last operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastOperand {
-    /// It is the directory to copy into if it is an existing directory.
+    /// If the last operand is an existing directory, it is the directory to copy into.
     MayBeDirectory,
-    /// It is always the dest itself (`-T`).
+    /// The last operand is always the dest itself (`-T`).
     IsTheDest,
 }
 

@@ -2,7 +2,7 @@
 
 use fuc_engine::{BackupNaming, Reflink, Replace, Sparse};
 
-/// Something of a source that its copy may have too.
+/// An attribute of a source that its copy may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attribute {
     Mode,

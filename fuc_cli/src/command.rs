@@ -68,9 +68,9 @@ pub struct Context<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
-    /// Everything that the user asked for is done.
+    /// Everything that the user asked for was done.
     Complete,
-    /// Something is not done.
+    /// A part of the work was not done.
     Incomplete,
     /// The run was cancelled by a signal.
     Interrupted(Interruption),

@@ -32,7 +32,7 @@ use crate::invocation::Personality;
 pub enum Value {
     /// The flag never takes a value.
     None,
-    /// `--name=VALUE` takes one, `--name` does not. Holds the word that help shows for the value.
+    /// The flag takes a value as `--name=VALUE`, but not as the next argument. Holds the word that help shows.
     Optional(&'static str),
     /// The flag always takes a value, attached or as the next argument. Holds the word that help shows.
     Required(&'static str),

@@ -204,7 +204,7 @@ enum Inner {
         operation: Operation,
         paths: Paths,
         errno: Errno,
-        /// The same as `errno`, in the form that other code expects.
+        /// The reason `errno` as an [`std::io::Error`], for [`source`](std::error::Error::source).
         #[source]
         reason: io::Error,
     },

@@ -228,7 +228,7 @@ pub enum Mechanism {
     Used,
     /// The options forbid it.
     Avoided,
-    /// It is not possible between these two files.
+    /// The mechanism does not work between these two files.
     Unsupported,
     /// The kernel may have used it, and does not say.
     Unknown,

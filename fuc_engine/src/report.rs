@@ -24,9 +24,9 @@ pub(crate) struct Report<'a> {
     failures: AtomicU64,
     declined: AtomicU64,
     cancel: Option<Cancel>,
-    /// Work was skipped because the run was cancelled.
+    /// `true` if work was skipped because the run was cancelled.
     was_cancelled: AtomicBool,
-    /// Incomplete dests that were removed for that reason.
+    /// The number of incomplete dests that were removed because the run was cancelled.
     discarded: AtomicU64,
 }
 
@@ -111,7 +111,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Does the same in the middle of a task, but only if other threads read the counters.
+    /// Moves a worker's tally to the totals in the middle of a task, if other threads read the
+    /// counters.
     pub(crate) fn publish(&self, tally: &mut Tally) {
         if self.live.is_some() {
             self.add(tally);

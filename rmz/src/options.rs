@@ -53,7 +53,7 @@ impl Options {
         }
     }
 
-    /// Sets the prompts. A user who is asked also hears of missing files, even after `-f`.
+    /// Sets which questions are asked. With questions, missing files are failures even after `-f`.
     fn prompt(&mut self, when: When) {
         self.asks_once = when == When::Once;
         self.prompts = match when {

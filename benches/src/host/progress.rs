@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// Ends a part that was `planned` to take so long.
+    /// Ends a part of the run. `planned` is the time that was planned for it.
     pub(crate) fn advance(&self, planned: Duration) {
         self.done.set(self.done.get() + planned);
     }

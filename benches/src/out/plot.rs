@@ -32,7 +32,7 @@ const LEGEND: i32 = 36;
 const LEFT: i32 = 165;
 /// The room for the figures behind the longest bar.
 const RIGHT: i32 = 140;
-/// A bar so many times as long as the shortest is cut, or else the short ones would vanish.
+/// A bar is cut if it is this many times as long as the shortest. Otherwise short bars would vanish.
 const LONGEST: f64 = 12.0;
 
 const OURS: RGBColor = RGBColor(0x1b, 0x7f, 0x5c);

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) budget: Duration,
-    /// Every command runs as often as this, however long it takes.
+    /// The least number of runs of every command, however long they take.
     pub(crate) fewest: usize,
     pub(crate) most: usize,
     pub(crate) overtime: Overtime,
@@ -50,7 +50,8 @@ impl Lane {
         median(self.runs.iter().map(|run| run.seconds)).unwrap_or(f64::INFINITY)
     }
 
-    /// Returns `true` if this is not a mere competitor: all others are compared with it.
+    /// Returns `true` for ours, GNU's and the floor. All others are compared with these, so they
+    /// never stop early.
     fn is_needed(&self) -> bool {
         match self.command {
             Command::Peer(peer) => peer.role != Role::Other,
@@ -61,11 +62,11 @@ impl Lane {
 
 /// The rounds in which every command takes part if the time suffices.
 const THOROUGH: usize = 3;
-/// A command that takes so many times as long as the fastest is far behind.
+/// A command is far behind if it takes this many times as long as the fastest.
 const FAR: f64 = 2.0;
 
-/// Returns the places of the lanes that run next, after `done` rounds and with the time `left`. There are none if it
-/// is enough.
+/// Returns the places of the lanes that run next, after `done` rounds and with the time `left`. There are none if the
+/// cell has been measured enough.
 pub(super) fn next(lanes: &[Lane], done: usize, left: Duration, limits: &Limits) -> Vec<usize> {
     if done >= limits.most {
         return Vec::new();
@@ -84,7 +85,7 @@ pub(super) fn next(lanes: &[Lane], done: usize, left: Duration, limits: &Limits)
     }
 }
 
-/// Returns the lanes near the fastest, and those that all are compared with.
+/// Returns the lanes near the fastest, and those with which all others are compared.
 fn front(lanes: &[Lane]) -> Vec<usize> {
     let peers = lanes
         .iter()

@@ -13,7 +13,7 @@ pub enum Advice {
     None,
     /// The line `Try 'rmz --help' for more information.`
     Help,
-    /// The same line, after a hint if the option is also the name of a file.
+    /// The line about `--help`, after a hint if the option is also the name of a file.
     FileOrHelp,
 }
 

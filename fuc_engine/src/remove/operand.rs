@@ -49,7 +49,7 @@ pub(super) fn begin_operand(context: &Context<'_>, guards: &Guards, operand: u32
             context.removed(name);
             Begun::Removed
         }
-        // On a read-only filesystem the kernel says so even if the name is missing.
+        // On a read-only filesystem the kernel returns EROFS even for a missing name.
         (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(context, name, errno),
     }
 }

@@ -28,8 +28,8 @@ use crate::sched::{self, Limits};
 use crate::sys::{self, Entry, Symlinks};
 use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
 
-/// How often a directory is listed again if it is not empty in the end, because other
-/// processes add entries to it.
+/// A directory is listed at most this many times. It is listed again if it is not empty in
+/// the end, because other processes add entries to it.
 const MOST_PASSES: u8 = 8;
 
 /// One run of a [`RemoveOp`](super::RemoveOp).
@@ -78,7 +78,7 @@ impl<'a> Removal<'a> {
         operand::independent_runs(operands.iter().map(|path| &**path))
     }
 
-    /// Counts a name that is gone.
+    /// Counts a name that was removed.
     fn count(worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.entries += 1;
         worker.count(1);
@@ -134,7 +134,8 @@ impl Visitor for Removal<'_> {
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        // If a call took the entry as a whole, each file's would be stored in memory.
+        // A call that takes the whole entry would make the compiler store it in memory for each
+        // file.
         let Entry { name, kind } = entry;
         if kind == FileType::Directory {
             return walk::queue(node, name, worker);
@@ -271,16 +272,17 @@ fn not_unlinked(
     errno: Errno,
 ) -> NotUnlinked {
     let is_directory = match errno {
-        // The type was not listed, or another process has put a directory in its place.
+        // The listing did not give the type, or another process has replaced the entry by a
+        // directory.
         Errno::ISDIR => true,
-        // Some filesystems answer this for a directory, others also for other types.
+        // Some filesystems return EPERM for directories, others also for other types.
         Errno::PERM => look::is_directory(dir, name),
         _ => false,
     };
     if is_directory {
         return NotUnlinked::Directory;
     }
-    // On a read-only filesystem the kernel says so even if the name is missing.
+    // On a read-only filesystem the kernel returns EROFS even for a missing name.
     let reason = match (errno, sys::stat(dir, name, Symlinks::NoFollow)) {
         (Errno::ROFS, Err(missing)) => missing,
         _ => errno,

@@ -56,12 +56,12 @@ use tuning::{
 
 pub(super) use tuning::FIRST;
 
-/// How many workers are allowed.
+/// The numbers of workers that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// While they compute.
+    /// The most workers while they compute.
     pub(crate) computing: usize,
-    /// While they wait most of the time; at least as many.
+    /// The most workers while they wait most of the time. This is never less than `computing`.
     pub(crate) waiting: usize,
 }
 
@@ -91,14 +91,14 @@ enum State {
     Trial { round: Round, base: Base },
 }
 
-/// How often a trial must win.
+/// Says how often a trial must win, and which of these times it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Round {
     /// One win suffices, because the governor climbs.
     Climb,
-    /// A win must be repeated.
+    /// A win is the first one, and must be repeated.
     First,
-    /// This is the repetition.
+    /// A win repeats the first one, and decides.
     Second,
 }
 
@@ -142,7 +142,8 @@ pub(super) struct Governor {
 }
 
 impl Governor {
-    /// Begins with one worker, and after [`FIRST`] has `initial` ones, if so many are allowed.
+    /// Begins with one worker. After [`FIRST`] it has `initial` workers, or fewer if the limits are
+    /// lower.
     pub(super) fn new(limits: Limits, initial: usize) -> Self {
         Self {
             workers: 1,
@@ -161,7 +162,7 @@ impl Governor {
         self.workers
     }
 
-    /// Returns how many there may ever be.
+    /// Returns the most workers that there may ever be.
     pub(super) fn most(&self) -> usize {
         self.limits.waiting
     }
@@ -189,13 +190,13 @@ impl Governor {
         }
     }
 
-    /// Returns when to step it next, as time since the start; `None` if never.
+    /// Returns the time of the next step, counted from the start; `None` if there is none.
     pub(super) fn due(&self) -> Option<Duration> {
         (self.limits.waiting > 1).then_some(self.due)
     }
 
-    /// Takes note of what the workers have done since the last step that returned `true`.
-    /// Returns `true` if it has decided; a new measurement then begins.
+    /// Judges the work that was done since the last step that returned `true`. Returns `true` if
+    /// that was enough to decide; then a new measurement begins.
     pub(super) fn step(&mut self, now: Duration, sample: Sample) -> bool {
         // A worker may have read the clock before another one stepped the governor.
         let lasted = now.saturating_sub(self.began);
@@ -253,7 +254,7 @@ impl Governor {
     }
 
     /// Returns how long to stay settled so that a trial is a small part of the time. A trial
-    /// lasts as long as several of the longest waits do.
+    /// lasts several times as long as the longest wait.
     fn worth_a_trial(&self, sample: Sample) -> Duration {
         let trial = sample.longest * PARTS;
         if self.state == State::Settled && trial > SHORTEST {

@@ -42,7 +42,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Packs the numbers and the time of birth, in seconds and nanoseconds.
+    /// Packs the device number, the inode number, and a hash of the time of birth. `birth` holds
+    /// seconds and nanoseconds.
     pub(crate) fn new(file: FileId, birth: Option<(i64, u32)>) -> Self {
         let birth = birth.map_or(0, |(seconds, nanos)| {
             nanos ^ (seconds as u32).rotate_left(16)
@@ -53,7 +54,8 @@ impl Identity {
         }
     }
 
-    /// Returns the numbers without the time of birth, for a comparison with other files.
+    /// Returns the device and inode numbers without the time of birth, for a comparison with
+    /// other files.
     pub(crate) fn file(self) -> FileId {
         FileId {
             device: self.device(),

@@ -28,7 +28,7 @@ use super::stat::{file_type, stat, stat_open};
 /// Why an operation was not applied to an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InodeError {
-    /// This machine has no way to apply it through a descriptor that only names the inode.
+    /// This machine cannot apply the change through a descriptor that only names the inode.
     NoWay,
     /// The kernel refused.
     Failed(Errno),

@@ -1,4 +1,4 @@
-//! System calls by their numbers: those that rustix does not have, or not in a form that fits.
+//! System calls by their numbers: those that rustix lacks, or has only in a form that does not fit.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -18,7 +18,7 @@ use super::open::At;
 pub(super) struct Call(c_long);
 
 impl Call {
-    /// Since Linux 6.6.
+    // Since Linux 6.6.
     pub(super) const FCHMODAT2: Self = Self(__NR_fchmodat2 as c_long);
     // Since Linux 6.13.
     pub(super) const SETXATTRAT: Self = Self(__NR_setxattrat as c_long);

@@ -32,12 +32,12 @@ pub(crate) fn is_same_directory(dir: BorrowedFd<'_>, known: Identity) -> Result<
     Ok(found == known || found.file() == known.file() && !keeps_identities(dir))
 }
 
-/// Also returns the directory's time of access.
+/// Returns the same as [`stat_directory`], and the directory's time of access.
 pub(crate) fn stat_directory_and_access(dir: BorrowedFd<'_>) -> Result<(DirStat, FileTime), Errno> {
     stat_directory_with(dir, StatxFlags::ATIME)
 }
 
-/// The time of access is valid only if `more` asks for it.
+/// Stats a directory. The time of access is valid only if `more` asks for it.
 fn stat_directory_with(
     dir: BorrowedFd<'_>,
     more: StatxFlags,

@@ -39,7 +39,7 @@ pub(crate) struct Child {
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) counts: Counts,
-    /// Each as `Operation errno "path"` or `Refusal "path"`, sorted.
+    /// The failures, sorted. Each is `Operation errno "path"` or `Refusal "path"`.
     pub(crate) failures: Vec<String>,
     /// The peak of resident memory, including that of the test harness.
     pub(crate) peak_kib: u64,

@@ -46,7 +46,7 @@ pub(in crate::copy) fn clear_dest(
     let dest = match look::at_dest(entry, symlinks) {
         Ok(dest) => Facts::of(&dest),
         Err(Errno::NOENT) if making == Making::File => return Ok(Cleared::LeadsNowhere),
-        // It has vanished, or it is a name with a trailing slash that leads nowhere.
+        // The dest has vanished, or is a dangling link named with a trailing slash.
         Err(Errno::NOENT) => return Ok(Cleared::Vacant),
         Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
             ensure_not_vacated(ctx, entry, operation)?;

@@ -340,7 +340,7 @@ impl CopyRun<'_> {
     }
 
     /// Returns `true` if the source is a task of its own, so that several workers can share a
-    /// directory of large files. A descriptor was lent to the task then.
+    /// directory of large files. If so, a descriptor was lent to the task.
     fn is_large_task(&self, entry: &Entry<'_>, source: &Stat) -> bool {
         self.has_large_content(source)
             // Rules were applied, so the dest may have been moved away: copy at once.

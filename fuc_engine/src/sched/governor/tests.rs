@@ -8,7 +8,7 @@ fn shares(governor: Governor, time: Duration, mut speedup: impl FnMut(usize) -> 
     shares_with_load(governor, time, |n| (speedup(n), 1.0))
 }
 
-/// Does the same for work that keeps fewer processors busy: `work(n)` returns both figures.
+/// Returns the shares for work that may keep fewer processors busy. `work(n)` returns the work and the processors.
 fn shares_with_load(
     mut governor: Governor,
     time: Duration,

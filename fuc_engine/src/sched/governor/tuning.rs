@@ -29,13 +29,13 @@ pub(super) const SHORTEST: Duration = Duration::from_millis(2);
 /// workers better, 1 s: 0.99; with 10 ms 1.00, with 160 ms 0.98. Cell: xfs-remove.
 pub(super) const LONGEST: Duration = Duration::from_millis(40);
 
-/// A measurement is believed if its longest wait is at most one of so many parts of it.
+/// A measurement is believed if its longest wait is at most the time divided by this number.
 ///
 /// Model, large files, 250 ms: 1.00; with 2 parts 0.98. 16 useful cores, 50 ms: 0.84; with 100
 /// parts 0.75. Cells: copy-10-1gb, xfs-remove.
 pub(super) const PARTS: u32 = 6;
 
-/// A measurement is believed if so much of the workers' time is accounted for.
+/// A measurement is believed if at least this share of the workers' time is accounted for.
 ///
 /// Model, a log, two workers worse, 1 s: 0.95; with 0.1 0.86, with 0.9 0.96. Cell: xfs-remove.
 pub(super) const ACCOUNTED: f64 = 0.6;
@@ -78,7 +78,7 @@ pub(super) const INITIAL_HOLD: Duration = Duration::from_millis(192);
 pub(super) const HOLD_RANGE: [Duration; 2] =
     [Duration::from_millis(24), Duration::from_millis(768)];
 
-/// A trial takes about one of so many parts of the time.
+/// Trials take about one part in this many of the time.
 ///
 /// Model, two cores and large files, 250 ms: 0.98 and 1.00; with 6 parts 0.94 and 0.93, with 96
 /// 0.99 and 1.00. Two workers worse than believed, 250 ms: 0.82; with 96 0.79. Cells: copy-100k,
