@@ -127,7 +127,7 @@ impl Context<'_> {
     /// Reports that a name could not be removed, and keeps its ancestors; does nothing
     /// if the error is [ignorable](Self::is_ignorable).
     pub(super) fn fail_and_keep(&self, name: Name<'_>, errno: Errno) {
-        if !self.is_ignorable(errno) {
+        if !self.is_ignorable(name, errno) {
             name.keep();
             self.report_only(name, errno);
         }
@@ -136,7 +136,7 @@ impl Context<'_> {
     /// Reports that a name could not be removed, and keeps nothing; does nothing if the
     /// error is [ignorable](Self::is_ignorable).
     pub(super) fn report_only(&self, name: Name<'_>, errno: Errno) {
-        if !self.is_ignorable(errno) {
+        if !self.is_ignorable(name, errno) {
             let error = Error::failed(Operation::Remove, self.path(name), errno);
             self.report.failed(error);
         }
@@ -148,8 +148,26 @@ impl Context<'_> {
     }
 
     /// Returns `true` if the name is missing, and the options accept that.
-    pub(super) fn is_ignorable(&self, errno: Errno) -> bool {
-        self.options.ignore_missing && matches!(errno, Errno::NOENT | Errno::NOTDIR)
+    pub(super) fn is_ignorable(&self, name: Name<'_>, errno: Errno) -> bool {
+        self.options.ignore_missing
+            && match errno {
+                Errno::NOENT | Errno::NOTDIR => true,
+                // Some FUSE filesystems list a directory twice, and answer this for the second
+                // name once the directory is removed by the first.
+                Errno::STALE => self.is_gone(name),
+                _ => false,
+            }
+    }
+
+    /// Looks whether a name is gone.
+    fn is_gone(&self, name: Name<'_>) -> bool {
+        let looked_at = self.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow));
+        match (looked_at, name.parent) {
+            (Err(Errno::NOENT | Errno::NOTDIR), _) => true,
+            // The directory that it was in is gone, or else its own removal fails.
+            (Err(Errno::STALE), Parent::Node(_)) => true,
+            _ => false,
+        }
     }
 }
 

@@ -167,7 +167,7 @@ impl Visitor for Removal<'_> {
     }
 
     fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
-        if !self.context.is_ignorable(errno) {
+        if !self.context.is_ignorable(Name::of(&node.place), errno) {
             node.state.keep();
         }
         self.context.fail_and_keep(Name::of(&node.place), errno);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use testkit::{
     probe,
-    run::{Parity, Run, Status},
+    run::{Outcome, Parity, Run, Status},
     skip,
     tree::{Scratch, Tree},
 };
@@ -344,4 +344,40 @@ fn reports_a_mount_point_and_empties_it() {
     if outcome.is_some_and(|o| o.status == Status::Exit(99)) {
         skip!("no mount in a namespace of its own");
     }
+}
+
+/// Runs `rmz -f` so that system calls on `name` fail as `faults` say, in the words of strace.
+fn forced_with_faults(tree: &Scratch, name: &str, faults: &[&str]) -> Outcome {
+    let faults = faults
+        .iter()
+        .flat_map(|fault| ["-e".to_owned(), format!("inject={fault}")]);
+    Run::new("strace")
+        .args(["-f", "-o", "/dev/null", "-P", name])
+        .args(faults)
+        .args([RMZ, "-f", "d", name])
+        .current_dir(tree)
+        .output()
+}
+
+#[test]
+fn a_stale_name_is_ignored_by_force_only_if_it_is_gone() {
+    if !probe::has_program("strace") {
+        skip!("there is no strace");
+    }
+    let stale = "unlinkat,openat:error=ESTALE";
+    let tree = Scratch::new();
+    let gone = forced_with_faults(&tree, "gone", &[stale]);
+    gone.assert_success();
+    Tree::at(tree.path()).dir("there");
+    let there = forced_with_faults(&tree, "there", &[stale]);
+    assert_eq!(there.status, Status::Exit(1), "{there}");
+    assert!(there.stderr_text().contains("'there': Stale"), "{there}");
+    // The entry only seems to be gone.
+    Tree::at(tree.path()).dir("d/entry");
+    let kept = forced_with_faults(&tree, "entry", &[stale, "newfstatat:error=ENOENT"]);
+    assert_eq!(kept.status, Status::Exit(1), "{kept}");
+    assert!(
+        kept.stderr_text().contains("'d': Directory not empty"),
+        "{kept}"
+    );
 }
