@@ -10,6 +10,7 @@ mod destination;
 mod filesystems;
 mod interrupts;
 mod into_itself;
+mod killed;
 mod leases;
 mod linked;
 mod linking;

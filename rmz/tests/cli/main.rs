@@ -4,6 +4,7 @@
 mod asking;
 mod empty_directories;
 mod interrupts;
+mod killed;
 mod many;
 mod misuse;
 mod mounts;

@@ -30,6 +30,7 @@ use crate::{
 };
 
 pub use compare::{normal_lines, same_but_for_name};
+pub use faults::{Call, Fault};
 pub use input::Input;
 pub use live::{Live, Stream};
 pub use pair::Pair;
@@ -38,6 +39,7 @@ pub use twins::twin;
 pub use wrapped::Link;
 
 mod compare;
+mod faults;
 mod input;
 mod live;
 mod pair;
@@ -138,6 +140,16 @@ impl Run {
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
+    }
+
+    /// Returns this command as the last arguments of `program`, after `words`.
+    fn under<'a>(&self, program: &str, words: impl IntoIterator<Item = &'a OsStr>) -> Self {
+        let mut under = self.clone();
+        under.args = words.into_iter().map(OsStr::to_owned).collect();
+        under.args.push(self.program.clone());
+        under.args.extend(self.args.iter().cloned());
+        under.program = program.into();
+        under
     }
 
     /// Runs the command until it has ended and its stdout and stderr are closed.

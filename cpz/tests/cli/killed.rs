@@ -1,0 +1,84 @@
+//! SIGKILL at any system call, and then the same command again.
+
+use std::{path::Path, time::Duration};
+
+use testkit::{
+    or_skip,
+    run::{Fault, Run, Status},
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, remove_for_sure},
+};
+
+use crate::support::{CPZ, succeeds};
+
+/// Larger than a file that is copied by a task of its own.
+const LARGE_BYTES: usize = 5 << 20;
+
+/// Builds a source with every kind of entry, and files that are sparse, large, empty and linked.
+fn build(dir: &Path) {
+    let tree = Tree::at(dir);
+    tree.file("s/file", "1")
+        .mode(0o640)
+        .file("s/empty", "")
+        .fifo("s/fifo")
+        .symlink("s/link", "file")
+        .dir("s/none")
+        .file("s/d/e/f/file", vec![2; 100_000])
+        .hardlink("s/file", "s/d/e/name")
+        .sparse("s/d/sparse", LARGE_BYTES as u64, &[(3 << 20, b"3")])
+        .file("s/d/large", vec![4; LARGE_BYTES]);
+    for name in ["s/file", "s/d/large", "s/d/e/f", "s/d", "s/none"] {
+        tree.select(name).mtime(Duration::from_secs(1_000_000_000));
+    }
+}
+
+/// Kills cpz at `rounds` calls, which are spread over the whole run, and runs it again each time. Asserts
+/// that the copy is then equal to an undisturbed one in `attributes`.
+#[track_caller]
+fn is_completed_by_a_second_run(
+    option: &str,
+    threads: usize,
+    rounds: usize,
+    attributes: Attributes,
+) {
+    let scratch = Scratch::in_memory();
+    build(scratch.path());
+    let threads_arg = format!("--threads={threads}");
+    let args = [option, "-T", &threads_arg, "s"];
+    let run = Run::new(CPZ).args(args).current_dir(&scratch);
+    let calls = or_skip!(run.clone().arg("undisturbed").calls());
+
+    let snapshot = |name| Snapshot::of(scratch.path().join(name), attributes);
+    let (source, undisturbed) = (snapshot("s"), snapshot("undisturbed"));
+    let mut killed = 0;
+    for round in 0..rounds {
+        let call = &calls[calls.len() * round / rounds];
+        let outcome = run.clone().arg("d").with_fault(call, Fault::Kill).output();
+        killed += usize::from(outcome.status == Status::Signal(9));
+        succeeds(&scratch, &[option, "-T", &threads_arg, "s", "d"]);
+        let difference = undisturbed.diff(&snapshot("d"));
+        assert!(
+            difference.is_empty(),
+            "killed at {}\n{difference}",
+            call.shown
+        );
+        remove_for_sure(scratch.path().join("d")).unwrap();
+    }
+    // With several threads, a call has another number in some runs.
+    let least = if threads == 1 { rounds } else { rounds / 4 };
+    assert!(killed >= least, "killed in {killed} of {rounds} rounds");
+    assert_eq!(source, snapshot("s"));
+}
+
+#[test]
+fn an_archive_that_was_killed_is_completed_by_the_same_command() {
+    let kept = Attributes::ALL - Attributes::ATIME;
+    is_completed_by_a_second_run("-a", 1, 70, kept);
+    is_completed_by_a_second_run("-a", 4, 20, kept);
+}
+
+#[test]
+fn a_copy_that_was_killed_is_completed_by_the_same_command() {
+    is_completed_by_a_second_run("-r", 1, 40, Attributes::CONTENT);
+    is_completed_by_a_second_run("-r", 4, 20, Attributes::CONTENT);
+}

@@ -1,0 +1,65 @@
+//! SIGKILL at any system call, and then the same command again.
+
+use std::path::Path;
+
+use testkit::{
+    or_skip,
+    run::{Fault, Run, Status},
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::RMZ;
+
+/// Builds the directory `d`, and beside it a directory that some entries of `d` lead to.
+fn build(dir: &Path) {
+    let tree = Tree::at(dir);
+    tree.file("beside/file", "1")
+        .hardlink("beside/file", "d/name")
+        .symlink("d/link", "../beside")
+        .fifo("d/fifo")
+        .dir("d/none");
+    for number in 0..10 {
+        tree.file(format!("d/{number}/e/f"), "2")
+            .file(format!("d/{number}/g"), "");
+    }
+}
+
+/// Kills rmz at `rounds` calls, which are spread over the whole run, and runs it again each time. Asserts
+/// that `d` is gone then, and nothing else.
+#[track_caller]
+fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
+    let scratch = Scratch::in_memory();
+    let threads_arg = format!("--threads={threads}");
+    let run = Run::new(RMZ)
+        .args(["-rf", &threads_arg, "d"])
+        .current_dir(&scratch);
+    build(scratch.path());
+    let calls = or_skip!(run.calls());
+
+    let left = Snapshot::of(&scratch, Attributes::CONTENT);
+    let mut killed = 0;
+    for round in 0..rounds {
+        let call = &calls[calls.len() * round / rounds];
+        std::fs::remove_dir_all(scratch.path().join("beside")).unwrap();
+        build(scratch.path());
+        let outcome = run.with_fault(call, Fault::Kill).output();
+        killed += usize::from(outcome.status == Status::Signal(9));
+        run.output().assert_success();
+        let difference = left.diff(&Snapshot::of(&scratch, Attributes::CONTENT));
+        assert!(
+            difference.is_empty(),
+            "killed at {}\n{difference}",
+            call.shown
+        );
+    }
+    // With several threads, a call has another number in some runs.
+    let least = if threads == 1 { rounds } else { rounds / 4 };
+    assert!(killed >= least, "killed in {killed} of {rounds} rounds");
+}
+
+#[test]
+fn a_removal_that_was_killed_is_completed_by_the_same_command() {
+    is_completed_by_a_second_run(1, 40);
+    is_completed_by_a_second_run(4, 10);
+}

@@ -1,0 +1,97 @@
+//! System calls that fail, or at which a command is killed, by strace.
+//!
+//! A call is known by its name and by its number among the calls of that name. So one trace names all
+//! points at which a later run of the same command can be disturbed. With one thread these are exact.
+
+use std::{collections::HashMap, fs};
+
+use crate::{
+    probe::{Skip, has_program},
+    run::Run,
+    tree::Scratch,
+};
+
+/// A system call of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its name, such as `openat`.
+    pub name: String,
+    /// Its number among the calls of that name, from 1.
+    pub number: usize,
+    /// Name, arguments and result, as strace shows them.
+    pub shown: String,
+}
+
+/// What happens at a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault<'a> {
+    /// The call is not made, and this error is returned, such as `EIO`.
+    Error(&'a str),
+    /// The process is killed.
+    Kill,
+}
+
+impl Run {
+    /// Runs the command under strace. Returns the calls that it makes after the start of the runtime,
+    /// which ends when SIGPIPE is reset.
+    ///
+    /// # Errors
+    /// If there is no strace, or it is not allowed to trace.
+    ///
+    /// # Panics
+    /// Panics if the command fails.
+    #[track_caller]
+    pub fn calls(&self) -> Result<Vec<Call>, Skip> {
+        if !has_program("strace") {
+            return Err(Skip("there is no strace".to_owned()));
+        }
+        let scratch = Scratch::new();
+        let log = scratch.path().join("log");
+        let probe = Run::new("strace").args(["-o", "/dev/null", "true"]);
+        if !probe.output().stderr.is_empty() {
+            return Err(Skip("strace is not allowed to trace".to_owned()));
+        }
+        let log_arg = log.as_os_str();
+        let words = ["-f", "-o"].map(AsRef::as_ref).into_iter().chain([log_arg]);
+        self.under("strace", words).output().assert_success();
+        let log = fs::read_to_string(log).expect("strace writes a log");
+        Ok(own_calls(&log))
+    }
+
+    /// Returns this command such that `fault` happens at `call`.
+    #[must_use]
+    pub fn with_fault(&self, call: &Call, fault: Fault<'_>) -> Self {
+        let fault = match fault {
+            Fault::Error(errno) => format!("error={errno}"),
+            Fault::Kill => "signal=KILL".to_owned(),
+        };
+        let inject = format!("inject={}:{fault}:when={}", call.name, call.number);
+        let words = ["-f", "-o", "/dev/null", "-e", &inject];
+        self.under("strace", words.map(AsRef::as_ref))
+    }
+}
+
+fn own_calls(log: &str) -> Vec<Call> {
+    let mut numbers = HashMap::new();
+    let mut calls = Vec::new();
+    for line in log.lines() {
+        // With -f, each line begins with the id of the thread.
+        let shown = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        // Other lines are about signals, exits, and calls of several threads at once.
+        let is_call = shown.starts_with(|c: char| c.is_ascii_lowercase());
+        let Some((name, _)) = shown.split_once('(').filter(|_| is_call) else {
+            continue;
+        };
+        let number = numbers.entry(name.to_owned()).or_insert(0);
+        *number += 1;
+        calls.push(Call {
+            name: name.to_owned(),
+            number: *number,
+            shown: shown.to_owned(),
+        });
+        if shown.starts_with("rt_sigaction(SIGPIPE, {sa_handler=SIG_DFL") {
+            calls.clear();
+        }
+    }
+    calls
+}
