@@ -295,13 +295,15 @@ impl CopyRun<'_> {
 
     /// Copies the content, or queues that as a task. Returns the file that was written, if
     /// further names of its source may link to it.
+    #[inline]
     fn copy_or_queue(
         &self,
         entry: &Entry<'_>,
         source: OpenSource,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
-        if !self.is_large_task(entry, &source.stat) {
+        let is_small = (source.stat.st_size as u64) < LARGE_BYTES;
+        if is_small || !self.is_large_task(entry, &source.stat) {
             return self.copy_content(entry, source, worker);
         }
         let stat = source.stat;
@@ -318,7 +320,9 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
-        self.check_room(entry, &source.stat)?;
+        if source.stat.st_size as u64 >= LARGE_BYTES {
+            self.check_room(entry, &source.stat)?;
+        }
         let dest = open::open(ctx, entry, &source.stat)?;
         let mut written = None;
         if ctx.policy.has_other_names(entry, &source.stat) {
@@ -341,6 +345,7 @@ impl CopyRun<'_> {
 
     /// Returns `true` if the source is a task of its own, so that several workers can share a
     /// directory of large files. If so, a descriptor was lent to the task.
+    #[cold]
     fn is_large_task(&self, entry: &Entry<'_>, source: &Stat) -> bool {
         self.has_large_content(source)
             // Rules were applied, so the dest may have been moved away: copy at once.
@@ -364,7 +369,7 @@ impl CopyRun<'_> {
     }
 
     /// Fails before a dest is touched, if a large file has no room.
-    #[inline]
+    #[cold]
     fn check_room(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
         if !self.has_large_content(source) {
             return Ok(());
