@@ -174,7 +174,7 @@ impl Roots for Context<'_> {
 
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<OwnedFd, Errno> {
         match side {
-            Side::Source => sys::open_directory(dir, name, self.policy.symlinks_of_entries()),
+            Side::Source => sys::open_directory(dir, name, self.policy.symlinks_of_entries),
             Side::Dest => self.open_dest_directory(dir, name),
         }
     }

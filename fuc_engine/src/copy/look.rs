@@ -4,7 +4,7 @@ use rustix::io::Errno;
 
 use super::decide::same_file::{Name, Names, Sameness};
 use super::decide::treatment::DestTreatment;
-use super::facts::{Entry, Facts, Symlinks};
+use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::policy::Policy;
 use crate::node::{Dir, Side};
 use crate::operand;
@@ -44,7 +44,7 @@ pub(super) fn is_on_filesystem_of_directory(entry: &Entry<'_>, source: &Stat) ->
     let directory = entry
         .node
         .and_then(|node| node.dir.slot(Side::Source).identity());
-    directory.is_some_and(|directory| directory.device() == Facts::of(source).id.device)
+    directory.is_some_and(|directory| directory.device() == FileId::of(source).device)
 }
 
 /// Returns `true` if a link leads from the source to the dest or back, so that replacing the

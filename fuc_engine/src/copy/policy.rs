@@ -16,6 +16,8 @@ pub(super) struct Policy<'a> {
     pub(super) options: &'a CopyOptions,
     /// The effective user, which may read the files that it owns.
     pub(super) user: u32,
+    /// Says whether symbolic links below an operand are followed; cached.
+    pub(super) symlinks_of_entries: Symlinks,
     /// `true` if attributes are set after the content. Cached, because each entry needs it.
     pub(super) sets_attributes: bool,
     /// `true` if creating an empty file completes the copy of one.
@@ -30,6 +32,10 @@ impl<'a> Policy<'a> {
         Self {
             options,
             user: sys::effective_user(),
+            symlinks_of_entries: match options.dereference {
+                Dereference::Never | Dereference::Operands => Symlinks::NoFollow,
+                Dereference::Always => Symlinks::Follow,
+            },
             sets_attributes,
             creates_empty_files: !sets_attributes && options.reflink != Reflink::Always,
             umask: OnceLock::new(),
@@ -50,14 +56,6 @@ impl<'a> Policy<'a> {
         match self.options.dereference {
             Dereference::Never => Symlinks::NoFollow,
             Dereference::Operands | Dereference::Always => Symlinks::Follow,
-        }
-    }
-
-    /// Returns whether symbolic links below an operand are followed.
-    pub(super) fn symlinks_of_entries(&self) -> Symlinks {
-        match self.options.dereference {
-            Dereference::Never | Dereference::Operands => Symlinks::NoFollow,
-            Dereference::Always => Symlinks::Follow,
         }
     }
 

@@ -151,7 +151,7 @@ fn open(
 
 fn symlinks_at(ctx: &Context<'_>, place: &Place<CopyDir>) -> Symlinks {
     match place.parent {
-        Some(_) => ctx.policy.symlinks_of_entries(),
+        Some(_) => ctx.policy.symlinks_of_entries,
         None => ctx.policy.symlinks_of_operands(),
     }
 }

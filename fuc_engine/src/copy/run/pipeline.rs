@@ -23,7 +23,7 @@ use crate::copy::context::Failure;
 use crate::copy::dest::backup;
 use crate::copy::dest::open;
 use crate::copy::dest::overwrite::{self, Decided, Prepared};
-use crate::copy::facts::{DestState, Entry, FileId};
+use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::hardlinks::Claim;
 use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
@@ -54,6 +54,25 @@ pub(super) enum Processed {
 }
 
 impl CopyRun<'_> {
+    /// Copies an entry that is not listed as a directory, if it may need more than the fast path.
+    pub(super) fn process_listed(
+        &self,
+        entry: &Entry<'_>,
+        kind: FileType,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Processed, Failure> {
+        let options = self.ctx.policy.options;
+        match (kind, options.as_links) {
+            _ if !options.rules.are_plain() => return self.process_by_rules(entry, worker),
+            (FileType::RegularFile, Some(kind)) => self.make_link(entry, kind, worker)?,
+            (FileType::Symlink, None) if entry.symlinks == Symlinks::NoFollow => {
+                self.make_symlink(entry, None, worker)?;
+            }
+            _ => return self.look_and_make(entry, worker),
+        }
+        Ok(Processed::Handled)
+    }
+
     /// Looks at the source, applies the rules about its dest, and copies it.
     pub(super) fn process_by_rules(
         &self,

@@ -10,7 +10,7 @@ use super::pipeline::Processed;
 use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
 use super::{CopyRun, operands};
-use crate::copy::facts::{Entry, Symlinks};
+use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::scratch::CopyScratch;
@@ -97,23 +97,16 @@ impl Visitor for CopyRun<'_> {
         listed: sys::Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        let policy = &self.ctx.policy;
-        let symlinks = policy.symlinks_of_entries();
+        if listed.kind == FileType::Directory {
+            return walk::queue(node, listed.name, worker);
+        }
         let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed.name);
-        let entry = entry.following(symlinks);
-        let processed = match (listed.kind, policy.options.as_links) {
-            (FileType::Directory, _) => return walk::queue(node, listed.name, worker),
-            (FileType::RegularFile, _) if self.copies_plainly => self
-                .make_listed_file(&entry, worker)
-                .and_then(|outcome| self.retry_if_changed(&entry, outcome, worker)),
-            _ if !policy.options.rules.are_plain() => self.process_by_rules(&entry, worker),
-            (FileType::RegularFile, Some(kind)) => self
-                .make_link(&entry, kind, worker)
-                .map(|()| Processed::Handled),
-            (FileType::Symlink, None) if symlinks == Symlinks::NoFollow => self
-                .make_symlink(&entry, None, worker)
-                .map(|()| Processed::Handled),
-            _ => self.look_and_make(&entry, worker),
+        let entry = entry.following(self.ctx.policy.symlinks_of_entries);
+        let processed = if self.copies_plainly && listed.kind == FileType::RegularFile {
+            self.make_listed_file(&entry, worker)
+                .and_then(|outcome| self.retry_if_changed(&entry, outcome, worker))
+        } else {
+            self.process_listed(&entry, listed.kind, worker)
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
