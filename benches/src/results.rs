@@ -22,7 +22,7 @@ pub(crate) struct Results {
     pub(crate) notes: Vec<String>,
     pub(crate) calls: Vec<CallsRow>,
     pub(crate) contention: Vec<ContentionRow>,
-    /// Stored one by one, see `out::store`.
+    /// The cells, which are stored one by one; see `out::store`.
     #[serde(skip)]
     pub(crate) cells: Vec<CellResult>,
 }
@@ -33,7 +33,8 @@ impl Results {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// Returns what a new run begins with: these figures, unless they are of another machine. Then `log` gets a line.
+    /// Returns what a new run begins with: these figures, unless they are of another machine. If so, appends a line
+    /// to `log`.
     pub(crate) fn carry_over(self, machine: Machine, mode: &str, log: impl Fn(&str)) -> Self {
         let same = self.machine == machine;
         if !same && !self.cells.is_empty() {
@@ -76,7 +77,7 @@ pub(crate) struct CellResult {
     pub(crate) files: u64,
     pub(crate) dirs: u64,
     pub(crate) bytes: u64,
-    /// The system calls alone, see `floor`.
+    /// The times of the necessary system calls alone; see `floor`.
     pub(crate) floor: Option<Times>,
     pub(crate) rows: Vec<Row>,
     pub(crate) notes: Vec<String>,
@@ -218,7 +219,7 @@ pub(crate) struct ContentionRow {
     pub(crate) together_per_second: f64,
 }
 
-/// Takes away the digits that only binary arithmetic adds: the clock has none behind the ninth.
+/// Rounds to nanoseconds, because digits after the ninth come only from binary arithmetic.
 fn whole_nanoseconds(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
 }

@@ -24,7 +24,7 @@ pub(crate) fn execute(
     options.check()?;
     options.preserve.check_context()?;
     let dest = target::take_dest(&options, &mut operands, console)?;
-    // As in cp, trailing slashes stay if the dest is one name.
+    // As in cp, trailing slashes stay if the dest is an exact path.
     if options.strips_slashes && matches!(dest, Dest::Into(_)) {
         operands.iter_mut().for_each(strip_slashes);
     }

@@ -59,7 +59,7 @@ impl Options {
         }
     }
 
-    /// Checks the options against each other, which cp does after `--help`.
+    /// Checks the options against each other. As in cp, `--help` comes first.
     ///
     /// # Errors
     /// If two of them exclude each other.
@@ -85,8 +85,8 @@ impl Options {
         }
     }
 
-    /// Returns which links are followed if none of `-H`, `-L` and `-P` says it: none in a
-    /// recursive copy, else all. `-l` makes hard links to files, as without `-r`.
+    /// Returns which links are followed without `-H`, `-L` and `-P`: none in a recursive copy, else all. `-l` makes
+    /// hard links to files, as without `-r`.
     fn default_dereference(&self) -> Dereference {
         if self.engine.recursive && !self.hard_links {
             Dereference::Never

@@ -16,16 +16,16 @@ use crate::words::{ATTRIBUTES, Attribute};
 enum Requested {
     #[default]
     No,
-    /// As one of `all`: only if that is possible.
+    /// As one of `all`. If it cannot be preserved, that is not a failure.
     IfPossible,
-    /// By its own name: or it is a failure.
+    /// By its own name. If it cannot be preserved, that is a failure.
     ByName,
 }
 
 /// The attributes to preserve, according to the flags so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PreserveFlags {
-    /// All but the context and extended attributes, which the next fields decide.
+    /// All attributes except the context and extended attributes, which the next fields decide.
     attributes: Preserve,
     xattrs: Requested,
     context: bool,
@@ -81,7 +81,7 @@ impl PreserveFlags {
         Ok(())
     }
 
-    /// Applies `-Z` or `--context`. As in cp, the warning that the kernel lacks SELinux comes at once.
+    /// Applies `-Z` or `--context`. As in cp, the warning that the kernel lacks SELinux is printed immediately.
     pub(crate) fn set_context(&mut self, context: Option<&OsString>, console: &Console) {
         let Some(context) = context else {
             return;

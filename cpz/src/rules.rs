@@ -13,7 +13,7 @@ use crate::words::{CONTROL, UPDATE};
 /// The last of `-i` and `-n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clobber {
-    /// Neither was given.
+    /// Neither `-i` nor `-n` was given.
     Default,
     Ask,
     Never,
@@ -70,8 +70,7 @@ impl RuleFlags {
 
     /// Returns the rules that follow from the flags and the environment.
     ///
-    /// # Errors
-    /// If backups are requested of files that are never replaced, or in no known way.
+    /// # Errors If backups are requested of files that are never replaced, or with an unknown way of naming them.
     pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
         let never = self.clobber == Clobber::Never;
         if self.makes_backups && (never || self.update == Replace::NoneAndFail) {
@@ -107,8 +106,8 @@ fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<BackupNami
     }
 }
 
-/// Returns the suffix of the flag, else of the environment, else `~`. A suffix that is empty or holds a
-/// slash counts as `~`.
+/// Returns the suffix of the flag, otherwise that of the environment, otherwise `~`. A suffix that is empty or holds
+/// a slash counts as `~`.
 fn usable_suffix(given: Option<OsString>) -> OsString {
     let is_usable = |suffix: &OsString| !suffix.is_empty() && !suffix.as_bytes().contains(&b'/');
     given

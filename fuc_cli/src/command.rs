@@ -40,7 +40,7 @@ pub struct Command<I: 'static, O> {
     pub table: Table<I>,
     /// The hint of usage errors about an option that is also the name of a file.
     pub file_hint: FileHint,
-    /// Turns the flags, in order, into options. Without system calls: `execute` makes these.
+    /// Turns the flags, in order, into options. It makes no system call; `execute` does.
     pub resolve: fn(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
     /// Does the work on the operands.
     pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, UsageError>,

@@ -43,7 +43,7 @@ pub(crate) trait StatusLine: fmt::Debug + Send {
     /// Removes the drawing to make room for other output.
     fn clear(&mut self);
 
-    /// Leaves the prompt before the cursor as it is: the next drawing begins on a new line.
+    /// Keeps the prompt on the line of the cursor. The next drawing begins on a new line.
     fn keep_prompt(&mut self);
 }
 
@@ -170,7 +170,7 @@ impl Console {
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
-        // A panic of another thread leaves whole lines behind.
+        // If another thread panicked, the streams hold whole lines, so go on.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The name by which a command was called, and what follows from it.
+//! The name by which a command was called, and the behaviour that it selects.
 //!
 //! A link with the name `rm` must behave as `rm`, because scripts and aliases such as `rm='rm -i'`
 //! expect that, and other programs read its stderr. Therefore the base name of argv\[0\] decides
@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::locale::Charset;
 
-/// Which of two commands this process is.
+/// The behaviour of this process: GNU's or ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Personality {
     /// Strictly GNU's tool: directories need `-r`, and extensions are unknown options.
@@ -37,7 +37,7 @@ impl Personality {
     }
 }
 
-/// The command line of this process, and what follows from its first word.
+/// The command line of this process, and the personality that its first word selects.
 #[derive(Debug)]
 pub struct Invocation {
     /// argv\[0\], as given.

@@ -86,7 +86,7 @@ impl Display<'_> {
             self.console.redraw_status_line();
         }
         thread::scope(|scope| {
-            // At first wait: the line of a shorter run would only flicker.
+            // Wait before the first drawing, because the line of a shorter run would only flicker.
             let draw = || {
                 loop {
                     thread::park_timeout(PERIOD);

@@ -14,7 +14,7 @@ use crate::wording::errno_text;
 /// Reads the answers, and remembers that no more can be read.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// Holds even on a terminal, where the user could type more.
+    /// `true` after the end of stdin, even on a terminal, on which the user could type more.
     has_ended: bool,
     failure: Option<Unreadable>,
 }
@@ -77,9 +77,9 @@ impl Answers {
         }
     }
 
-    /// Returns the diagnostic for a stdin that could not be read, once.
+    /// Returns the diagnostic for a stdin that could not be read. The second call returns `None`.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
-        // The C library reports a failed read when it closes stdin, and then without a reason.
+        // GNU's tools report a failed read when they close stdin, and then without a reason.
         Some(match self.failure.take()? {
             Unreadable::WasClosed => {
                 let reason = errno_text(&Errno::BADF.into());

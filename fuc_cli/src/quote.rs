@@ -114,10 +114,9 @@ fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
 fn push_single_quoted(quoted: &mut Vec<u8>, name: &[u8], charset: Charset) {
     // The state is inside '...' or inside $'...'; both end with the same character.
     //
-    // GNU starts over at a quote and keeps the state of its first pass. So a name
-    // with a quote that ends in an escape begins as if inside $'...'. That mostly
-    // adds two needless quotes, but "\n'\n" comes out as '\n'\'''$'\n'. The tests
-    // compare with the installed rm, so its slips are reproduced too.
+    // GNU starts over at a quote and keeps the state of its first pass. So a name with a quote that ends in an escape
+    // begins as if inside $'...'. That mostly adds two needless quotes, but "\n'\n" comes out as '\n'\'''$'\n'. The
+    // tests compare with the installed rm, so its mistakes are reproduced too.
     let ends_in_escape = matches!(pieces(name, charset).last(), Some(Piece::Escaped(_)));
     let mut in_escapes = ends_in_escape && name.contains(&b'\'');
     quoted.push(b'\'');

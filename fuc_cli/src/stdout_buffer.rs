@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::streams::Stdout;
 
-/// The buffer is due to be flushed when it holds this much.
+/// The buffer is flushed when it holds this many bytes.
 const PIECE_BYTES: usize = 32 * 1024;
 
 /// Collects whole lines, and remembers the first failed write.
@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 32 * 1024;
 pub(crate) struct StdoutBuffer {
     pending: Vec<u8>,
     failure: Option<io::Error>,
-    /// `Some(true)` if stdout is a terminal. Set when the first line is due.
+    /// `Some(true)` if stdout is a terminal. Set when the first line is written.
     is_terminal: Option<bool>,
 }
 

@@ -1,8 +1,7 @@
 //! Diagnostics and questions: the engine's facts, in the words of GNU rm or cp.
 //!
-//! The engine reports operations and paths, and only this module knows the tool. For an unreadable
-//! directory rm says "cannot remove", and cp "cannot access". The words were read off the installed
-//! tools.
+//! The engine reports operations and paths, and only this module knows the tool. For an unreadable directory rm says
+//! "cannot remove", and cp "cannot access". The words are those of the installed tools.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -388,7 +387,7 @@ pub fn method(method: CopyMethod) -> String {
         Mechanism::Unsupported => "unsupported",
         _ => "unknown",
     };
-    // For a reflink that the options forbid, cp has another word.
+    // cp uses another word for a reflink that the options forbid.
     let reflink = match method.reflink {
         Mechanism::Avoided => "no",
         other => name(other),

@@ -26,7 +26,7 @@ const INITIAL_BUDGET: usize = 6;
 /// With fewer descriptors than this, no directory is resident, so that each of them can
 /// be evicted.
 const FEW_DESCRIPTORS: usize = 256;
-/// The largest budget. Only a tree that deep could make use of a larger one.
+/// The largest budget. Only a tree deeper than this could use a larger one.
 const MAX_BUDGET: usize = 4096;
 /// The most descriptors that waiting tasks may hold, if a quarter of the budget is not
 /// even fewer.
@@ -65,7 +65,8 @@ pub(crate) struct Descriptors<D: Dir> {
     budget: AtomicUsize,
     /// Descriptors, counted in `open` too, that waiting tasks hold and that cannot be evicted.
     lent: AtomicUsize,
-    /// Oldest first. An entry stays when its directory is closed, until it is swept.
+    /// Open directories that may be evicted, oldest first. The entry of a closed directory stays
+    /// until it is swept.
     evictable: Mutex<VecDeque<(Arc<Node<D>>, Side)>>,
 }
 
@@ -85,7 +86,7 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
-    /// Returns `true` if so many directories are open that some may be evicted soon.
+    /// Returns `true` if the number of open directories is so large that some may be evicted soon.
     pub(crate) fn are_short(&self) -> bool {
         self.open.load(Ordering::Relaxed) > self.resident.load(Ordering::Relaxed)
     }
@@ -125,8 +126,8 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
-    /// Takes over and pins the descriptor of `node`'s directory, and makes room for it.
-    /// Returns `None` if another worker has reopened the directory before.
+    /// Stores and pins a new descriptor of `node`'s directory, and makes room for it. Returns
+    /// `None` if another worker has reopened the directory first.
     fn install<'n>(&self, node: &'n Arc<Node<D>>, side: Side, fd: OwnedFd) -> Option<Pinned<'n>> {
         let pin = node.dir.slot(side).install(fd).ok()?;
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
@@ -136,7 +137,7 @@ impl<D: Dir> Descriptors<D> {
         Some(pin)
     }
 
-    /// Takes over the descriptor of a new node's directory, and makes room for it.
+    /// Stores the descriptor of a new node's directory, and makes room for it.
     pub(crate) fn adopt(&self, node: &Arc<Node<D>>, side: Side, fd: OwnedFd) {
         let pin = self.install(node, side, fd);
         debug_assert!(pin.is_some(), "BUG: a new node had a descriptor");
@@ -239,7 +240,7 @@ impl<D: Dir> Descriptors<D> {
         Ok(PinnedOrReopened::Reopened(fd))
     }
 
-    /// As [`pin`](Self::pin) for the parent of `child`, which is usually still open.
+    /// Does the same as [`pin`](Self::pin) for the parent of `child`, which is usually still open.
     pub(crate) fn pin_parent<'n>(
         &self,
         parent: &'n Arc<Node<D>>,

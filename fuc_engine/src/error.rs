@@ -1,4 +1,4 @@
-//! An entry that could not be processed: the operation, the paths, and the kernel's reason.
+//! Errors about entries: the operation, the paths, and the kernel's reason.
 //!
 //! Removals and copies have the same error type. It carries facts, so that a caller can choose its own
 //! words and its own way of quoting paths. Its [`Display`](std::fmt::Display) is one line of English.
@@ -56,7 +56,7 @@ pub enum Operation {
     SetMode,
     /// Renames an existing dest to its backup.
     Backup,
-    /// Renames a backup to the dest that it was.
+    /// Renames a backup to its old name, that of the dest.
     RestoreBackup,
     /// Reads facts about a directory that leads to a source.
     StatSourceParent,
@@ -110,7 +110,7 @@ impl Operation {
     }
 }
 
-/// Why the engine itself declined an entry, without an error of the kernel.
+/// The reason why the engine itself declined an entry, without an error of the kernel.
 ///
 /// If a variant is about two paths, its documentation says which is [`Error::path`] and which is
 /// [`Error::other_path`], in this order.

@@ -157,7 +157,8 @@ pub enum Event<'a> {
     Removed(&'a Path),
     /// A directory was removed.
     RemovedDirectory(&'a Path),
-    /// A source was copied. A directory exists now, and its entries follow; any other copy is complete.
+    /// A source was copied. If it is a directory, only the directory itself exists so far; the events of its entries
+    /// follow.
     Copied {
         /// The path of the source.
         source: &'a Path,
@@ -221,16 +222,16 @@ pub struct CopyMethod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mechanism {
-    /// The copy did not need it.
+    /// The copy did not need the mechanism.
     #[default]
     NotNeeded,
-    /// The copy used it.
+    /// The copy used the mechanism.
     Used,
-    /// The options forbid it.
+    /// The options forbid the mechanism.
     Avoided,
     /// The mechanism does not work between these two files.
     Unsupported,
-    /// The kernel may have used it, and does not say.
+    /// The kernel may have used the mechanism, and does not say.
     Unknown,
 }
 
@@ -304,7 +305,8 @@ pub struct Summary {
     pub declined: u64,
     /// The run was [cancelled](crate::Cancel) before all work was done.
     pub cancelled: bool,
-    /// The number of incomplete dests that a cancelled copy removed. It had created each of them.
+    /// The number of incomplete dests that a cancelled copy removed. Only dests that the run itself had created are
+    /// removed.
     pub discarded: u64,
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn independent_runs<'a>(
         let (dir, name) = operands[index];
         let fits = index > start && operands[start].0 == dir && is_one_name(operands[start].1) && {
             if names.is_empty() {
-                // The set is filled late, because a single operand needs none.
+                // The set is created late, because a single operand does not need it.
                 names.insert(operands[start].1);
             }
             is_one_name(name) && names.insert(name)
@@ -107,8 +107,8 @@ pub(crate) fn independent_runs<'a>(
     runs
 }
 
-/// Splits operands into those to begin now and those for later, because a million of
-/// them must not be queued at once.
+/// Splits operands into those to begin now and the rest. A million operands must not be queued at
+/// once.
 pub(crate) fn portion(operands: Range<u32>) -> (Range<u32>, Option<Range<u32>>) {
     const MOST: u32 = 256;
     let middle = operands.end.min(operands.start.saturating_add(MOST));

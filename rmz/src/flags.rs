@@ -14,7 +14,7 @@ pub(crate) enum Id {
     NoPreserveRoot,
     OneFileSystem,
     PreserveRoot,
-    /// Exists for GNU's own test suite: rm prompts as if stdin were a terminal.
+    /// The flag makes rm prompt as if stdin were a terminal. GNU's own test suite uses it.
     PresumeInputTty,
     PromptAlways,
     PromptOnce,

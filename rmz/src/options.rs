@@ -25,7 +25,8 @@ pub(crate) enum Prompts {
 /// The engine's options, and those of the command itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Complete except for [`ask`](RemoveOptions::ask), which depends on stdin.
+    /// The engine's options, complete except for [`ask`](RemoveOptions::ask), which depends on
+    /// stdin.
     pub(crate) engine: RemoveOptions,
     pub(crate) prompts: Prompts,
     /// Ask once before removing many operands, or directories (`-I`).
@@ -94,7 +95,7 @@ pub(crate) fn resolve(
             Id::NoPreserveRoot => options.engine.preserve_root = false,
             Id::PreserveRoot => match value {
                 None => options.engine.preserve_root = true,
-                // As in rm, no later flag takes this back.
+                // As in rm, no later flag reverts this.
                 Some(all) if all == ALL => options.engine.preserve_mount_points = true,
                 Some(other) => {
                     let quoted = context.console.quoted(other.as_encoded_bytes());

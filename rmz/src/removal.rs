@@ -14,7 +14,7 @@ use fuc_engine::{Answer, Ask, RemoveOp, RemoveOptions};
 
 use crate::options::{Options, Prompts};
 
-/// The number of operands up to which `-I` asks nothing.
+/// With `-I`, up to this number of operands are removed without a question.
 const FEW: usize = 3;
 
 /// Removes the operands.

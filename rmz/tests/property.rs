@@ -77,14 +77,14 @@ fn asking(often: &'static str) -> impl Strategy<Value = Vec<&'static str>> {
         "--interactive=yes",
         "-v",
     ]);
-    // With the first one rm, and rmz with `-I`, ask about write-protected files.
+    // With the first of these flags rm asks about write-protected files, and so does rmz with `-I`.
     let terminal = select(vec!["---presume-input-tty", "-v", "--one-file-system"]);
     let recursive = match often {
         "-r" => Just("-r").boxed(),
         _ => prop_oneof![3 => Just("-r"), 1 => Just(often), 1 => Just("-v")].boxed(),
     };
     (asks, terminal, recursive).prop_map(move |(asks, terminal, recursive)| {
-        // Without one of these rmz never asks, and rm does.
+        // Add a flag that asks, because without one rmz never asks, but rm does.
         let asks = if often == "-r" && asks == "-v" {
             "-i"
         } else {

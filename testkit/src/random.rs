@@ -35,7 +35,7 @@ pub type Entries = BTreeMap<OsString, Node>;
 /// The content of a random file.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// These bytes.
+    /// The file has these bytes.
     Bytes(Vec<u8>),
     /// A repeating pattern of this length in bytes.
     Long(usize),
@@ -46,7 +46,7 @@ pub enum Content {
 /// The target of a random symlink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// This text, which may lead anywhere in the tree.
+    /// The target is this text, which may lead anywhere in the tree.
     Verbatim(&'static str),
     /// A file in the directory `beside`, to which no other symlink leads.
     File,
@@ -71,7 +71,7 @@ pub fn config(default: u32) -> Config {
     Config {
         cases: cases.and_then(|n| n.parse().ok()).unwrap_or(default),
         max_shrink_iters: 400,
-        // A case that fails belongs in a test with a name.
+        // Do not save failed cases: each belongs in a test with a name.
         failure_persistence: None,
         ..Config::default()
     }

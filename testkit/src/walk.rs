@@ -47,7 +47,8 @@ pub(crate) trait Visitor {
     }
 }
 
-/// The start of a walk: the parent's dirfd and a name in it, since the root has attributes too.
+/// The start of a walk: the descriptor of the parent directory, and the name of the root in it. The root has
+/// attributes too.
 pub(crate) struct Start {
     pub(crate) parent: OwnedFd,
     pub(crate) name: CString,

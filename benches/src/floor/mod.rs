@@ -26,7 +26,7 @@ use plan::{Job, Plan};
 mod perform;
 mod plan;
 
-/// The operation whose system calls are made.
+/// The operation that the floor performs, with only the system calls that it needs.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum Task {
     /// Removes TREE
@@ -92,7 +92,7 @@ struct Crew<'a> {
     /// The next job of each phase.
     next: Vec<AtomicUsize>,
     barrier: Barrier,
-    /// The first failure. A thread that fails gives up the phase, but still comes to the barriers.
+    /// The first failure. A thread that fails ends its phase, but still waits at the barriers.
     failure: Mutex<Option<anyhow::Error>>,
 }
 

@@ -10,7 +10,8 @@ use rustix::{
 
 use super::plan::{Dir, Entry, Job, Kind, Plan, Verb};
 
-/// The most bytes that one call copies, more than any file here has.
+/// The length passed to each call: the most bytes that one call copies, and more than any file here
+/// has.
 const ALL: usize = 0x7fff_f000;
 const LISTING_BYTES: usize = 32 << 10;
 

@@ -15,7 +15,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::Task;
 
-/// The entries of one job: few enough to share a wide directory, enough for the cost of taking a job to vanish.
+/// The entries of one job: few enough to share a wide directory, and enough to make the cost of taking a job
+/// negligible.
 const BATCH: usize = 256;
 /// The directories of one job.
 const DIRS: usize = 64;
@@ -23,7 +24,7 @@ const DIRS: usize = 64;
 /// The tree, and the jobs on it in their order.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// All directories, level by level, so that a parent stands before its children.
+    /// All directories, level by level, so that each parent comes before its children.
     pub(super) dirs: Vec<Dir>,
     pub(super) entries: Vec<Entry>,
     pub(super) phases: Vec<Vec<Job>>,
@@ -103,7 +104,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Scans the tree breadth first, so that the directories of a level stand together.
+    /// Scans the tree breadth first, so that the directories of a level are neighbours.
     fn scan(&mut self, tree: &Path, dest: Option<&Path>) -> Result<()> {
         let mut queue = vec![(tree.to_owned(), dest.map(Path::to_owned))];
         for depth in 0.. {

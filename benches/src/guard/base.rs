@@ -15,7 +15,7 @@ pub(super) struct Base {
     /// The abbreviated commit, for messages.
     pub(super) name: String,
     pub(super) dir: PathBuf,
-    /// `CASE, REASON` of each `Accepts-cost` line since.
+    /// The `CASE, REASON` of each `Accepts-cost` line in the commits after it.
     accepted: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn find_and_build(asked: Option<&str>) -> Result<Base> {
 
 /// Returns the commit where this work left origin/main, or else the one before HEAD.
 ///
-/// Uncommitted changes count as work: without commits of its own, they are compared with HEAD.
+/// Uncommitted changes count as work: if there are no later commits, they are compared with HEAD.
 fn earlier() -> Result<String> {
     let head = resolve("HEAD")?;
     let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
@@ -79,7 +79,7 @@ fn resolve(name: &str) -> Result<String> {
 }
 
 fn git(args: &[&str]) -> Result<String> {
-    // In a CI job, root works in a checkout of another user.
+    // In a CI job, root works in another user's checkout, which git refuses by default.
     command::run(
         Command::new("git")
             .args(["-c", "safe.directory=*", "-C", command::repository()])

@@ -24,10 +24,9 @@ pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
     run(Command::new(program).args(args))
 }
 
-/// Runs a command to its end, and returns its output without the last line's end.
+/// Runs a command to its end, and returns its output without the last newline.
 ///
-/// # Errors
-/// If it can't be started, or fails: then with the first line that it wrote to stderr.
+/// # Errors If it can't be started, or fails. The error of a failure has the first line that it wrote to stderr.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     interrupt::check()?;
     let name = command.get_program().to_string_lossy().into_owned();

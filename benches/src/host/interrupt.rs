@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Makes the signals set a flag from now on. On a terminal the measured command gets a signal of its own.
+/// Makes the signals set a flag from now on. On a terminal, Ctrl-C also sends the signal to the measured command.
 pub(crate) fn listen() -> Result<()> {
     ctrlc::set_handler(|| ASKED.store(true, Ordering::Relaxed)).context("cannot listen for signals")
 }

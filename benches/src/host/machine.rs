@@ -37,7 +37,7 @@ pub(crate) fn stamp() -> Result<Stamp> {
     })
 }
 
-/// Returns the commit, with `-dirty` behind it if the sources have changes other than the files that a run writes.
+/// Returns the commit, with `-dirty` appended if the sources have changes other than the files that a run writes.
 fn commit() -> Result<String> {
     let git = |args: &[&str]| {
         let here = ["-c", "safe.directory=*", "-C", command::repository()];

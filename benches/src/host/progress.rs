@@ -1,4 +1,5 @@
-//! Shows the current command and the remaining time: a bar on a terminal, else a line per cell.
+//! Shows the current command and the remaining time: a bar on a terminal, otherwise a line per
+//! cell.
 
 use std::{cell::Cell as Counter, io::IsTerminal as _, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The page that sums up all runs, and the files of figures, tables and plots behind it.
+//! The page that sums up all runs, and the files of figures, tables and plots that it links to.
 
 use std::{
     fmt, fs,
@@ -17,7 +17,7 @@ use crate::{
 /// The directory of the files, relative to the page.
 const RESULTS: &str = "benches/results";
 
-/// A page with a section of tables, and the directory of the figures and plots behind them.
+/// A page with a section of tables, and the directory of their figures and plots.
 pub(crate) struct Document {
     page: PathBuf,
     dir: PathBuf,

@@ -30,7 +30,7 @@ const BOTTOM: i32 = 14;
 const LEGEND: i32 = 36;
 /// The place where the bars begin; the labels are to the left of it.
 const LEFT: i32 = 165;
-/// The room for the figures behind the longest bar.
+/// The room for the figures to the right of the longest bar.
 const RIGHT: i32 = 140;
 /// A bar is cut if it is this many times as long as the shortest. Otherwise short bars would vanish.
 const LONGEST: f64 = 12.0;
@@ -49,7 +49,7 @@ enum Style {
     Small,
 }
 
-/// A style, and the side of its place that a text begins at.
+/// The style of a text, and the side of its position from which it is drawn.
 #[derive(Clone, Copy)]
 struct Look {
     style: Style,

@@ -1,7 +1,8 @@
-//! The files of figures: lines of JSON, the first of which is about the whole run and each other one about a cell.
+//! The files of figures: lines of JSON, the first of which is about the whole run, and each other line about one
+//! cell.
 //!
-//! A later run reads them, so that it has to measure only what is new, and a change shows up as the lines that it
-//! concerns.
+//! A later run reads them, so that it has to measure only what is new, and a change of one cell changes only its
+//! line.
 
 use std::{fs, path::Path};
 

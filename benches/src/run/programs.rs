@@ -62,10 +62,9 @@ impl Programs {
         command::find(program, std::slice::from_ref(&self.bin)).is_some()
     }
 
-    /// Checks that a program is there which the runner itself needs.
+    /// Checks that a program exists that the runner itself needs.
     ///
-    /// # Errors
-    /// If it is missing: the message says how to install it.
+    /// # Errors If it is missing. The message says how to install it.
     pub(crate) fn need(&self, program: &str) -> Result<()> {
         anyhow::ensure!(
             self.has(program),

@@ -1,8 +1,8 @@
 //! Decides which commands of a cell run in the next round.
 //!
 //! All commands take turns, round after round. If the time does not suffice for three rounds of all of them, those
-//! that are far behind stop early: another run of a slow command would change no conclusion, and would cost the
-//! fast ones the rounds that tell them apart.
+//! that are far behind stop early: another run of a slow command would change no conclusion, and the time is better
+//! spent on more rounds of the fast ones.
 
 use std::time::Duration;
 

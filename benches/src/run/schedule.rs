@@ -17,9 +17,9 @@ use crate::{
 const QUICK: Duration = Duration::from_secs(235);
 /// The time of all cells of a full run, unless the fewest rounds take longer.
 const FULL: Duration = Duration::from_secs(55 * 60);
-/// The approximate time of the system calls and the contention.
+/// The approximate time of counting system calls and measuring contention.
 const EXTRAS: Duration = Duration::from_secs(45);
-/// More rounds would change no conclusion.
+/// The most rounds of a cell. More would change no conclusion.
 const MOST_ROUNDS: usize = 41;
 /// The fewest rounds in which one outlier does not move the median.
 const FEWEST_ROUNDS: usize = 3;
@@ -56,8 +56,7 @@ impl Schedule {
 
     /// Schedules all cells, or those that `only` selects.
     ///
-    /// # Errors
-    /// If a word of `only` names nothing.
+    /// # Errors If a word of `only` selects no cell.
     pub(crate) fn full(only: &[String]) -> Result<Self> {
         let all = cells::all();
         let wanted: f64 = all.iter().map(Cell::full_seconds).sum();
@@ -83,8 +82,7 @@ impl Schedule {
 
     /// Schedules the cells that `names` select, for the time that a full run takes for them.
     ///
-    /// # Errors
-    /// If one of them names nothing.
+    /// # Errors If one of them selects no cell.
     pub(crate) fn cells(names: &[String]) -> Result<Self> {
         Ok(Self {
             mode: names.join(" "),
@@ -96,7 +94,7 @@ impl Schedule {
     pub(crate) fn at_most(&mut self, rounds: usize) {
         self.most = rounds.max(1);
         self.fewest = self.fewest.min(self.most);
-        // The planned times are those of eight rounds.
+        // The planned times are meant for eight rounds.
         let part = (self.most as f64 / 8.0).min(1.0);
         for (_, time) in &mut self.cells {
             *time = time.mul_f64(part);

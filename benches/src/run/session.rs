@@ -62,7 +62,7 @@ impl Clock<'_> {
 }
 
 impl Session<'_> {
-    /// Measures one cell. A cell that can't be measured here has a result too: one without rows.
+    /// Measures one cell. A cell that can't be measured here has a result without rows.
     ///
     /// # Errors
     /// Only after an interrupt.
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Measures the cell; `result` gets its rows only if all went well.
+    /// Measures the cell; `result` gets rows only if nothing failed.
     fn run(&self, result: &mut CellResult) -> Result<()> {
         let Count { files, dirs, bytes } = self.original;
         (result.files, result.dirs, result.bytes) = (files, dirs, bytes);
@@ -158,8 +158,8 @@ impl<'a> Bench<'a> {
 
     /// Makes a copy that is not measured.
     ///
-    /// A virtual machine's memory costs twice as much when it is touched for the first time. The first copy of 1 GB
-    /// took 1.5 s and all others a third of that, and the first one would be ours.
+    /// A virtual machine's memory is slow when it is touched for the first time. The first copy of 1 GB took 1.5 s
+    /// and all others a third of that. Without a warm-up, the first copy would be ours.
     fn warm_up(&self) -> Result<()> {
         match self.cell.work {
             Work::Copy => self.session.trees.copy(&self.tree(), &self.copy()),
@@ -222,7 +222,7 @@ impl<'a> Bench<'a> {
     fn try_out(&self, peer: &Peer) -> Result<Run> {
         self.get_ready(peer.label, 0)?;
         let Ok(run) = self.stopwatch.time(peer.command) else {
-            // hyperfine does not pass on the messages of a command.
+            // Run the command directly once, because hyperfine does not pass on its messages.
             self.reset()?;
             self.stopwatch.try_out(peer.command)?;
             bail!("it failed once, and then no more");
@@ -266,7 +266,7 @@ impl<'a> Bench<'a> {
                 trees.make(&self.cell.tree, &self.tree())
             }
             Work::Copy => trees.clear(&self.copy()),
-            // No command changes the copy, so it lasts.
+            // No command changes the copy, so it can be used again.
             Work::Compare if self.copy().exists() => Ok(()),
             Work::Compare => self.stopwatch.try_out("cp -rpT tree copy"),
         }

@@ -29,7 +29,7 @@ struct Export {
     results: Vec<Exported>,
 }
 
-/// The used part of a result; `system` and `user` are seconds.
+/// The part of hyperfine's result that is used. `system` and `user` are seconds.
 #[derive(Deserialize)]
 struct Exported {
     user: f64,

@@ -15,7 +15,7 @@ use crate::{
     what::cells::{Real, Tree},
 };
 
-/// The makers of trees, in the scratch directory.
+/// Makes trees in the scratch directory.
 pub(crate) struct Trees<'a> {
     pub(crate) scratch: &'a Scratch,
     pub(crate) programs: &'a Programs,
@@ -65,7 +65,7 @@ impl Trees<'_> {
         .map(drop)
     }
 
-    /// Removes the rest that a run left of a tree, if there is one.
+    /// Removes what a run left of a tree, if anything.
     pub(crate) fn clear(&self, dir: &Path) -> Result<()> {
         ensure!(
             dir.starts_with(self.scratch.path()),

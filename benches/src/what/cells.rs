@@ -123,7 +123,7 @@ impl Cell {
 
     /// Returns the approximate number of files and bytes.
     ///
-    /// For real trees it is a guess, which only the announced times and sizes depend on.
+    /// For real trees it is a guess, which affects only the announced times and sizes.
     pub(crate) fn size(&self) -> (u64, u64) {
         match self.tree {
             Tree::Made { files, bytes, .. } => (files, bytes),

@@ -78,7 +78,8 @@ const XCP: Peer = Peer::new(
 const CPX: Peer = Peer::new(Other, "cpx", "cpx", "cpx -r -P tree/. copy");
 const RSYNC_COPY: Peer = Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
 
-// The order is that in which they begin: the last ones are left out if the time does not suffice for one run of each.
+// Peers begin in the order of these lists. If the time does not suffice for one run of each, the last ones are left
+// out.
 
 /// The peers that remove a whole tree.
 pub(crate) const REMOVE: &[Peer] = &[

@@ -35,7 +35,7 @@ fn copy_entry(kind: FileType, src: &Path, dst: &Path) -> io::Result<()> {
 fn copy_dir(src: &Path, dst: &Path) -> io::Result<()> {
     let permissions = fs::metadata(src).map_err(at(src))?.permissions();
     fs::create_dir(dst).map_err(at(dst))?;
-    // The entries are collected, because rayon splits a vector without a lock, and an iterator with one.
+    // The entries are collected, because rayon splits a vector without a lock, but an iterator only with a lock.
     let entries = fs::read_dir(src)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(at(src))?;

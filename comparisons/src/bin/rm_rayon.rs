@@ -23,7 +23,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 fn remove_dir(dir: &Path) -> io::Result<()> {
-    // The entries are collected, because rayon splits a vector without a lock, and an iterator with one.
+    // The entries are collected, because rayon splits a vector without a lock, but an iterator only with a lock.
     let entries = fs::read_dir(dir)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(at(dir))?;

@@ -24,7 +24,8 @@ fn shares(path: &Path) -> bool {
     String::from_utf8_lossy(&output.unwrap().stdout).contains("shared")
 }
 
-/// Asserts whether a copy made with `flag` shares blocks, on a filesystem that can share them.
+/// Makes a copy with `flag` on a filesystem of this kind, and asserts that it shares blocks if
+/// `expected` is `true`, and otherwise does not.
 fn copies_on(fs: Fs, flag: &str, expected: bool) {
     if !has_program("filefrag") {
         skip!("there is no filefrag");

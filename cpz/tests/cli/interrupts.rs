@@ -1,7 +1,7 @@
 //! SIGINT, SIGTERM and SIGHUP: cpz cleans up, and ends by the same signal.
 //!
-//! A FIFO whose content is copied shows how far a run has come: a write to it returns when cpz
-//! has read nearly all of that.
+//! A FIFO whose content is copied shows how far a run has come: a write to it returns when cpz has
+//! read nearly all of the written bytes.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,5 @@
-//! Files on which another process holds a lease, as Samba and NFS servers do. cp waits until the holder lets go.
+//! Files on which another process holds a lease, as Samba and NFS servers do. cp waits until the holder gives up the
+//! lease.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +16,7 @@ use testkit::{
 
 use crate::support::{CPZ, succeeds};
 
-/// Takes a write lease on `$ARGV[0]`. When another process opens the file, waits a while and lets go.
+/// Takes a write lease on `$ARGV[0]`. When another process opens the file, waits a while and gives up the lease.
 const HOLD: &str = r#"
     my ($F_SETLEASE, $F_WRLCK, $F_UNLCK) = (1024, 1, 2);
     $| = 1;
@@ -73,7 +74,7 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The holder may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -108,7 +108,7 @@ fn copies_a_deep_chain() {
 
 #[test]
 fn copies_a_chain_past_path_max() {
-    // GNU's cp can't.
+    // GNU's cp cannot copy such a tree.
     let scratch = Scratch::in_memory();
     chain(scratch.path().join("a"), 4_000);
     succeeds(&scratch, &["a", "new"]);

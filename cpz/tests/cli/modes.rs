@@ -15,7 +15,7 @@ fn files_of_all_modes(tree: &Tree) {
         0o6777, 0o1644, 0o7777, 0o2644,
     ];
     for mode in modes {
-        // The owner first, because a later chown would drop the set-id bits.
+        // Set the owner first, because a later chown would drop the set-id bits.
         let tree = tree.file(format!("d/{mode:04o}"), b"content");
         owned(tree).mode(mode);
     }
@@ -131,7 +131,7 @@ fn inherits_the_group_of_a_setgid_directory() {
     });
 }
 
-// Without directories that their owner can't write to: GNU makes them writable during the copy,
+// The tree has no directories that their owner can't write to. GNU makes such directories writable during the copy,
 // by a chmod that drops the set-gid bit, so that their entries get another group.
 #[test]
 fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
@@ -145,7 +145,7 @@ fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
     });
 }
 
-// Without directories that their group can write to: GNU makes them without that bit, and restores it
+// Makes no directories that their group can write to. GNU makes such directories without that bit, and restores it
 // only as far as the umask allows. cpz grants what the ACL grants, to which the umask does not apply.
 fn default_acl(tree: &Tree) {
     files_of_all_modes(tree);

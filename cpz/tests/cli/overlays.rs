@@ -1,5 +1,5 @@
-//! Copies onto an image: overlays of which the lower layer has the directories already. They change
-//! their times of birth when they are copied up, and some files their numbers.
+//! Copies to overlays, the lower layer of which has the directories already. They change their
+//! times of birth when they are copied up, and some files their numbers.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
@@ -42,7 +42,7 @@ fn check(args: &[&str], below: impl Fn(&Tree)) {
             let kind = format!("{layers:?} {options:?}");
             assert_eq!(links(ours.path()), links(gnu.path()), "{kind}");
             assert_same_tree(gnu.path(), ours.path(), Attributes::CONTENT);
-            // All of it is there now.
+            // Copy again, over the complete copy.
             run(CPZ, &["--threads=4"], &ours);
             assert_eq!(links(ours.path()), links(gnu.path()), "{kind}");
         }

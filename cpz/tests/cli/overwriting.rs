@@ -71,7 +71,7 @@ fn copies_over(source: fn(&Tree) -> &Tree, dest: fn(&Tree) -> &Tree) {
     CP.check(["-T", "source", "dest"], build);
     CP.check(["-fv", "source", "dest"], build);
     CP.check_as_nobody(["-f", "source", "dest"], build);
-    // The same one level below.
+    // Compare the same entries one level below the operand.
     let below = |tree: &Tree| {
         let path = tree.path().to_owned();
         source(&Tree::at(path.join("from")));

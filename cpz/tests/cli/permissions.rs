@@ -27,7 +27,7 @@ fn with_dir_of_mode(mode: u32) {
     CP.check_as_nobody(["odd", "new"], |tree| {
         tree.file("odd/f", b"content").select("odd").mode(mode);
     });
-    // Into a directory that exists.
+    // Copy into an existing directory.
     CP.check_as_nobody(["d", "new"], |tree| {
         around(tree)
             .file("d/odd/f", b"content")

@@ -1,6 +1,6 @@
 //! `--progress`, which GNU's cp does not have.
 //!
-//! A source that is a FIFO holds a run until the test has seen on stderr what it waits for.
+//! A source that is a FIFO blocks a run until the test has seen the expected text on stderr.
 
 use std::{fs::File, thread};
 
@@ -17,7 +17,7 @@ const CLEAR: &str = "\r\x1b[2K";
 /// The first drawing of a run.
 const FIRST: &str = "0 copied, 0 B, 0 B/s, 0s";
 
-/// A tree with a FIFO, which a copy waits for.
+/// A tree with a FIFO that blocks a copy.
 struct Held {
     scratch: Scratch,
 }
@@ -43,7 +43,7 @@ impl Held {
         run.current_dir(&self.scratch)
     }
 
-    /// Starts cpz on a terminal, which all three streams are. What it shows is on stdout.
+    /// Starts cpz with a terminal as all three streams. Its output appears on stdout.
     #[track_caller]
     fn start_at_a_terminal(&self, args: &str) -> Live {
         let line = format!("{CPZ} --copy-contents {args}");
@@ -51,10 +51,10 @@ impl Held {
         run.current_dir(&self.scratch).start()
     }
 
-    /// Lets the run go on: the FIFO is empty, and ends.
+    /// Lets the run go on by opening and closing the FIFO.
     fn release(&self) {
         let fifo = self.scratch.path().join("fifo");
-        // A thread, because this waits until the run opens the FIFO too, which a failed run never does.
+        // Use a thread, because opening waits until the run opens the FIFO too, and a failed run never does.
         thread::spawn(move || File::options().write(true).open(fifo).map(drop));
     }
 
@@ -152,7 +152,7 @@ fn leaves_questions_whole() {
     let question = |name: &str| format!("{CLEAR}{CPZ}: overwrite 'd/{name}'? ");
     live.wait_for(Stream::Stderr, &question("f"));
     live.write("y\n");
-    // Not behind the question, since a pipe echoes no newline.
+    // The line is not on that of the question, although a pipe echoes no newline.
     live.wait_for(Stream::Stderr, "\n1 copied, 5 B, ");
     held.release();
     live.wait_for(Stream::Stderr, &question("g"));

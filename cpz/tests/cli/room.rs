@@ -98,7 +98,7 @@ fn keeps_copies_that_were_complete() {
 fn names_each_directory_that_has_no_room() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
-    // More directories than the filesystem will have inodes.
+    // Make more directories than the filesystem will have inodes.
     wide_dirs(scratch.path().join("d"), 2_000);
     let remounted = Run::new("mount")
         .args(["-o", "remount,nr_inodes=500"])
@@ -119,7 +119,8 @@ fn names_each_directory_that_has_no_room() {
     assert!(complaints.lines().all(about_room), "{outcome}");
 }
 
-/// Replaces a file in a directory, with a backup, by one for which there is no room. Returns the entries afterwards.
+/// Replaces a file in a directory, with a backup, by a file for which there is no room. Returns a snapshot of the
+/// directory.
 fn replaced_without_room(flags: &[&str], content: &[u8]) -> Result<Snapshot, testkit::probe::Skip> {
     let full = LoopMount::new(Fs::Tmpfs, 1)?;
     let scratch = Scratch::new();
@@ -189,7 +190,7 @@ fn begins_no_large_file_after_one_had_no_room() {
     let (outcome, dests) = copies_large_files(&full, &[]);
     reports_all_but_the_complete(&outcome, &dests);
     let complete = |dest: &&Option<Vec<u8>>| dest.as_ref().is_some_and(|dest| dest.len() == LARGE);
-    // As many as a single worker copies.
+    // A single worker would copy this many, too.
     assert_eq!(dests.iter().filter(complete).count(), 6, "{outcome}");
     assert_eq!(dests.iter().flatten().count(), 7, "{outcome}");
 }

@@ -158,7 +158,7 @@ fn writes_into_a_fifo_without_r() {
 
 #[test]
 fn writes_to_stdout() {
-    // Not /dev/stdout: a cpz that replaced it would harm the machine.
+    // Do not use /dev/stdout: a cpz that replaced it would harm the machine.
     CP.check(["f", "/proc/self/fd/1"], |tree| {
         tree.file("f", b"content\nof two lines\n");
     });
@@ -189,7 +189,7 @@ fn copies_the_link_that_is_stdin() {
 
 #[test]
 fn writes_to_dev_null() {
-    // As a user that could not replace it.
+    // Run as a user that could not replace it.
     CP.check_as_nobody(["f", "/dev/null"], |tree| {
         tree.file("f", b"content");
     });

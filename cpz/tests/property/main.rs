@@ -212,7 +212,7 @@ fn check(case: &Case, cp: &Path) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Gives files at both ends times of which either may be the older one.
+/// Gives sources and dests different times. Either side may be older.
 fn date(tree: &Tree, case: &Case) {
     let mut all = random::paths(Path::new("s"), &case.entries);
     if let Some(Node::Dir { entries, .. }) = &case.existing {

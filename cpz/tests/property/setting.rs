@@ -135,7 +135,7 @@ impl<'a> Setting<'a> {
         found.map(|(_, reason)| reason)
     }
 
-    /// Sockets cannot be opened, and FIFOs wait for a writer.
+    /// Returns `true` if a socket or FIFO would be opened. Sockets cannot be opened, and FIFOs wait for a writer.
     fn opens_special_files(&self) -> bool {
         self.has_flag(&["--copy-contents"])
             && self.has_entry(|node| matches!(node, Node::Fifo { .. } | Node::Socket { .. }))
@@ -155,7 +155,7 @@ impl<'a> Setting<'a> {
             && (!self.sources.iter().all(is_file) || self.has_entry(is_fifo))
     }
 
-    /// By way of dots, everything is among the sources.
+    /// Returns `true` if a source or the dest ends with `..`, so that it may contain all others.
     fn climbs(&self) -> bool {
         let ends_in_dots = |source: &Source| source.argument.as_bytes().ends_with(b"/..");
         self.dest.as_bytes().ends_with(b"..") || self.sources.iter().any(ends_in_dots)
@@ -168,7 +168,7 @@ impl<'a> Setting<'a> {
             && self.sources.iter().any(is_relative)
     }
 
-    /// Followed, a link to a directory above it leads to the dest.
+    /// Returns `true` if a followed link may lead to a directory above it, and so to the dest.
     fn copies_into_itself(&self) -> bool {
         let target = Target::Verbatim("..");
         self.follows_links()

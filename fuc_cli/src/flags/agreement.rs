@@ -1,5 +1,5 @@
-//! Checks for tests of a flag table: clap's description of it agrees with the scan, and with the code
-//! that resolves the options.
+//! Checks for tests of a flag table: whether clap's description of it agrees with the scan, and with the code that
+//! resolves the options.
 
 use std::ffi::OsString;
 use std::fmt::Debug;

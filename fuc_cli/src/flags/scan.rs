@@ -65,8 +65,7 @@ pub struct Occurrence<I> {
 /// The content of argv.
 #[derive(Debug)]
 pub struct Scan<I> {
-    /// The flags, in the order of argv. Code that resolves them in this order, later over
-    /// earlier, gets "the last of conflicting flags wins".
+    /// The flags, in the order of argv. Code that resolves them in this order lets the last of conflicting flags win.
     pub matched: Vec<Occurrence<I>>,
     /// The operands, in order.
     pub operands: Vec<OsString>,

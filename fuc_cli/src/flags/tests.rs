@@ -1,4 +1,4 @@
-//! Reads argv by a table with rows of each kind.
+//! Tests of reading argv, by a table with rows of each kind.
 //!
 //! The commands' own tests compare their tables with the installed tools.
 

@@ -21,7 +21,7 @@ const DEFAULT_WIDTH: u16 = 80;
 pub(super) struct ProgressLine {
     counts: Arc<Counts>,
     tool: Tool,
-    /// Owns the bar's place on the screen; a bar alone cannot be cleared and drawn again.
+    /// The container of the bar. Without it, a bar cannot be cleared and drawn again.
     bars: MultiProgress,
     bar: ProgressBar,
     is_drawn: bool,
@@ -50,8 +50,8 @@ fn style(tool: Tool, counts: Arc<Counts>) -> ProgressStyle {
         Tool::Copy => "{entries} copied, {bytes}, {bytes_per_sec}, {elapsed}",
         Tool::Remove => "{entries} removed, {rate}, {elapsed}",
     };
-    // A key of its own, because the bar's position counts bytes in a copy, and because setting
-    // a message instead would draw once more.
+    // Use a key for the entries: in a copy the bar's position counts bytes, and setting a message
+    // would draw once more.
     let write_entries = move |_: &ProgressState, line: &mut dyn fmt::Write| {
         let _ = write!(line, "{}", HumanCount(counts.entries()));
     };

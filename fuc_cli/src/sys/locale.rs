@@ -29,11 +29,11 @@ fn matches_locale(answer: &CStr) -> Option<bool> {
 
     use libc::{LC_COLLATE_MASK, LC_CTYPE_MASK, LC_MESSAGES_MASK};
 
-    // The C library's; the `libc` crate does not declare it.
+    // The `libc` crate does not declare this function of the C library.
     unsafe extern "C" {
         fn rpmatch(response: *const c_char) -> c_int;
     }
-    /// The categories by whose rules glibc reads an answer.
+    /// The locale categories that glibc uses to judge an answer.
     const CATEGORIES: c_int = LC_CTYPE_MASK | LC_COLLATE_MASK | LC_MESSAGES_MASK;
     /// `rpmatch` keeps its compiled expression in memory that threads share.
     static MATCHING: Mutex<()> = Mutex::new(());

@@ -57,14 +57,15 @@ pub(crate) fn restore_sigpipe() {
 
 /// Returns `true` if stdin was closed when the process began.
 ///
-/// A read would succeed all the same: the runtime has opened `/dev/null` in its place.
+/// A read would succeed nevertheless, because the runtime has opened `/dev/null` in its place.
 pub(crate) fn stdin_was_closed() -> bool {
     STDIN_CLOSED.load(Ordering::Relaxed)
 }
 
 /// Returns `true` if stdout was closed when the process began.
 ///
-/// A write would succeed all the same, and its data be lost: the runtime has opened `/dev/null` in its place.
+/// A write would succeed nevertheless and its data would be lost, because the runtime has opened `/dev/null` in its
+/// place.
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }

@@ -124,7 +124,7 @@ impl Context<'_> {
         }
     }
 
-    /// Runs `call` on the directory that contains one side of `place`, and the name there.
+    /// Runs `call` on the directory that contains one side of `place`, and on its name there.
     pub(super) fn at<T>(
         &self,
         place: &Place<CopyDir>,

@@ -18,7 +18,7 @@ use crate::node::{Dir, Place, Side};
 use crate::sys::{self, Identity, Stat};
 
 /// Chooses the error if a source cannot be opened or read: first the error of looking at the
-/// source, then what would forbid the dest.
+/// source, then a reason that forbids the dest.
 pub(super) fn reading(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -28,7 +28,7 @@ pub(super) fn reading(
     let unseen_dest = look::at_dest(entry, Symlinks::NoFollow).err();
     let source = look::at_source(entry).map(|stat| Facts::of(&stat));
     let dest = look::dest_facts(entry, Symlinks::Follow);
-    // A source that vanished after its dest was moved away was seen before.
+    // If the dest was moved away, the source was seen before that, and has vanished since.
     let was_seen = matches!(entry.dest_state, DestState::Vacant { .. });
     if let Err(unseen) = source
         && !was_seen

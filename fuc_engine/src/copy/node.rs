@@ -50,7 +50,8 @@ pub(super) struct DirFacts {
     pub(super) mode_pending: Option<u32>,
 }
 
-/// [`DirFacts`] in the three bytes that a node has room for, and those inherited from above.
+/// [`DirFacts`], and the facts inherited from the parent, in the three bytes that a node has room
+/// for.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     /// The lower 12 bits are the mode. The next one says whether there is a mode.
@@ -61,8 +62,8 @@ pub(super) struct Mark {
 impl Mark {
     const HAS_MODE: u16 = 1 << 12;
 
-    // An ancestor's directory will be needed again, so an evicted one is reopened while a
-    // child of it is still open.
+    // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
+    // its child is still open.
     const RETURNS_TO_SOURCE: u8 = 1;
     const RETURNS_TO_DEST: u8 = 1 << 1;
     const BEHIND_LINK: u8 = 1 << 2;
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_level_of_a_copy_stays_small() {
-        // See the same test of a removal in `crate::node`.
+        // `crate::node` has the same test for a removal, and explains the numbers.
         assert!(size_of::<Node<CopyDir>>() + 16 <= 112 - 8);
     }
 

@@ -13,11 +13,11 @@ use crate::sys::Identity;
 
 pub(super) struct Operand {
     pub(super) source: Box<CStr>,
-    /// Relative to the target directory, if there is one.
+    /// The dest, relative to the target directory if there is one.
     pub(super) dest_name: Box<CStr>,
     /// The dest as it is shown to users.
     pub(super) dest_path: PathBuf,
-    /// The operand is copied to its own backup, so that one is not backed up.
+    /// `true` if the operand is copied to its own backup. That backup is not backed up again.
     pub(super) is_own_backup: bool,
     /// The directory that this operand's copy begins with, once it was made.
     pub(super) root: OnceLock<Identity>,

@@ -51,11 +51,12 @@ use tasks::{CopyTask, Operands};
 /// One run of a [`CopyOp`](super::CopyOp).
 pub(super) struct CopyRun<'a> {
     ctx: Context<'a>,
-    /// Regular files are copied without rules about their dests. Needed for each entry, so it
-    /// is computed once.
+    /// `true` if regular files are copied without rules about their dests. Cached, because each
+    /// entry needs it.
     copies_plainly: bool,
     links: LinkTable,
-    /// No name of a source is met twice, so the names still to be met can be counted.
+    /// `true` if no name of a source is met twice, so that the names still to be met can be
+    /// counted.
     meets_names_once: bool,
     used: UsedNames,
     room: Room,
@@ -123,7 +124,7 @@ impl<'a> CopyRun<'a> {
         self.ctx.report.summary()
     }
 
-    /// Cuts the operands into runs whose operands can be copied at the same time.
+    /// Groups neighbouring operands that can be copied at the same time.
     fn independent_runs(&self) -> Vec<Range<u32>> {
         let operands = &self.ctx.operands;
         match self.ctx.dest {

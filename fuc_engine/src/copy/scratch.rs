@@ -11,9 +11,9 @@ use crate::sys::{self, Stat};
 /// State of one worker. All of it is a cache or a guess: losing it costs time only.
 #[derive(Default)]
 pub(super) struct CopyScratch {
-    /// The last file was empty, so the next one probably is.
+    /// `true` if the last file was empty, so that the next one probably is, too.
     pub(super) expects_empty: bool,
-    /// The filesystem asked last, and whether it reports true sizes.
+    /// The filesystem that was queried last, and whether it reports true sizes.
     reports_true_size: Option<(u64, bool)>,
     /// Buffer for content that is read and written.
     pub(super) buffer: Vec<u8>,
@@ -42,7 +42,7 @@ impl CopyScratch {
     }
 }
 
-/// The worker that runs a stage, as far as the stages know it.
+/// The part of a worker that the stages use.
 pub(super) trait CopyWorker {
     fn scratch(&mut self) -> &mut CopyScratch;
 

@@ -111,7 +111,7 @@ pub(super) fn ask_to_enter(
 pub(super) fn ask_about_unopened(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Answer {
     match errno {
         Errno::ACCESS => ask_to_try_unread(context, name, errno),
-        // Another process has put something else in its place.
+        // Another process has replaced the directory.
         Errno::NOTDIR | Errno::LOOP => {
             let prompt = context.at(name, |dir, name| {
                 prompt_to_remove(context, dir, name, FileType::Unknown)
@@ -186,7 +186,7 @@ fn ask_and_apply(
             context.fail_and_keep(name, errno);
             return Answer::No;
         }
-        // `rm` treats a name that it cannot look at like one that was declined.
+        // Like `rm`, treat a name that cannot be looked at as declined.
         Err(errno) => {
             context.report_only(name, errno);
             Answer::No

@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Paths, and the reports of what is gone and what stays.
+/// Builds paths, and reports the names that are gone and those that stay.
 impl Context<'_> {
     pub(super) fn path(&self, name: Name<'_>) -> PathBuf {
         match name.parent {
@@ -89,7 +89,7 @@ impl Context<'_> {
     pub(super) fn removed(&self, name: Name<'_>) {
         name.mark_removed();
         if self.report.wants_events() {
-            // If a call took the name as a whole, each one would be stored in memory.
+            // A call that takes the whole name would make the compiler store each name in memory.
             match name.parent {
                 Parent::Node(node) => self.emit_removed_entry(node, name.name),
                 Parent::Operand(operand) => self.emit_removed_operand(operand),
@@ -133,8 +133,8 @@ impl Context<'_> {
         }
     }
 
-    /// Reports that a name could not be removed, and keeps nothing; does nothing if the
-    /// error is [ignorable](Self::is_ignorable).
+    /// Reports that a name could not be removed, but does not keep its ancestors. Does nothing if
+    /// the error is [ignorable](Self::is_ignorable).
     pub(super) fn report_only(&self, name: Name<'_>, errno: Errno) {
         if !self.is_ignorable(name, errno) {
             let error = Error::failed(Operation::Remove, self.path(name), errno);

@@ -94,7 +94,7 @@ fn remove_unopened(
             }
             Err(_) => left(context, name, errno),
         },
-        // Another process has put something else in its place.
+        // Another process has replaced the directory.
         Errno::NOTDIR | Errno::LOOP => match context.at(name, sys::unlink) {
             Ok(()) => {
                 context.removed(name);
@@ -140,7 +140,8 @@ pub(super) fn remove_emptied(context: &Context<'_>, node: &RemoveNode) -> Result
         descriptors.close(node, Side::Source);
         return remove_unless_kept(context, node, CWD);
     };
-    // The child is closed afterwards: its `..` is the way back to an evicted parent.
+    // The child is closed only after this, because an evicted parent is reopened through the
+    // child's `..`.
     let dir = descriptors.pin_parent(parent, Side::Source, node, context);
     descriptors.close(node, Side::Source);
     match dir {

@@ -18,8 +18,8 @@ pub(super) fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
         .is_ok_and(|stat| sys::file_type(&stat) == FileType::Directory)
 }
 
-/// Looks whether the user may write to `name`. A symbolic link is never protected, and
-/// nothing is protected from the superuser.
+/// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing
+/// is protected from the superuser.
 pub(super) fn access(
     context: &Context<'_>,
     dir: BorrowedFd<'_>,
@@ -35,7 +35,7 @@ pub(super) fn access(
     })
 }
 
-/// Looks whether an open directory is empty.
+/// Finds out whether an open directory is empty.
 pub(super) fn content(dir: BorrowedFd<'_>) -> Content {
     match sys::is_empty_directory(dir) {
         Ok(true) => Content::Nothing,

@@ -69,7 +69,8 @@ impl State {
 
     /// Records that an entry of the directory was removed.
     pub(super) fn mark_shrunk(&self) {
-        // The flag is usually set already. Without a store, other workers keep the cache line.
+        // The flag is usually set already. Without a store, other workers keep their copy of the
+        // cache line.
         if !self.has_shrunk.load(Ordering::Relaxed) {
             self.has_shrunk.store(true, Ordering::Relaxed);
         }

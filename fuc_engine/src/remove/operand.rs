@@ -70,7 +70,8 @@ fn begin_directory(context: &Context<'_>, guards: &Guards, operand: u32) -> Begu
     if !options.recursive && !options.empty_directories {
         return refused(Refusal::NotRecursive);
     }
-    // As in `rm`, this comes before any other reason and before a pointless question.
+    // As in `rm`, this refusal comes before any other reason, and before a question that would be
+    // pointless.
     if !options.recursive && look::content_of(context, name) == Content::Something {
         return left(context, name, Errno::NOTEMPTY);
     }

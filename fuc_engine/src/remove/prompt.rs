@@ -138,8 +138,7 @@ pub(super) fn before_entering(
     }
 }
 
-/// Decides about a directory that could not be read because of `errno`, and that may
-/// be removable all the same because it is empty.
+/// Decides about a directory that could not be read because of `errno`, but may be empty and thus removable.
 pub(super) fn before_trying_unread(policy: Policy, access: Access, errno: Errno) -> Prompt {
     if !policy.is_question_due(access) {
         return Prompt::Proceed;

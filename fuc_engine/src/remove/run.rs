@@ -218,7 +218,7 @@ impl Visitor for Removal<'_> {
                 Begun::Enter(place) => worker.push(Task::Enter { place, pass: 0 }),
             }
         }
-        // The task queued last would run first.
+        // Without this, the operand queued last would run first.
         worker.reverse_top(worker.queued_tasks().saturating_sub(queued_before));
     }
 

@@ -1,7 +1,7 @@
 //! Counts workers by state and decides which of them may run.
 //!
-//! Its lock is the scheduler's only one on the way of tasks. Workers take it when they change their
-//! state; busy workers read two flags instead. [`super`] shows the protocol.
+//! Its lock is the only one that the scheduler takes when it moves tasks. Workers take it when they
+//! change their state; busy workers read two flags instead. [`super`] shows the protocol.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ struct State {
     target: usize,
     /// Workers without tasks: they wait on the channel, and no batch is under way to them.
     idle: usize,
-    /// Whether there is a batch in the channel for the next worker that runs out of tasks.
+    /// `true` if the channel holds a batch for the next worker that runs out of tasks.
     has_spare: bool,
     /// Workers that wait, with tasks of their own, until they may go on.
     parked: usize,
@@ -26,16 +26,17 @@ struct State {
     /// How many threads there may be. It is not raised again after one was refused.
     most: usize,
     was_refused: bool,
-    /// Set when the scope ends or a worker has panicked: nothing waits any more.
+    /// `true` once the scope ends or a worker has panicked. Then no worker is parked any more.
     is_over: bool,
 }
 
 pub(super) struct Gate {
     state: Mutex<State>,
     unparked: Condvar,
-    /// How many batches are wanted now. A hint: it is read without the lock and checked under it.
+    /// How many batches are wanted now. This is a hint: it is read without the lock and checked
+    /// under it.
     starving: AtomicUsize,
-    /// Whether more workers are active than should be. A hint, too.
+    /// `true` if more workers are active than should be. This is a hint, too.
     surplus: AtomicBool,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Recorded {
     pub(super) time: Duration,
     /// When the lap ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
-    /// Whether the governor was due by then.
+    /// `true` if the governor was due by then.
     pub(super) is_due: bool,
 }
 

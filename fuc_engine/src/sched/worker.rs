@@ -125,8 +125,8 @@ impl<J: Job> Drop for ReportPanic<'_, '_, J> {
     }
 }
 
-/// Calls `main` with a worker that runs on the calling thread. Others are started if they make
-/// the job faster. Returns when all threads have ended.
+/// Calls `main` with a worker that runs on the calling thread. Other workers are started if they
+/// make the job faster. Returns when all threads have ended.
 pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
     let shared = Shared {
         job,
@@ -278,7 +278,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     fn step_governor(&self, now_nanos: u64, has_backlog: bool) {
         let Shared { gate, meter, .. } = self.shared;
-        // If another worker is stepping it, this one need not.
+        // Another worker is stepping the governor now, so this one need not.
         let Ok(mut governor) = self.shared.governor.try_lock() else {
             return;
         };

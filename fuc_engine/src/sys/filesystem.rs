@@ -17,8 +17,8 @@ pub(crate) fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
         .map(|stat| stat.f_type as u64)
 }
 
-/// Filesystems that store files themselves. What a stat returns is what is stored. ext2 and ext3 have
-/// the number of ext4.
+/// Filesystems that store files themselves, so that a stat returns the stored size. ext2 and ext3 have the same
+/// number as ext4.
 const NATIVE: [u64; 5] = [
     BTRFS,
     EXT4_SUPER_MAGIC as u64,

@@ -16,7 +16,7 @@ use super::xattr::Xattr;
 #[derive(Clone, Copy)]
 pub(crate) enum Inode<'a> {
     Opened(BorrowedFd<'a>),
-    /// Most calls refuse such a descriptor, so they take other ways; see [`PathFd`].
+    /// A descriptor that only names the inode. Most calls refuse it; [`PathFd`] has other ways.
     PathOnly(PathFd<'a>),
 }
 
@@ -62,7 +62,7 @@ impl<'a> Inode<'a> {
             Self::Opened(fd) => Ok(fs::futimens(fd, &times)?),
             Self::PathOnly(path_fd) => {
                 match fs::utimensat(path_fd.fd, c"", &times, AtFlags::EMPTY_PATH) {
-                    // Before Linux 5.8.
+                    // Linux before 5.8 does not know this flag.
                     Err(Errno::INVAL) => path_fd.apply(SetTimes(&times)),
                     result => Ok(result?),
                 }

@@ -77,7 +77,8 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<OwnedFd, E
 
 /// Opens a file that cannot be opened without waiting, if it is a regular file.
 ///
-/// The inode is held before it is opened, so that a FIFO that takes its name is not waited for.
+/// An `O_PATH` descriptor holds the inode first. So if a FIFO takes over the name, opening does not
+/// wait for it.
 ///
 /// # Errors
 /// `EAGAIN` if it is not a regular file, or if /proc is missing: as before, without waiting.

@@ -54,7 +54,8 @@ impl From<Errno> for InodeError {
 #[derive(Clone, Copy)]
 pub(crate) struct PathFd<'a> {
     pub(crate) fd: BorrowedFd<'a>,
-    /// Without the name, only operations on a readable directory work if /proc is missing.
+    /// The name by which the inode was opened. Without it, only operations on a readable directory work if /proc is
+    /// missing.
     pub(crate) at: Option<At<'a>>,
 }
 
@@ -66,7 +67,7 @@ pub(super) struct MissingCalls {
     pub(super) proc: AtomicBool,
 }
 
-// Each flag publishes only itself, so Relaxed: a thread that misses it makes one futile call more.
+// Each flag publishes only itself, so Relaxed: a thread that misses it makes one more call that fails.
 static MISSING: MissingCalls = MissingCalls {
     fchmodat2: AtomicBool::new(false),
     xattrat: AtomicBool::new(false),
@@ -123,7 +124,7 @@ impl PathFd<'_> {
                 {
                     missing.proc.store(true, Ordering::Relaxed);
                 }
-                // About the inode, or from a sandbox without /proc: the next way shows which.
+                // The error is about the inode, or comes from a sandbox without /proc. The next way shows which.
                 Err(Errno::ACCESS) => {}
                 done => return Ok(done?),
             }

@@ -30,7 +30,7 @@ pub(crate) fn descriptor_limit() -> usize {
 
 /// Returns the permission bits that this process withholds from the files that it creates.
 pub(crate) fn umask() -> u32 {
-    /// Too few permissions are safer than too many.
+    /// Value for an unknown umask. Too few permissions are safer than too many.
     const IF_UNKNOWN: u32 = 0o077;
     umask_in_status("/proc/self/status")
         .or_else(umask_of_a_thread)

@@ -48,7 +48,7 @@ impl DirSlot {
 
     /// Records the directory's identity. Without this, an eviction asks the kernel for it.
     pub(crate) fn record(&self, identity: Identity) {
-        // Published by the Release with which the descriptor is installed or evicted.
+        // Relaxed: the Release of `install` or `evict` publishes it.
         self.inode.store(identity.inode, Ordering::Relaxed);
         self.device_and_birth
             .store(identity.device_and_birth, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl Drop for DirSlot {
 #[derive(Debug)]
 pub(crate) struct Pinned<'a> {
     slot: &'a DirSlot,
-    /// Must not be copied out of this struct, which keeps it open.
+    /// The descriptor must not be copied out of this struct, which keeps it open.
     fd: BorrowedFd<'a>,
 }
 

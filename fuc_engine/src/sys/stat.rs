@@ -87,7 +87,7 @@ pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Err
     retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
 }
 
-/// Returns `true` if this process may write to `name`, by its mode or by whatever else decides.
+/// Returns `true` if this process may write to `name`, as the kernel decides by mode, ACLs and mount options.
 ///
 /// Fails if the kernel cannot say. It asks about the effective user. Before Linux 5.8, and in a sandbox
 /// that refuses the newer call, it asks about the real user and follows symlinks.
@@ -135,7 +135,7 @@ mod tests {
             assert_eq!(may_write_where(Err(refused), Ok(())), Ok(true));
             let denied = Err(Errno::ACCESS);
             assert_eq!(may_write_where(Err(refused), denied), Ok(false));
-            // The older call says so of an immutable file.
+            // The older call returns EPERM for an immutable file.
             let immutable = Err(Errno::PERM);
             assert_eq!(may_write_where(Err(refused), immutable), Err(Errno::PERM));
         }

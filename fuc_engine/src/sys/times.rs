@@ -2,7 +2,7 @@
 
 use rustix::fs::Stat;
 
-/// A point in time, as seconds since 1970 and the rest.
+/// A point in time: seconds since 1970, and nanoseconds of the next second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileTime {
     pub(crate) seconds: i64,

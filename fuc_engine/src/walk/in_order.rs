@@ -81,7 +81,8 @@ fn visit<V: Visitor>(
         let Some(mut listing) = visit_files(visitor, buffer, (node, &dirs), worker) else {
             continue;
         };
-        // Usually this was the last buffer, and no descriptor need be kept.
+        // Fill the next buffer now, because there is usually no more, and then no descriptor need
+        // be kept.
         if buffer.fill(dir)? {
             listing.append(buffer);
             let position = match position {

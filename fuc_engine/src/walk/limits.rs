@@ -21,7 +21,7 @@ pub(super) const BUFFER_BYTES: usize = 32 << 10;
 /// the tree in many directories, 128 took 1.18 times the kernel's own time, 32 1.10: idle workers
 /// wait less. Cells: remove-flat, remove-100k.
 pub(super) const CHECKPOINT_ENTRIES: usize = 32;
-/// Directories at most that an idle worker gets at once.
+/// The most directories that an idle worker gets at once.
 ///
 /// It bounds how many queued directories may find their parents evicted, if descriptors run
 /// short later. Two workers are as fast with 1 (1.00 to 1.02) and with 512 (0.97 to 1.03).
@@ -33,7 +33,7 @@ pub(super) const MAX_BATCH: usize = 64;
 /// 1.05, 8 0.97, 16 0.89. Copying 11,000 files of 120 MB, 4 took 0.6 of the time of 1. More
 /// would load a disk that others use. Cell: copy-go-cold.
 const WAITING: usize = 4;
-/// Workers at most that `WAITING` allows for.
+/// The most workers that `WAITING` allows.
 ///
 /// In the same copy, 64 workers take 1.07 of the time of 32. Cell: copy-go-cold.
 const MOST_WAITING: usize = 32;

@@ -99,10 +99,10 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
 
-    /// As [`Job::limits`].
+    /// Returns the limits on workers; see [`Job::limits`].
     fn limits(&self) -> Limits;
 
-    /// As [`Job::initial_workers`].
+    /// Returns the number of workers to begin with; see [`Job::initial_workers`].
     fn initial_workers(&self) -> usize;
 
     /// Returns `true` if entries are visited in the order of the listing, and each
@@ -199,7 +199,7 @@ pub(crate) fn leave<V: Visitor>(
     }
 }
 
-/// Gives up what a task holds, without doing its work.
+/// Frees the resources of a task, without doing its work.
 #[cold]
 fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) {
     let node = match task {

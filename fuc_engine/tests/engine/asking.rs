@@ -152,7 +152,7 @@ fn a_deep_tree_is_asked_about_without_recursion() {
     let person = Person::default();
     let (removed, _, failures) = person.remove(always(), &top);
     assert_eq!(failures, 0);
-    // Two questions for each directory except the last, which is empty.
+    // There are two questions for each directory except the last, which is empty.
     assert_eq!(person.asked().len() as u64, 2 * removed - 1);
     assert_eq!(names_in(&scratch), 1);
 }

@@ -1,4 +1,4 @@
-//! Attributes during a copy. A source that is a FIFO blocks it, so that a test can look at the unfinished dest.
+//! Attributes during a copy. A source that is a FIFO blocks the copy, so that a test can look at the unfinished dest.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -28,7 +28,7 @@ fn mode_of(path: &Path) -> u32 {
 fn held_up(options: CopyOptions, [fifo, into, dest]: [&Path; 3], meanwhile: impl FnOnce()) -> Told {
     thread::scope(|scope| {
         let copying = scope.spawn(|| copy_with(options, [fifo], &Dest::Into(into.to_owned())));
-        // Blocks until the copy opens it.
+        // Opening the FIFO blocks until the copy opens it.
         let writer: File = OpenOptions::new().write(true).open(fifo).unwrap();
         let end = Instant::now() + Duration::from_secs(20);
         while !dest.exists() {

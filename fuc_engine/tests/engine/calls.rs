@@ -129,7 +129,7 @@ fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
         if opens_directory {
             assert!(call.args.contains("O_NOFOLLOW"), "it follows: {call:?}");
         }
-        // The engine finds out the inode of the root directory, so as to refuse it.
+        // The engine looks up the root directory, because it refuses to remove it.
         let asks_for_root = path == "/" && call.args.contains("O_PATH");
         if is_operand(path) || asks_for_root {
             continue;

@@ -141,10 +141,11 @@ fn cancel_within_a_file(dest: &Path, change: impl FnOnce(&mut CopyOptions)) -> S
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut writer = File::create(&fifo).unwrap();
-            // A FIFO holds much less, so nearly all of it was read when this returns.
+            // A FIFO holds much less, so the copy has read nearly all of the piece when this
+            // returns.
             writer.write_all(&piece).unwrap();
             cancel.cancel();
-            // The reader closes the FIFO in the middle of this.
+            // The copy closes the FIFO in the middle of this write.
             let _ = writer.write_all(&piece);
         });
         let failures = Mutex::new(Vec::new());

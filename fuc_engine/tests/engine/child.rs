@@ -1,4 +1,4 @@
-//! The engine in a process of its own: with limits or as a user that a test cannot give itself. If it
+//! The engine in a process of its own, with limits or as another user, which a test cannot set for itself. If it
 //! hangs, one process is killed and not the whole suite.
 //!
 //! The process is this test binary, which runs [`program`] and nothing else. Environment variables say
@@ -69,7 +69,7 @@ pub(crate) fn update(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child 
     Child::new("update", source.as_ref()).with(DEST, dest.as_ref())
 }
 
-/// Makes several copies, one after the other.
+/// Prepares several copies, which run one after the other.
 pub(crate) fn copies(pairs: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Child {
     let (sources, dests): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     Child::new("copy", list(&sources).as_ref()).with(DEST, list(&dests))
@@ -187,7 +187,7 @@ fn parse(stdout: &str) -> Report {
     }
 }
 
-/// Describes an error as in [`Report::failures`].
+/// Describes an error in the form of [`Report::failures`].
 fn in_words(error: &Error) -> String {
     match error.cause() {
         Cause::Failed(operation, errno) => {
@@ -213,7 +213,7 @@ struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Returns what [`Child::exchanging`] asked for.
+    /// Returns the exchange that [`Child::exchanging`] requested, if it did.
     fn wanted(failures: &'a Mutex<Vec<Error>>) -> Option<Self> {
         Some(Self {
             dir: env::var_os(EXCHANGE_AT)?.into(),

@@ -48,7 +48,7 @@ fn is_copied_whole(source: &Path, dest: &Path) {
 #[test]
 fn a_file_of_several_pieces_is_copied() {
     let scratch = Scratch::in_memory();
-    // Two and a half pieces.
+    // The file has two and a half pieces.
     let tree = Tree::at(&scratch);
     tree.file("s/f", pattern((20 << 20) + 5));
     let dest = tree.path().join("d");
@@ -138,7 +138,7 @@ fn a_fifo_in_the_dest_is_waited_for() {
     let tree = Tree::at(&scratch);
     tree.file("d/pipe", &content).fifo("e/pipe");
     let [source, dest] = ["d", "e"].map(|name| tree.path().join(name));
-    // Opened for reading and writing, so that the copy finds a reader at once.
+    // Open the FIFO for reading and writing, so that the copy finds a reader at once.
     let reader = OpenOptions::new()
         .read(true)
         .write(true)
@@ -286,7 +286,7 @@ fn copies_while(change: impl Fn(&Path) + Sync, reset: impl Fn(&Path), check: imp
 }
 
 fn append(path: &Path) {
-    // Bounded, because the file is in memory.
+    // Stop growing at a limit, because the file is in memory.
     if fs::metadata(path).unwrap().len() < 64 << 20 {
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(&[0xaa; 4096]).unwrap();
@@ -323,8 +323,8 @@ fn a_copy_of_a_growing_file_with_holes_has_no_zeros_for_data() {
     );
 }
 
-/// Asserts that a copy is a beginning of `whole`. If a file is cut while the kernel reads a page of it, the
-/// kernel returns zeros for the rest of the page (seen with `pread` alone, on tmpfs and ext4).
+/// Asserts that a copy is equal to the beginning of `whole`. If a file is cut while the kernel reads a page of it,
+/// the kernel returns zeros for the rest of the page (seen with `pread` alone, on tmpfs and ext4).
 fn assert_is_beginning(copy: &[u8], whole: &[u8]) {
     const LARGEST_PAGE: usize = 64 << 10;
     let same = copy.iter().zip(whole).take_while(|(a, b)| a == b).count();
@@ -405,7 +405,7 @@ fn several_threads_report_a_full_dest_and_end() {
         let name = name.or(failure.path.strip_prefix(&dest)).unwrap();
         assert!(failed.insert(name.to_owned()), "twice: {failure:?}");
     }
-    // The failure of a directory stands for its entries.
+    // If a directory failed, its entries are missing without failures of their own.
     let has_failed = |name: &Path| name.ancestors().any(|above| failed.contains(above));
     let names = (0..40).map(|number| format!("{}/{number}", number % 8));
     let (missing, complete): (Vec<_>, Vec<_>) = names.partition(|name| has_failed(name.as_ref()));

@@ -54,7 +54,7 @@ impl Failure {
     }
 }
 
-/// Numbers of a summary: entries, bytes, failures.
+/// The numbers of a summary: entries, bytes, failures.
 pub(crate) type Counts = (u64, u64, u64);
 
 pub(crate) fn counts(summary: Summary) -> Counts {

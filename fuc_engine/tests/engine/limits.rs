@@ -135,7 +135,7 @@ fn large_files_are_copied_with_twenty_descriptors() {
     let scratch = Scratch::in_memory();
     let source = Tree::at(scratch.path().join("s"));
     for number in 0..20 {
-        // Mostly a hole: a large size, but little to copy.
+        // The file is mostly a hole: it has a large size, but little to copy.
         source.sparse(number.to_string(), 5 << 20, &[(0, b"x")]);
     }
     let dest = scratch.path().join("d");

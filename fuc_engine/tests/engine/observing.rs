@@ -186,7 +186,7 @@ fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     let operands = [format!("{dir}//"), file.clone()];
     let summary = RemoveOp::new(RemoveOptions::default()).run(operands, &diary);
     assert_eq!(counts(summary), (3, 0, 0));
-    // Compared as text, because paths that differ only in slashes are equal.
+    // Compare as text, because paths that differ only in slashes are equal.
     let told = diary.events.into_inner().unwrap();
     let mut texts: Vec<_> = told.iter().map(|event| format!("{event:?}")).collect();
     texts.sort();
@@ -249,7 +249,7 @@ fn a_panic_of_an_observer_reaches_the_caller() {
         }
         tree.file("0/300/7", "");
         let (root, (send, caught)) = (tree.path().to_owned(), std::sync::mpsc::channel());
-        // Not a scoped thread, so that this test ends even if the run hangs.
+        // Do not use a scoped thread, so that this test ends even if the run hangs.
         std::thread::spawn(move || {
             let removing = || {
                 let options = remove_options(|options| options.threads = threads(8));

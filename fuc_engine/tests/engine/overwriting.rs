@@ -147,7 +147,8 @@ fn links_and_fifos_replace_all_but_directories() {
 
 #[test]
 fn a_busy_program_is_replaced_by_force_only() {
-    // ETXTBSY prevents even root from writing to it; a mode would not.
+    // The dest is a running program. ETXTBSY prevents even root from writing to it; a mode would
+    // not.
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.file("new", "content").mode(0o755);

@@ -9,7 +9,7 @@ use crate::kit::{all_but_atime, assert_unchanged};
 
 const ACCES: &str = "13";
 
-/// Builds a tree as root and gives its root directory to the ordinary user.
+/// Builds a tree as root, and gives its root directory to the ordinary user.
 fn theirs(scratch: &Scratch, build: impl FnOnce(&Tree)) -> Tree {
     let tree = Tree::at(scratch.path().join("theirs"));
     build(&tree);

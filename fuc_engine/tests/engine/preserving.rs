@@ -102,7 +102,7 @@ fn links_to_finished_directories_leave_none_of_them_open() {
         tree.file(&apart, "")
             .hardlink(&apart, format!("together/{number}"));
     }
-    // Either directory may be copied first.
+    // Test both orders of the directories.
     for order in [["apart", "together"], ["together", "apart"]] {
         let dest = scratch.path().join(format!("first-{}", order[0]));
         fs::create_dir(&dest).unwrap();

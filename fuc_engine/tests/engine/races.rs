@@ -157,7 +157,7 @@ fn links_that_replace_entered_directories_stay_and_are_reported() {
         assert!(number_of(&root, &failure.path).is_some());
     }
     arena.assert_outside_is_untouched();
-    // Their entries were removed all the same.
+    // The entries of the moved directories were removed nevertheless.
     let moved = Snapshot::of(arena.at("moved"), Attributes::NAMES);
     assert_eq!(moved.len(), 1 + DIRS);
 }
@@ -272,7 +272,7 @@ fn entries_that_change_their_type_neither_block_a_copy_nor_lead_it_outside() {
     let pairs: Vec<_> = names
         .map(|name| (root.join(&name), new.path().join(name)))
         .collect();
-    // In a process of its own, because a copy that waited for a FIFO would hang.
+    // Run the copy in a process of its own, because a copy that waited for a FIFO would hang.
     let copy = child::copy(&root, &dest).threads(1);
     let copy = copy.within(Duration::from_secs(10));
     let report = copy.exchanging(&root, pairs).run();
@@ -291,7 +291,7 @@ fn entries_that_change_their_type_neither_block_a_copy_nor_lead_it_outside() {
     let kinds = ["file", "secret", "pipe"];
     let names = kinds.map(|kind| (0..DIRS).map(move |number| format!("{kind}{number}")));
     let copied = names.into_iter().flatten().filter(is_copied).count();
-    // One of them may be the entry that was copied first, before the exchange.
+    // One of these entries may have been copied first, before the exchange.
     assert!(copied >= 3 * DIRS - 1, "{copied} are what they became");
 }
 
@@ -365,7 +365,8 @@ fn a_directory_that_is_filled_again_and_again_is_reported_once() {
         if let Event::Removed(file) = event
             && file.starts_with(&busy)
         {
-            // From the last file on, each one leaves another. Bounded, in case one listing shows them all.
+            // Each removal after the last file makes one more file. Their number is bounded, in case one listing
+            // shows them all.
             let number = removed.fetch_add(1, Ordering::Relaxed);
             if (199..10_000).contains(&number) {
                 fs::write(busy.join(number.to_string()), "").unwrap();

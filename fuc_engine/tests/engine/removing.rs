@@ -164,7 +164,7 @@ fn dot_and_dot_dot_are_refused() {
     let before = Snapshot::of(&scratch, Attributes::ALL);
     let operands = ["d/.", "d/..", "d/./", "d/..//"].map(|name| scratch.path().join(name));
     let refused = |path: &_| Failure::refused(Refusal::DotOrDotDot, path);
-    // As text, because `join` would drop the last dot.
+    // Build the path as text, because `join` would drop the last dot.
     let told = remove_with(RemoveOptions::default(), &operands);
     assert_eq!(
         told,

@@ -149,7 +149,7 @@ fn is_updated(times_are_kept: bool) -> bool {
 
 #[test]
 fn fractions_of_seconds_count_if_the_dest_can_store_them() {
-    // The ctime has a fraction, which shows that the filesystem can store one.
+    // The ctime has a fraction of a second, which shows that the filesystem can store one.
     assert!(is_updated(false));
     assert!(is_updated(true));
 }

@@ -38,7 +38,7 @@ fn during<T>(disturb: impl Fn() + Sync + Send, work: impl FnOnce() -> T) -> T {
                 disturb();
             }
         });
-        // On drop, so that the thread stops even if `work` panics.
+        // The guard stops the thread on drop, even if `work` panics.
         let _stop = Stop(&stop);
         work()
     })
@@ -109,7 +109,7 @@ fn a_copy_writes_through_no_link_that_replaces_a_dest_directory() {
     build(&root);
     let mut number = 0;
     until_raced(20, || {
-        // In every second round the directories are there before.
+        // In every second round the directories exist before the run.
         number += 1;
         if number % 2 == 0 {
             build(&dest);
@@ -220,7 +220,7 @@ fn two_removals_at_once_that_ignore_missing_names_leave_nothing_and_do_not_fail(
         let [one, other] = removed_twice(&root, true);
         assert_eq!((&one.failures, &other.failures), (&Vec::new(), &Vec::new()));
         assert!(!root.exists());
-        // Each name was removed by one of the two.
+        // Each name was removed by one of the two runs.
         let entries = BUILT + 1 + 20 * (1 + 2 * 4) + 1 + 2_000;
         assert_eq!(one.counts.0 + other.counts.0, entries as u64);
         usize::from(one.counts.0 > 0 && other.counts.0 > 0)
@@ -234,7 +234,7 @@ fn two_removals_at_once_end_and_report_only_missing_names() {
     until_raced(20, || {
         let [one, other] = removed_twice(&root, false);
         for failure in one.failures.iter().chain(&other.failures) {
-            // A directory is not empty if the other run failed at an entry of it.
+            // A directory is not empty if the other run failed to remove one of its entries.
             let expected = [Errno::NOENT, Errno::NOTEMPTY]
                 .map(|errno| Cause::Failed(Operation::Remove, errno));
             assert!(expected.contains(&failure.cause), "{failure:?}");
@@ -261,7 +261,7 @@ fn two_copies_at_once_to_one_dest_are_complete() {
         assert_eq!(told.each_ref().map(|told| &told.failures[..]), [&[]; 2]);
         assert_same_tree(&root, &dest, Attributes::MODE);
         clean(&[&dest]);
-        // Nothing in the results shows a race.
+        // The results do not show whether a race took place, so count each round.
         1
     });
 }

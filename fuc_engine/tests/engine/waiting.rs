@@ -23,7 +23,7 @@ use crate::kit::{copy_options, exactly, threads};
 const DIRS: usize = 100;
 /// Several times the piece after which a copy gives tasks to other workers.
 const LARGE: usize = 24 << 20;
-/// How long to wait for another worker before the test fails.
+/// The time to wait for another worker before the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn options(change: impl FnOnce(&mut CopyOptions)) -> CopyOptions {
@@ -45,7 +45,7 @@ fn add_marks(source: &Tree) {
     }
 }
 
-/// Holds up the first copy of a name until names of the same inode wait for it.
+/// Blocks the first copy of a name until other names of the same inode wait for it.
 #[derive(Default)]
 struct HoldUp {
     /// The directories whose marks were copied, by thread.
@@ -114,7 +114,8 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// Puts a file wherever the old one was moved away and the new one is not there yet.
+    /// Creates a file at each dest whose old file was moved away and whose new one does not exist
+    /// yet.
     fn intrude(&self) {
         let moved = names().filter(|name| self.dest.join(format!("{name}~")).exists());
         for name in moved {

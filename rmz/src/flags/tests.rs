@@ -11,7 +11,8 @@ use fuc_cli::locale::Charset;
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Returns the error in these arguments, none of which is an operand, or nothing if there is none.
+/// Returns the error in these arguments, none of which is an operand. Returns an empty string if
+/// there is no error.
 fn ours(arguments: &[OsString]) -> String {
     match Scan::of(&TABLE, arguments, Personality::Strict, Order::Any).stop {
         Some(Stop::Error(error)) => String::from_utf8(error.message).unwrap(),
@@ -29,7 +30,7 @@ fn theirs(arguments: &[OsString]) -> String {
     let stderr = String::from_utf8(rm.stderr).unwrap();
     let line = stderr.lines().next().unwrap_or_default();
     let line = line.strip_prefix("rm: ").unwrap_or_default();
-    // The scan does not check these.
+    // Later stages report these errors, not the scan.
     let of_a_later_stage =
         line.starts_with("missing operand") || line.starts_with("unrecognized --preserve-root");
     if of_a_later_stage || line.contains(" argument '") {

@@ -324,7 +324,7 @@ fn with_inaccessible_directories(flags: &[&str], answers: &str) -> (Status, Stri
     (outcome.status, text.replace(&program, ""), left)
 }
 
-/// Without GNU: rm 9.1 asks whether to descend into an unreadable directory.
+/// This test runs without GNU, because rm 9.1 asks whether to descend into an unreadable directory.
 #[test]
 fn asks_whether_to_try_unreadable_directories_if_empty_ones_may_go() {
     if !is_root() {
@@ -339,7 +339,7 @@ fn asks_whether_to_try_unreadable_directories_if_empty_ones_may_go() {
     assert_eq!(agreed, (Status::Exit(1), refused, [false, true]));
 }
 
-/// Without GNU, and without `-d`.
+/// This test runs without GNU, for the same reason, and without `-d`.
 #[test]
 fn keeps_unreadable_directories_if_it_would_have_to_ask() {
     if !is_root() {

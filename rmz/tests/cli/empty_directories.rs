@@ -54,7 +54,7 @@ fn asks_about_an_empty_directory_only() {
     strict(&["-di", "empty"], "n\n");
 }
 
-/// Without GNU: rm 9.1 reports an unreadable directory as not empty.
+/// This test runs without GNU, because rm 9.1 reports an unreadable directory as not empty.
 #[test]
 fn removes_an_empty_directory_that_cannot_be_read() {
     if !is_root() {

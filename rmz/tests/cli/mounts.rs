@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::support::{RM, RMZ};
 
-/// Runs both after the commands `mounts`, and lists the remaining entries on stdout.
+/// Runs both programs after the shell commands `mounts`, and lists the remaining entries on stdout.
 #[track_caller]
 fn with(mounts: &str, args: &[&str]) {
     if !is_root() || !has_program("unshare") {

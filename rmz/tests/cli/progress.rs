@@ -114,7 +114,7 @@ impl Frozen {
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        // After a failure: a frozen filesystem cannot be unmounted.
+        // After a failure the filesystem is still frozen, and cannot be unmounted.
         if self.is_frozen {
             self.thaw();
         }
@@ -133,7 +133,7 @@ fn leaves_questions_whole() {
     live.wait_for(Stream::Stderr, "'? ");
     held.freeze();
     live.write("y\n");
-    // Not behind the question, since a pipe echoes no newline.
+    // The line is not on that of the question, although a pipe echoes no newline.
     live.wait_for(Stream::Stderr, "\n0 removed, ");
     held.thaw();
     live.wait_for(Stream::Stderr, &question("remove regular empty file"));
@@ -163,7 +163,7 @@ fn rates(shown: &str) -> Vec<&str> {
 fn shows_whole_numbers() {
     let mut held = or_skip!(Frozen::with_files(&["f"]));
     let scratch = Scratch::new();
-    // Operands, which are counted one by one.
+    // Use operands, because each of them is counted at once.
     let operands: Vec<String> = (0..100).map(|number| number.to_string()).collect();
     for operand in &operands {
         Tree::at(scratch.path()).file(operand, "");

@@ -77,7 +77,7 @@ fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
 #[test]
 fn head_ends_it() {
     let scratch = Scratch::new();
-    // Their lines are more than a pipe holds, so that rmz has to wait for head.
+    // rmz prints more than a pipe holds, so it has to wait for head.
     wide(scratch.path().join("d"), 10_000);
     let output = Command::new("sh")
         .args(["-c", r#"{ "$0" -v d; echo "$?" >&2; } | head -n 1"#, RMZ])

@@ -112,8 +112,8 @@ pub fn ulimit() -> (Option<u64>, Option<u64>) {
     (limit.current, limit.maximum)
 }
 
-/// Returns `true` if the kernel surely has the system calls of Linux `major.minor`: it is new enough, and no
-/// seccomp filter could refuse them.
+/// Returns `true` if the kernel surely has the system calls of Linux `major.minor`: it is new enough, and no seccomp
+/// filter is active that could refuse them.
 #[must_use]
 pub fn has_calls_of(major: u32, minor: u32) -> bool {
     let unfiltered = fs::read_to_string("/proc/self/status").is_ok_and(|status| {

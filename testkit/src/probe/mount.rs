@@ -57,7 +57,7 @@ impl Fs {
 /// A new and empty filesystem, which is unmounted and deleted when this is dropped.
 #[derive(Debug)]
 pub struct LoopMount {
-    // Fields are dropped in this order, which unmounts before the image goes.
+    // Fields are dropped in this order, so the filesystem is unmounted before its image is deleted.
     mounted: Mounted,
     _image: Option<Scratch>,
 }
@@ -173,7 +173,7 @@ mod tests {
         let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
         let line = format!(" {} {} ", path.display(), fs.name());
         assert!(mounts().contains(&line));
-        // An open file must not prevent it.
+        // An open file must not prevent the unmounting.
         let _open = File::open(path.join("a/b")).unwrap();
         drop(mount);
         assert!(!mounts().contains(&line));

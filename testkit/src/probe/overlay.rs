@@ -8,9 +8,9 @@ use crate::tree::{Scratch, Tree};
 /// Says on which filesystems the layers of an [`Overlay`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layers {
-    /// Both are on one filesystem.
+    /// Both layers are on one filesystem.
     Together,
-    /// Each is on a filesystem of its own, so their inode numbers may clash.
+    /// Each layer is on a filesystem of its own, so their inode numbers may clash.
     Apart,
 }
 

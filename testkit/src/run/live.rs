@@ -1,4 +1,4 @@
-//! A command under way: a test waits for its output and answers it, so that neither has to be timed.
+//! A command under way: a test waits for its output and answers it, so that no test depends on time.
 
 use std::{
     fs::File,
@@ -27,7 +27,7 @@ pub enum Stream {
 /// A command under way. It is killed, with its whole process group, if it is dropped.
 #[derive(Debug)]
 pub struct Live {
-    /// For messages: the command line.
+    /// The command line, for messages.
     name: String,
     group: Pid,
     child: Option<Child>,
@@ -182,7 +182,7 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Not waited for: a command that waits for a disk dies only after that.
+        // Do not wait for the command: one that waits for a disk dies only after that.
         if self.child.is_some() {
             let _ = kill_process_group(self.group, Signal::KILL);
         }

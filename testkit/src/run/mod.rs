@@ -120,7 +120,7 @@ impl Run {
         self
     }
 
-    /// Runs it as this user and the group of the same number, in no other groups. This takes root. A program
+    /// Runs the command as this user and the group of the same number, in no other groups. This takes root. A program
     /// that this user can't reach is copied to a place where the user can.
     #[must_use]
     pub fn uid(mut self, uid: u32) -> Self {
@@ -171,7 +171,7 @@ impl Run {
             Ok(child) => child,
             Err(e) => panic!("can't start {self}: {e}"),
         };
-        // So that only the child has it open.
+        // Close the parent's copy, so that only the child has it open.
         drop(stdin);
         let typist = self.input.feed(typing, &self.stdin);
         let outcome = Waiting::on(child).finish(self.time_limit);
@@ -202,7 +202,7 @@ impl Run {
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own, so that its children can be killed with it.
+            // The command gets a process group of its own, so that its children can be killed with it.
             .process_group(0);
         if let Some(dir) = &self.current_dir {
             command.current_dir(dir);
@@ -239,8 +239,8 @@ fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
     }
     let scratch = Scratch::new();
     let copy = scratch.path().join(name);
-    // By another process: if this process had the copy open for writing, a child of another thread could
-    // inherit that descriptor, and the copy would be "busy".
+    // Let another process copy the file. If this process had the copy open for writing, a child of another thread
+    // could inherit that descriptor, and the copy would be "busy".
     let copied = Command::new("cp").arg(path).arg(&copy).status();
     copied.ok().filter(ExitStatus::success)?;
     Tree::at(scratch.path()).select(name).mode(0o755);
@@ -302,8 +302,8 @@ impl fmt::Display for Outcome {
 
 struct Hung;
 
-/// A running child. A thread each blocks on its exit, its stdout and its stderr, so that waiting needs no
-/// polling and a full pipe never stops the child.
+/// A running child. Three threads block on its exit, its stdout and its stderr, so that waiting needs no polling and
+/// a full pipe never stops the child.
 struct Waiting {
     group: Pid,
     exit: Receiver<io::Result<ExitStatus>>,
@@ -328,14 +328,14 @@ impl Waiting {
     fn finish(self, limit: Duration) -> Result<Outcome, Hung> {
         let outcome = self.outcome(Instant::now() + limit);
         if outcome.is_err() {
-            // Ignore a failure: it may just have ended.
+            // Ignore a failure: the command may just have ended.
             let _ = kill_process_group(self.group, Signal::KILL);
         }
         outcome
     }
 
     fn outcome(&self, deadline: Instant) -> Result<Outcome, Hung> {
-        // First the streams: until these are closed, a process of the group is alive.
+        // Wait for the streams first: until they are closed, a process of the group is alive.
         let stdout = within(&self.stdout, deadline)?;
         let stderr = within(&self.stderr, deadline)?;
         let status = within(&self.exit, deadline)?.expect("BUG: our own child can be waited for");

@@ -74,7 +74,7 @@ impl Pair {
         self.parity().args(args).uid(NOBODY).check(build);
     }
 
-    /// Compares both commands without `-r`, ours under GNU's name: it then has GNU's defaults.
+    /// Compares both commands without `-r`, with ours under GNU's name, so that it has GNU's defaults.
     #[track_caller]
     pub fn check_strict(
         &self,

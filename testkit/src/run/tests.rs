@@ -108,7 +108,7 @@ fn the_whole_group_of_a_command_that_hangs_is_killed() {
     let stat = Path::new("/proc").join(pid.trim()).join("stat");
     let dead = || match std::fs::read_to_string(&stat) {
         Err(_) => true,
-        // Killed, but not yet waited for by init.
+        // The process was killed, but init has not waited for it yet.
         Ok(stat) => stat.contains(") Z "),
     };
     let deadline = Instant::now() + Duration::from_secs(5);

@@ -104,7 +104,7 @@ impl Visitor for Settling {
             match statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if file_type(&stat) == FileType::Directory => below.push((name, ())),
                 Ok(stat) => self.settle(dir, &name, &stat)?,
-                // The test itself denies the permission.
+                // The test itself has denied the permission.
                 Err(Errno::ACCESS) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -112,7 +112,7 @@ impl Visitor for Settling {
         Ok(below)
     }
 
-    // A directory comes after its entries, which change its times.
+    // Set the times of a directory after its entries, which change them.
     fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
         self.settle(parent, name, &stat)

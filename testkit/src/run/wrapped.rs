@@ -29,7 +29,8 @@ impl Scripts {
             let mut path = String::new();
             if program.components().count() > 1 {
                 let programs = tree.dir("programs").path().join("programs");
-                // By another process: a program that this process wrote may be "busy" when it is started.
+                // Let another process copy the program: if this process wrote it, it might be "busy" when it is
+                // started.
                 let copied = Command::new("cp").arg(program).arg(&programs).status();
                 assert!(copied.is_ok_and(|status| status.success()), "cp copies");
                 tree.select(Path::new("programs").join(name(program)))

@@ -13,7 +13,7 @@ impl Attributes {
     pub const MODE: Self = Self(1);
     /// Sizes of files.
     pub const SIZE: Self = Self(1 << 1);
-    /// Bytes of files; holes read as zeros.
+    /// The bytes of files; holes read as zeros.
     pub const DATA: Self = Self(1 << 2);
     /// Hard links: which names in the tree belong to the same inode.
     pub const LINKS: Self = Self(1 << 3);

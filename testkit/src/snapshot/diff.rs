@@ -90,7 +90,8 @@ impl Lines {
             writeln!(self.text, "... and {more} more differences")
                 .expect("BUG: a string can't fail");
         }
-        // Otherwise unequal trees without an unequal fact would give an empty difference, and the test would pass.
+        // Without this check, unequal trees without an unequal fact would give an empty difference, and the test
+        // would pass.
         assert!(self.count > 0, "BUG: a difference that has no words");
         self.text
     }

@@ -53,7 +53,7 @@ pub(super) enum Moment {
     Fresh,
 }
 
-/// An attribute is `None` if it does not count, or if entries of this type do not have it.
+/// An entry of a tree. An attribute is `None` if it does not count, or if entries of this type do not have it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Number of the parent directory. The root is its own parent.
@@ -72,7 +72,7 @@ pub(super) struct Entry {
     pub(super) atime: Option<Moment>,
     pub(super) xattrs: Option<Vec<(OsString, Vec<u8>)>>,
     pub(super) has_holes: Option<bool>,
-    /// Set if the entries of this directory could not be listed or looked up.
+    /// `true` if the entries of this directory could not be listed or looked up.
     pub(super) locked: bool,
 }
 

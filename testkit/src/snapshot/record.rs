@@ -41,7 +41,7 @@ pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entr
         first_of: HashMap::new(),
     };
     let kind = recorder.record(start.parent.as_fd(), &start.name, 0)?;
-    // Two equal trees may have roots of different names.
+    // Forget the name of the root, because two equal trees may have roots of different names.
     recorder.entries[0].name = OsString::new();
     if kind == Kind::Directory {
         walk(start, 0, &mut recorder)?;
@@ -144,7 +144,7 @@ impl Recorder {
     }
 }
 
-/// An entry by its directory and its name.
+/// The place of an entry: its directory and its name.
 struct Place<'a> {
     dir: BorrowedFd<'a>,
     name: &'a CStr,

@@ -37,9 +37,9 @@ pub(super) fn set_access(dest: &Inode<'_>, mode: u32, acl: &[u8]) -> Result<(), 
     set
 }
 
-/// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot
-/// be read, or that of the dest, which cannot be replaced. Under an ACL the group bits are its
-/// mask, so neither side's group bits mean the same on the other.
+/// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot be
+/// read, or that of the dest, which cannot be replaced. Under an ACL the group bits are its mask,
+/// so the group bits of one side have another meaning on the other side.
 pub(super) fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
     let _ = dest.set_mode(mode & !0o070);
 }

@@ -46,7 +46,7 @@ pub(super) struct Attributes {
     pub(super) warning: Option<AttributeError>,
 }
 
-/// An attribute that could not be set, before it is known whether there was a way to set it.
+/// The reason why an attribute was not set. It may be that there is no way to set it here.
 type Unset = (Operation, InodeError);
 
 impl From<Unset> for AttributeError {

@@ -18,7 +18,8 @@ pub(super) fn copy<'n>(
     for name in names {
         let copied = source.xattr(name).and_then(|value| {
             match dest.set_xattr(name, &value) {
-                // The owner of a file may set its attributes if the file is writable.
+                // The owner of a file may set its attributes only if the file is writable, so make
+                // it writable.
                 Err(Failed(Errno::ACCESS | Errno::PERM)) if writable.is_none() => {
                     writable = Some(Writable::make(dest)?);
                     dest.set_xattr(name, &value)
@@ -66,8 +67,8 @@ pub(super) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
         .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
 }
 
-/// Returns `true` for attributes that are not copied: ACLs, which belong to the mode, and those
-/// that only the kernel or the filesystem sets, or that have a meaning only at their place. The
+/// Returns `true` for attributes that are not copied: ACLs, which belong to the mode, those that
+/// only the kernel or the filesystem sets, and those that have no meaning in another place. The
 /// list is that of `/etc/xattr.conf`, which cp uses.
 pub(super) fn is_excluded(name: &CStr) -> bool {
     const NAMES: [&[u8]; 5] = [

@@ -24,7 +24,7 @@ impl ContentCopy<'_> {
         loop {
             let data = match sys::seek(self.source.fd, SeekFrom::Data(position)) {
                 Ok(data) => data,
-                // There is no data up to the end, unless the source has just grown.
+                // There is no data between here and the end, unless the source has just grown.
                 Err(Errno::NXIO) => {
                     let end = sys::seek(self.source.fd, SeekFrom::End(0));
                     let end = end.map_err(ContentError::Read)?;
@@ -41,7 +41,7 @@ impl ContentCopy<'_> {
             };
             let hole = match sys::seek(self.source.fd, SeekFrom::Hole(data)) {
                 Ok(hole) => hole,
-                // The source became shorter since.
+                // The source has become shorter.
                 Err(Errno::NXIO) => continue,
                 Err(errno) => return Err(ContentError::Read(errno)),
             };
@@ -111,7 +111,7 @@ impl ContentCopy<'_> {
                     self.copied += bytes as u64;
                     self.moved_piece(bytes as u64)?;
                 }
-                // The data is gone, or the call cannot copy it. Reading finds out which.
+                // The data is gone, or the call cannot copy it. Reading shows which.
                 Ok(_) => return self.read_extent(at, end),
                 Err(errno) if is_not_here(errno) => {
                     self.method.offload = Mechanism::Unsupported;

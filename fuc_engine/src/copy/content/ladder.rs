@@ -23,8 +23,8 @@ use crate::sys::{self, Stat};
 /// Size of the buffer for `read` and `write`. Larger buffers were not faster on tmpfs, ext4
 /// and xfs.
 const BUFFER_BYTES: usize = 128 << 10;
-/// Smallest file for which cloning is tried without being asked for. For smaller files the
-/// extra call does not pay, because `copy_file_range` clones too if the filesystem can.
+/// Smallest file for which cloning is tried even if the options do not ask for it. For smaller
+/// files the extra call does not pay, because `copy_file_range` clones too if the filesystem can.
 const WORTH_CLONING: u64 = 4 << 20;
 /// Bytes of a large file that are moved by one call. Between two calls, a worker can report
 /// progress and give work away. This many bytes take some milliseconds, so the additional calls
@@ -97,7 +97,7 @@ pub(in crate::copy) struct Source<'a> {
     pub(super) fd: BorrowedFd<'a>,
     pub(super) size: u64,
     has_holes: bool,
-    /// The filesystem reports true sizes. Otherwise only `read` finds the end.
+    /// `true` if the filesystem reports true sizes. Otherwise only `read` finds the end.
     pub(super) reports_true_size: bool,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Source<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::copy) struct Sink<'a> {
     pub(in crate::copy) fd: BorrowedFd<'a>,
-    /// It is a regular file, which can have holes.
+    /// `true` for a regular file, which can have holes.
     pub(in crate::copy) is_file: bool,
 }
 
@@ -131,10 +131,10 @@ pub(in crate::copy) struct ContentCopy<'a> {
     pub(super) method: CopyMethod,
     /// Makes holes that the source does not have.
     pub(super) hole_maker: Option<HoleMaker<'a>>,
-    /// Empty until `read` and `write` need it.
+    /// The buffer of `read` and `write`, which is empty until they need it.
     buffer: &'a mut Vec<u8>,
     pub(super) copied: u64,
-    /// The source ended before its size.
+    /// `true` if the source ended before its size.
     pub(super) is_short: bool,
     /// Called between the pieces of a large file, with the bytes moved since the last call. The
     /// copy ends if it breaks.
@@ -211,8 +211,8 @@ impl<'a> ContentCopy<'a> {
         Ok(())
     }
 
-    /// Truncates the dest to the source's present size if the source became shorter: the
-    /// kernel may have returned zeros behind its new end.
+    /// Truncates the dest to the source's present size if the source became shorter: the kernel may
+    /// have returned zeros after its new end.
     fn cut_at_end(&self) -> Result<(), ContentError> {
         if !(self.is_short && self.source.reports_true_size && self.can_have_holes) {
             return Ok(());
@@ -254,7 +254,7 @@ impl<'a> ContentCopy<'a> {
     }
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
-        // If more is asked for than there is, a short result shows that the end was reached.
+        // Ask for more than there is: then a short result shows that the end was reached.
         let piece = if self.source.size > 2 * PIECE_BYTES as u64 {
             PIECE_BYTES
         } else {

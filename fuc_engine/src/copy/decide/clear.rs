@@ -64,7 +64,7 @@ pub(in crate::copy) enum Clear {
     Unlink,
     /// Create the link under another name, and rename it to the dest.
     Replace(Removal),
-    /// The dest is as good as the copy. Nothing is left to do.
+    /// The dest already is what the copy would be. Nothing is left to do.
     AlreadyThere,
     /// The dest stays, so the copy cannot be made.
     Keep,

@@ -90,7 +90,7 @@ pub(in crate::copy) fn when_directory_complete(
     origin: Origin,
     umask: impl FnOnce() -> u32,
 ) -> Option<u32> {
-    // A directory inherits set-group-id from its parent, and keeps it under a plain mode.
+    // A directory inherits set-group-id from its parent, and keeps it under the default policy.
     let inherited = match preserve.mode {
         ModePolicy::Default => present & 0o2000,
         ModePolicy::Preserve | ModePolicy::Discard => 0,
@@ -113,14 +113,14 @@ pub(in crate::copy) fn while_overwritten(
 /// The modes of a directory that this run created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) struct DirectoryModes {
-    /// The mode while entries are created in it: its owner may do everything.
+    /// The mode while entries are created in it. It gives the owner all permissions.
     pub(in crate::copy) filling: u32,
     /// The mode to set in the end; `None` if that is the same.
     pub(in crate::copy) pending: Option<u32>,
 }
 
-/// Returns the modes of a new directory. `granted` is the mode that it got when it was created
-/// with `requested`, less the umask or as a default ACL says.
+/// Returns the modes of a new directory. It was created with the mode `requested`. `granted` is the
+/// mode that it got, which depends on the umask or a default ACL.
 pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> DirectoryModes {
     let last = granted & (requested | 0o7077);
     let filling = granted | 0o700;

@@ -25,7 +25,8 @@ pub(in crate::copy) use super::newer::Timestamps;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Overwrite {
-    /// Make the copy, after the dest was treated as the options say.
+    /// Make the copy, after treating the dest as [`DestTreatment`](super::treatment::DestTreatment)
+    /// says.
     Proceed,
     /// Leave the dest as it is.
     Skip,

@@ -17,7 +17,7 @@ pub(in crate::copy) enum Sameness {
     SameFile,
 }
 
-/// A name, as itself and as the file that it leads to if it is a symbolic link.
+/// The facts about a name: about the file itself, and about its target if it is a symbolic link.
 #[derive(Clone, Copy)]
 pub(in crate::copy) struct Name {
     pub(in crate::copy) itself: Facts,
@@ -39,7 +39,7 @@ impl Name {
     }
 }
 
-/// Two names, of which at least one is a symbolic link, or both are the same file.
+/// Two names that may lead to one file: at least one is a symbolic link, or both are the same file.
 pub(in crate::copy) struct Names {
     pub(in crate::copy) source: Name,
     pub(in crate::copy) dest: Name,
@@ -72,7 +72,7 @@ impl Names {
         }
         match self.treatment {
             DestTreatment::Renamed if are_one_file => distinct_if(!is_one_entry()),
-            // Renaming the target would leave the source, a link that is read through, dangling.
+            // The source is a link that is followed. Renaming its target would leave it dangling.
             DestTreatment::Renamed => {
                 distinct_if(copies_link || !source.is_link() || dest.is_link())
             }

@@ -85,12 +85,12 @@ pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &En
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Replaced {
     Yes,
-    /// A directory is there, or something that is not backed up.
+    /// The dest is a directory, or is not backed up.
     No,
 }
 
-/// Makes a directory at `place`, where something is already. If that is not a directory and
-/// the rules say so, it becomes a backup.
+/// Makes a directory at `place`, where creation failed with EEXIST. If the rules ask for backups, a
+/// dest that is not a directory is renamed to one.
 pub(in crate::copy) fn replace_by_directory(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -119,7 +119,7 @@ pub(in crate::copy) fn replace_by_directory(
             return sys::create_directory(dir, name, mode);
         };
         sys::create_directory(dir, name, mode).inspect_err(|_| {
-            // The failure to create the directory is the one to report.
+            // Ignore a failure: the error to report is that of creating the directory.
             let _ = sys::rename_to_new(dir, &moved, name);
         })
     });

@@ -137,7 +137,7 @@ impl<'a> BackupNames<'a> {
         }
     }
 
-    /// Names the backup without a number.
+    /// Returns the names for a backup without a number.
     pub(super) fn simple(backup: &'a Backup, dir: BorrowedFd<'_>, dest: &'a CStr) -> Self {
         let (_, base) = operand::split(dest.to_bytes());
         let may_be_long = base.len() + backup.suffix.len() > SHORT_BYTES;

@@ -18,7 +18,7 @@ pub(in crate::copy) enum Cleared {
     Writable(Symlinks),
     /// The dest is a dangling symbolic link, or has just vanished.
     LeadsNowhere,
-    /// The dest is as good as the copy.
+    /// The dest already is what the copy would be.
     AlreadyThere,
     /// Create the copy under another name, and rename it to the dest.
     ToReplace(Removal),

@@ -1,8 +1,8 @@
 //! Creates a dest file, or opens and empties one that exists.
 //!
-//! A new name is tried first. Only `EEXIST` makes the engine look at the dest. Nothing is
-//! truncated before it is known that the file that was opened is not the source: that alone
-//! saves `cp f f`, through whatever alias.
+//! A new name is tried first. Only `EEXIST` makes the engine look at the dest. Nothing is truncated
+//! before it is known that the file that was opened is not the source: only this check protects the
+//! source of `cp f f`, whatever alias names it.
 
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -42,7 +42,7 @@ pub(in crate::copy) fn decide(
     let dest = match look::at_dest(entry, symlinks) {
         Ok(dest) => dest,
         Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
-        // To open it fails too, and then it is unlinked.
+        // Opening the link fails too, and then it is unlinked.
         Err(Errno::LOOP) if policy.options.force => return Ok(Decided::ProceedThroughLoop),
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
@@ -90,7 +90,7 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer
     answer
 }
 
-/// A dest that was treated as the rules say.
+/// The state of a dest after [`prepare`].
 pub(in crate::copy) enum Prepared {
     Occupied,
     Vacant { backup: Option<Box<CStr>> },

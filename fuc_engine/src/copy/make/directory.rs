@@ -27,7 +27,7 @@ pub(in crate::copy) struct NotEntered {
     pub(in crate::copy) unfilled: Option<Unfilled>,
 }
 
-/// The dest of a directory that may not be read: cp leaves it empty.
+/// The dest of a directory that may not be read. Like cp, this run leaves it empty.
 pub(in crate::copy) struct Unfilled {
     pub(in crate::copy) source: FileId,
     origin: Origin,
@@ -58,7 +58,7 @@ impl From<Error> for Refused {
 /// A source directory that is open.
 struct SourceDir {
     fd: OwnedFd,
-    /// The effect of listing it on its time of access.
+    /// The effect of listing the directory on its access time.
     atime_effect: AtimeEffect,
     /// Says whether a link was followed to it.
     symlinks: Symlinks,

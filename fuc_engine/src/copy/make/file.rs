@@ -124,8 +124,8 @@ fn open(
     })
 }
 
-/// Creates an empty file as the copy of an empty file. Returns `false` if the source is not
-/// empty, or if its copy needs more than that; nothing was made then.
+/// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
+/// or if its copy needs more than creation. Nothing was made in that case.
 pub(in crate::copy) fn try_copy_empty(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -144,8 +144,8 @@ pub(in crate::copy) fn try_copy_empty(
         return false;
     }
     let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
-    // On failure the dest exists, or the filesystem cannot make files this way: the other way
-    // finds out.
+    // On failure the dest exists, or the filesystem cannot make files this way. Opening both files
+    // then shows which.
     sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok()
 }
 

@@ -112,7 +112,8 @@ fn try_link(
     }
 }
 
-/// Keeps a directory open in place of the one before, if a descriptor can be lent for it.
+/// Keeps the directory open for the next link, in place of the last one, if a descriptor can be
+/// lent for it.
 fn keep_linked_to(ctx: &Context<'_>, node: &CopyNode, dir: OwnedFd, scratch: &mut CopyScratch) {
     let last = &mut scratch.linked_to;
     if last.is_some() || ctx.descriptors.lend(1) {

@@ -16,7 +16,7 @@ pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), 
         let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
         return create(ctx, entry, &target).map(drop);
     }
-    // Its stat comes before it is read, because reading changes its time of access.
+    // Stat the link before reading it, because reading changes its time of access.
     let source = PathOnly::find(entry.source_at()).map_err(failed)?;
     let target = source.read_link().map_err(failed)?;
     if create(ctx, entry, &target)? == Created::AlreadyThere {

@@ -40,7 +40,7 @@ pub(super) fn begin<'a>(
     let queued_before = worker.queued_tasks();
     let left = begin_portion(run, &operands, worker);
     let queued = worker.queued_tasks().saturating_sub(queued_before);
-    // Otherwise the operand queued last would run first.
+    // Without this, the operand queued last would run first.
     worker.reverse_top(queued);
     let task = |operands| Task::Own(CopyTask::Operands(operands));
     match left {

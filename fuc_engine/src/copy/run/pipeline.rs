@@ -90,7 +90,7 @@ impl CopyRun<'_> {
         self.copy_by_rules(entry, &source, worker)
     }
 
-    /// Looks at the source. Queues a directory, and returns `None` then.
+    /// Looks at the source. Queues a directory, and returns `None` for it.
     fn look_or_queue(
         &self,
         entry: &Entry<'_>,
@@ -179,7 +179,7 @@ impl CopyRun<'_> {
         }
     }
 
-    /// Looks at the source once more, if it is not of the type that it was listed with.
+    /// Looks at the source and copies it, if its type has changed since it was listed.
     pub(super) fn retry_if_changed(
         &self,
         entry: &Entry<'_>,
@@ -367,11 +367,12 @@ impl CopyRun<'_> {
     #[cold]
     fn is_large_task(&self, entry: &Entry<'_>, source: &Stat) -> bool {
         self.has_large_content(source)
-            // Rules were applied, so the dest may have been moved away: copy at once.
+            // If rules were applied, the dest may have been moved away, so the file is copied at
+            // once.
             && matches!(entry.dest_state, DestState::Unchecked)
             && !entry.is_operand()
             && !self.ctx.policy.options.rules.ask
-            // Names that wait for this copy are released when it is complete.
+            // Other names of the source wait until the copy is complete, so it is made at once.
             && !self.ctx.policy.has_other_names(entry, source)
             && self.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
     }

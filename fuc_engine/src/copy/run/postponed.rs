@@ -92,7 +92,7 @@ fn resume<'a, 's, 'e>(
             Err(errno) => {
                 let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);
                 ctx.report.failed(error);
-                // Only the paths are needed.
+                // The directories could not be opened, and only the paths are needed.
                 let entry = stored.restore(Entry::listed(node, CWD, CWD, &stored.name));
                 backup::restore_in(ctx, node, &entry);
             }

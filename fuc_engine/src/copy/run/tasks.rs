@@ -30,7 +30,7 @@ impl LargeFile {
 /// Operands to begin, in order.
 pub(in crate::copy) struct Operands {
     pub(super) range: Range<u32>,
-    /// No other task is queued or running.
+    /// `true` if no other task is queued or running.
     pub(super) is_alone: bool,
 }
 

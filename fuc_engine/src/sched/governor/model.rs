@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Governor, Limits};
 use crate::sched::meter::Sample;
 
-/// How fast work goes, as measured for the benchmark's cells.
+/// The speed of work on a machine, as measured for the benchmark's cells.
 struct Machine {
     name: &'static str,
     most: usize,
@@ -129,7 +129,7 @@ struct Run<'m> {
     /// `None`: the number is fixed.
     governor: Option<Governor>,
     workers: usize,
-    /// When each worker ends its lap, if it runs, and when it began it.
+    /// For each worker that runs, the times when its lap ends and when it began.
     laps: Vec<Option<(Duration, Duration)>>,
     sample: Sample,
     window: Duration,
@@ -138,7 +138,7 @@ struct Run<'m> {
     slice: u64,
     /// The share of its speed that noise leaves to each worker in this slice of time.
     speed: Vec<f64>,
-    /// How far the first stall period has gone when the run begins.
+    /// The time that has passed of the first stall period when the run begins.
     phase: Duration,
 }
 

@@ -8,7 +8,8 @@ fn shares(governor: Governor, time: Duration, mut speedup: impl FnMut(usize) -> 
     shares_with_load(governor, time, |n| (speedup(n), 1.0))
 }
 
-/// Returns the shares for work that may keep fewer processors busy. `work(n)` returns the work and the processors.
+/// Returns the shares for work that may keep fewer processors busy. `work(n)` returns the speed and the number of
+/// busy processors.
 fn shares_with_load(
     mut governor: Governor,
     time: Duration,
@@ -100,7 +101,7 @@ fn runs_more_workers_than_cores_if_they_wait() {
 fn runs_no_more_workers_than_cores_if_they_compute() {
     let time = Duration::from_secs(2);
     let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
-        // Only the limit on cores keeps it from using all eight.
+        // Without the limit on cores, the governor would use all eight.
         (n as f64, n.min(2) as f64)
     });
     assert!(shares[2] > 0.9, "{shares:?}");
@@ -200,7 +201,7 @@ fn a_measurement_with_one_long_wait_is_prolonged() {
     let mut governor = Governor::new(Limits::of(4), 2);
     assert!(governor.step(FIRST, Sample::default()));
     assert_eq!(governor.workers(), 2);
-    // Two milliseconds of two workers, most of it in one call.
+    // Two workers worked for two milliseconds, most of it in one call.
     let now = FIRST + Duration::from_millis(2);
     let sample = Sample {
         work: 100,
