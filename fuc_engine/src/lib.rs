@@ -69,6 +69,7 @@
 //! | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
 //! | `sys/` | the system calls, one function each |
 //! | `operand` | the paths that a caller names, and which of them may be worked on together |
+//! | `hashing` | hash tables that need no system call for their seed |
 //! | `report` | the totals of a run, and its connection to the observer |
 //! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
 //! | `cancel` | the public type [`Cancel`], which stops runs before their end |
@@ -78,6 +79,7 @@ mod cancel;
 mod copy;
 mod descriptors;
 mod error;
+mod hashing;
 mod node;
 mod observer;
 mod operand;

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use crate::hashing::HashSet;
+
 /// Converts a path for system calls.
 ///
 /// # Errors
@@ -85,7 +87,7 @@ pub(crate) fn independent_runs<'a>(
         .collect();
     let mut runs = Vec::new();
     let mut start = 0;
-    let mut names = std::collections::HashSet::new();
+    let mut names = HashSet::default();
     for index in 0..operands.len() {
         let (dir, name) = operands[index];
         let fits = index > start && operands[start].0 == dir && is_one_name(operands[start].1) && {

@@ -1,7 +1,9 @@
 //! Several sources with one dest.
 
 use testkit::{
+    probe,
     run::Run,
+    skip,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
@@ -213,4 +215,31 @@ fn does_not_write_through_a_symlink_to_a_directory_it_has_just_created() {
     CP.check(["1/f", "2/f", "into"], |tree| {
         tree.symlink("1/f", "..").file("2/f", b"2").dir("into");
     });
+}
+
+#[test]
+fn are_compared_without_random_numbers() {
+    if !probe::has_program("strace") {
+        skip!("there is no strace");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("s/a", "content")
+        .hardlink("s/a", "t/b")
+        .dir("into");
+    let outcome = Run::new("strace")
+        .args(["-f", "-o", "/dev/null", "-e", "inject=getrandom:error=EIO"])
+        .args([
+            CPZ,
+            "-a",
+            "--backup=numbered",
+            "s",
+            "t",
+            "s/a",
+            "t/b",
+            "into",
+        ])
+        .current_dir(&scratch)
+        .output();
+    outcome.assert_success();
 }

@@ -1,6 +1,5 @@
 //! Operands that name a source or a dest which an earlier operand of the run has named.
 
-use std::collections::HashSet;
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +14,7 @@ use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::options::BackupNaming;
 use crate::error::{Error, Refusal};
+use crate::hashing::HashSet;
 use crate::node::Side;
 use crate::sys::{self, CWD, Stat};
 

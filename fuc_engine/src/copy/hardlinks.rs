@@ -15,7 +15,6 @@
 //! queues. Only sources with several names are looked up, or all sources if links are followed,
 //! because each link is another name.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::facts::{Entry, FileId, Symlinks};
 use super::node::CopyNode;
 use super::stored::StoredEntry;
+use crate::hashing::HashMap;
 
 /// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
 /// it does not delay the node's finish.

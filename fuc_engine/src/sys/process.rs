@@ -20,6 +20,17 @@ pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Returns the random bytes that the kernel gave this program when it started: always the same ones.
+pub(crate) fn random_at_start() -> u128 {
+    // SAFETY: `getauxval` reads the auxiliary vector, which never changes.
+    let bytes = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u8; 16];
+    if bytes.is_null() {
+        return 0;
+    }
+    // SAFETY: the kernel has put 16 bytes at this address, which stay as long as the process.
+    u128::from_ne_bytes(unsafe { bytes.read() })
+}
+
 /// Returns the number of descriptors that this process may have open.
 pub(crate) fn descriptor_limit() -> usize {
     let limit = getrlimit(Resource::Nofile).current;

@@ -9,7 +9,6 @@
 //! As in GNU cp, a name of exactly the maximal length counts as too long. A number with no more
 //! digits than the highest in use is never checked, because a name of that length exists.
 
-use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -19,6 +18,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::options::{Backup, BackupNaming, CopyOptions, Dest};
+use crate::hashing::HashMap;
 use crate::operand;
 use crate::sys::{self, CWD, FileId, Listing, Symlinks};
 
