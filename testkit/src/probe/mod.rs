@@ -29,9 +29,11 @@ use crate::{
     util::{TIME_LIMIT, note, unless_busy},
 };
 
+pub use fuse::{FuseMount, Numbering};
 pub use mount::{Fs, LoopMount};
 pub use overlay::{Layers, Overlay};
 
+mod fuse;
 mod mount;
 mod overlay;
 
