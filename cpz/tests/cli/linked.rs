@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use testkit::{run::Parity, tree::Tree};
+use testkit::{
+    probe::has_program,
+    run::{Parity, Status},
+    skip,
+    tree::Tree,
+};
 
 use crate::support::{CP, CPZ};
 
@@ -227,4 +232,26 @@ fn become_links_to_a_link_to_a_newer_dest() {
                 .hardlink("s/three", "s/four")
                 .symlink("into/three", "one");
         });
+}
+
+#[test]
+fn are_reported_and_missing_if_the_kernel_refuses_the_link() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    for errno in [
+        "EMLINK", "ENOENT", "ESTALE", "ENOTDIR", "ELOOP", "EACCES", "EPERM", "EIO", "ENOMEM",
+        "EXDEV",
+    ] {
+        let script =
+            format!(r#"exec strace -f -qq -o /dev/null -e inject=link,linkat:error={errno} "$@""#);
+        // Over an existing file, too.
+        for args in [["s/one", "s/two", "into"], ["t/four", "s/two", "into"]] {
+            let outcome = with(&["-a"]).args(args).in_script(&script).check(|tree| {
+                linked(tree);
+                tree.file("into/four", "old");
+            });
+            assert!(outcome.is_none_or(|outcome| outcome.status == Status::Exit(1)));
+        }
+    }
 }

@@ -26,6 +26,7 @@ mod permissions;
 mod personality;
 mod preserving;
 mod progress;
+mod renumbered;
 mod room;
 mod same_file;
 mod same_file_by_rule;

@@ -3,6 +3,8 @@
 //! Nothing here makes a system call.
 
 use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::FileType;
@@ -58,6 +60,21 @@ impl Facts {
             links: 1,
             times: [start; 3],
         }
+    }
+}
+
+/// Type, mode, owner, size and time of modification of a file. They show whether it is the file that
+/// was seen before, if its inode number does not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprint(NonZeroU64);
+
+impl Fingerprint {
+    pub(super) fn of(stat: &Stat) -> Self {
+        let [_, modified, _] = sys::times(stat);
+        let mut hasher = DefaultHasher::new();
+        (stat.st_mode, stat.st_uid, stat.st_gid, stat.st_size).hash(&mut hasher);
+        (modified.seconds, modified.nanoseconds).hash(&mut hasher);
+        Self(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MIN))
     }
 }
 

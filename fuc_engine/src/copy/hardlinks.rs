@@ -7,7 +7,7 @@
 //!      |      failed      |                          |  | claim, link
 //!      +------------------+                          |  +---
 //!      +---------------------------------------------+
-//!             the copy is gone, or this was the last name
+//!                      this was the last name
 //! ```
 //!
 //! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
@@ -19,10 +19,11 @@ use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::facts::{Entry, FileId, Symlinks};
+use super::facts::{Entry, FileId, Fingerprint, Symlinks};
 use super::node::CopyNode;
 use super::stored::StoredEntry;
 use crate::hashing::HashMap;
+use crate::sys::Stat;
 
 /// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
 /// it does not delay the node's finish.
@@ -49,19 +50,49 @@ impl DestName {
 pub(super) struct FirstCopy {
     pub(super) name: DestName,
     /// The file that has the name.
-    pub(super) itself: FileId,
+    pub(super) itself: SeenFile,
     /// The file that was written, if the name is a symbolic link to it.
-    pub(super) behind_link: Option<FileId>,
+    pub(super) behind_link: Option<Box<SeenFile>>,
 }
 
 impl FirstCopy {
     /// Returns the file to link to, and whether a link is followed to it: the written file if
     /// links are followed, otherwise the one that has the name.
-    pub(super) fn link_target(&self, symlinks: Symlinks) -> (Symlinks, FileId) {
-        match (symlinks, self.behind_link) {
-            (Symlinks::Follow, Some(written)) => (Symlinks::Follow, written),
+    pub(super) fn link_target(&self, symlinks: Symlinks) -> (Symlinks, SeenFile) {
+        match (symlinks, &self.behind_link) {
+            (Symlinks::Follow, Some(written)) => (Symlinks::Follow, **written),
             _ => (Symlinks::NoFollow, self.itself),
         }
+    }
+}
+
+/// A file as it was seen when it was complete.
+#[derive(Clone, Copy)]
+pub(super) struct SeenFile {
+    pub(super) id: FileId,
+    /// `None` if the file was not seen under its name.
+    fingerprint: Option<Fingerprint>,
+}
+
+impl SeenFile {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            id: FileId::of(stat),
+            fingerprint: Some(Fingerprint::of(stat)),
+        }
+    }
+
+    /// Describes a file that was written, but is not at its name any more.
+    pub(super) fn unseen(id: FileId) -> Self {
+        Self {
+            id,
+            fingerprint: None,
+        }
+    }
+
+    /// Returns `true` if `stat` is of this file, given that its inode number may have changed.
+    pub(super) fn resembles(&self, stat: &Stat) -> bool {
+        self.fingerprint == Some(Fingerprint::of(stat))
     }
 }
 
@@ -170,22 +201,6 @@ impl LinkTable {
             State::Copied(..) => Vec::new(),
         }
     }
-
-    /// Forgets the copy `gone`, to which no link can be made any more. Returns `true` if the
-    /// caller must make another copy, `false` if another worker already does.
-    pub(super) fn replace(&self, source: FileId, gone: FileId) -> bool {
-        match self.map().get_mut(&source) {
-            Some(known) => match &known.state {
-                State::Copied(first) if first.itself == gone => {
-                    // Some names have been counted for the copy that is gone.
-                    *known = Known::in_progress(None);
-                    true
-                }
-                State::Copied(_) | State::InProgress(_) => false,
-            },
-            None => false,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -215,10 +230,10 @@ mod tests {
     fn first() -> FirstCopy {
         FirstCopy {
             name: DestName::of(&entry()),
-            itself: FileId {
+            itself: SeenFile::unseen(FileId {
                 device: 0,
                 inode: 7,
-            },
+            }),
             behind_link: None,
         }
     }
@@ -268,13 +283,5 @@ mod tests {
             assert!(is_linked(&table, None));
         }
         assert_eq!(table.map().len(), 1);
-    }
-
-    #[test]
-    fn a_copy_that_is_gone_is_made_again_by_one_worker() {
-        let table = copied(Some(5));
-        assert!(!table.replace(SOURCE, SOURCE), "another file is gone");
-        assert!(table.replace(SOURCE, first().itself));
-        assert!(!table.replace(SOURCE, first().itself), "it is in progress");
     }
 }

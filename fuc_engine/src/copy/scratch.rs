@@ -18,6 +18,9 @@ pub(super) struct CopyScratch {
     /// Buffer for content that is read and written.
     pub(super) buffer: Vec<u8>,
     pub(super) linked_to: Option<LinkedTo>,
+    /// The last link got another inode number than its first name, so the next one probably
+    /// will, too.
+    pub(super) links_change_ids: bool,
     pub(super) backup_numbers: BackupNumbers,
 }
 

@@ -3,10 +3,10 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{AtFlags, Dev, FileType, Mode, RenameFlags, renameat, renameat_with};
+use rustix::fs::{AtFlags, CWD, Dev, FileType, Mode, RenameFlags, linkat, renameat, renameat_with};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::open::{At, Symlinks};
+use super::open::{At, Symlinks, proc_path};
 use super::stat::stat;
 
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
@@ -47,7 +47,23 @@ pub(crate) fn create_hard_link(
         Symlinks::Follow => AtFlags::SYMLINK_FOLLOW,
         Symlinks::NoFollow => AtFlags::empty(),
     };
-    retry_on_intr(|| rustix::fs::linkat(source.dir, source.name, dir, name, flags))
+    retry_on_intr(|| linkat(source.dir, source.name, dir, name, flags))
+}
+
+/// Gives an open file one more name. `file` may be a path descriptor.
+pub(crate) fn create_hard_link_to(
+    file: BorrowedFd<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+) -> Result<(), Errno> {
+    match retry_on_intr(|| linkat(file, c"", dir, name, AtFlags::EMPTY_PATH)) {
+        // Before Linux 6.10 this needs a capability.
+        Err(Errno::NOENT) => {
+            let path = proc_path(file);
+            retry_on_intr(|| linkat(CWD, &path, dir, name, AtFlags::SYMLINK_FOLLOW))
+        }
+        linked => linked,
+    }
 }
 
 /// Renames within one directory; replaces a file that has the new name.

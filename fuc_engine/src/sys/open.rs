@@ -38,6 +38,12 @@ pub(crate) struct At<'a> {
     pub(crate) symlinks: Symlinks,
 }
 
+/// Returns a path that leads to the open file itself if /proc is mounted.
+pub(super) fn proc_path(file: BorrowedFd<'_>) -> CString {
+    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    path.expect("BUG: a NUL in a number")
+}
+
 /// Says for what opening may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocking {

@@ -13,15 +13,15 @@
 //! Only the last way could meet another inode than the one that is held. Therefore the identity of
 //! the named inode is compared right before.
 
-use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::identity::FileId;
-use super::open::{At, Symlinks, open_directory};
+use super::open::{At, Symlinks, open_directory, proc_path};
 use super::raw::{self, Call};
 use super::stat::{file_type, stat, stat_open};
 
@@ -113,8 +113,7 @@ impl PathFd<'_> {
         mut op: O,
         missing: &MissingCalls,
     ) -> Result<O::Output, InodeError> {
-        let path = CString::new(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
-        let path = path.expect("BUG: a NUL in a number");
+        let path = proc_path(self.fd);
         if !missing.proc.load(Ordering::Relaxed) {
             match op.by_path(&path) {
                 // The descriptor is open, so /proc is missing. The look excludes the filesystems,

@@ -15,7 +15,7 @@ use fuc_engine::{
     Cause, CopyOptions, Dereference, Errno, Event, Operation, Preserve, Refusal, RemoveOptions,
 };
 use testkit::or_skip;
-use testkit::probe::Skip;
+use testkit::probe::{FuseMount, Numbering, Skip};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 
@@ -436,7 +436,16 @@ fn a_copy_to_a_dest_that_another_copy_fills_is_complete() {
 
 #[test]
 fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
-    for dereference in [Dereference::Never, Dereference::Always] {
+    fn by_a_link(outside: &Path, copy: &Path) {
+        symlink(outside, copy).unwrap();
+    }
+    fn by_a_file(outside: &Path, copy: &Path) {
+        fs::hard_link(outside, copy).unwrap();
+    }
+    let ways = [by_a_link, by_a_file].into_iter();
+    for (replaced, dereference) in
+        ways.flat_map(|way| [(way, Dereference::Never), (way, Dereference::Always)])
+    {
         let arena = or_skip!(Arena::new());
         let [root, dest] = ["s", "d"].map(|name| arena.at(name));
         let tree = Tree::at(&root);
@@ -453,16 +462,65 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
                 && first.set(copy.to_owned()).is_ok()
             {
                 fs::remove_file(copy).unwrap();
-                symlink(arena.outside().join("marked0"), copy).unwrap();
+                replaced(&arena.outside().join("marked0"), copy);
             }
         })
         .copy(options, &root, &dest);
-        assert_eq!(told.failures, []);
         let first = first.into_inner().expect("a copy was made");
         let other = ["one", "two"].map(|name| dest.join(name));
         let other = other.into_iter().find(|name| *name != first).unwrap();
-        assert!(fs::symlink_metadata(&other).unwrap().is_file());
-        assert_eq!(fs::read_to_string(other).unwrap(), "inside");
+        assert!(fs::symlink_metadata(&other).is_err());
+        let failure = Failure {
+            cause: Cause::Failed(Operation::CreateHardLink, Errno::STALE),
+            path: other,
+            other: Some(first),
+        };
+        assert_eq!(told.failures, [failure]);
         arena.assert_outside_is_untouched();
+    }
+}
+
+#[test]
+fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
+    for numbering in [Numbering::Lasting, Numbering::Forgetful] {
+        let mount = or_skip!(FuseMount::new(numbering));
+        let scratch = Scratch::in_memory();
+        let [root, dest] = [scratch.path().join("s"), mount.path().join("d")];
+        let tree = Tree::at(&root);
+        tree.file("1", "inside");
+        for name in ["2", "3", "4"] {
+            tree.hardlink("1", name);
+        }
+        let (copied, first) = (AtomicUsize::new(0), OnceLock::new());
+        let options = copy_options(|options| {
+            options.threads = threads(1);
+            options.preserve.links = true;
+        });
+        // The first link is good, and the next one would be to another file.
+        let told = Meddler::new(|event| {
+            if let Event::Copied { dest: copy, .. } = event
+                && copy != dest
+            {
+                let first: &PathBuf = first.get_or_init(|| copy.to_owned());
+                if copied.fetch_add(1, Ordering::Relaxed) == 1 {
+                    fs::remove_file(first).unwrap();
+                    fs::write(first, "another file").unwrap();
+                }
+            }
+        })
+        .copy(options, &root, &dest);
+        let first = first.into_inner().expect("a copy was made");
+        assert_eq!(told.failures.len(), 2, "{told:?}");
+        for failure in told.failures {
+            let stale = Cause::Failed(Operation::CreateHardLink, Errno::STALE);
+            assert_eq!(failure.cause, stale);
+            assert_eq!(failure.other.as_ref(), Some(&first));
+            assert!(!failure.path.exists());
+        }
+        let linked = fs::read_dir(mount.stored().join("d")).unwrap();
+        let contents = linked.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        let mut contents: Vec<String> = contents.collect();
+        contents.sort();
+        assert_eq!(contents, ["another file", "inside"]);
     }
 }

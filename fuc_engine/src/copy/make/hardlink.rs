@@ -9,7 +9,7 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::dest::clear::{Cleared, clear_dest};
 use crate::copy::facts::{Entry, FileId, Symlinks};
-use crate::copy::hardlinks::{DestName, FirstCopy};
+use crate::copy::hardlinks::{DestName, FirstCopy, SeenFile};
 use crate::copy::look;
 use crate::copy::node::CopyNode;
 use crate::copy::scratch::{CopyScratch, LinkedTo};
@@ -18,96 +18,146 @@ use crate::error::Operation;
 use crate::node::Side;
 use crate::sys::{self, At};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Linked {
-    Yes,
-    /// The first copy is gone, or has as many names as the filesystem allows.
-    NotPossible,
-}
-
-/// Finds the copy that was made at the dest of `entry`, if its name still leads to the file
-/// that was `written`. Without `written`, finds the file that has the name.
-pub(in crate::copy) fn find_copy(entry: &Entry<'_>, written: Option<FileId>) -> Option<FirstCopy> {
-    let at = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.id);
-    let itself = at(Symlinks::NoFollow)?;
-    let behind_link = match written {
-        None => None,
-        Some(written) if written == itself => None,
-        Some(written) if at(Symlinks::Follow) == Some(written) => Some(written),
-        // Another process has put something else there.
-        Some(_) => return None,
+/// Describes the copy that was made at the dest of `entry`: the file that was `written`, or the
+/// file that has the name if the copy was not written through a descriptor.
+///
+/// If the name does not lead to the file that was written, [`link`] reports that.
+pub(in crate::copy) fn find_copy(
+    entry: &Entry<'_>,
+    written: Option<FileId>,
+) -> Result<FirstCopy, Errno> {
+    let named = look::at_dest(entry, Symlinks::NoFollow);
+    let (itself, behind_link) = match (named, written) {
+        (Ok(named), None) => (SeenFile::of(&named), None),
+        (Err(errno), None) => return Err(errno),
+        (Ok(named), Some(written)) if FileId::of(&named) == written => (SeenFile::of(&named), None),
+        (Ok(named), Some(written)) => match look::at_dest(entry, Symlinks::Follow) {
+            Ok(target) if FileId::of(&target) == written => {
+                (SeenFile::of(&named), Some(Box::new(SeenFile::of(&target))))
+            }
+            _ => (SeenFile::unseen(written), None),
+        },
+        (Err(_), Some(written)) => (SeenFile::unseen(written), None),
     };
-    Some(FirstCopy {
+    Ok(FirstCopy {
         name: DestName::of(entry),
         itself,
         behind_link,
     })
 }
 
-/// Links the dest to `first`, if that is still the file that it was.
+/// Says what is at a dest that should become a link.
+enum Made {
+    NewLink,
+    /// The dest was such a link before.
+    AlreadyThere,
+}
+
+/// Links the dest to `first`. Fails if that is not the file any more that it was.
+///
+/// The link is checked after it was made, because another process may have put another file in
+/// the place of the first copy. On some filesystems each name has an inode number of its own, so
+/// that the check fails for a good link too. There, the first copy is opened and checked before.
 pub(in crate::copy) fn link(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
     scratch: &mut CopyScratch,
-) -> Result<Linked, Failure> {
-    let operation = Operation::CreateHardLink;
-    let (_, id) = first.link_target(entry.symlinks);
-    let mut linked = try_link(ctx, entry, first, scratch);
-    if linked == Err(Errno::EXIST) {
-        match clear_dest(ctx, entry, Making::LinkToCopy(id), operation, None)? {
-            Cleared::AlreadyThere => return Ok(Linked::Yes),
-            Cleared::Vacant => linked = try_link(ctx, entry, first, scratch),
-            _ => {}
+) -> Result<(), Failure> {
+    let (_, file) = first.link_target(entry.symlinks);
+    if !scratch.links_change_ids {
+        let by_name = |first: At<'_>| sys::create_hard_link(first, entry.dest_dir, entry.dest_name);
+        if let Made::AlreadyThere = make(ctx, entry, first, scratch, by_name)? {
+            return Ok(());
         }
-    }
-    match linked {
-        Ok(()) => {}
-        Err(Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
-            return Ok(Linked::NotPossible);
+        let made = look::at_dest(entry, Symlinks::NoFollow)
+            .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
+        if FileId::of(&made) == file.id {
+            return Ok(());
         }
-        Err(errno) => return Err(not_linked(ctx, entry, &first.name, errno)),
+        sys::unlink(entry.dest_dir, entry.dest_name)
+            .map_err(|errno| ctx.making_failure(entry, Operation::Remove, errno))?;
     }
-    let made = look::at_dest(entry, Symlinks::NoFollow)
-        .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-    if FileId::of(&made) == id {
-        return Ok(Linked::Yes);
-    }
-    // Another process has put something else in the place of the first copy.
-    sys::unlink(entry.dest_dir, entry.dest_name)
-        .map_err(|errno| ctx.making_failure(entry, Operation::Remove, errno))?;
-    Ok(Linked::NotPossible)
+    let checked = |first: At<'_>| link_checked(ctx, entry, first, file);
+    make(ctx, entry, first, scratch, checked)?;
+    scratch.links_change_ids = true;
+    Ok(())
 }
 
-fn try_link(
+/// Links the dest to the file at `first`, if that is `file`.
+fn link_checked(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    first: At<'_>,
+    file: SeenFile,
+) -> Result<(), Errno> {
+    let held = ctx
+        .descriptors
+        .making_room(|| sys::open_path_only(&first))?;
+    let stat = sys::stat_open(&held)?;
+    let is_same_file = FileId::of(&stat) == file.id
+        || file.resembles(&stat) && !sys::keeps_identities(held.as_fd());
+    if !is_same_file {
+        return Err(Errno::STALE);
+    }
+    sys::create_hard_link_to(held.as_fd(), entry.dest_dir, entry.dest_name)
+}
+
+/// Makes the dest a link by `link`, which gets the place of the first copy.
+fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
     scratch: &mut CopyScratch,
-) -> Result<(), Errno> {
-    let (symlinks, _) = first.link_target(entry.symlinks);
-    let link = |dir: BorrowedFd<'_>| {
-        let first = At {
-            dir,
-            name: &first.name.name,
-            symlinks,
-        };
-        sys::create_hard_link(first, entry.dest_dir, entry.dest_name)
+    link: impl Fn(At<'_>) -> Result<(), Errno>,
+) -> Result<Made, Failure> {
+    let (symlinks, file) = first.link_target(entry.symlinks);
+    let mut attempt = || {
+        at_first(ctx, &first.name, scratch, |dir| {
+            let name = &first.name.name;
+            link(At {
+                dir,
+                name,
+                symlinks,
+            })
+        })
     };
-    let Some(node) = &first.name.node else {
-        return link(ctx.target());
+    let mut linked = attempt();
+    if linked == Err(Errno::EXIST) {
+        let (making, operation) = (Making::LinkToCopy(file.id), Operation::CreateHardLink);
+        match clear_dest(ctx, entry, making, operation, None)? {
+            Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
+            Cleared::Vacant => linked = attempt(),
+            _ => {}
+        }
+    }
+    match linked {
+        Ok(()) => Ok(Made::NewLink),
+        Err(errno) => Err(not_linked(ctx, entry, &first.name, errno)),
+    }
+}
+
+/// Runs `call` on the directory of the first copy.
+fn at_first(
+    ctx: &Context<'_>,
+    first: &DestName,
+    scratch: &mut CopyScratch,
+    call: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let Some(node) = &first.node else {
+        return call(ctx.target());
     };
     let last = scratch.linked_to.as_ref();
     if let Some(last) = last.filter(|last| Arc::ptr_eq(&last.node, node)) {
-        return link(last.dir.as_fd());
+        return call(last.dir.as_fd());
     }
     // The directory may be finished and closed, so it is reached again from its operand.
     match ctx.descriptors.pin_or_reopen(node, Side::Dest, ctx)? {
-        PinnedOrReopened::Pinned(dir) => link(dir.as_fd()),
+        PinnedOrReopened::Pinned(dir) => call(dir.as_fd()),
         PinnedOrReopened::Reopened(dir) => {
-            let linked = link(dir.as_fd());
+            let done = call(dir.as_fd());
             keep_linked_to(ctx, node, dir, scratch);
-            linked
+            done
         }
     }
 }

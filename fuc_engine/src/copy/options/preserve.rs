@@ -15,7 +15,7 @@ pub struct Preserve {
     /// The times of last access and modification, to the nanosecond.
     pub timestamps: bool,
     /// Hard links: two names of one inode, anywhere among the sources of a run, become two
-    /// names of one copy.
+    /// names of one copy. A name that cannot be linked is a failure and is not copied.
     pub links: bool,
     /// Extended attributes of all namespaces that may be read. ACLs belong to the mode.
     pub xattrs: Xattrs,

@@ -24,11 +24,10 @@ use crate::copy::dest::backup;
 use crate::copy::dest::open;
 use crate::copy::dest::overwrite::{self, Decided, Prepared};
 use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
-use crate::copy::hardlinks::Claim;
+use crate::copy::hardlinks::{Claim, FirstCopy};
 use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
-use crate::copy::make::hardlink::{self, Linked};
-use crate::copy::make::{Outcome, link, special, symlink};
+use crate::copy::make::{Outcome, hardlink, link, special, symlink};
 use crate::copy::options::{LinkKind, Reflink};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
@@ -426,27 +425,34 @@ impl CopyRun<'_> {
             return make(worker).map(drop);
         }
         let id = FileId::of(source);
-        loop {
-            let first = match self.links.claim(id, entry, self.other_names(source)) {
-                Claim::First => break,
-                Claim::Waiting => return Ok(()),
-                Claim::LinkTo(first) => first,
-            };
-            match hardlink::link(&self.ctx, entry, &first, &mut worker.scratch.own)? {
-                Linked::Yes => {
-                    self.copied(entry, worker);
-                    return Ok(());
-                }
-                Linked::NotPossible if self.links.replace(id, first.itself) => break,
-                // Another worker is making another copy.
-                Linked::NotPossible => {}
+        match self.links.claim(id, entry, self.other_names(source)) {
+            Claim::First => {
+                let made = make(worker);
+                let written = made.as_ref().ok();
+                let first = written.and_then(|&written| self.find_copy(entry, written));
+                queue_waiters(self.links.complete(id, first), worker);
+                made.map(drop)
+            }
+            Claim::Waiting => Ok(()),
+            Claim::LinkTo(first) => {
+                hardlink::link(&self.ctx, entry, &first, &mut worker.scratch.own)?;
+                self.copied(entry, worker);
+                Ok(())
             }
         }
-        let made = make(worker);
-        let written = made.as_ref().ok();
-        let first = written.and_then(|&written| hardlink::find_copy(entry, written));
-        queue_waiters(self.links.complete(id, first), worker);
-        made.map(drop)
+    }
+
+    /// Finds the copy that was made. If that fails, it is reported, and other names of the
+    /// source are not linked to the copy.
+    fn find_copy(&self, entry: &Entry<'_>, written: Option<FileId>) -> Option<FirstCopy> {
+        match hardlink::find_copy(entry, written) {
+            Ok(first) => Some(first),
+            Err(errno) => {
+                let error = self.ctx.dest_error(entry, Operation::Stat, errno);
+                self.ctx.report.failed(error);
+                None
+            }
+        }
     }
 
     /// Returns how many other names of the source will be met at most, or `None` if that is
@@ -470,7 +476,7 @@ impl CopyRun<'_> {
         if self.ctx.policy.has_other_names(entry, source)
             && self.links.adopt(id, self.other_names(source))
         {
-            let first = hardlink::find_copy(entry, Some(FileId::of(dest)));
+            let first = self.find_copy(entry, Some(FileId::of(dest)));
             queue_waiters(self.links.complete(id, first), worker);
         }
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::sys::open_path_only;
 use crate::sys::xattr::Xattr;
+use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use testkit::{

@@ -1,0 +1,46 @@
+//! Hard links on filesystems on which a file does not keep its inode number, such as sshfs.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+use testkit::{
+    or_skip,
+    probe::{FuseMount, Numbering},
+    snapshot::{Attributes, assert_same_tree},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::succeeds;
+
+fn linked() -> (Scratch, String) {
+    let source = Scratch::new();
+    Tree::at(source.path())
+        .file("d/a/one", "content")
+        .hardlink("d/a/one", "d/a/two")
+        .hardlink("d/a/one", "d/b/three")
+        .symlink("d/a/link", "one")
+        .hardlink("d/a/link", "d/b/link")
+        .fifo("d/pipe")
+        .hardlink("d/pipe", "d/b/pipe");
+    let d = source.path().join("d").display().to_string();
+    (source, d)
+}
+
+#[test]
+fn are_kept_between_the_copies() {
+    for numbering in [Numbering::Lasting, Numbering::Forgetful] {
+        for threads in ["--threads=1", "--threads=8"] {
+            let (source, d) = linked();
+            let mount = or_skip!(FuseMount::new(numbering));
+            // The second time, all of them are there.
+            for _ in 0..2 {
+                succeeds(mount.path(), &["-a", threads, &d, "."]);
+                let stored = mount.stored();
+                assert_same_tree(source.path(), stored, Attributes::CONTENT);
+                for (name, links) in [("a/one", 3), ("b/link", 2), ("b/pipe", 2)] {
+                    let stat = fs::symlink_metadata(stored.join("d").join(name)).unwrap();
+                    assert_eq!(stat.nlink(), links, "{numbering:?} {threads} {name}");
+                }
+            }
+        }
+    }
+}
