@@ -50,7 +50,7 @@ pub enum Operation {
     CopyData,
     /// Shares the blocks of a source with a dest: dest, source.
     Clone,
-    /// Closes a dest file. The kernel reports delayed write errors then.
+    /// Closes a dest file. The kernel may report delayed write errors at this point.
     Close,
     /// Sets the permissions of a dest.
     SetMode,
@@ -183,9 +183,9 @@ pub enum Refusal {
 /// The two ways in which an entry fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The kernel refused an operation for this reason.
+    /// The kernel refused an operation, for the reason in the [`Errno`].
     Failed(Operation, Errno),
-    /// The engine declined.
+    /// The engine declined the entry.
     Refused(Refusal),
 }
 

@@ -173,7 +173,7 @@ mod tests {
     struct Nothing(DirSlot);
 
     impl Dir for Nothing {
-        // As large as a state may be.
+        // The largest state that is allowed.
         type State = [u8; 4];
 
         fn slot(&self, _: Side) -> &DirSlot {

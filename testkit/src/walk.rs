@@ -161,7 +161,7 @@ fn open_dir(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
 /// Returns the sorted names in `dir`, without `.` and `..`.
 pub(crate) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     let mut buffer = Vec::with_capacity(32 * 1024);
-    // Not `rustix::fs::Dir`: it opens "." again, which fails in a directory without permission to search.
+    // Do not use `rustix::fs::Dir`: it opens "." again, which fails in a directory without permission to search.
     let mut listing = RawDir::new(dir, buffer.spare_capacity_mut());
     let mut names = Vec::new();
     while let Some(entry) = listing.next() {

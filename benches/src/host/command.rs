@@ -14,7 +14,7 @@ use super::interrupt;
 
 /// Returns the root of the repository that this runner was built from.
 pub(crate) fn repository() -> &'static str {
-    // Not `trim_end_matches`, which trims twice if the repository itself is called `benches`.
+    // Do not use `trim_end_matches`, which trims twice if the repository itself is called `benches`.
     let package = env!("CARGO_MANIFEST_DIR");
     package.strip_suffix("/benches").unwrap_or(package)
 }

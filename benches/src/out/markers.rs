@@ -1,4 +1,4 @@
-//! Puts the tables between two markers of a page, so that the prose around them stays.
+//! Puts the tables between two markers of a page, and keeps the text around them.
 
 use anyhow::{Context as _, Result};
 

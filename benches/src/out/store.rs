@@ -17,8 +17,7 @@ pub(super) fn write(results: &Results, file: &Path) -> Result<()> {
 
 /// Reads `file`; without such a file there are no results.
 ///
-/// # Errors
-/// If a line is not what [`write`] writes.
+/// # Errors If a line does not have the format of [`write()`].
 pub(super) fn read(file: &Path) -> Result<Results> {
     match fs::read_to_string(file) {
         Ok(text) => from_lines(&text),

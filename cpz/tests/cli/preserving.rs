@@ -269,7 +269,7 @@ fn names_the_times_that_it_may_not_set() {
     for_others(&["--preserve=ownership", "f", "theirs"]);
 }
 
-/// Runs as a user that may write to a file of root.
+/// Compares cpz with cp, run by a user that may write to a file of root.
 #[track_caller]
 fn for_others(args: &[&str]) {
     let script =
@@ -350,7 +350,7 @@ fn follows_no_links_with_a_and_d() {
         .check(some_of_everything);
 }
 
-/// Runs as a user that may read the files of root, and may not change their owner.
+/// Compares cpz with cp, run by a user that may read the files of root but not change their owner.
 #[track_caller]
 fn of_others(flags: &[&str]) {
     let script = "chown -hR 0:0 s; chmod 6755 s/set-id; chmod 7755 s/d s/all; mkdir -m 777 into; \
@@ -403,7 +403,8 @@ fn leaves_parents_the_set_id_bit_that_they_inherit() {
     for_parents(&["--preserve=ownership"], build);
 }
 
-/// Compares with one source. cp sets the times of parents after each source, and the next one changes them.
+/// Compares cpz with cp on a single source. cp sets the times of parents after each source, and the next one changes
+/// them.
 #[track_caller]
 fn for_parents(flags: &[&str], build: impl Fn(&Tree)) {
     with(flags)

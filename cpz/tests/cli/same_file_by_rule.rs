@@ -31,7 +31,7 @@ const PAIRS: [[&str; 2]; 11] = [
     ["s", "o"],
 ];
 
-/// Compares with links copied as links, and with their targets copied.
+/// Compares cpz with cp twice: with links copied as links, and with links followed.
 #[track_caller]
 fn all_pairs(flags: &[&str]) {
     for pair in PAIRS {
@@ -82,7 +82,7 @@ fn asked_about_but_for_the_answer() {
     all_pairs(&["-uiv"]);
 }
 
-/// Compares with `m` as another mount of `d`.
+/// Compares cpz with cp on a tree in which `m` is another mount of `d`.
 #[track_caller]
 fn through_a_bind_mount(flags: &[&str]) {
     if !can_mount() {

@@ -197,7 +197,7 @@ fn check(case: &Case, cp: &Path) -> Result<(), TestCaseError> {
     if case.user == User::Nobody {
         parity = parity.uid(NOBODY);
     }
-    // Part of the cases use another filesystem, if there is one.
+    // Some cases use another filesystem, if there is one.
     if case.threads != "1" {
         parity = parity.on(testkit::tree::memory());
     }

@@ -14,7 +14,7 @@ use crate::console::StatusLine;
 use crate::streams::Stderr;
 use crate::wording::Tool;
 
-/// The width of stderr if it does not know its own.
+/// The width of the line if that of the terminal is unknown.
 const DEFAULT_WIDTH: u16 = 80;
 
 /// Shows the counts of a run.

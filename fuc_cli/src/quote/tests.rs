@@ -156,7 +156,7 @@ fn quotes_utf8_that_cannot_be_shown_as_rm_does() {
 
 #[test]
 fn knows_the_printable_characters_of_the_basic_plane() {
-    // Only blocks that were complete long ago, so that a newer C library does not differ.
+    // Test only blocks that were complete long ago, so that a newer C library does not differ.
     let characters = (0x80..0x0860).chain((0x2000..0x2070).chain(0xff00..0xffff));
     let names = characters.filter_map(char::from_u32);
     agrees_with_rm(names.map(|c| c.to_string().into_bytes()).collect());

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-// Written before `main`, when there is one thread; so Relaxed is enough.
+// These are written before `main`, when there is one thread; so Relaxed is enough.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static STDIN_CLOSED: AtomicBool = AtomicBool::new(false);
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);

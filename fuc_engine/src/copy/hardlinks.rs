@@ -186,7 +186,7 @@ impl LinkTable {
     }
 
     /// Records the first copy, or forgets the source if there is none. Returns the entries that
-    /// waited for it: they claim again.
+    /// waited for it, which must claim again.
     pub(super) fn complete(&self, source: FileId, first: Option<FirstCopy>) -> Vec<StoredEntry> {
         let mut map = self.map();
         let Slot::Occupied(mut slot) = map.entry(source) else {

@@ -159,12 +159,12 @@ impl Context<'_> {
             }
     }
 
-    /// Looks whether a name is gone.
+    /// Returns `true` if a name is gone.
     fn is_gone(&self, name: Name<'_>) -> bool {
         let looked_at = self.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow));
         match (looked_at, name.parent) {
             (Err(Errno::NOENT | Errno::NOTDIR), _) => true,
-            // The directory that it was in is gone, or else its own removal fails.
+            // The directory that contained the name is gone. If not, its own removal will fail.
             (Err(Errno::STALE), Parent::Node(_)) => true,
             _ => false,
         }

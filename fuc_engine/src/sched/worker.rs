@@ -1,4 +1,4 @@
-//! A worker: its stack, and how tasks get from one to another.
+//! A worker: its stack, and how tasks get from one worker to another.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -227,7 +227,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             self.stack = tasks;
             self.run_stack();
             if self.shared.gate.go_idle() == IdleOutcome::AllDone {
-                // There is room: the main thread receives it before it begins another run.
+                // The channel has room, because the main thread receives each message before it
+                // begins another run.
                 let _ = self.shared.done.sender.try_send(());
             }
         }

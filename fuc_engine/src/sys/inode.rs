@@ -129,7 +129,7 @@ fn timespec(time: FileTime) -> Timespec {
 fn read_into_buffer(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, InodeError>,
 ) -> Result<Vec<u8>, InodeError> {
-    /// The kernel's limit for a list of names, too.
+    /// The kernel's limit for the value of an attribute, and also for a list of names.
     const MAX_BYTES: usize = linux_raw_sys::general::XATTR_SIZE_MAX as usize;
     let mut small = [0; 256];
     match read(&mut small) {

@@ -30,7 +30,7 @@ use super::stat::{file_type, stat, stat_open};
 pub(crate) enum InodeError {
     /// This machine cannot apply the change through a descriptor that only names the inode.
     NoWay,
-    /// The kernel refused.
+    /// The kernel refused the operation.
     Failed(Errno),
 }
 

@@ -101,7 +101,7 @@ pub(super) fn listxattrat(at: &At<'_>, buffer: &mut [u8]) -> Result<usize, Errno
     result(unsafe { syscall(number, dir, path, flags, start, length) })
 }
 
-/// Writes the value of an attribute to `buffer`, and returns how many bytes.
+/// Writes the value of an attribute to `buffer`, and returns its length in bytes.
 pub(super) fn getxattrat(at: &At<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
     let (dir, path, flags) = place(at);
     let (Call(number), name) = (Call::GETXATTRAT, name.as_ptr());

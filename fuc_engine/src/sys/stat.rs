@@ -58,7 +58,7 @@ fn stat_directory_with(
             };
             Ok((found, accessed))
         }
-        // Before Linux 4.11, or in a sandbox that does not know the call.
+        // The kernel is older than Linux 4.11, or a sandbox does not know the call.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = rustix::fs::fstat(dir)?;
             let found = DirStat {

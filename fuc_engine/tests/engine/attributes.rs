@@ -61,7 +61,7 @@ fn a_made_parent_swapped_for_a_link_leads_nowhere() {
         symlink(at("victim"), made.join("a")).unwrap();
     });
     assert_eq!(mode_of(&at("victim/b")), 0o700);
-    // One failure for each of the two directories on the way.
+    // There is one failure for each of the two directories on the way.
     assert_eq!(told.failures.len(), 2, "{told:?}");
 }
 

@@ -213,7 +213,7 @@ struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Returns the exchange that [`Child::exchanging`] requested, if it did.
+    /// Returns the exchange that [`Child::exchanging`] requested, or `None`.
     fn wanted(failures: &'a Mutex<Vec<Error>>) -> Option<Self> {
         Some(Self {
             dir: env::var_os(EXCHANGE_AT)?.into(),

@@ -26,7 +26,7 @@ fn pattern(bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the begin and the end of each range of data in a sparse file.
+/// Returns the start and the end of each range of data in a sparse file.
 fn data_map(path: &Path) -> Vec<(u64, u64)> {
     let file = File::open(path).unwrap();
     let (mut map, mut at) = (Vec::new(), 0);

@@ -26,7 +26,7 @@ fn build(at: &LoopMount) -> Tree {
 }
 
 fn copies_to_each(from: Fs) {
-    // Mounted before the filesystem below, so that it is dropped after it.
+    // Mount the source before the targets, so that it is unmounted after them.
     let source = testkit::or_skip!(LoopMount::new(from, 48));
     let tree = build(&source);
     let entries = Snapshot::of(tree.path(), plain()).len();

@@ -119,7 +119,7 @@ fn many_sub_directories_with_eight_threads() {
 
 #[test]
 fn wide_directories_in_wide_directories_with_20_descriptors() {
-    // More listings would pause than are allowed to.
+    // More listings would pause than there are descriptors to keep their positions.
     let build = |dir: PathBuf| {
         let mut at = dir;
         for _ in 0..12 {

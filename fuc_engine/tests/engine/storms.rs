@@ -58,7 +58,7 @@ fn swap_all(arena: &Arena, root: &Path) {
     let decoy = arena.at("decoy");
     for number in 0..DIRS {
         let dir = root.join(number.to_string());
-        // The run may have removed the last link in place of a directory.
+        // The run may have removed the link while it had the name of a directory, so make it again.
         let _ = symlink(arena.outside(), &decoy);
         exchange_if_there(&dir, &decoy);
         thread::yield_now();

@@ -53,7 +53,7 @@ fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
             call.shown
         );
     }
-    // With several threads, a call has another number in some runs.
+    // With several threads, the number of a call differs from run to run.
     let least = if threads == 1 { rounds } else { rounds / 4 };
     assert!(killed >= least, "killed in {killed} of {rounds} rounds");
 }

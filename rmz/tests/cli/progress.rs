@@ -143,7 +143,7 @@ fn leaves_questions_whole() {
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
     let shown = outcome.stderr_text();
-    // Neither in place of a question nor behind it.
+    // The line of progress neither replaces a question nor follows it on its line.
     let is_whole =
         |after: &str| after.is_empty() || after.starts_with('\n') || after.starts_with(RMZ);
     assert!(shown.split("? ").skip(1).all(is_whole), "{shown:?}");
@@ -192,7 +192,8 @@ fn draws_only_at_a_terminal_unless_told_otherwise() {
     for flag in ["--progress", "--progress=auto", "--progress=never"] {
         let mut held = or_skip!(Frozen::with_files(&["f", "g"]));
         let mut live = held.start(&[flag, "none/none", "f"]);
-        // Found missing before the kernel waits for the filesystem to be thawed.
+        // The kernel finds that this operand is missing before it waits for the filesystem to be
+        // thawed.
         let complaint = format!("{RMZ}: cannot remove 'none/none': No such file or directory\n");
         live.wait_for(Stream::Stderr, &complaint);
         // A run that begins later draws, and draws again.

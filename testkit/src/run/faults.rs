@@ -14,15 +14,15 @@ use crate::{
 /// A system call of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its name, such as `openat`.
+    /// The name of the call, such as `openat`.
     pub name: String,
-    /// Its number among the calls of that name, from 1.
+    /// The number of the call among those of the same name, from 1.
     pub number: usize,
     /// Name, arguments and result, as strace shows them.
     pub shown: String,
 }
 
-/// What happens at a call.
+/// The fault that strace injects into a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault<'a> {
     /// The call is not made, and this error is returned, such as `EIO`.

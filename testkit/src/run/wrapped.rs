@@ -14,7 +14,7 @@ pub(super) struct Scripts {
     names: [String; 2],
 }
 
-/// Directories of the two scripts, which may have the same name.
+/// The directories of the two scripts. They are separate, because the scripts may have the same name.
 const SIDES: [&str; 2] = ["ours", "gnu"];
 
 impl Scripts {

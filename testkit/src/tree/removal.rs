@@ -40,7 +40,7 @@ impl Visitor for Removal {
 
     fn approach(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        // Only for directories, because `chmodat` follows symlinks.
+        // Change the mode of directories only, because `chmodat` follows symlinks.
         if file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
             chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Runs on a filesystem without extended attributes and ACLs.
+/// Compares cpz with cp on a filesystem without extended attributes and ACLs.
 #[track_caller]
 fn on_ramfs(flags: &[&str]) {
     if !is_root() {

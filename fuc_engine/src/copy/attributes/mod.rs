@@ -62,7 +62,7 @@ impl From<Unset> for AttributeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Times {
     AccessAndModification,
-    /// The time of access was set before.
+    /// Only the time of modification is set, because the time of access was set before.
     Modification,
 }
 

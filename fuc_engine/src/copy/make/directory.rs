@@ -118,7 +118,7 @@ fn open(
     check_into_itself(ctx, place, stat.identity)?;
     let dest = make_dest(ctx, place, &stat, numbers)?;
     if place.parent.is_none() {
-        // An operand is entered once per run.
+        // This cannot fail, because an operand is entered once per run.
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
     }
     if stat.identity.file() == dest.identity.file() {

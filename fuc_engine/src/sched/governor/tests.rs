@@ -210,7 +210,7 @@ fn a_measurement_with_one_long_wait_is_prolonged() {
         ..Sample::default()
     };
     assert!(!governor.step(now, sample));
-    // One of the workers has not recorded anything since.
+    // One of the workers has not recorded anything in this window.
     let sample = Sample {
         work: 4000,
         busy: Duration::from_millis(6),
