@@ -26,6 +26,8 @@ const INITIAL_BUDGET: usize = 6;
 /// With fewer descriptors than this, no directory is resident, so that each of them can
 /// be evicted.
 const FEW_DESCRIPTORS: usize = 256;
+/// The smallest budget: a source and a dest.
+const MIN_BUDGET: usize = 2;
 /// The largest budget. Only a tree deeper than this could use a larger one.
 const MAX_BUDGET: usize = 4096;
 /// The most descriptors that waiting tasks may hold, if a quarter of the budget is not
@@ -172,9 +174,11 @@ impl<D: Dir> Descriptors<D> {
     fn set_budget(&self, open: usize) {
         let free = free_descriptors().saturating_add(open).min(MAX_BUDGET);
         let workers = max_workers_with(free);
-        let budget = free
-            .saturating_sub(OPEN_PER_WORKER * workers)
-            .max(INITIAL_BUDGET + 1);
+        let budget = match free.saturating_sub(OPEN_PER_WORKER * workers) {
+            // This number means that the budget is not set.
+            INITIAL_BUDGET => INITIAL_BUDGET - 1,
+            budget => budget.max(MIN_BUDGET),
+        };
         let resident = if free + open < FEW_DESCRIPTORS {
             0
         } else {

@@ -1,7 +1,7 @@
 //! Enough entries to keep several threads busy.
 
 use testkit::{
-    run::Parity,
+    run::{Parity, Run},
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
 };
@@ -139,4 +139,28 @@ fn copies_a_deep_comb_with_few_descriptors() {
         scratch.path().join("new"),
         Attributes::CONTENT,
     );
+}
+
+#[test]
+fn all_attributes_and_links_with_six_free_descriptors() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    tree.dir("into");
+    chain(tree.path().join("s/chain"), 50);
+    for i in 0..5 {
+        tree.file(format!("s/a/b/c/{i}"), noise(i << 20))
+            .mode(0o640)
+            .hardlink(format!("s/a/b/c/{i}"), format!("s/z/{i}"))
+            .hardlink(format!("s/a/b/c/{i}"), format!("s/z/y/x/w/{i}"))
+            .symlink(format!("s/z/y/link{i}"), "nowhere")
+            .fifo(format!("s/z/fifo{i}"));
+    }
+    let wanted = Attributes::CONTENT | Attributes::MODE | Attributes::LINKS | Attributes::MTIME;
+    for flags in ["-a", "-au", "-a --remove-destination", "-a --threads=8"] {
+        let run = Run::new(CPZ).args(flags.split(' ')).args(["s", "into"]);
+        let outcome = run.nofile_limit(3 + 6).current_dir(&scratch).output();
+        outcome.assert_success();
+        let copy = scratch.path().join("into/s");
+        assert_same_tree(scratch.path().join("s"), copy, wanted);
+    }
 }
