@@ -1,15 +1,15 @@
 //! Hard links among the sources.
 
-use std::time::Duration;
+use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use testkit::{
     probe::has_program,
-    run::{Parity, Status},
+    run::{Outcome, Parity, Run, Status},
     skip,
-    tree::Tree,
+    tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, CPZ, complaint};
 
 fn with(flags: &[&str]) -> Parity {
     CP.parity().args(flags)
@@ -253,5 +253,58 @@ fn are_reported_and_missing_if_the_kernel_refuses_the_link() {
             });
             assert!(outcome.is_none_or(|outcome| outcome.status == Status::Exit(1)));
         }
+    }
+}
+
+/// Copies two names of one source with an error of the look at the first copy. Returns the outcome, and
+/// the number of links of the second copy.
+fn with_an_unseen_first_copy(build: impl Fn(&Tree)) -> (Outcome, u64) {
+    let run = |strace: &[&str]| {
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        build(&tree);
+        tree.dir("into");
+        let outcome = Run::new("strace")
+            .args(["-qq", "-o", "log"])
+            .args(strace)
+            .args([CPZ, "-a", "one", "two", "into"])
+            .current_dir(&scratch)
+            .output();
+        (outcome, scratch)
+    };
+    let (_, scratch) = run(&["-e", "trace=newfstatat"]);
+    let log = fs::read_to_string(scratch.path().join("log")).expect("strace logs");
+    let is_first_copy = |line: &str| line.contains(r#", "one", "#) && !line.contains("AT_FDCWD");
+    let position = log.lines().position(is_first_copy);
+    let number = 1 + position.expect("cpz looks at the first copy");
+    let inject = format!("inject=newfstatat:error=EIO:when={number}");
+    let (outcome, scratch) = run(&["-e", &inject]);
+    let second = fs::symlink_metadata(scratch.path().join("into/two"));
+    (outcome, second.expect("a second copy").nlink())
+}
+
+#[test]
+fn are_kept_or_reported_if_the_first_copy_cannot_be_looked_at() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let (outcome, links) = with_an_unseen_first_copy(|tree| {
+        tree.file("one", "content").hardlink("one", "two");
+    });
+    assert_eq!((outcome.status, links), (Status::Exit(0), 2), "{outcome}");
+    let makers: [fn(&Tree); 2] = [
+        |tree| _ = tree.symlink("one", "nowhere"),
+        |tree| _ = tree.fifo("one"),
+    ];
+    for make in makers {
+        let (outcome, _) = with_an_unseen_first_copy(|tree| {
+            make(tree);
+            tree.hardlink("one", "two");
+        });
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        assert_eq!(
+            complaint(&outcome),
+            "cpz: cannot stat 'into/one': Input/output error\n"
+        );
     }
 }
