@@ -3,13 +3,14 @@
 //! Nothing here makes a system call.
 
 use std::ffi::CStr;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::FileType;
 
 use super::node::CopyNode;
+use crate::hashing::Seeded;
 use crate::sys::{self, At, Blocking, Stat};
 
 pub(super) use crate::sys::{FileId, FileTime, Symlinks};
@@ -71,10 +72,11 @@ pub(super) struct Fingerprint(NonZeroU64);
 impl Fingerprint {
     pub(super) fn of(stat: &Stat) -> Self {
         let [_, modified, _] = sys::times(stat);
-        let mut hasher = DefaultHasher::new();
-        (stat.st_mode, stat.st_uid, stat.st_gid, stat.st_size).hash(&mut hasher);
-        (modified.seconds, modified.nanoseconds).hash(&mut hasher);
-        Self(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MIN))
+        let owner = (stat.st_uid, stat.st_gid);
+        let modified = (modified.seconds, modified.nanoseconds);
+        let facts = (stat.st_mode, owner, stat.st_size, modified);
+        let hash = Seeded::default().hash_one(facts);
+        Self(NonZeroU64::new(hash).unwrap_or(NonZeroU64::MIN))
     }
 }
 
