@@ -4,12 +4,14 @@ use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
     or_skip,
-    probe::{FuseMount, Numbering},
+    probe::{FuseMount, Numbering, has_program},
+    run::Run,
+    skip,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
-use crate::support::succeeds;
+use crate::support::{CPZ, succeeds};
 
 fn linked() -> (Scratch, String) {
     let source = Scratch::new();
@@ -42,5 +44,35 @@ fn are_kept_between_the_copies() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn are_kept_on_kernels_that_link_no_open_files() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let makers: [fn(&Tree); 3] = [
+        |tree| _ = tree.file("one", "content"),
+        |tree| _ = tree.symlink("one", "nowhere"),
+        |tree| _ = tree.fifo("one"),
+    ];
+    for make in makers {
+        let source = Scratch::new();
+        let tree = Tree::at(source.path());
+        make(&tree);
+        tree.hardlink("one", "two");
+        let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+        // The first call makes a link by the name, the second one by a descriptor.
+        let inject = "inject=linkat:error=ENOENT:when=2";
+        let outcome = Run::new("strace")
+            .args(["-qq", "-o", "/dev/null", "-e", inject, CPZ, "-a"])
+            .args(["one", "two"])
+            .arg(mount.path())
+            .current_dir(&source)
+            .output();
+        outcome.assert_success();
+        let stat = fs::symlink_metadata(mount.stored().join("two")).unwrap();
+        assert_eq!(stat.nlink(), 2);
     }
 }
