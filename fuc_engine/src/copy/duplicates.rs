@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::{Context, Failure};
-use super::decide::overwrite::JustCreated;
+use super::decide::overwrite::just_created;
 use super::decide::same_file::Sameness;
 use super::dest::overwrite as dest;
 use super::facts::{Entry, Facts, FileId, Symlinks};
@@ -111,14 +111,15 @@ impl UsedNames {
             return Err(ctx.dest_stat_failure(entry, errno));
         }
         let kind = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.kind);
-        let just_created = JustCreated {
-            writes_to_dest: ctx.policy.options.as_links.is_none()
-                && source.kind == FileType::RegularFile
-                && !treatment.vacates(),
-            dest_kind: kind(Symlinks::NoFollow),
-            target_kind: kind(Symlinks::Follow),
-        };
-        Err(ctx.refused(entry, just_created.refusal()))
+        let writes_to_dest = ctx.policy.options.as_links.is_none()
+            && source.kind == FileType::RegularFile
+            && !treatment.vacates();
+        let refusal = just_created(
+            writes_to_dest,
+            || kind(Symlinks::NoFollow),
+            || kind(Symlinks::Follow),
+        );
+        Err(ctx.refused(entry, refusal))
     }
 }
 

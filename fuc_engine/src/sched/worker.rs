@@ -78,14 +78,14 @@ struct Shared<'j, J: Job> {
     /// Tells the main thread that a run has ended on another worker.
     done: Channel<()>,
     /// Tasks that run when no other task is queued or running.
-    when_idle: Mutex<Vec<J::Task>>,
+    when_idle: Mutex<VecDeque<J::Task>>,
     meter: Meter,
     /// `None` until there is a backlog.
     governor: Mutex<Option<Governor>>,
 }
 
 impl<J: Job> Shared<'_, J> {
-    fn when_idle(&self) -> MutexGuard<'_, Vec<J::Task>> {
+    fn when_idle(&self) -> MutexGuard<'_, VecDeque<J::Task>> {
         self.when_idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -184,9 +184,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Queues a task to run when no other task is queued or running on any worker. Several
-    /// such tasks run one after the other, the one queued last first.
+    /// such tasks run one after the other, in the order in which they were queued.
     pub(crate) fn push_when_idle(&mut self, task: J::Task) {
-        self.shared.when_idle().push(task);
+        self.shared.when_idle().push_back(task);
     }
 
     /// Runs all queued tasks, and the tasks that these queue, until no worker has any left.
@@ -194,7 +194,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.run_until_idle();
         loop {
             // The guard must not live while the task runs.
-            let task = self.shared.when_idle().pop();
+            let task = self.shared.when_idle().pop_front();
             let Some(task) = task else { return };
             self.push(task);
             self.run_until_idle();

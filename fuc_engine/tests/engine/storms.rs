@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{Cause, Errno, ModePolicy, Operation};
+use fuc_engine::{Cause, Errno, ModePolicy, Operation, Preserve, Replace};
 use testkit::probe::is_root;
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
@@ -264,4 +264,34 @@ fn two_copies_at_once_to_one_dest_are_complete() {
         // The results do not show whether a race took place, so count each round.
         1
     });
+}
+
+/// Both directories of the source are copied into one. A name then often waits for the copy of its
+/// twin, which has the same dest.
+#[test]
+fn a_name_whose_dest_has_become_the_first_copy_is_not_a_failure() {
+    const FILES: usize = 3_000;
+    let scratch = Scratch::new();
+    let source = Tree::at(scratch.path().join("s"));
+    for file in 0..FILES {
+        source
+            .file(format!("x/{file}"), "new")
+            .hardlink(format!("x/{file}"), format!("y/{file}"));
+    }
+    for round in 0..3 {
+        let dest = Tree::at(scratch.path().join(format!("d{round}")));
+        dest.dir("x").symlink("y", "x");
+        let options = copy_options(|options| {
+            options.threads = threads(4);
+            options.preserve = Preserve::all();
+            options.rules.replace = Replace::Older;
+            options.rules.follow_links_to_directories = true;
+        });
+        let told = copy_with(options, [source.path()], &exactly(dest.path()));
+        assert_eq!(told.failures, [], "round {round}");
+        for file in 0..FILES {
+            let copied = fs::read(dest.path().join(format!("x/{file}"))).unwrap();
+            assert_eq!(copied, b"new", "{file}");
+        }
+    }
 }

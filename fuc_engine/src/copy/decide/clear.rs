@@ -105,7 +105,23 @@ pub(in crate::copy) fn obstacle(source: Option<&Facts>, dest: &Facts) -> Option<
     is_source.then_some(Refusal::SameFile)
 }
 
-/// Decides what happens to `dest`.
+/// Decides what happens to `dest`, if that does not depend on the source. If the rules have
+/// vacated the dest, another process or another name of the source has put something there since.
+pub(in crate::copy) fn clear_whatever_the_source(
+    making: Making,
+    was_vacated: bool,
+    dest: &Facts,
+) -> Option<Clear> {
+    if making == Making::LinkToCopy(dest.id) {
+        Some(Clear::AlreadyThere)
+    } else if was_vacated {
+        Some(Clear::Keep)
+    } else {
+        obstacle(None, dest).map(Clear::Refuse)
+    }
+}
+
+/// Decides what happens to `dest`, after [`clear_whatever_the_source`].
 pub(in crate::copy) fn clear(
     making: Making,
     rules: ClearRules,
@@ -117,7 +133,6 @@ pub(in crate::copy) fn clear(
         Making::File => clear_for_file(rules, source, dest),
         Making::WithoutContent => clear_without_content(rules, source, dest, lookups),
         Making::Link(kind) => clear_for_link(kind, rules, source, dest, lookups),
-        Making::LinkToCopy(copy) if dest.id == copy => Clear::AlreadyThere,
         Making::LinkToCopy(_) => match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => Clear::Unlink,
             decision => decision,
@@ -239,7 +254,23 @@ mod tests {
             are_one_entry: no,
             one_leads_to_other: no,
         };
-        clear(making, rules, source, dest, &lookups)
+        clear_whatever_the_source(making, false, dest)
+            .unwrap_or_else(|| clear(making, rules, source, dest, &lookups))
+    }
+
+    #[test]
+    fn a_dest_that_was_vacated_stays_unless_it_is_the_copy_to_link_to() {
+        let copy = Making::LinkToCopy(file(5).id);
+        for (making, dest, decision) in [
+            (Making::File, file(2), Clear::Keep),
+            (Making::WithoutContent, file(2), Clear::Keep),
+            (HARD, file(2), Clear::Keep),
+            (copy, file(2), Clear::Keep),
+            (copy, file(5), Clear::AlreadyThere),
+        ] {
+            let decided = clear_whatever_the_source(making, true, &dest);
+            assert_eq!(decided, Some(decision), "{making:?}");
+        }
     }
 
     #[test]

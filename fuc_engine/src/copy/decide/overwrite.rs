@@ -73,25 +73,21 @@ pub(in crate::copy) fn overwrite(
     Overwrite::Proceed
 }
 
-/// Facts about a dest that an earlier operand made and this operand would overwrite.
-pub(in crate::copy) struct JustCreated {
-    /// This operand writes content to the dest's name.
-    pub(in crate::copy) writes_to_dest: bool,
-    pub(in crate::copy) dest_kind: Option<FileType>,
-    /// Kind of the file that the dest leads to, if it is a symbolic link.
-    pub(in crate::copy) target_kind: Option<FileType>,
-}
-
-impl JustCreated {
-    /// Returns the reason why the dest is not overwritten.
-    pub(in crate::copy) fn refusal(&self) -> Refusal {
-        if !self.writes_to_dest || self.dest_kind != Some(FileType::Symlink) {
-            Refusal::JustCreated
-        } else if self.target_kind == Some(FileType::Directory) {
-            Refusal::DirectoryByNonDirectory
-        } else {
-            Refusal::ThroughJustCreatedLink
-        }
+/// Returns the reason why a dest that an earlier operand made is not overwritten by this one.
+///
+/// `writes_to_dest` is `true` if this operand writes content to the dest's name. The closures
+/// return the kind of the dest itself, and that of the file that it leads to as a link.
+pub(in crate::copy) fn just_created(
+    writes_to_dest: bool,
+    dest_kind: impl FnOnce() -> Option<FileType>,
+    target_kind: impl FnOnce() -> Option<FileType>,
+) -> Refusal {
+    if !writes_to_dest || dest_kind() != Some(FileType::Symlink) {
+        Refusal::JustCreated
+    } else if target_kind() == Some(FileType::Directory) {
+        Refusal::DirectoryByNonDirectory
+    } else {
+        Refusal::ThroughJustCreatedLink
     }
 }
 
@@ -185,16 +181,8 @@ mod tests {
             (true, link, directory, Refusal::DirectoryByNonDirectory),
             (false, link, directory, Refusal::JustCreated),
         ] {
-            let just_created = JustCreated {
-                writes_to_dest,
-                dest_kind,
-                target_kind,
-            };
-            assert_eq!(
-                just_created.refusal(),
-                refusal,
-                "{dest_kind:?} {target_kind:?}"
-            );
+            let refused = just_created(writes_to_dest, || dest_kind, || target_kind);
+            assert_eq!(refused, refusal, "{dest_kind:?} {target_kind:?}");
         }
     }
 }

@@ -3,7 +3,9 @@
 use rustix::io::Errno;
 
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::{Clear, Lookups, Making, Removal, clear};
+use crate::copy::decide::clear::{
+    Clear, Lookups, Making, Removal, clear, clear_whatever_the_source,
+};
 use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
 use crate::error::Operation;
@@ -27,18 +29,17 @@ pub(in crate::copy) enum Cleared {
 }
 
 /// Decides about the dest that is in the way, and unlinks it if that is the decision.
-/// `source` holds the facts about the source if they are known. `operation` names the creation
-/// that failed.
+/// `source` holds the facts about the source if they are known.
 pub(in crate::copy) fn clear_dest(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
-    operation: Operation,
     source: Option<Facts>,
 ) -> Result<Cleared, Failure> {
     let rules = ctx
         .policy
         .clear_rules(entry, ctx.dest_directory_origin(entry));
+    let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
     let symlinks = match making {
         Making::File => rules.links_at_dest,
         Making::WithoutContent | Making::Link(_) | Making::LinkToCopy(_) => Symlinks::NoFollow,
@@ -49,13 +50,18 @@ pub(in crate::copy) fn clear_dest(
         // The dest has vanished, or is a dangling link named with a trailing slash.
         Err(Errno::NOENT) => return Ok(Cleared::Vacant),
         Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
-            ensure_not_vacated(ctx, entry, operation)?;
-            unlink_dest(ctx, entry)?;
-            return Ok(Cleared::Vacant);
+            let decision = if was_vacated {
+                Clear::Keep
+            } else {
+                Clear::Unlink
+            };
+            return apply(ctx, entry, decision);
         }
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
-    ensure_not_vacated(ctx, entry, operation)?;
+    if let Some(decision) = clear_whatever_the_source(making, was_vacated, &dest) {
+        return apply(ctx, entry, decision);
+    }
     let source = match source {
         Some(source) => source,
         None => {
@@ -68,26 +74,17 @@ pub(in crate::copy) fn clear_dest(
         are_one_entry: &|| look::names_same_entry(entry),
         one_leads_to_other: &|| look::one_leads_to_other(entry, &source, &dest),
     };
-    match clear(making, rules, &source, &dest, &lookups) {
+    apply(ctx, entry, clear(making, rules, &source, &dest, &lookups))
+}
+
+fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleared, Failure> {
+    match decision {
         Clear::Write(symlinks) => Ok(Cleared::Writable(symlinks)),
         Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
         Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
         Clear::Keep => Ok(Cleared::Kept),
         Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
-    }
-}
-
-/// Fails if the rules vacated the dest. Another process has put something there since, which is
-/// not written to.
-fn ensure_not_vacated(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    operation: Operation,
-) -> Result<(), Failure> {
-    match entry.dest_state {
-        DestState::Vacant { .. } => Err(ctx.making_failure(entry, operation, Errno::EXIST)),
-        DestState::Unchecked | DestState::Occupied => Ok(()),
     }
 }
 

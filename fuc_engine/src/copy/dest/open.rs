@@ -67,7 +67,7 @@ fn create_again(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<O
 
 fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
     let facts = Some(Facts::of(source));
-    let symlinks = match clear_dest(ctx, entry, Making::File, Operation::CreateFile, facts)? {
+    let symlinks = match clear_dest(ctx, entry, Making::File, facts)? {
         Cleared::Writable(symlinks) => symlinks,
         Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
         Cleared::Vacant => return create_again(ctx, entry, source),

@@ -124,8 +124,8 @@ fn make(
     };
     let mut linked = attempt();
     if linked == Err(Errno::EXIST) {
-        let (making, operation) = (Making::LinkToCopy(file.id), Operation::CreateHardLink);
-        match clear_dest(ctx, entry, making, operation, None)? {
+        let making = Making::LinkToCopy(file.id);
+        match clear_dest(ctx, entry, making, None)? {
             Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
             Cleared::Vacant => linked = attempt(),
             _ => {}

@@ -59,7 +59,7 @@ fn create_or_replace(
         LinkKind::Symbolic => Operation::CreateSymlink,
     };
     let created = match create(entry.dest_name) {
-        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Link(kind), operation, None)? {
+        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Link(kind), None)? {
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             Cleared::Vacant => create(entry.dest_name),
             Cleared::ToReplace(removal) => replace(entry, create).inspect(|()| {

@@ -50,8 +50,7 @@ fn create_or_replace(
     create: impl Fn() -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
     let created = match create() {
-        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::WithoutContent, operation, None)?
-        {
+        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::WithoutContent, None)? {
             Cleared::Vacant => create(),
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             _ => Err(Errno::EXIST),

@@ -41,7 +41,7 @@ impl Job for Doubling {
     }
 }
 
-/// Records in which order its tasks run. Task 0 queues task 9 for when all others are done.
+/// Records in which order its tasks run. Task 0 queues tasks 8 and 9 for when all others are done.
 struct InOrder(Mutex<Vec<u32>>);
 
 impl Job for InOrder {
@@ -53,6 +53,7 @@ impl Job for InOrder {
     fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
         self.0.lock().unwrap().push(task);
         if task == 0 {
+            worker.push_when_idle(8);
             worker.push_when_idle(9);
             worker.push(1);
         }
@@ -83,7 +84,7 @@ fn a_task_for_when_all_are_idle_runs_last() {
         worker.push(0);
         worker.run_all();
     });
-    assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 9]);
+    assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 8, 9]);
 }
 
 #[test]
