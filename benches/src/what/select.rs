@@ -6,7 +6,7 @@ use super::cells::{self, Cell, GROUPS};
 
 /// The name that selects the system calls.
 pub(crate) const CALLS: &str = "calls";
-/// The name that selects the threads in one directory.
+/// The name that selects the measurement of contention.
 pub(crate) const CONTENTION: &str = "contention";
 
 /// The selected cells and other measurements.

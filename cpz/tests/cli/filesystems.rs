@@ -34,7 +34,7 @@ fn build(tree: &Tree) {
         .mode(0o1555);
 }
 
-/// Compares cpz with cp, from `from` to each kind of filesystem.
+/// Compares copies by cpz and cp from `from` to each kind of filesystem.
 #[track_caller]
 fn copies_to_each(from: &Path) {
     let source = from.join("d").display().to_string();

@@ -22,7 +22,7 @@ use crate::sys::{self, At, CWD, Identity, Inode};
 
 /// A directory that this run made for the dest of an operand.
 pub(super) struct MadeParent {
-    /// Relative to the target.
+    /// The path of the directory, relative to the target.
     dest: Box<CStr>,
     /// Identity of the directory, which must still be at `dest` in the end.
     identity: Identity,
@@ -36,9 +36,9 @@ pub(super) struct MadeParent {
 /// A directory on the way to a dest.
 struct Step<'a> {
     source: &'a Path,
-    /// Relative to the target.
+    /// The path of the directory, relative to the target.
     dest: &'a CStr,
-    /// Relative to the directory before it.
+    /// The name of the directory, relative to that of the step before.
     name: &'a CStr,
     path: &'a Path,
 }

@@ -16,7 +16,7 @@ use super::look;
 use crate::operand;
 use crate::sys::{self, Device, Stat};
 
-/// What is known about the room for large files.
+/// The knowledge about the room for large files.
 #[derive(Default)]
 pub(super) struct Room {
     /// Bytes of all large files that are being written.

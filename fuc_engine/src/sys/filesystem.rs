@@ -10,7 +10,7 @@ use rustix::io::Errno;
 pub(crate) const BTRFS: u64 = BTRFS_SUPER_MAGIC as u64;
 pub(crate) const XFS: u64 = XFS_SUPER_MAGIC as u64;
 
-/// Returns the magic number of the filesystem that `file` is on, if the kernel says it.
+/// Returns the magic number of the filesystem that `file` is on, if the kernel reports one.
 pub(crate) fn filesystem(file: BorrowedFd<'_>) -> Option<u64> {
     rustix::fs::fstatfs(file)
         .ok()

@@ -86,8 +86,8 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<OwnedFd, E
 /// An `O_PATH` descriptor holds the inode first. So if a FIFO takes over the name, opening does not
 /// wait for it.
 ///
-/// # Errors
-/// `EAGAIN` if it is not a regular file, or if /proc is missing: as before, without waiting.
+/// # Errors `EAGAIN` if the file is not a regular one, or if /proc is missing. That is the error of
+/// the first attempt, too.
 #[cold]
 fn open_leased(at: At<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
     let held = open(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)?;

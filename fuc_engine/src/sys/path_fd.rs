@@ -184,7 +184,7 @@ impl InodeOp for SetMode {
         retry_on_intr(|| fs::chmodat(CWD, path, bits, AtFlags::empty()))
     }
 
-    /// `fchmodat2` takes the descriptor itself, and the older calls follow symbolic links.
+    /// Fails always: `fchmodat2` takes the descriptor itself, and the older calls by name follow symbolic links.
     fn by_name(&mut self, _: &At<'_>, _: &MissingCalls) -> Result<(), InodeError> {
         Err(InodeError::NoWay)
     }

@@ -125,7 +125,7 @@ fn a_cancelled_copy_leaves_complete_files_only() {
     }
 }
 
-/// Copies the content of a FIFO, and cancels that between two pieces.
+/// Copies the content of a FIFO, and cancels the copy between two pieces.
 fn cancel_within_a_file(dest: &Path, change: impl FnOnce(&mut CopyOptions)) -> Summary {
     let piece = vec![1; 9 << 20];
     let scratch = Scratch::new();
