@@ -4,8 +4,12 @@
 //! The comparisons leave out two sources below a directory that its owner may not write to. GNU sets the mode of
 //! the copied directory after the first source, and fails at the second.
 
+use std::fs;
+
 use testkit::{
+    probe::is_root,
     run::{Outcome, Run, Status},
+    skip,
     tree::{Scratch, Tree},
 };
 
@@ -95,6 +99,84 @@ fn joins_other_rules() {
         build,
     );
     CP.check(["--parents", "-v", "a/b/f", "a/b/f", "d"], build);
+}
+
+#[test]
+fn keeps_hard_links_between_directories() {
+    let build = |tree: &Tree| {
+        nested(tree);
+        tree.hardlink("a/b/g", "a/linked")
+            .hardlink("a/b/g", "d/other");
+    };
+    CP.check(
+        ["--preserve=links", "--parents", "a/b/g", "a/linked", "d"],
+        build,
+    );
+    CP.check(
+        ["--preserve=links", "--parents", "a/linked", "a/b", "d"],
+        build,
+    );
+    CP.check_strict(["-l", "--parents", "a/b/g", "a/linked", "d"], build);
+    CP.check(["-s", "--parents", "a/b/g", "d"], build);
+}
+
+#[test]
+fn finds_a_directory_below_them_again() {
+    let deep: String = (0..60).map(|level| format!("{level}/")).collect();
+    let dir = Scratch::new();
+    Tree::at(dir.path())
+        .file(format!("a/b/{deep}last"), "")
+        .file("a/b/0/beside", "")
+        .dir("d");
+    Run::new(CPZ)
+        .args(["-a", "--parents", "a/b/", "d"])
+        .current_dir(&dir)
+        .nofile_limit(20)
+        .output()
+        .assert_success();
+    assert!(dir.path().join(format!("d/a/b/{deep}last")).is_file());
+    assert!(dir.path().join("d/a/b/0/beside").is_file());
+}
+
+/// Copies `a/b/f` to `d`, where `a` is a link to `elsewhere` that another user has made.
+fn with_link_of_another_user(args: &[&str]) -> Option<(Outcome, Scratch)> {
+    if !is_root() {
+        return None;
+    }
+    let dir = Scratch::new();
+    Tree::at(dir.path())
+        .file("a/b/f", "new")
+        .file("elsewhere/b/f", "old")
+        .symlink("d/a", "../elsewhere")
+        .owner(1234, 1234);
+    let run = Run::new(CPZ).args(["--parents", "a/b/f", "d"]).args(args);
+    Some((run.current_dir(&dir).output(), dir))
+}
+
+#[test]
+fn refuses_a_link_of_another_user_in_place_of_a_parent() {
+    for args in [&[][..], &["--remove-destination"], &["-f"]] {
+        let Some((outcome, dir)) = with_link_of_another_user(args) else {
+            skip!("only root can give links away");
+        };
+        assert_eq!(outcome.status, Status::Exit(1), "{args:?}");
+        assert_eq!(
+            complaint(&outcome),
+            "cpz: 'd/a' exists but is not a directory\n"
+        );
+        let content = fs::read_to_string(dir.path().join("elsewhere/b/f")).unwrap();
+        assert_eq!(content, "old", "{args:?}");
+    }
+}
+
+#[test]
+fn follows_a_link_of_another_user_if_asked_for() {
+    let Some((outcome, dir)) = with_link_of_another_user(&["--keep-directory-symlink"]) else {
+        skip!("only root can give links away");
+    };
+    outcome.assert_success();
+    let content = fs::read_to_string(dir.path().join("elsewhere/b/f")).unwrap();
+    assert_eq!(content, "new");
 }
 
 #[test]

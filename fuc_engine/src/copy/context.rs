@@ -18,6 +18,7 @@ use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
+use super::way::{self, OpenParent};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
@@ -100,23 +101,45 @@ impl Context<'_> {
 
     /// Returns whether this run created the directory that the dest of `entry` is in.
     pub(super) fn dest_directory_origin(&self, entry: &Entry<'_>) -> Origin {
-        entry
-            .node
-            .map_or(Origin::Existing, |node| node.state.origin())
+        match entry.node {
+            Some(node) => node.state.origin(),
+            None => {
+                let parent = self.operands[entry.operand as usize].parent.get();
+                parent.map_or(Origin::Existing, |parent| parent.origin)
+            }
+        }
     }
 
     pub(super) fn target(&self) -> BorrowedFd<'_> {
         self.target.as_ref().map_or(CWD, AsFd::as_fd)
     }
 
-    /// Describes an operand as an entry.
-    pub(super) fn operand_entry(&self, index: u32) -> Entry<'_> {
+    /// Opens the directory that the dest of an operand is in, after it was made.
+    ///
+    /// # Errors
+    /// `ESTALE` if another directory is there now.
+    pub(super) fn open_dest_parent(&self, operand: u32) -> Result<OpenParent<'_>, Errno> {
+        let operand = &self.operands[operand as usize];
+        let Some(parent) = operand.parent.get() else {
+            return Ok(OpenParent::Target(self.target()));
+        };
+        let dir = self
+            .descriptors
+            .making_room(|| way::open_parent(&self.policy, self.target(), &operand.dest_name))?;
+        if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
+            return Err(Errno::STALE);
+        }
+        Ok(dir)
+    }
+
+    /// Describes an operand as an entry. `dest_dir` is the directory that its dest is in.
+    pub(super) fn operand_entry<'e>(&'e self, index: u32, dest_dir: BorrowedFd<'e>) -> Entry<'e> {
         let operand = &self.operands[index as usize];
         Entry {
             source_dir: CWD,
             source_name: &operand.source,
-            dest_dir: self.target(),
-            dest_name: &operand.dest_name,
+            dest_dir,
+            dest_name: operand.name_in_parent(),
             symlinks: self.policy.symlinks_of_operands(),
             dest_state: super::facts::DestState::Unchecked,
             node: None,
@@ -138,8 +161,8 @@ impl Context<'_> {
             ),
             (None, Side::Source) => call(CWD, &place.name),
             (None, Side::Dest) => call(
-                self.target(),
-                &self.operands[place.operand as usize].dest_name,
+                self.open_dest_parent(place.operand)?.as_fd(),
+                self.operands[place.operand as usize].name_in_parent(),
             ),
         }
     }
@@ -162,13 +185,16 @@ impl Context<'_> {
 
 /// Opens evicted directories again.
 impl Roots for Context<'_> {
-    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
-        let operand = &self.operands[operand as usize];
+    fn open_operand(&self, index: u32, side: Side) -> Result<OwnedFd, Errno> {
+        let operand = &self.operands[index as usize];
         match side {
             Side::Source => {
                 sys::open_directory(CWD, &operand.source, self.policy.symlinks_of_operands())
             }
-            Side::Dest => self.open_dest_directory(self.target(), &operand.dest_name),
+            Side::Dest => {
+                let parent = self.open_dest_parent(index)?;
+                self.open_dest_directory(parent.as_fd(), operand.name_in_parent())
+            }
         }
     }
 

@@ -35,6 +35,11 @@ fn may_collide(ctx: &Context<'_>) -> bool {
     ctx.operands.len() >= 2 && ctx.target.is_some()
 }
 
+/// Returns the name of an operand's dest, relative to the target.
+fn dest_name(ctx: &Context<'_>, operand: u32) -> Box<CStr> {
+    ctx.operands[operand as usize].dest_name.clone()
+}
+
 impl UsedNames {
     fn set(&self) -> MutexGuard<'_, HashSet<Used>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,7 +57,7 @@ impl UsedNames {
             return Ok(());
         }
         let is_directory = sys::file_type(source) == FileType::Directory;
-        let used = Used::Source(entry.dest_name.into(), FileId::of(source));
+        let used = Used::Source(dest_name(ctx, entry.operand), FileId::of(source));
         // With backups, a second copy of a file backs up the first one.
         let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
         let was_used = self.set().contains(&used);
@@ -73,7 +78,7 @@ impl UsedNames {
     /// Notes a directory operand as a source, once its copy was made.
     pub(super) fn note_directory(&self, ctx: &Context<'_>, operand: u32, source: FileId) {
         if may_collide(ctx) {
-            let dest = ctx.operands[operand as usize].dest_name.clone();
+            let dest = dest_name(ctx, operand);
             self.set().insert(Used::Source(dest, source));
         }
     }
@@ -81,7 +86,8 @@ impl UsedNames {
     /// Notes the dest of an operand, once its copy was made.
     pub(super) fn note_dest(&self, ctx: &Context<'_>, entry: &Entry<'_>) {
         if may_collide(ctx) {
-            self.set().insert(Used::Dest(entry.dest_name.into()));
+            let dest = dest_name(ctx, entry.operand);
+            self.set().insert(Used::Dest(dest));
         }
     }
 
@@ -98,7 +104,8 @@ impl UsedNames {
         if !may_collide(ctx) || backup.as_ref().is_some_and(numbers_backups) {
             return Ok(());
         }
-        if !self.set().contains(&Used::Dest(entry.dest_name.into())) {
+        let dest = dest_name(ctx, entry.operand);
+        if !self.set().contains(&Used::Dest(dest)) {
             return Ok(());
         }
         let source = &Facts::of(source);

@@ -43,6 +43,7 @@
 //! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes |
 //! | `duplicates` | operands that name the same source or dest |
+//! | `way` | opens the directories between the target and a dest, one by one |
 //! | `parents` | the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
 //! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
@@ -75,6 +76,7 @@ mod room;
 mod run;
 mod scratch;
 mod stored;
+mod way;
 
 pub use op::{CopyOp, copy_tree};
 pub use options::{

@@ -59,9 +59,9 @@ impl CopyOp {
     /// The result is the same as if the sources were copied one after the other. Nothing
     /// below a source or below a dest directory is reached through a symbolic link, with two
     /// exceptions: sources if [that is asked for](crate::Dereference::Always), and an existing
-    /// dest *file* that is a link to an existing file, which is written through. Modes are
-    /// those of the sources, less the umask or as a default ACL in the dest says. Holes stay
-    /// holes.
+    /// dest *file* that is a link to an existing file. It is written through, unless the run has
+    /// made the directory that it is in. Modes are those of the sources, less the umask or as a
+    /// default ACL in the dest says. Holes stay holes.
     ///
     /// # Errors
     /// Each entry that is not completely copied is given to `observer`, once, and counted in

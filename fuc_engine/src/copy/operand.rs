@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::dest::backup_names::own_backup;
 use super::options::{CopyOptions, Dest};
+use super::way::DestParent;
 use crate::error::{Error, Operation};
 use crate::node;
 use crate::operand as paths;
@@ -15,6 +16,11 @@ pub(super) struct Operand {
     pub(super) source: Box<CStr>,
     /// The dest, relative to the target directory if there is one.
     pub(super) dest_name: Box<CStr>,
+    /// Start of the last component of `dest_name` below a target directory. Otherwise 0: the
+    /// kernel resolves the whole path.
+    leaf: usize,
+    /// The directory that the dest is in, if it is not the target itself, once it was made.
+    pub(super) parent: OnceLock<DestParent>,
     /// The dest as it is shown to users.
     pub(super) dest_path: PathBuf,
     /// `true` if the operand is copied to its own backup. That backup is not backed up again.
@@ -34,6 +40,7 @@ impl Operand {
         let own_backup = own_backup(options, dest, source);
         let is_own_backup = own_backup.is_some();
         let c_source = paths::to_c(source).map_err(unusable(source))?;
+        let mut leaf = 0;
         let (dest_name, dest_path) = match own_backup.as_ref().unwrap_or(dest) {
             Dest::Exactly(path) => (paths::to_c(path).map_err(unusable(path))?, path.clone()),
             Dest::Into(target) => {
@@ -42,17 +49,27 @@ impl Operand {
                 } else {
                     name_in_target(&c_source)
                 };
+                let slash = name.to_bytes().iter().rposition(|&byte| byte == b'/');
+                leaf = slash.map_or(0, |slash| slash + 1);
                 let path = node::join(target, &name);
                 (name, path)
             }
         };
         Ok(Self {
             source: c_source,
+            leaf,
+            parent: OnceLock::new(),
             dest_name,
             dest_path,
             is_own_backup,
             root: OnceLock::new(),
         })
+    }
+
+    /// Returns the name of the dest in the directory that it is in.
+    pub(super) fn name_in_parent(&self) -> &CStr {
+        let name = &self.dest_name.to_bytes_with_nul()[self.leaf..];
+        CStr::from_bytes_with_nul(name).expect("BUG: no NUL at the end of a C string")
     }
 }
 

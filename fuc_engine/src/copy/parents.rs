@@ -5,7 +5,7 @@
 //! may do everything in them.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,14 @@ use super::attributes::path_only::{self, PathOnly};
 use super::context::Context;
 use super::decide::mode::{self, Origin};
 use super::facts::Symlinks;
+use super::way::{self, DestParent, OpenParent};
 use crate::error::{Error, Operation, Refusal};
+use crate::hashing::HashSet;
 use crate::observer::Event;
 use crate::sys::{self, At, CWD, Identity, Inode};
 
 /// A directory that this run made for the dest of an operand.
-pub(super) struct MadeParent {
+struct MadeParent {
     /// The path of the directory, relative to the target.
     dest: Box<CStr>,
     /// Identity of the directory, which must still be at `dest` in the end.
@@ -31,6 +33,15 @@ pub(super) struct MadeParent {
     mode_pending: Option<u32>,
     /// The directory of which it is a copy.
     source: Box<CStr>,
+}
+
+/// The directories that this run made for the dests of operands.
+#[derive(Default)]
+pub(super) struct MadeParents {
+    /// In the order in which they were made.
+    list: Vec<MadeParent>,
+    /// Their names, relative to the target.
+    names: HashSet<Box<CStr>>,
 }
 
 /// A directory on the way to a dest.
@@ -43,54 +54,85 @@ struct Step<'a> {
     path: &'a Path,
 }
 
-/// Returns the positions in `name` at which a directory ends.
-fn ends(name: &[u8]) -> impl Iterator<Item = usize> {
-    let is_end = |&at: &usize| at > 0 && name[at] == b'/' && name[at - 1] != b'/';
-    (0..name.len()).filter(is_end)
-}
-
-/// Makes the missing directories on the way to the dest of an operand, and appends them to
-/// `made`.
-pub(super) fn make(
-    ctx: &Context<'_>,
+/// Makes the missing directories on the way to the dest of an operand, and adds them to `made`.
+/// Opens the last one.
+pub(super) fn make<'c>(
+    ctx: &'c Context<'_>,
     operand: u32,
-    made: &mut Vec<MadeParent>,
-) -> Result<(), Error> {
+    made: &mut MadeParents,
+) -> Result<OpenParent<'c>, Error> {
     let operand = &ctx.operands[operand as usize];
     let (source, name) = (operand.source.to_bytes(), operand.dest_name.to_bytes());
     let lead = source.iter().take_while(|&&byte| byte == b'/').count();
     let target = operand.dest_path.as_os_str().as_bytes();
     let target = &target[..target.len() - name.len()];
-    let mut above: Option<OwnedFd> = None;
-    let mut start = 0;
-    for end in ends(name) {
+    let mut dir = OpenParent::Target(ctx.target());
+    let mut last = None;
+    for end in way::ends(name) {
         let path = [target, &name[..end]].concat();
         let step = Step {
             source: Path::new(OsStr::from_bytes(&source[..lead + end])),
             dest: &to_c(&name[..end]),
-            name: &to_c(without_leading_slashes(&name[start..end])),
+            name: &way::last_component(&name[..end]),
             path: Path::new(OsStr::from_bytes(&path)),
         };
-        let dir = above.as_ref().map_or(ctx.target(), AsFd::as_fd);
-        let next = match sys::open_path_directory(dir, step.name, Symlinks::Follow) {
-            Ok(next) => next,
-            Err(Errno::NOTDIR) => {
-                let path = step.path.into();
-                return Err(Error::refused(Refusal::ParentNotDirectory, path));
-            }
-            Err(_) => make_one(ctx, dir, &step, made)?,
-        };
-        above = Some(next);
-        start = end;
+        let next = open_or_make(ctx, dir.as_fd(), &step, made)?;
+        last = Some((end, path));
+        dir = OpenParent::Below(next);
     }
-    Ok(())
+    if let Some((end, path)) = last {
+        let failed = |errno| {
+            Error::failed(
+                Operation::Stat,
+                Path::new(OsStr::from_bytes(&path)).into(),
+                errno,
+            )
+        };
+        let is_made = made.names.contains(&*to_c(&name[..end]));
+        let parent = DestParent {
+            identity: sys::stat_directory(dir.as_fd()).map_err(failed)?.identity,
+            origin: if is_made {
+                Origin::Created
+            } else {
+                Origin::Existing
+            },
+        };
+        // An operand is begun once per run.
+        let _ = operand.parent.set(parent);
+    }
+    Ok(dir)
+}
+
+fn open_or_make(
+    ctx: &Context<'_>,
+    above: BorrowedFd<'_>,
+    step: &Step<'_>,
+    made: &mut MadeParents,
+) -> Result<OwnedFd, Error> {
+    let is_made = made.names.contains(step.dest);
+    let opened = ctx.descriptors.making_room(|| {
+        if is_made {
+            // Another process has replaced it if it is a link now.
+            sys::open_path_directory(above, step.name, Symlinks::NoFollow)
+        } else {
+            way::open_component(&ctx.policy, above, step.name)
+        }
+    });
+    match opened {
+        Ok(dir) => Ok(dir),
+        Err(Errno::NOTDIR) => {
+            let path = step.path.into();
+            Err(Error::refused(Refusal::ParentNotDirectory, path))
+        }
+        Err(_) => make_one(ctx, above, step, made),
+    }
 }
 
 fn make_one(
     ctx: &Context<'_>,
     above: BorrowedFd<'_>,
     step: &Step<'_>,
-    made: &mut Vec<MadeParent>,
+    made: &mut MadeParents,
 ) -> Result<OwnedFd, Error> {
     let no_source = |errno| Error::failed(Operation::StatSourceParent, step.source.into(), errno);
     let failed = |operation| move |errno| Error::failed(operation, step.path.into(), errno);
@@ -114,7 +156,8 @@ fn make_one(
         let set = Inode::directory(fd.as_fd()).set_mode(modes.filling);
         set.map_err(failed(Operation::SetMode))?;
     }
-    made.push(MadeParent {
+    made.names.insert(step.dest.into());
+    made.list.push(MadeParent {
         dest: step.dest.into(),
         identity: granted.identity,
         path: step.path.into(),
@@ -125,8 +168,8 @@ fn make_one(
 }
 
 /// Sets the final mode and attributes of the directories, the innermost first.
-pub(super) fn finish(ctx: &Context<'_>, made: Vec<MadeParent>) {
-    for parent in made.into_iter().rev() {
+pub(super) fn finish(ctx: &Context<'_>, made: MadeParents) {
+    for parent in made.list.into_iter().rev() {
         if let Err(error) = finish_one(ctx, &parent) {
             ctx.report.failed(error);
         }
@@ -168,22 +211,6 @@ fn reopen(ctx: &Context<'_>, parent: &MadeParent) -> Result<OwnedFd, Errno> {
     Ok(dir)
 }
 
-fn without_leading_slashes(name: &[u8]) -> &[u8] {
-    let start = name.iter().position(|&byte| byte != b'/');
-    &name[start.unwrap_or(name.len())..]
-}
-
 fn to_c(part: &[u8]) -> CString {
     CString::new(part).expect("BUG: a NUL within a C string")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_directory_on_the_way_ends_once() {
-        assert_eq!(ends(b"a/./b//c").collect::<Vec<_>>(), [1, 3, 5]);
-        assert_eq!(ends(b"a").count(), 0);
-    }
 }

@@ -59,6 +59,14 @@ impl<'a> Policy<'a> {
         }
     }
 
+    /// Returns `true` if a symbolic link on the way to the dest of an operand is followed. As in
+    /// cp, a link to a directory stands for it there, unless another user could have put it
+    /// there to lead this run elsewhere.
+    pub(super) fn follows_parent(&self, link: &Stat) -> bool {
+        const ROOT: u32 = 0;
+        self.options.rules.follow_links_to_directories || [self.user, ROOT].contains(&link.st_uid)
+    }
+
     /// Returns `true` if the source may be met again under another name, whose copy must then
     /// be a link to this copy. If links are followed, each link is another name.
     pub(super) fn has_other_names(&self, entry: &Entry<'_>, source: &Stat) -> bool {

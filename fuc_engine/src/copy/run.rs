@@ -26,7 +26,7 @@ use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
 use super::operand::Operand;
 use super::options::{CopyOptions, Dereference, Dest};
-use super::parents::{self, MadeParent};
+use super::parents::{self, MadeParents};
 use super::policy::Policy;
 use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
@@ -60,8 +60,8 @@ pub(super) struct CopyRun<'a> {
     meets_names_once: bool,
     used: UsedNames,
     room: Room,
-    /// Directories made on the way to dests, in the order in which they were made.
-    parents: Mutex<Vec<MadeParent>>,
+    /// Directories made on the way to dests.
+    parents: Mutex<MadeParents>,
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
 }

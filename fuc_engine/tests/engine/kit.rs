@@ -232,6 +232,17 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
         let summary = CopyOp::new(options).run([source], &exactly(dest), &self);
         Told::new(summary, self.failures)
     }
+
+    pub(crate) fn copy_into(
+        self,
+        options: CopyOptions,
+        sources: &[PathBuf],
+        target: &Path,
+    ) -> Told {
+        let dest = Dest::Into(target.to_owned());
+        let summary = CopyOp::new(options).run(sources, &dest, &self);
+        Told::new(summary, self.failures)
+    }
 }
 
 impl<F: Fn(Event<'_>) + Sync> Observer for Meddler<F> {

@@ -233,6 +233,67 @@ fn links_that_are_planted_in_new_dest_directories_are_not_written_through() {
     }
 }
 
+/// Copies `s/a/b/f` and `s/a/b/g` with their parents into `d`, of which `s` exists. At each
+/// event, calls `meddle` with `d/s`.
+fn copy_with_parents(arena: &Arena, meddle: impl Fn(Event<'_>, &Path) + Sync) -> Told {
+    let (tree, target) = (Tree::at(arena.scratch.path()), arena.at("d"));
+    tree.file("s/a/b/f", "f").file("s/a/b/g", "g");
+    let source = arena.at("s");
+    let dest = target.join(source.strip_prefix("/").expect("it is absolute"));
+    Tree::at(&dest);
+    let options = copy_options(|options| {
+        options.parents = true;
+        options.threads = threads(1);
+    });
+    let observer = Meddler::new(|event| meddle(event, &dest));
+    let sources = [source.join("a/b/f"), source.join("a/b/g")];
+    observer.copy_into(options, &sources, &target)
+}
+
+#[test]
+fn links_that_replace_new_parents_are_not_followed() {
+    let arena = or_skip!(Arena::new());
+    Tree::at(arena.at("elsewhere"))
+        .file("b/f", MARKER)
+        .file("b/g", MARKER);
+    let is_swapped = AtomicUsize::new(0);
+    let told = copy_with_parents(&arena, |event, dest| {
+        if let Event::MadeParent { dest: made, .. } = event
+            && made == dest.join("a/b")
+        {
+            is_swapped.fetch_add(1, Ordering::Relaxed);
+            fs::rename(dest.join("a"), arena.at("moved")).expect("it was just made");
+            symlink(arena.at("elsewhere"), dest.join("a")).expect("it was moved away");
+        }
+    });
+    assert_eq!(is_swapped.into_inner(), 1);
+    // The first file is in the directory that was made, and the second one is refused.
+    assert_eq!(fs::read_to_string(arena.at("moved/b/f")).unwrap(), "f");
+    for name in ["b/f", "b/g"] {
+        let content = fs::read_to_string(arena.at("elsewhere").join(name)).unwrap();
+        assert_eq!(content, MARKER, "{name}");
+    }
+    let causes: Vec<_> = told.failures.iter().map(|failure| failure.cause).collect();
+    assert_eq!(causes, [Cause::Refused(Refusal::ParentNotDirectory)]);
+}
+
+#[test]
+fn links_that_are_planted_in_new_parents_are_not_written_through() {
+    let arena = or_skip!(Arena::new());
+    let told = copy_with_parents(&arena, |event, dest| {
+        if let Event::MadeParent { dest: made, .. } = event
+            && made == dest.join("a/b")
+        {
+            for name in ["f", "g"] {
+                symlink(arena.outside().join("marked0"), made.join(name)).expect("it is new");
+            }
+        }
+    });
+    let causes: Vec<_> = told.failures.iter().map(|failure| failure.cause).collect();
+    assert_eq!(causes, [Cause::Refused(Refusal::ThroughJustCreatedLink); 2]);
+    arena.assert_outside_is_untouched();
+}
+
 #[test]
 fn links_that_replace_old_dest_directories_are_refused() {
     let arena = or_skip!(Arena::new());

@@ -2,7 +2,7 @@
 //!
 //! | what is made | if the dest is a directory | the source itself | anything else |
 //! |---|---|---|---|
-//! | content of a file | refused | refused | written to, also through a symbolic link if the directory existed before; unlinked if it has other names and hard links are preserved |
+//! | content of a file | refused | refused | written to; a symbolic link is refused in a directory that this run created; unlinked if it has other names and hard links are preserved |
 //! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked; stays if links are followed or only attributes are copied |
 //! | hard link instead of a copy | refused | fine | see below |
 //! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
@@ -17,8 +17,8 @@
 //! applies first.
 //!
 //! Creation with `O_EXCL` (or its like) comes first, so this decision is only made after
-//! `EEXIST`. Content is written through a link. If that link dangles, there are no facts to
-//! decide on, and `dest::open` deals with it.
+//! `EEXIST`. In a directory that existed before, content is written through a link. If that link
+//! dangles, there are no facts to decide on, and `dest::open` deals with it.
 
 use rustix::fs::FileType;
 

@@ -145,7 +145,7 @@ fn at_first(
     call: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     let Some(node) = &first.node else {
-        return call(ctx.target());
+        return call(ctx.open_dest_parent(first.operand)?.as_fd());
     };
     let last = scratch.linked_to.as_ref();
     if let Some(last) = last.filter(|last| Arc::ptr_eq(&last.node, node)) {

@@ -93,7 +93,9 @@ pub struct CopyOptions {
     /// The rules for dests that exist.
     pub rules: DestRules,
     /// In [`Dest::Into`], append the whole path of each source, not only its last component.
-    /// Missing directories on that path are made like those of the source.
+    /// Missing directories on that path are made like those of the source. A symbolic link in
+    /// place of an existing one is followed if it belongs to root or to the effective user, or if
+    /// the [rules](DestRules::follow_links_to_directories) say so.
     pub parents: bool,
     /// Selects the attributes that a copy gets from its source. None by default.
     pub preserve: Preserve,

@@ -18,7 +18,8 @@ pub struct DestRules {
     /// Rename the dest instead of writing to it. If the copy then fails, the dest gets
     /// its name back.
     pub backup: Option<Backup>,
-    /// Copy a directory into the target of an existing symbolic link to a directory.
+    /// Copy a directory into the target of an existing symbolic link to a directory. Do the same
+    /// on the way to a dest, for [`parents`](super::CopyOptions::parents).
     pub follow_links_to_directories: bool,
     /// Create the target of a dangling symbolic link that is the dest of a source itself.
     /// Otherwise, and always below sources, such a link is

@@ -13,7 +13,8 @@ use crate::copy::context::Failure;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::parents;
-use crate::error::Refusal;
+use crate::copy::way::OpenParent;
+use crate::error::{Error, Refusal};
 use crate::node::Place;
 use crate::operand;
 use crate::sys::{self, Identity, Stat};
@@ -65,10 +66,14 @@ fn begin_portion<'a>(
             return Remaining::Nothing;
         }
         ctx.report.publish(&mut worker.scratch.tally);
-        if ctx.policy.options.parents && !make_parents(run, index) {
-            continue;
-        }
-        let entry = ctx.operand_entry(index);
+        let parent = match make_parents(run, index) {
+            Ok(parent) => parent,
+            Err(error) => {
+                ctx.report.failed(error);
+                continue;
+            }
+        };
+        let entry = ctx.operand_entry(index, parent.as_fd());
         let stat = match look::at_source(&entry) {
             Ok(stat) => stat,
             Err(errno) => {
@@ -92,17 +97,14 @@ fn begin_portion<'a>(
     rest.map_or(Remaining::Nothing, Remaining::Next)
 }
 
-/// Makes the directories on the way to the dest. Returns `false` after a failure, which is
-/// reported.
-fn make_parents(run: &CopyRun<'_>, operand: u32) -> bool {
-    let mut made = run.parents.lock().unwrap_or_else(PoisonError::into_inner);
-    match parents::make(&run.ctx, operand, &mut made) {
-        Ok(()) => true,
-        Err(error) => {
-            run.ctx.report.failed(error);
-            false
-        }
+/// Opens the directory that the dest of an operand is in. Makes the directories on the way to
+/// it, if the options say so.
+fn make_parents<'r>(run: &'r CopyRun<'_>, operand: u32) -> Result<OpenParent<'r>, Error> {
+    if !run.ctx.policy.options.parents {
+        return Ok(OpenParent::Target(run.ctx.target()));
     }
+    let mut made = run.parents.lock().unwrap_or_else(PoisonError::into_inner);
+    parents::make(&run.ctx, operand, &mut made)
 }
 
 /// Returns `true` if the source is the target or a directory above it.

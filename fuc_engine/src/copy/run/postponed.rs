@@ -10,7 +10,7 @@ use crate::copy::dest::backup;
 use crate::copy::facts::Entry;
 use crate::copy::look;
 use crate::copy::stored::StoredEntry;
-use crate::error::Operation;
+use crate::error::{Error, Operation};
 use crate::node::Side;
 use crate::sys::{self, CWD};
 use crate::walk::{self, OpenDirs, Task, Walker};
@@ -83,7 +83,17 @@ fn resume<'a, 's, 'e>(
         }
     };
     match &stored.node {
-        None => copy_or_report(&stored.restore(ctx.operand_entry(stored.operand))),
+        None => match ctx.open_dest_parent(stored.operand) {
+            Ok(parent) => {
+                let entry = ctx.operand_entry(stored.operand, parent.as_fd());
+                copy_or_report(&stored.restore(entry));
+            }
+            Err(errno) => {
+                let path = ctx.operand_path(stored.operand, Side::Dest).to_path_buf();
+                ctx.report
+                    .failed(Error::failed(Operation::Stat, path, errno));
+            }
+        },
         Some(node) => match walk::open_dirs(run, node) {
             Ok(dirs) => {
                 let entry = Entry::listed(node, dirs.source(), dirs.dest(), &stored.name);
