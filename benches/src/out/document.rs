@@ -47,7 +47,7 @@ impl Document {
         })
     }
 
-    /// Writes the section, and the files behind it.
+    /// Writes the section, and the files of figures, tables and plots.
     pub(crate) fn write(&self, results: &Results) -> Result<()> {
         let files = Files {
             dir: &self.dir,

@@ -64,7 +64,7 @@ fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
     all.join(", ")
 }
 
-/// Returns the cells of each of our programs by themselves, because they have other peers.
+/// Groups the cells by our program, rmz or cpz, because the two have different peers.
 fn by_program<'a>(cells: &[&'a CellResult]) -> Vec<Vec<&'a CellResult>> {
     let program = |cell: &CellResult| cell.ours().map(|ours| ours.peer.clone());
     let mut parts: Vec<Vec<&CellResult>> = Vec::new();

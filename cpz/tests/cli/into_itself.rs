@@ -28,7 +28,7 @@ fn all_is_there(scratch: &Scratch, at: &str) {
     );
 }
 
-/// Asserts that no copy is in the copy.
+/// Asserts that the copy does not contain a copy of itself.
 #[track_caller]
 fn refused_part_is_not_there(scratch: &Scratch, path: &str) {
     let tree = Snapshot::of(scratch, Attributes::NAMES);

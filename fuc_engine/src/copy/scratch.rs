@@ -49,7 +49,7 @@ impl CopyScratch {
 pub(super) trait CopyWorker {
     fn scratch(&mut self) -> &mut CopyScratch;
 
-    /// Accounts for a piece of a large file that was copied, and lets other workers have
-    /// queued work before the next piece. Breaks if the run was cancelled.
+    /// Accounts for a piece of a large file that was copied, and lets other workers have queued
+    /// work before the next piece. Returns `Break` if the run was cancelled.
     fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()>;
 }

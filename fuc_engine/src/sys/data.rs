@@ -12,7 +12,7 @@ pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
 
 /// Makes a hole of a range. On a filesystem that cannot do this, the blocks stay.
 ///
-/// Some filesystems, such as xfs, allocate blocks ahead behind written data.
+/// Some filesystems, such as xfs, allocate blocks after written data in advance.
 pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) {
     if !range.is_empty() {
         let bytes = range.end - range.start;

@@ -57,7 +57,8 @@ pub(super) fn list<V: Visitor>(
     }
 }
 
-/// Returns the entries after the subdirectory that was queued, if there are any.
+/// Visits entries up to the next subdirectory, which it queues. Returns the entries after that, if
+/// there are any.
 fn visit<V: Visitor>(
     visitor: &V,
     node: &NodeOf<V>,

@@ -137,7 +137,7 @@ pub(in crate::copy) struct ContentCopy<'a> {
     /// `true` if the source ended before its size.
     pub(super) is_short: bool,
     /// Called between the pieces of a large file, with the bytes moved since the last call. The
-    /// copy ends if it breaks.
+    /// copy ends if it returns `Break`.
     progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
