@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 use fuc_cli::command::{Command, FileHint};
+use fuc_cli::memory::Allocator;
 
 mod copying;
 mod flags;
@@ -15,6 +16,9 @@ mod preserve;
 mod rules;
 mod target;
 mod words;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let command = Command {

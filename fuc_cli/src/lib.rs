@@ -12,6 +12,7 @@
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
 //! | [`progress`] | the line that shows how far a run has come |
 //! | [`wording`] | diagnostics and questions in GNU's words |
+//! | [`memory`] | the allocator, which ends a command without memory |
 //! | [`locale`], [`quote`] | how file names look in a message |
 //! | `sys` | process-wide state, and all `unsafe` code |
 //!
@@ -25,6 +26,7 @@ pub mod flags;
 pub mod interrupt;
 pub mod invocation;
 pub mod locale;
+pub mod memory;
 pub mod progress;
 mod prompt;
 pub mod quote;

@@ -6,11 +6,15 @@
 use std::process::ExitCode;
 
 use fuc_cli::command::{Command, FileHint};
+use fuc_cli::memory::Allocator;
 
 mod flags;
 mod options;
 mod removal;
 mod words;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let command = Command {

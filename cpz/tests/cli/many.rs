@@ -1,7 +1,7 @@
 //! Enough entries to keep several threads busy.
 
 use testkit::{
-    run::{Parity, Run},
+    run::{Parity, Run, Status},
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
 };
@@ -163,4 +163,38 @@ fn all_attributes_and_links_with_six_free_descriptors() {
         let copy = scratch.path().join("into/s");
         assert_same_tree(scratch.path().join("s"), copy, wanted);
     }
+}
+
+#[test]
+fn running_out_of_memory_ends_with_a_message() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for i in 0..2_000 {
+        tree.file(format!("s/a/{i}"), "")
+            .hardlink(format!("s/a/{i}"), format!("s/b/{i}"));
+    }
+    let within = |kib: u32, args: &[&str]| {
+        Run::new("sh")
+            .args(["-c", r#"ulimit -v $0; exec "$@""#])
+            .arg(kib.to_string())
+            .arg(CPZ)
+            .args(args)
+            .current_dir(&scratch)
+            .output()
+    };
+    let mut limits = (2_000..1_000_000).step_by(100);
+    let start = limits.find(|&kib| within(kib, &["--version"]).status == Status::Exit(0));
+    let start = start.expect("a limit with which the command starts");
+    let mut exhausted = 0;
+    for kib in (start..).step_by(100) {
+        let outcome = within(kib, &["-a", "--threads=1", "s", &format!("d{kib}")]);
+        if outcome.status == Status::Exit(0) {
+            break;
+        }
+        assert_eq!(outcome.status, Status::Exit(1), "{kib}: {outcome}");
+        let message = format!("{CPZ}: memory exhausted\n");
+        assert_eq!(outcome.stderr_text(), message, "{kib}");
+        exhausted += 1;
+    }
+    assert!(exhausted > 0, "the first limit was enough: {start}");
 }

@@ -7,15 +7,18 @@
 //! | `startup` | what the process inherited and Rust's runtime changes before `main` |
 //! | `locale` | which answers mean yes in the user's language |
 //! | `interrupt` | the signals that cancel a run |
+//! | `memory` | the end of a command when memory runs out |
 //! | `limits` | the limit on open descriptors |
 #![allow(unsafe_code)]
 
 mod interrupt;
 mod limits;
 mod locale;
+mod memory;
 mod startup;
 
 pub(crate) use interrupt::{cancel_on_signals, end_by, received_signal};
 pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::is_affirmative;
+pub use memory::Allocator;
 pub(crate) use startup::{restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};
