@@ -53,9 +53,8 @@ fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
             call.shown
         );
     }
-    // With several threads, the number of a call differs from run to run.
-    let least = if threads == 1 { rounds } else { rounds / 4 };
-    assert!(killed >= least, "killed in {killed} of {rounds} rounds");
+    // What is done after a certain time, and by which thread, changes the numbers of calls.
+    assert!(killed > rounds / 4, "killed in {killed} of {rounds} rounds");
 }
 
 #[test]
