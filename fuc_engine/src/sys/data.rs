@@ -17,12 +17,12 @@ pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) {
     if !range.is_empty() {
         let bytes = range.end - range.start;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let _ = rustix::fs::fallocate(file, flags, range.start, bytes);
+        let _ = retry_on_intr(|| rustix::fs::fallocate(file, flags, range.start, bytes));
     }
 }
 
 pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
-    rustix::fs::seek(file, to)
+    retry_on_intr(|| rustix::fs::seek(file, to))
 }
 
 /// Makes `dest` share all blocks of `source`.

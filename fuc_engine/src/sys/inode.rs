@@ -59,9 +59,10 @@ impl<'a> Inode<'a> {
             last_modification,
         };
         match self {
-            Self::Opened(fd) => Ok(fs::futimens(fd, &times)?),
+            Self::Opened(fd) => Ok(SetTimes(&times).on_open(*fd)?),
             Self::PathOnly(path_fd) => {
-                match fs::utimensat(path_fd.fd, c"", &times, AtFlags::EMPTY_PATH) {
+                let set = || fs::utimensat(path_fd.fd, c"", &times, AtFlags::EMPTY_PATH);
+                match retry_on_intr(set) {
                     // Linux before 5.8 does not know this flag.
                     Err(Errno::INVAL) => path_fd.apply(SetTimes(&times)),
                     result => Ok(result?),
@@ -72,12 +73,12 @@ impl<'a> Inode<'a> {
 
     pub(crate) fn set_owner(&self, user: Option<u32>, group: u32) -> Result<(), Errno> {
         let (user, group) = (user.map(Uid::from_raw), Some(Gid::from_raw(group)));
-        match self {
+        retry_on_intr(|| match self {
             Self::Opened(fd) => fs::fchown(fd, user, group),
             Self::PathOnly(PathFd { fd, .. }) => {
                 fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH)
             }
-        }
+        })
     }
 
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), Errno> {

@@ -196,20 +196,18 @@ impl InodeOp for SetTimes<'_> {
     type Output = ();
 
     fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-        fs::futimens(fd, self.0)
+        retry_on_intr(|| fs::futimens(fd, self.0))
     }
 
     fn by_path(&mut self, path: &CStr) -> Result<(), Errno> {
-        fs::utimensat(CWD, path, self.0, AtFlags::empty())
+        retry_on_intr(|| fs::utimensat(CWD, path, self.0, AtFlags::empty()))
     }
 
     fn by_name(&mut self, at: &At<'_>, _: &MissingCalls) -> Result<(), InodeError> {
-        Ok(fs::utimensat(
-            at.dir,
-            at.name,
-            self.0,
-            at.symlinks.at_flag(),
-        )?)
+        let flags = at.symlinks.at_flag();
+        Ok(retry_on_intr(|| {
+            fs::utimensat(at.dir, at.name, self.0, flags)
+        })?)
     }
 }
 

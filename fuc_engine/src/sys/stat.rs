@@ -43,7 +43,7 @@ fn stat_directory_with(
     more: StatxFlags,
 ) -> Result<(DirStat, FileTime), Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME | more;
-    match rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted) {
+    match retry_on_intr(|| rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
         Ok(stat) => {
             let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
             let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
@@ -60,7 +60,7 @@ fn stat_directory_with(
         }
         // The kernel is older than Linux 4.11, or a sandbox does not know the call.
         Err(Errno::NOSYS | Errno::PERM) => {
-            let stat = rustix::fs::fstat(dir)?;
+            let stat = stat_open(dir)?;
             let found = DirStat {
                 identity: identity(&stat),
                 mode: stat.st_mode,
@@ -76,7 +76,7 @@ pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Resu
 }
 
 pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
-    rustix::fs::fstat(file)
+    retry_on_intr(|| rustix::fs::fstat(&file))
 }
 
 pub(crate) fn file_type(stat: &Stat) -> FileType {

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{self, XattrFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::open::At;
 use super::path_fd::{InodeError, InodeOp, MissingCalls};
@@ -44,25 +44,25 @@ impl InodeOp for Xattr<'_> {
     type Output = usize;
 
     fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
-        match self {
+        retry_on_intr(|| match self {
             Self::List(buffer) => fs::flistxattr(fd, &mut **buffer),
             Self::Get(name, buffer) => fs::fgetxattr(fd, *name, &mut **buffer),
             Self::Set(name, value) => {
                 fs::fsetxattr(fd, *name, value, XattrFlags::empty()).map(|()| 0)
             }
             Self::Remove(name) => fs::fremovexattr(fd, *name).map(|()| 0),
-        }
+        })
     }
 
     fn by_path(&mut self, path: &CStr) -> Result<usize, Errno> {
-        match self {
+        retry_on_intr(|| match self {
             Self::List(buffer) => fs::listxattr(path, &mut **buffer),
             Self::Get(name, buffer) => fs::getxattr(path, *name, &mut **buffer),
             Self::Set(name, value) => {
                 fs::setxattr(path, *name, value, XattrFlags::empty()).map(|()| 0)
             }
             Self::Remove(name) => fs::removexattr(path, *name).map(|()| 0),
-        }
+        })
     }
 
     fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<usize, InodeError> {
