@@ -7,6 +7,7 @@ mod content;
 mod data;
 mod dereference;
 mod destination;
+mod faults;
 mod filesystems;
 mod interrupts;
 mod into_itself;

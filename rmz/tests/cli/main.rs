@@ -3,6 +3,7 @@
 
 mod asking;
 mod empty_directories;
+mod faults;
 mod interrupts;
 mod killed;
 mod many;

@@ -18,7 +18,7 @@ pub struct Call {
     pub name: String,
     /// The number of the call among those of the same name, from 1.
     pub number: usize,
-    /// Name, arguments and result, as strace shows them.
+    /// Name, arguments and result, as strace shows them with the paths of descriptors.
     pub shown: String,
 }
 
@@ -52,7 +52,10 @@ impl Run {
             return Err(Skip("strace is not allowed to trace".to_owned()));
         }
         let log_arg = log.as_os_str();
-        let words = ["-f", "-o"].map(AsRef::as_ref).into_iter().chain([log_arg]);
+        let words = ["-f", "-y", "-o"]
+            .map(AsRef::as_ref)
+            .into_iter()
+            .chain([log_arg]);
         self.under("strace", words).output().assert_success();
         let log = fs::read_to_string(log).expect("strace writes a log");
         Ok(own_calls(&log))

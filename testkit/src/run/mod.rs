@@ -30,6 +30,7 @@ use crate::{
 };
 
 pub use compare::{normal_lines, same_but_for_name};
+pub use errors::{is_left_out, possible_errors};
 pub use faults::{Call, Fault};
 pub use input::Input;
 pub use live::{Live, Stream};
@@ -39,6 +40,7 @@ pub use twins::twin;
 pub use wrapped::Link;
 
 mod compare;
+mod errors;
 mod faults;
 mod input;
 mod live;

@@ -1,0 +1,116 @@
+//! Each system call of a run fails in every way that is possible: either the copy is right and the status
+//! is 0, or a message names a path and the status is 1.
+
+use std::{fs, time::Duration};
+
+use testkit::{
+    or_skip,
+    probe::{supports_acls, supports_xattrs},
+    run::{Call, Fault, Outcome, Run, Status, is_left_out, possible_errors},
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, remove_for_sure},
+};
+
+use crate::support::{CPZ, complaint};
+
+/// Larger than a file that is copied by a task of its own.
+const LARGE_BYTES: u64 = 5 << 20;
+
+fn build(scratch: &Scratch) {
+    let tree = Tree::at(scratch.path());
+    tree.file("s/file", "1")
+        .mode(0o640)
+        .file("s/empty", "")
+        .fifo("s/fifo")
+        .symlink("s/link", "file")
+        .dir("s/none")
+        .file("s/d/e/file", vec![2; 100_000])
+        .hardlink("s/file", "s/d/name")
+        .sparse("s/d/sparse", LARGE_BYTES, &[(3 << 20, b"3")]);
+    if supports_xattrs(scratch.path()) {
+        tree.select("s/file").xattr("user.note", "4");
+    }
+    if supports_acls(scratch.path()) {
+        tree.select("s/d/e/file").acl("u:1:rwx");
+        tree.select("s/d/e").acl("d:u:1:rwx");
+    }
+    for name in ["s/file", "s/d/sparse", "s/d", "s"] {
+        tree.select(name).mtime(Duration::from_secs(1_000_000_000));
+    }
+}
+
+/// Returns the attributes that a copy has in spite of `error`.
+fn kept(attributes: Attributes, call: &Call, error: &str) -> Attributes {
+    match (&*call.name, error) {
+        (_, "EINTR") => attributes,
+        // As with cp, `-a` copies extended attributes if it can, and does not report those that it can't.
+        (name, _) if name.ends_with("xattr") => attributes - Attributes::XATTRS,
+        // A filesystem that can't look for holes.
+        ("lseek", "EINVAL") => attributes - Attributes::HOLES,
+        _ => attributes,
+    }
+}
+
+/// Returns `true` if each line of stderr names a file of the source or of the copy.
+fn names_paths(outcome: &Outcome) -> bool {
+    let complaint = complaint(outcome);
+    let names_path = |line: &str| {
+        let paths = ["'s'", "'s/", "'d'", "'d/"];
+        line.starts_with("cpz: ") && paths.iter().any(|path| line.contains(path))
+    };
+    !complaint.is_empty() && complaint.lines().all(names_path)
+}
+
+#[track_caller]
+fn survives_faults(option: &str, attributes: Attributes) {
+    let scratch = Scratch::new();
+    build(&scratch);
+    let run = Run::new(CPZ)
+        .args([option, "-T", "--threads=1", "s", "d"])
+        .current_dir(&scratch);
+    let calls = or_skip!(run.calls());
+
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let source_before = Snapshot::of(&source, Attributes::ALL - Attributes::ATIME);
+    let undisturbed = scratch.path().join("undisturbed");
+    fs::rename(&dest, &undisturbed).unwrap();
+    let mut wrong = Vec::new();
+    for (call, error) in possible_errors(&calls) {
+        remove_for_sure(&dest).unwrap();
+        let outcome = run.with_fault(call, Fault::Error(error)).output();
+        let kept = kept(attributes, call, error);
+        let difference = match dest.symlink_metadata() {
+            Ok(_) => Snapshot::of(&undisturbed, kept).diff(&Snapshot::of(&dest, kept)),
+            Err(_) => "- the whole copy".to_owned(),
+        };
+        let right = match outcome.status {
+            Status::Exit(0) => difference.is_empty() && outcome.stderr.is_empty(),
+            Status::Exit(1) => {
+                let invented = difference.lines().any(|line| line.starts_with('+'));
+                error != "EINTR" && names_paths(&outcome) && !invented
+            }
+            _ => false,
+        };
+        if !right && !is_left_out(&outcome) {
+            wrong.push(format!("{error} of {}\n{outcome}{difference}", call.shown));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} faults:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    let source_after = Snapshot::of(&source, Attributes::ALL - Attributes::ATIME);
+    assert_eq!(source_before, source_after);
+}
+
+#[test]
+fn a_call_that_fails_is_reported_or_makes_no_difference() {
+    survives_faults("-r", Attributes::CONTENT);
+}
+
+#[test]
+fn a_call_that_fails_in_an_archive_is_reported_or_makes_no_difference() {
+    survives_faults("-a", Attributes::ALL - Attributes::ATIME);
+}
