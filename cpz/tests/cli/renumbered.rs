@@ -33,7 +33,7 @@ fn are_kept_between_the_copies() {
         for threads in ["--threads=1", "--threads=8"] {
             let (source, d) = linked();
             let mount = or_skip!(FuseMount::new(numbering));
-            // The second time, all of them are there.
+            // In the second round all dests exist.
             for _ in 0..2 {
                 succeeds(mount.path(), &["-a", threads, &d, "."]);
                 let stored = mount.stored();

@@ -64,8 +64,8 @@ impl ContentCopy<'_> {
         }
     }
 
-    /// Deallocates the blocks of a hole, some of which `write` may have allocated before it. Copies
-    /// made by the kernel allocate none.
+    /// Deallocates the blocks of a hole, because an earlier `write` may have allocated some of them
+    /// in advance. Copies made by the kernel allocate none.
     fn punch_hole(&self, range: std::ops::Range<u64>) {
         if self.hole_maker.is_none() && self.method.offload != Mechanism::Used {
             sys::punch_hole(self.dest, range);
