@@ -20,7 +20,8 @@ fn matches_locale(_answer: &CStr) -> Option<bool> {
     None
 }
 
-/// Returns `None` if the environment names a locale that is not installed.
+/// Returns `true` if the locale of the environment takes `answer` for yes. Returns `None` if that locale is not
+/// installed.
 #[cfg(not(target_env = "musl"))]
 fn matches_locale(answer: &CStr) -> Option<bool> {
     use std::ffi::{c_char, c_int};
