@@ -18,7 +18,7 @@ use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
-use super::way::{self, OpenParent};
+use super::way::{self, DestParent, OpenParent};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
@@ -120,9 +120,18 @@ impl Context<'_> {
     /// `ESTALE` if another directory is there now.
     pub(super) fn open_dest_parent(&self, operand: u32) -> Result<OpenParent<'_>, Errno> {
         let operand = &self.operands[operand as usize];
-        let Some(parent) = operand.parent.get() else {
-            return Ok(OpenParent::Target(self.target()));
-        };
+        match operand.parent.get() {
+            Some(parent) => self.open_parent_again(operand, parent),
+            None => Ok(OpenParent::Target(self.target())),
+        }
+    }
+
+    #[cold]
+    fn open_parent_again(
+        &self,
+        operand: &Operand,
+        parent: &DestParent,
+    ) -> Result<OpenParent<'_>, Errno> {
         let dir = self
             .descriptors
             .making_room(|| way::open_parent(&self.policy, self.target(), &operand.dest_name))?;
