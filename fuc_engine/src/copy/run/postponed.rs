@@ -61,7 +61,8 @@ pub(super) fn copy_waiter<'a>(
     });
 }
 
-/// Opens the directories of a stored entry, and copies it by `copy`. Reports its failure.
+/// Opens the directories of a stored entry, and copies it by `copy`. Reports its failure. If the run
+/// was cancelled, only restores its backup.
 fn resume<'a, 's, 'e>(
     run: &CopyRun<'a>,
     stored: StoredEntry,
@@ -69,14 +70,10 @@ fn resume<'a, 's, 'e>(
     copy: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
 ) {
     let ctx = &run.ctx;
-    if ctx.report.must_stop() {
-        if let Some(node) = &stored.node {
-            let entry = stored.restore(Entry::listed(node, CWD, CWD, &stored.name));
-            backup::restore_in(ctx, node, &entry);
-        }
-        return walk::leave(run, stored.node, worker);
-    }
     let copy_or_report = |entry: &Entry<'_>| {
+        if ctx.report.must_stop() {
+            return backup::restore(ctx, entry);
+        }
         if let Err(failure) = copy(entry, worker) {
             ctx.report_failure(entry, failure);
             backup::restore(ctx, entry);
