@@ -45,40 +45,35 @@ struct Shown {
     waited_for: usize,
 }
 
-impl Run {
-    /// Starts the command. It can read what [`Live::write`] gives it, and nothing before that.
-    ///
-    /// # Panics
-    /// If it can't be started.
+impl Live {
+    /// Starts a command.
     #[track_caller]
-    pub fn start(&self) -> Live {
-        let (writing, stdin) = match self.input.open() {
+    pub(super) fn of(run: &Run) -> Self {
+        let (writing, stdin) = match run.input.open() {
             Ok(ends) => ends,
-            Err(e) => panic!("no {:?} for {self}: {e}", self.input),
+            Err(e) => panic!("no {:?} for {run}: {e}", run.input),
         };
-        let mut child = match self.spawn(&self.program, &stdin) {
+        let mut child = match run.spawn(&run.program, &stdin) {
             Ok(child) => child,
-            Err(e) => panic!("can't start {self}: {e}"),
+            Err(e) => panic!("can't start {run}: {e}"),
         };
         let (sender, chunks) = mpsc::channel();
         let stdout = child.stdout.take().expect("BUG: stdout is piped");
         let stderr = child.stderr.take().expect("BUG: stderr is piped");
         forward(Stream::Stdout, stdout, sender.clone());
         forward(Stream::Stderr, stderr, sender);
-        Live {
-            name: self.to_string(),
+        Self {
+            name: run.to_string(),
             group: Pid::from_child(&child),
             child: Some(child),
             stdin: Some(File::from(writing)),
             chunks,
             stdout: Shown::default(),
             stderr: Shown::default(),
-            deadline: Instant::now() + self.time_limit,
+            deadline: Instant::now() + run.time_limit,
         }
     }
-}
 
-impl Live {
     /// Waits until `stream` shows `text`, after the text that earlier calls have waited for.
     ///
     /// # Panics

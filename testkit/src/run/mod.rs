@@ -154,6 +154,15 @@ impl Run {
         under
     }
 
+    /// Starts the command. It can read what [`Live::write`] gives it, and nothing before that.
+    ///
+    /// # Panics
+    /// Panics if it can't be started.
+    #[track_caller]
+    pub fn start(&self) -> Live {
+        Live::of(self)
+    }
+
     /// Runs the command until it has ended and its stdout and stderr are closed.
     ///
     /// # Panics
