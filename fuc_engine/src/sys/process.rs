@@ -31,6 +31,30 @@ pub(crate) fn random_at_start() -> u128 {
     u128::from_ne_bytes(unsafe { bytes.read() })
 }
 
+/// Returns how many bytes of memory the cgroup of this process may use. Returns `None` if it has no
+/// limit, or if that is unknown. The limits of the cgroups above it are not looked at.
+pub(crate) fn memory_limit() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mut files = groups.lines().flat_map(memory_limit_files);
+    files.find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
+}
+
+/// Returns the files that may hold the limit, given a line of `/proc/self/cgroup`. A container often
+/// has its own cgroup as the root.
+fn memory_limit_files(line: &str) -> Vec<String> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+        return Vec::new();
+    };
+    let (mount, file) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.max"),
+        "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        _ => return Vec::new(),
+    };
+    let in_group = |path: &str| format!("{mount}{}/{file}", path.trim_end_matches('/'));
+    vec![in_group(path), in_group("")]
+}
+
 /// Returns the number of descriptors that this process may have open.
 pub(crate) fn descriptor_limit() -> usize {
     let limit = getrlimit(Resource::Nofile).current;
@@ -74,6 +98,21 @@ fn umask_of_a_thread() -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_of_memory_is_read_from_the_own_cgroup() {
+        assert_eq!(
+            memory_limit_files("4:memory:/a/b"),
+            [
+                "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+            ]
+        );
+        let root = "/sys/fs/cgroup/memory.max";
+        assert_eq!(memory_limit_files("0::/"), [root, root]);
+        assert_eq!(memory_limit_files("3:cpu:/a"), [""; 0]);
+        assert_eq!(memory_limit_files("garbage"), [""; 0]);
+    }
 
     #[test]
     fn the_umask_is_known_without_proc() {
