@@ -13,7 +13,7 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 
 use rustix::process::Signal;
 
-use super::{Outcome, Run, report, status, within};
+use super::{Input, Outcome, Run, report, status, within};
 
 /// One of the streams that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub struct Live {
     group: Pid,
     child: Option<Child>,
     stdin: Option<File>,
+    input: Input,
     chunks: Receiver<(Stream, Vec<u8>)>,
     stdout: Shown,
     stderr: Shown,
@@ -67,6 +68,7 @@ impl Live {
             group: Pid::from_child(&child),
             child: Some(child),
             stdin: Some(File::from(writing)),
+            input: run.input,
             chunks,
             stdout: Shown::default(),
             stderr: Shown::default(),
@@ -134,13 +136,15 @@ impl Live {
         sent.expect("the command is running");
     }
 
-    /// Closes the stdin of the command, and waits for its end.
+    /// Closes the stdin of the command, and waits for its end. A terminal stays open until then:
+    /// its end would make reads fail, instead of ending the input.
     ///
     /// # Panics
     /// If it hangs.
     #[track_caller]
     pub fn finish(mut self) -> Outcome {
-        self.stdin = None;
+        let stdin = self.stdin.take();
+        let _terminal = stdin.filter(|_| self.input == Input::Terminal);
         loop {
             match self.receive() {
                 Ok(()) => {}
@@ -202,7 +206,7 @@ fn forward(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Input, Status};
+    use crate::run::Status;
 
     #[test]
     fn output_is_awaited_and_answered() {
