@@ -96,6 +96,9 @@ impl<'a> Setting<'a> {
         if self.reads_what_it_writes() {
             self.dest = "dest".into();
         }
+        if self.dest == "dest/." && self.sets_modes() {
+            self.dest = "dest".into();
+        }
         if self.meets_a_directory_twice() {
             self.sources.truncate(1);
         }
@@ -106,6 +109,12 @@ impl<'a> Setting<'a> {
 
     pub(crate) fn has_flag(&self, flags: &[&str]) -> bool {
         self.flags.iter().any(|flag| flags.contains(flag))
+    }
+
+    /// Returns `true` if cp sets the mode of directories. By the name `dest/.` it then cannot reach a
+    /// directory any more that has become unsearchable, and fails. cpz has it open.
+    fn sets_modes(&self) -> bool {
+        self.has_flag(&["-p", "-a", "--preserve=mode", "--preserve=all"])
     }
 
     fn has_entry(&self, is_one: impl Fn(&Node) -> bool) -> bool {
