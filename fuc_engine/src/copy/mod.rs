@@ -11,7 +11,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `op` | the public entry points |
-//! | `options/` | what a caller chooses: public data only |
+//! | `options/` | the choices of a caller: public data only |
+//! | `options/preserve` | the attributes that a copy gets from its source |
+//! | `options/overwrite` | the rules for dests that exist, and the names of backups |
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories |
 //! | `policy` | the options of a run, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
@@ -29,8 +31,13 @@
 //! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
 //! | `dest/backup_names` | the names of backups |
-//! | `content/` | moves content: the ladder of ways, holes, sparse dests |
-//! | `attributes/` | sets times, owner, extended attributes, ACLs and modes |
+//! | `content/ladder` | moves content by the best possible way |
+//! | `content/holes` | copies the data between the holes of a sparse source |
+//! | `content/sparse` | makes holes out of blocks of zeros |
+//! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
+//! | `attributes/acl` | permissions and ACLs |
+//! | `attributes/xattrs` | extended attributes |
+//! | `attributes/path_only` | inodes that are held without being opened |
 //! | `make/file` | copies regular files and the content of special files |
 //! | `make/symlink`, `make/special` | copy symbolic links; FIFOs, sockets and devices |
 //! | `make/link` | makes links instead of copies |
