@@ -2,6 +2,7 @@
 //! questions, and keeps the totals.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::cancel::Cancel;
 use crate::error::Error;
@@ -129,4 +130,16 @@ impl<'a> Report<'a> {
             discarded: self.discarded.load(Ordering::Relaxed),
         }
     }
+}
+
+/// Starts a run with `run` and returns its summary, or the first failure that it reports.
+pub(crate) fn summary_or_first_failure(
+    run: impl FnOnce(&dyn Observer) -> Summary,
+) -> Result<Summary, Error> {
+    let failures = Mutex::new(Vec::new());
+    let summary = run(&failures);
+    let failures = failures
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    failures.into_iter().next().map_or(Ok(summary), Err)
 }

@@ -1,14 +1,13 @@
 //! The public entry points of a copy.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use super::options::{CopyOptions, Dest};
 use super::run::CopyRun;
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
-use crate::report::Report;
+use crate::report::{Report, summary_or_first_failure};
 
 /// A copy, ready to run on any number of sources.
 ///
@@ -85,10 +84,6 @@ impl CopyOp {
 /// Returns the first entry that could not be copied. Everything else is still copied.
 /// [`CopyOp::run`] reports every failure.
 pub fn copy_tree(source: impl AsRef<Path>, dest: impl Into<PathBuf>) -> Result<Summary, Error> {
-    let failures = Mutex::new(Vec::new());
-    let summary = CopyOp::default().run([source], &Dest::Exactly(dest.into()), &failures);
-    let failures = failures
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    failures.into_iter().next().map_or(Ok(summary), Err)
+    let dest = Dest::Exactly(dest.into());
+    summary_or_first_failure(|failures| CopyOp::default().run([source], &dest, failures))
 }

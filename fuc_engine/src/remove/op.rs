@@ -1,14 +1,13 @@
 //! The public interface of a removal.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use super::options::RemoveOptions;
 use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
-use crate::report::Report;
+use crate::report::{Report, summary_or_first_failure};
 
 /// Removes any number of operands.
 ///
@@ -87,10 +86,5 @@ impl RemoveOp {
 /// Returns the first failure. Everything else is removed nevertheless. Use
 /// [`RemoveOp::run`] to receive every failure.
 pub fn remove_tree(path: impl AsRef<Path>) -> Result<Summary, Error> {
-    let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::default().run([path], &failures);
-    let failures = failures
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    failures.into_iter().next().map_or(Ok(summary), Err)
+    summary_or_first_failure(|failures| RemoveOp::default().run([path], failures))
 }
