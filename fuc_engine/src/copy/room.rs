@@ -3,8 +3,9 @@
 //! Two files that are written at the same time can both run out of room, even if there is enough
 //! for one of them. So a large file waits until it can be written alone, unless there is room for
 //! all. It also waits if the process may use too little memory for more writers: the kernel counts
-//! pages that are not yet on the disk, too, and would kill the process. After a write has failed for lack of room, a large file is begun only if it fits:
-//! otherwise the old content of its dest would be lost, and no copy gained.
+//! pages that are not yet on the disk, too, and would kill the process. After a write has failed
+//! for lack of room, a large file is begun only if it fits: otherwise the old content of its dest
+//! would be lost, and no copy gained.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};

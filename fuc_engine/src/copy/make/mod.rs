@@ -1,6 +1,6 @@
 //! Makes copies, one file for each kind of source. The files do not know each other.
 //!
-//! - [`file`]: regular files, and the content of special files.
+//! - [`mod@file`]: regular files, and the content of special files.
 //! - [`symlink`]: symbolic links.
 //! - [`special`]: FIFOs, sockets and devices.
 //! - [`link`]: links instead of copies.
