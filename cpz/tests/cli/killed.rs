@@ -32,10 +32,19 @@ fn build(dir: &Path) {
     }
 }
 
+/// Builds a source with large files.
+fn build_large(dir: &Path) {
+    let tree = Tree::at(dir);
+    for name in ["s/a", "s/d/b", "s/d/e/c", "s/d/e/d"] {
+        tree.file(name, vec![1; LARGE_BYTES]);
+    }
+}
+
 /// Kills cpz at `rounds` calls, which are spread over the whole run, and runs it again each time. Asserts
 /// that the copy is then equal to an undisturbed one in `attributes`.
 #[track_caller]
 fn is_completed_by_a_second_run(
+    build: impl Fn(&Path),
     option: &str,
     threads: usize,
     rounds: usize,
@@ -72,12 +81,18 @@ fn is_completed_by_a_second_run(
 #[test]
 fn an_archive_that_was_killed_is_completed_by_the_same_command() {
     let kept = Attributes::ALL - Attributes::ATIME;
-    is_completed_by_a_second_run("-a", 1, 70, kept);
-    is_completed_by_a_second_run("-a", 4, 20, kept);
+    is_completed_by_a_second_run(build, "-a", 1, 70, kept);
+    is_completed_by_a_second_run(build, "-a", 4, 20, kept);
 }
 
 #[test]
 fn a_copy_that_was_killed_is_completed_by_the_same_command() {
-    is_completed_by_a_second_run("-r", 1, 40, Attributes::CONTENT);
-    is_completed_by_a_second_run("-r", 4, 20, Attributes::CONTENT);
+    is_completed_by_a_second_run(build, "-r", 1, 40, Attributes::CONTENT);
+    is_completed_by_a_second_run(build, "-r", 4, 20, Attributes::CONTENT);
+}
+
+#[test]
+fn large_files_that_were_killed_are_not_taken_for_complete() {
+    is_completed_by_a_second_run(build_large, "-ru", 1, 40, Attributes::CONTENT);
+    is_completed_by_a_second_run(build_large, "-ru", 4, 20, Attributes::CONTENT);
 }

@@ -14,6 +14,7 @@ use super::attributes::{AttributeError, Attributes};
 use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Symlinks};
+use super::naming::UnnamedFiles;
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
@@ -67,6 +68,7 @@ pub(super) struct Context<'a> {
     pub(super) operands: Vec<Operand>,
     pub(super) report: Report<'a>,
     pub(super) descriptors: Descriptors<CopyDir>,
+    pub(super) unnamed_dests: UnnamedFiles,
 }
 
 /// Answers questions that depend on the operand, and opens directories.

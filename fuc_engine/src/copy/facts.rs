@@ -51,15 +51,11 @@ impl Facts {
 impl Facts {
     /// Returns a file with one name and the times of 1970.
     pub(super) fn example(kind: FileType, inode: u64) -> Self {
-        let start = FileTime {
-            seconds: 0,
-            nanoseconds: 0,
-        };
         Self {
             id: FileId { device: 0, inode },
             kind,
             links: 1,
-            times: [start; 3],
+            times: [FileTime::START; 3],
         }
     }
 }

@@ -28,6 +28,7 @@
 //! | `dest/overwrite` | applies the rules for existing dests |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
+//! | `dest/unnamed` | large dests, which get their name when they are complete |
 //! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
 //! | `dest/backup_names` | the names of backups |
@@ -43,6 +44,7 @@
 //! | `make/link` | makes links instead of copies |
 //! | `make/hardlink` | links to the first copy of a source with several names |
 //! | `make/directory` | enters and finishes directories |
+//! | `naming` | when dests get their names |
 //! | `stored` | an entry that is kept for later, without its open directories |
 //! | `hardlinks` | the table of sources with several names |
 //! | `room` | room for large files on the filesystems of dests |
@@ -73,6 +75,7 @@ mod facts;
 mod hardlinks;
 mod look;
 mod make;
+mod naming;
 mod node;
 mod op;
 mod operand;

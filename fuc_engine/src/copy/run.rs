@@ -24,6 +24,7 @@ use super::context::Context;
 use super::duplicates::UsedNames;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
+use super::naming::UnnamedFiles;
 use super::operand::Operand;
 use super::options::{CopyOptions, Dereference, Dest};
 use super::parents::{self, MadeParents};
@@ -76,6 +77,7 @@ impl<'a> CopyRun<'a> {
                 operands: Vec::new(),
                 report,
                 descriptors: Descriptors::new(),
+                unnamed_dests: UnnamedFiles::default(),
             },
             copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
             links: LinkTable::default(),

@@ -9,7 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::open::At;
 use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
 use super::stat::stat_open;
-use super::times::{FileTime, modified, times};
+use super::times::{FileTime, times};
 use super::xattr::Xattr;
 
 /// An inode that a descriptor holds.
@@ -43,9 +43,9 @@ impl<'a> Inode<'a> {
         self.set(accessed, modified)
     }
 
-    /// Sets the time of modification to that of `source`, and leaves the time of access.
-    pub(crate) fn set_modified(&self, source: &Stat) -> Result<(), InodeError> {
-        self.set(UNCHANGED, timespec(modified(source)))
+    /// Sets the time of modification, and leaves the time of access.
+    pub(crate) fn set_modified(&self, time: FileTime) -> Result<(), InodeError> {
+        self.set(UNCHANGED, timespec(time))
     }
 
     /// Sets the time of access, and leaves the time of modification.

@@ -56,4 +56,4 @@ pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
-pub(crate) use times::{FileTime, times};
+pub(crate) use times::{FileTime, modified, times};

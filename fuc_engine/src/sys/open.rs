@@ -161,6 +161,16 @@ pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result
     open(dir, name, flags, mode)
 }
 
+/// Creates a file that has no name yet, in a directory, to write to it. The kernel removes it when it is
+/// closed, unless it was given a name.
+pub(crate) fn create_unnamed(
+    dir: BorrowedFd<'_>,
+    directory: &CStr,
+    mode: u32,
+) -> Result<OwnedFd, Errno> {
+    open(dir, directory, OFlags::WRONLY | OFlags::TMPFILE, mode)
+}
+
 /// Creates the file that the symbolic link `name` leads to, and opens it to write to it.
 ///
 /// If another process has created it first, it is opened and keeps its content.

@@ -10,6 +10,14 @@ pub(crate) struct FileTime {
     pub(crate) nanoseconds: u32,
 }
 
+impl FileTime {
+    /// The start of 1970, before any file was written.
+    pub(crate) const START: Self = Self {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+}
+
 /// Returns the time of the content's last modification.
 pub(crate) fn modified(stat: &Stat) -> FileTime {
     times(stat)[1]

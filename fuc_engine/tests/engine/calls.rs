@@ -147,8 +147,15 @@ fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
         if call.name == "openat" && !opens_directory {
             let is_new = ["O_EXCL", "O_CREAT", "O_NOFOLLOW"];
             let reads = call.args.contains("O_RDONLY") && call.args.contains("O_NOFOLLOW");
+            let is_unnamed = path == "." && call.args.contains("O_TMPFILE");
+            // It was just given its name.
+            let watchers = call.args.contains("O_WRONLY|O_NOCTTY|O_NONBLOCK")
+                && call.args.contains("O_NOFOLLOW");
             assert!(
-                reads || is_new.iter().all(|flag| call.args.contains(flag)),
+                reads
+                    || is_unnamed
+                    || watchers
+                    || is_new.iter().all(|flag| call.args.contains(flag)),
                 "{call:?}"
             );
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Backup, BackupNaming, Dest, Errno, Event, Operation};
+use fuc_engine::{Backup, BackupNaming, Counts, Dest, Errno, Event, Operation};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::ioctl_fionread;
 use testkit::probe::{Fs, LoopMount};
@@ -16,7 +16,8 @@ use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Meddler, Told, copy, copy_options, copy_with, plain, threads, until_raced,
+    Failure, Meddler, Told, copy, copy_counted, copy_options, copy_with, plain, threads,
+    until_raced,
 };
 
 /// Makes bytes that differ from block to block and are never zero.
@@ -243,13 +244,59 @@ fn a_full_dest_is_reported_and_complete_copies_stay() {
         "{told:?}"
     );
     assert_eq!(told.counts, (9, 100_000, 1));
+    let incomplete = fs::metadata(dest.join("b/does-not")).unwrap();
+    assert!(incomplete.len() < 3 << 20);
+    assert_eq!(incomplete.mtime(), 0, "it looks complete to a later run");
     for name in ["a", "c", "d", "link"] {
         assert_same_tree(source.path().join(name), dest.join(name), plain());
     }
 }
 
-/// Copies a file while another thread repeats `change` on it, until enough copies saw a change. The thread
-/// begins at another moment in each round. `check` gets the bytes of each copy.
+/// Size of a file that is copied in several pieces, after each of which the counters grow.
+const MANY_PIECES: usize = 32 << 20;
+
+/// Copies a large file, and calls `look` with the path of its dest while it is copied.
+fn looking_meanwhile(look: impl Fn(&Path) + Sync) {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    fs::write(&source, pattern(MANY_PIECES)).unwrap();
+    until_raced(1, || {
+        let _ = fs::remove_file(&dest);
+        let counts = Counts::default();
+        let was_in_time = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                while counts.bytes() == 0 {
+                    thread::yield_now();
+                }
+                look(&dest);
+                counts.bytes() < MANY_PIECES as u64 / 2
+            });
+            assert_eq!(copy_counted(&source, &dest, &counts).failures, []);
+            other.join().unwrap()
+        });
+        assert!(fs::read(&dest).unwrap() == fs::read(&source).unwrap());
+        usize::from(was_in_time)
+    });
+}
+
+#[test]
+fn a_large_file_gets_its_name_when_it_is_complete() {
+    looking_meanwhile(|dest| {
+        if let Ok(found) = fs::metadata(dest) {
+            assert_eq!(found.len(), MANY_PIECES as u64);
+        }
+    });
+}
+
+#[test]
+fn a_large_file_whose_name_was_taken_meanwhile_is_written_under_it() {
+    looking_meanwhile(|dest| {
+        let _ = OpenOptions::new().write(true).create_new(true).open(dest);
+    });
+}
+
+/// Copies a file while another thread repeats `change` on it, until a copy saw a change. The thread begins
+/// when a first piece is copied, or earlier, at another moment in each round. `check` gets the bytes of each copy.
 fn copies_while(change: impl Fn(&Path) + Sync, reset: impl Fn(&Path), check: impl Fn(&[u8])) {
     const STEPS: u32 = 16;
     let scratch = Scratch::in_memory();
@@ -265,14 +312,19 @@ fn copies_while(change: impl Fn(&Path) + Sync, reset: impl Fn(&Path), check: imp
         let length_before = fs::metadata(&source).unwrap().len();
         let _ = fs::remove_file(&dest);
         let stop = AtomicBool::new(false);
+        let counts = Counts::default();
         let told = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(undisturbed * (round % STEPS) / STEPS);
+                let begin = Instant::now();
+                let delay = undisturbed * (round % STEPS) / STEPS;
+                while counts.bytes() == 0 && begin.elapsed() < delay {
+                    thread::yield_now();
+                }
                 while !stop.load(Ordering::Relaxed) {
                     change(&source);
                 }
             });
-            let told = copy(&source, &dest);
+            let told = copy_counted(&source, &dest, &counts);
             stop.store(true, Ordering::Relaxed);
             told
         });
@@ -295,7 +347,7 @@ fn append(path: &Path) {
 
 #[test]
 fn a_copy_of_a_growing_file_is_a_beginning_of_it() {
-    let begin = vec![0x55; 1 << 20];
+    let begin = vec![0x55; MANY_PIECES];
     copies_while(
         append,
         |path| fs::write(path, &begin).unwrap(),
@@ -338,7 +390,7 @@ fn assert_is_beginning(copy: &[u8], whole: &[u8]) {
 
 #[test]
 fn a_copy_of_a_shrinking_file_is_a_beginning_of_it() {
-    let whole = pattern(8 << 20);
+    let whole = pattern(MANY_PIECES);
     copies_while(
         |path| {
             let file = OpenOptions::new().write(true).open(path).unwrap();
@@ -352,7 +404,7 @@ fn a_copy_of_a_shrinking_file_is_a_beginning_of_it() {
 
 #[test]
 fn a_copy_of_a_shrinking_file_with_holes_is_a_beginning_of_it() {
-    const SIZE: u64 = 16 << 20;
+    const SIZE: u64 = MANY_PIECES as u64;
     let block = pattern(1 << 16);
     let data: Vec<(u64, &[u8])> = (0..SIZE >> 20).map(|at| (at << 20, &block[..])).collect();
     let scratch = Scratch::in_memory();

@@ -147,6 +147,32 @@ pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Told {
     copy_with(CopyOptions::default(), [source], &dest)
 }
 
+/// Copies a source. The run keeps `counts` up to date.
+pub(crate) fn copy_counted(source: &Path, dest: &Path, counts: &fuc_engine::Counts) -> Told {
+    let observer = Counted {
+        counts,
+        failures: Mutex::default(),
+    };
+    let summary = CopyOp::default().run([source], &exactly(dest), &observer);
+    Told::new(summary, observer.failures)
+}
+
+/// Collects failures, and lends counters to the run.
+struct Counted<'a> {
+    counts: &'a fuc_engine::Counts,
+    failures: Mutex<Vec<Error>>,
+}
+
+impl Observer for Counted<'_> {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn counts(&self) -> Option<&fuc_engine::Counts> {
+        Some(self.counts)
+    }
+}
+
 /// Returns the attributes that a plain copy keeps. Hard links are not among them: they become separate files.
 pub(crate) fn plain() -> Attributes {
     Attributes::CONTENT - Attributes::LINKS

@@ -10,7 +10,7 @@ const ERRORS: &[(&str, &str)] = &[
     // Of files and directories.
     (
         "openat",
-        "EIO EINTR ENOMEM EACCES EPERM ESTALE EMFILE ENFILE ENOSPC ENOENT EROFS ELOOP",
+        "EIO EINTR ENOMEM EACCES EPERM ESTALE EMFILE ENFILE ENOSPC ENOENT EROFS ELOOP EOPNOTSUPP",
     ),
     // Without ENOENT: the kernel returns it only for a directory that was removed, which is empty.
     ("getdents64", "EIO EINTR ENOMEM ESTALE"),

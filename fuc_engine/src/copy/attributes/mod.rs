@@ -149,7 +149,7 @@ impl Transfer<'_> {
     fn set_times(&self) -> Result<(), Unset> {
         let set = match self.times {
             Times::AccessAndModification => self.dest.set_times(self.stat),
-            Times::Modification => self.dest.set_modified(self.stat),
+            Times::Modification => self.dest.set_modified(sys::modified(self.stat)),
         };
         set.map_err(|error| (Operation::KeepTimes, error))
     }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::{Attributes, Times, Transfer};
 use crate::copy::decide::mode::Origin;
 use crate::copy::policy::Policy;
-use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
+use crate::sys::{self, At, FileTime, Inode, InodeError, PathFd, Stat};
 
 pub(in crate::copy) struct PathOnly<'a> {
     fd: OwnedFd,
@@ -102,4 +102,11 @@ pub(in crate::copy) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(),
         at: Some(dest),
     });
     inode.set_times(source).map_err(InodeError::errno)
+}
+
+/// Makes the incomplete file at `dest` older than its source.
+pub(in crate::copy) fn mark_incomplete(dest: At<'_>) -> Result<(), Errno> {
+    let file = PathOnly::find(dest)?;
+    let marked = file.inode().set_modified(FileTime::START);
+    marked.map_err(InodeError::errno)
 }

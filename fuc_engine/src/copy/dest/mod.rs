@@ -4,6 +4,7 @@
 //! - [`overwrite`]: applies the rules for existing dests.
 //! - [`clear`]: makes room for a copy whose creation failed with `EEXIST`.
 //! - [`open`]: creates or opens a dest file, and truncates it.
+//! - [`unnamed`]: large dests that get their name when they are complete.
 //! - [`replace`]: renames a new link over the dest.
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`backup_names`]: the names of backups.
@@ -14,3 +15,4 @@ pub(super) mod clear;
 pub(super) mod open;
 pub(super) mod overwrite;
 pub(super) mod replace;
+pub(super) mod unnamed;

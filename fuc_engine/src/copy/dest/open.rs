@@ -10,6 +10,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::clear::{Cleared, clear_dest, unlink_dest};
+use super::unnamed;
 use crate::copy::attributes;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
@@ -17,6 +18,7 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::look;
+use crate::copy::naming::Naming;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Stat};
@@ -27,25 +29,36 @@ pub(in crate::copy) struct OpenDest {
     /// `true` for a regular file, which may get holes and a final truncation.
     pub(in crate::copy) is_file: bool,
     pub(in crate::copy) origin: Origin,
+    /// A dest that was created without a name gets it [`WhenComplete`](Naming::WhenComplete).
+    pub(in crate::copy) naming: Naming,
 }
 
 impl OpenDest {
-    fn new_file(fd: OwnedFd) -> Self {
+    fn new_file(fd: OwnedFd, naming: Naming) -> Self {
         Self {
             fd,
             is_file: true,
             origin: Origin::Created,
+            naming,
         }
     }
 }
 
-/// Creates the dest of `source`, or opens and empties the file that is there.
+/// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
+/// name when `naming` says.
 #[inline]
 pub(in crate::copy) fn open(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
+    naming: Naming,
 ) -> Result<OpenDest, Failure> {
+    if naming == Naming::WhenComplete
+        && unnamed::is_worth_it(ctx, source)
+        && let Some(file) = unnamed::try_create(ctx, entry, source)
+    {
+        return Ok(OpenDest::new_file(file, naming));
+    }
     match create(ctx, entry, source) {
         Ok(dest) => Ok(dest),
         Err(Errno::EXIST) => open_existing(ctx, entry, source),
@@ -58,7 +71,7 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDes
     let mode = ctx.policy.creation_mode(source.st_mode);
     ctx.descriptors
         .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))
-        .map(OpenDest::new_file)
+        .map(|file| OpenDest::new_file(file, Naming::AtOnce))
 }
 
 fn create_again(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
@@ -157,6 +170,7 @@ fn prepare_opened(
         fd: dest,
         is_file,
         origin: Origin::Existing,
+        naming: Naming::AtOnce,
     })
 }
 

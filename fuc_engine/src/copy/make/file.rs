@@ -3,6 +3,8 @@
 //! ```text
 //!   empty, as the last one was:  stat, create_node                       2 calls
 //!   with content:    open, fstat, create, copy_range, close, close       6 calls
+//!   of at least 1 MiB, into a directory that existed:
+//!                    the same, stat before and link after, open and close
 //!   the dest exists: see `dest::open`
 //! ```
 //!
@@ -10,26 +12,28 @@
 //! guess costs one call. Copying 50,000 empty files by `stat` and `mknodat` took 0.67 of the
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use crate::copy::attributes;
+use crate::copy::attributes::{self, Attributes, path_only};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::clear::clear_dest;
 use crate::copy::dest::open::{OpenDest, is_behind_link};
+use crate::copy::dest::unnamed;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
+use crate::copy::naming::Naming;
 use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
 use crate::error::{Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, Blocking, Stat};
+use crate::sys::{self, Blocking, FileTime, Inode, Stat};
 
 /// A source that is open.
 pub(in crate::copy) struct OpenSource {
@@ -46,6 +50,11 @@ impl OpenSource {
 
     pub(in crate::copy) fn is_known_empty(&self) -> bool {
         self.reports_true_size && self.stat.st_size == 0
+    }
+
+    /// Prepares to copy the content of a regular file once more.
+    pub(in crate::copy) fn rewind(&self) -> Result<(), Errno> {
+        sys::seek(self.fd.as_fd(), SeekFrom::Start(0)).map(drop)
     }
 }
 
@@ -146,6 +155,9 @@ pub(in crate::copy) fn try_copy_empty(
 /// The result of filling a dest.
 pub(in crate::copy) enum Filled {
     Complete(Moved),
+    /// The complete dest could not be given its name, so it was dropped. It must be written under its
+    /// name.
+    Nameless,
     /// The run was cancelled. The incomplete dest was removed if this run had created it.
     Cancelled,
 }
@@ -176,26 +188,30 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
             Err(error) => return content_not_moved(ctx, entry, &dest, error),
         }
     };
-    if ctx.policy.sets_attributes {
-        set_attributes(ctx, entry, source, dest.fd.as_fd(), dest.origin)?;
+    let attributes = ctx
+        .policy
+        .sets_attributes
+        .then(|| set_attributes(ctx, source, &dest));
+    if dest.naming == Naming::WhenComplete && !unnamed::name(ctx, entry, dest.fd.as_fd()) {
+        return Ok(Filled::Nameless);
     }
-    let closed = sys::close_checked(dest.fd);
-    closed.map_err(|errno| ctx.making_failure(entry, Operation::Close, errno))?;
+    if let Some(attributes) = attributes {
+        ctx.report_attributes(attributes, || ctx.path(entry, Side::Dest))
+            .map_err(Failure::making)?;
+    }
+    sys::close_checked(dest.fd).map_err(|errno| {
+        // Content that was written before may be lost.
+        let _ = path_only::mark_incomplete(entry.dest_at());
+        ctx.making_failure(entry, Operation::Close, errno)
+    })?;
     labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno))?;
     Ok(Filled::Complete(moved))
 }
 
-fn set_attributes(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: BorrowedFd<'_>,
-    origin: Origin,
-) -> Result<(), Failure> {
+fn set_attributes(ctx: &Context<'_>, source: &OpenSource, dest: &OpenDest) -> Attributes {
     let (policy, stat) = (&ctx.policy, &source.stat);
-    let transfer = attributes::between_files(policy, source.fd.as_fd(), stat, dest, origin);
-    ctx.report_attributes(transfer.run(policy), || ctx.path(entry, Side::Dest))
-        .map_err(Failure::making)
+    let (source, origin) = (source.fd.as_fd(), dest.origin);
+    attributes::between_files(policy, source, stat, dest.fd.as_fd(), origin).run(policy)
 }
 
 /// Moves the content. Returns only the bytes not yet reported through `copied_piece`.
@@ -225,15 +241,36 @@ fn move_content<W: CopyWorker>(
     })
 }
 
-/// Removes a dest that is incomplete, if this run created it and its name still leads to it.
+/// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
+/// one that existed before.
 fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest) {
+    if dest.naming == Naming::WhenComplete {
+        return ctx.report.discarded();
+    }
     if dest.origin != Origin::Created || !dest.is_file {
-        return;
+        return mark_incomplete(dest);
     }
     let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
     let named = look::dest_facts(entry, Symlinks::NoFollow).map(|facts| facts.id);
     if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
         ctx.report.discarded();
+    }
+}
+
+/// Makes an incomplete dest older than its source, so that no later run takes it for complete.
+fn mark_incomplete(dest: &OpenDest) {
+    if dest.is_file {
+        // If this fails, the dest looks as new as one of cp.
+        let _ = Inode::Opened(dest.fd.as_fd()).set_modified(FileTime::START);
+    }
+}
+
+/// Leaves the content that was moved before an error at the dest, as cp does.
+fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest) {
+    mark_incomplete(dest);
+    if dest.naming == Naming::WhenComplete {
+        // If this fails, the dest has no content. The error to report is that of moving it.
+        let _ = unnamed::name(ctx, entry, dest.fd.as_fd());
     }
 }
 
@@ -250,18 +287,27 @@ fn content_not_moved(
             return Ok(Filled::Cancelled);
         }
         ContentError::Clone(errno) => {
-            if dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
+            let has_name = dest.naming == Naming::AtOnce;
+            if has_name && dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
                 // The dest is empty. The failure to report is that of the clone.
                 let _ = sys::unlink(entry.dest_dir, entry.dest_name);
             }
             ctx.dest_error(entry, Operation::Clone, errno)
                 .with_other(ctx.path(entry, Side::Source))
         }
-        ContentError::Read(errno) => ctx.source_error(entry, Operation::Read, errno),
-        ContentError::Write(errno) => ctx.dest_error(entry, Operation::Write, errno),
-        ContentError::Copy(errno) => ctx
-            .source_error(entry, Operation::CopyData, errno)
-            .with_other(ctx.path(entry, Side::Dest)),
+        ContentError::Read(errno) => {
+            keep_incomplete(ctx, entry, dest);
+            ctx.source_error(entry, Operation::Read, errno)
+        }
+        ContentError::Write(errno) => {
+            keep_incomplete(ctx, entry, dest);
+            ctx.dest_error(entry, Operation::Write, errno)
+        }
+        ContentError::Copy(errno) => {
+            keep_incomplete(ctx, entry, dest);
+            ctx.source_error(entry, Operation::CopyData, errno)
+                .with_other(ctx.path(entry, Side::Dest))
+        }
     };
     Err(Failure::making(error))
 }

@@ -28,6 +28,7 @@ use crate::copy::hardlinks::{Claim, FirstCopy};
 use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
 use crate::copy::make::{Outcome, hardlink, link, special, symlink};
+use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
@@ -341,24 +342,35 @@ impl CopyRun<'_> {
         if source.stat.st_size as u64 >= LARGE_BYTES {
             self.check_room(entry, &source.stat)?;
         }
-        let dest = open::open(ctx, entry, &source.stat)?;
-        let mut written = None;
-        if ctx.policy.has_other_names(entry, &source.stat) {
-            let stat = sys::stat_open(&dest.fd);
-            let stat = stat.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-            written = Some(FileId::of(&stat));
-        }
-        let filled = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
-            self.room.note_failure(entry, failure.error.errno());
-        })?;
-        match filled {
-            Filled::Complete(moved) => {
-                self.count_copied(moved.bytes, worker);
-                ctx.emit_content_copied(entry, moved.method);
+        let mut naming = Naming::WhenComplete;
+        loop {
+            let dest = open::open(ctx, entry, &source.stat, naming)?;
+            let mut written = None;
+            if ctx.policy.has_other_names(entry, &source.stat) {
+                let stat = sys::stat_open(&dest.fd)
+                    .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
+                written = Some(FileId::of(&stat));
             }
-            Filled::Cancelled => backup::restore(ctx, entry),
+            let filled = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
+                self.room.note_failure(entry, failure.error.errno());
+            })?;
+            match filled {
+                Filled::Complete(moved) => {
+                    self.count_copied(moved.bytes, worker);
+                    ctx.emit_content_copied(entry, moved.method);
+                }
+                Filled::Nameless => {
+                    naming = Naming::AtOnce;
+                    source.rewind().map_err(|errno| {
+                        let error = ctx.source_error(entry, Operation::Read, errno);
+                        Failure::making(error)
+                    })?;
+                    continue;
+                }
+                Filled::Cancelled => backup::restore(ctx, entry),
+            }
+            return Ok(written);
         }
-        Ok(written)
     }
 
     /// Returns `true` if the source is a task of its own, so that several workers can share a
