@@ -32,12 +32,13 @@ fn build(dir: &Path) {
     }
 }
 
-/// Builds a source with large files.
+/// Builds a source with large files and directories, some of which the owner may not write to.
 fn build_large(dir: &Path) {
     let tree = Tree::at(dir);
     for name in ["s/a", "s/d/b", "s/d/e/c", "s/d/e/d"] {
         tree.file(name, vec![1; LARGE_BYTES]);
     }
+    tree.select("s/d/e").mode(0o555).select("s/d").mode(0o550);
 }
 
 /// Kills cpz at `rounds` calls, which are spread over the whole run, and runs it again each time. Asserts

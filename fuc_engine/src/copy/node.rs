@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decide::mode::Origin;
+use super::decide::mode::{Origin, SpecialBits};
 use crate::node::{Dir, Node, Side};
 use crate::sys::{DirSlot, Identity};
 
@@ -46,6 +46,8 @@ pub(super) struct DirFacts {
     pub(super) has_access_time: bool,
     /// Says whether this run created the dest.
     pub(super) origin: Origin,
+    /// Special bits that the dest has while it is filled.
+    pub(super) special_bits: SpecialBits,
     /// The mode to set in the end, if it differs from the present one.
     pub(super) mode_pending: Option<u32>,
 }
@@ -69,6 +71,7 @@ impl Mark {
     const BEHIND_LINK: u8 = 1 << 2;
     const HAS_ACCESS_TIME: u8 = 1 << 3;
     const CREATED: u8 = 1 << 4;
+    const HAS_SPECIAL_BITS: u8 = 1 << 5;
 
     pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
         let mut flags = parent.map_or(0, Self::inherited);
@@ -83,6 +86,9 @@ impl Mark {
         }
         if facts.origin == Origin::Created {
             flags |= Self::CREATED;
+        }
+        if facts.special_bits == SpecialBits::Possible {
+            flags |= Self::HAS_SPECIAL_BITS;
         }
         let mode = facts
             .mode_pending
@@ -123,6 +129,14 @@ impl Mark {
         }
     }
 
+    pub(super) fn special_bits(self) -> SpecialBits {
+        if self.flags & Self::HAS_SPECIAL_BITS != 0 {
+            SpecialBits::Possible
+        } else {
+            SpecialBits::None
+        }
+    }
+
     /// Returns the mode to set in the end.
     pub(super) fn mode(self) -> Option<u32> {
         let mode = u16::from_le_bytes(self.mode);
@@ -157,6 +171,7 @@ mod tests {
                 is_behind_link: false,
                 has_access_time: true,
                 origin: Origin::Existing,
+                special_bits: SpecialBits::None,
                 mode_pending,
             };
             Mark::new(None, &facts)
@@ -166,6 +181,7 @@ mod tests {
         assert!(all.returns_to(Side::Source) && all.returns_to(Side::Dest));
         assert!(all.has_access_time() && !all.is_behind_link());
         assert_eq!(all.origin(), Origin::Existing);
+        assert_eq!(all.special_bits(), SpecialBits::None);
         let none = mark(false, None);
         assert_eq!(none.mode(), None);
         assert!(!none.returns_to(Side::Source) && !none.returns_to(Side::Dest));

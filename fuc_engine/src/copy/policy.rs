@@ -9,7 +9,7 @@ use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{OverwriteRules, Timestamps};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
-use super::options::{CopyOptions, Dereference, LinkKind, Reflink};
+use super::options::{CopyOptions, Dereference, LinkKind, ModePolicy, Reflink};
 use crate::sys::{self, Stat};
 
 pub(super) struct Policy<'a> {
@@ -86,6 +86,14 @@ impl<'a> Policy<'a> {
     /// Returns the mode for creating the copy of a directory with `mode`.
     pub(super) fn directory_creation_mode(&self, mode: u32) -> u32 {
         mode::for_directory(&self.options.preserve, mode)
+    }
+
+    /// Returns the mode for creating the copy of a directory with `mode` such that it can be filled.
+    pub(super) fn directory_filling_mode(&self, mode: u32) -> u32 {
+        // A copy that preserves the mode sets that of existing directories, too.
+        let gets_mode = self.options.preserve.mode != ModePolicy::Preserve
+            && self.last_mode(mode, Origin::Created).is_some();
+        mode::while_filled(self.directory_creation_mode(mode), gets_mode)
     }
 
     /// Returns the mode to set in the end on the copy of a source with `mode`, type included.

@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::decide::mode::{self, Origin};
+use super::decide::mode::{self, Origin, SpecialBits};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::Policy;
 use crate::error::Operation;
@@ -72,7 +72,7 @@ pub(super) struct Transfer<'a> {
     /// Stat of the source when it was opened.
     pub(super) stat: &'a Stat,
     pub(super) dest: Inode<'a>,
-    pub(super) origin: Origin,
+    pub(super) special_bits: SpecialBits,
     pub(super) times: Times,
     /// The mode to set; `None`: the dest keeps its mode.
     pub(super) mode: Option<u32>,
@@ -90,7 +90,11 @@ pub(super) fn between_files<'a>(
         source: Inode::Opened(source),
         stat,
         dest: Inode::Opened(dest),
-        origin,
+        // Without root's rights, the kernel drops set-id bits when an existing file is written to.
+        special_bits: match origin {
+            Origin::Created => SpecialBits::None,
+            Origin::Existing => SpecialBits::Possible,
+        },
         times: Times::AccessAndModification,
         mode: policy.last_mode(stat.st_mode, origin),
     }
@@ -243,8 +247,7 @@ impl Transfer<'_> {
         if set.map_err(unset)? == acl::Support::Unsupported {
             return Ok(());
         }
-        // Without root's rights, the kernel drops set-id bits when an existing file is written to.
-        if mode & 0o7000 != 0 || self.origin == Origin::Existing {
+        if mode & 0o7000 != 0 || self.special_bits == SpecialBits::Possible {
             set_mode()?;
         }
         let is_directory = sys::file_type(self.stat) == FileType::Directory;

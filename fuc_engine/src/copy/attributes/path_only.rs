@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{Attributes, Times, Transfer};
-use crate::copy::decide::mode::Origin;
+use crate::copy::decide::mode::{Origin, SpecialBits};
 use crate::copy::policy::Policy;
 use crate::sys::{self, At, FileTime, Inode, InodeError, PathFd, Stat};
 
@@ -80,7 +80,11 @@ pub(in crate::copy) fn transfer(
         source: source.inode(),
         stat,
         dest: dest.inode(),
-        origin,
+        special_bits: match kind {
+            FileType::Directory => SpecialBits::of(present.st_mode),
+            // cp keeps those that a special file was created with.
+            _ => SpecialBits::None,
+        },
         times: Times::AccessAndModification,
         mode: match kind {
             // A symbolic link has no mode.

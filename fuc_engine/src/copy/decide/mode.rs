@@ -12,12 +12,33 @@ use crate::copy::options::{ModePolicy, Preserve};
 const PERMISSIONS: u32 = 0o777;
 const SET_ID: u32 = 0o6000;
 const STICKY: u32 = 0o1000;
+/// The permissions that the owner of a directory needs to fill it.
+const OWNER: u32 = 0o700;
 
 /// Says whether this run created the dest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Origin {
     Created,
     Existing,
+}
+
+/// Says whether a dest has set-id bits or the sticky bit before its mode is set. Setting the permissions
+/// and ACLs alone would keep them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum SpecialBits {
+    None,
+    Possible,
+}
+
+impl SpecialBits {
+    /// Returns whether `mode` has special bits.
+    pub(in crate::copy) fn of(mode: u32) -> Self {
+        if mode & 0o7000 == 0 {
+            Self::None
+        } else {
+            Self::Possible
+        }
+    }
 }
 
 /// Returns the permission bits for creating the copy of a source with `mode`.
@@ -90,12 +111,16 @@ pub(in crate::copy) fn when_directory_complete(
     origin: Origin,
     umask: impl FnOnce() -> u32,
 ) -> Option<u32> {
-    // A directory inherits set-group-id from its parent, and keeps it under the default policy.
-    let inherited = match preserve.mode {
-        ModePolicy::Default => present & 0o2000,
-        ModePolicy::Preserve | ModePolicy::Discard => 0,
+    // A directory inherits set-group-id from its parent.
+    let inherited = present & 0o2000;
+    let kept = match preserve.mode {
+        ModePolicy::Default => inherited,
+        ModePolicy::Preserve => 0,
+        // As with cp 9.10.
+        ModePolicy::Discard if inherited != 0 => inherited,
+        ModePolicy::Discard => mode & STICKY,
     };
-    when_complete(preserve, mode, origin, umask).map(|mode| mode | inherited)
+    when_complete(preserve, mode, origin, umask).map(|mode| mode | kept)
 }
 
 /// Returns the permissions to leave on an existing dest while it is written: at most those of
@@ -119,11 +144,37 @@ pub(in crate::copy) struct DirectoryModes {
     pub(in crate::copy) pending: Option<u32>,
 }
 
-/// Returns the modes of a new directory. It was created with the mode `requested`. `granted` is the
-/// mode that it got, which depends on the umask or a default ACL.
+/// Returns the mode for creating a directory such that it can be filled. `requested` is its mode without
+/// that purpose. `gets_mode` says whether another mode is set in the end.
+///
+/// The sticky bit marks a mode that is temporary. So if this run is killed, the next one finds out
+/// that the directory is unfinished. See [`is_unfinished`].
+pub(in crate::copy) fn while_filled(requested: u32, gets_mode: bool) -> u32 {
+    if gets_mode || requested & OWNER != OWNER {
+        requested | OWNER | STICKY
+    } else {
+        requested
+    }
+}
+
+/// Returns `true` if an existing directory with the mode `present` was left behind by a run that was
+/// killed. The modes `requested` and `filling` are those of a new directory in its place.
+///
+/// Another directory has such a mode only if its owner has set the sticky bit, although no other user
+/// may write to it.
+pub(in crate::copy) fn is_unfinished(present: u32, requested: u32, filling: u32) -> bool {
+    let marked = OWNER | STICKY;
+    filling & STICKY & !requested != 0
+        && present & marked == marked
+        && present & PERMISSIONS & !filling == 0
+        && present & 0o022 == 0
+}
+
+/// Returns the modes of a new directory, which would be created with the mode `requested` if it had not
+/// to be filled. `granted` is the mode that it got, which depends on the umask or a default ACL.
 pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> DirectoryModes {
-    let last = granted & (requested | 0o7077);
-    let filling = granted | 0o700;
+    let last = granted & (requested | SET_ID | 0o077);
+    let filling = granted | OWNER;
     DirectoryModes {
         filling,
         pending: (last != filling).then_some(last),
@@ -260,6 +311,41 @@ mod tests {
         assert_eq!(of_new_directory(0o755, 0o755), modes(0o755, None));
         assert_eq!(of_new_directory(0o755, 0o555), modes(0o755, Some(0o555)));
         assert_eq!(of_new_directory(0o555, 0o555), modes(0o755, Some(0o555)));
+        assert_eq!(of_new_directory(0o1755, 0o555), modes(0o1755, Some(0o555)));
+    }
+
+    #[test]
+    fn only_a_temporary_mode_is_marked() {
+        for (requested, gets_mode, filling) in [
+            (0o755, false, 0o755),
+            (0o555, false, 0o1755),
+            (0o1777, false, 0o1777),
+            (0o700, true, 0o1700),
+        ] {
+            let row = format!("{requested:o} {gets_mode}");
+            assert_eq!(while_filled(requested, gets_mode), filling, "{row}");
+        }
+    }
+
+    #[test]
+    fn an_unfinished_directory_is_recognised_by_its_mode() {
+        for (present, requested, gets_mode, unfinished) in [
+            (0o1755, 0o555, false, true),
+            (0o1750, 0o555, false, true),
+            (0o1700, 0o700, true, true),
+            (0o3755, 0o555, false, true),
+            // It may have been like this before.
+            (0o1755, 0o1555, false, false),
+            (0o1755, 0o755, false, false),
+            (0o755, 0o555, false, false),
+            (0o1755, 0o550, false, false),
+            (0o1777, 0o577, false, false),
+        ] {
+            let filling = while_filled(requested, gets_mode);
+            let row = format!("{present:o} {requested:o} {gets_mode}");
+            let found = is_unfinished(present, requested, filling);
+            assert_eq!(found, unfinished, "{row}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::copy::attributes::path_only::{self, PathOnly};
 use crate::copy::attributes::{Attributes, Times, Transfer};
 use crate::copy::context::Context;
-use crate::copy::decide::mode::{self, Origin};
+use crate::copy::decide::mode::{self, Origin, SpecialBits};
 use crate::copy::dest::backup::{Replaced, replace_by_directory};
 use crate::copy::dest::backup_names::BackupNumbers;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
@@ -69,6 +69,7 @@ struct DestDir {
     fd: OwnedFd,
     identity: Identity,
     origin: Origin,
+    special_bits: SpecialBits,
     mode_pending: Option<u32>,
 }
 
@@ -138,6 +139,7 @@ fn open(
         is_behind_link: source.symlinks == Symlinks::Follow,
         has_access_time,
         origin: dest.origin,
+        special_bits: dest.special_bits,
         mode_pending: dest.mode_pending,
     };
     Ok(Opened {
@@ -295,12 +297,13 @@ fn make_dest(
     let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
     let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
     let requested = ctx.policy.directory_creation_mode(source.mode);
+    let filling = ctx.policy.directory_filling_mode(source.mode);
     let made = ctx.at(place, Side::Dest, |dir, name| {
-        sys::create_directory(dir, name, requested | 0o700)
+        sys::create_directory(dir, name, filling)
     });
     let origin = match made {
         Ok(()) => Origin::Created,
-        Err(Errno::EXIST) => match replace_by_directory(ctx, place, requested | 0o700, numbers)? {
+        Err(Errno::EXIST) => match replace_by_directory(ctx, place, filling, numbers)? {
             Replaced::Yes => Origin::Created,
             Replaced::No => Origin::Existing,
         },
@@ -316,8 +319,13 @@ fn make_dest(
         errno => not_made(errno),
     })?;
     let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
+    // The mode of a directory that a killed run has left behind is that run's.
+    let mode_origin = match origin {
+        Origin::Existing if mode::is_unfinished(stat.mode, requested, filling) => Origin::Created,
+        origin => origin,
+    };
     let mut mode_pending = None;
-    if origin == Origin::Created {
+    if mode_origin == Origin::Created {
         let granted = stat.mode & 0o7777;
         let modes = mode::of_new_directory(granted, requested);
         if modes.filling != granted {
@@ -329,13 +337,14 @@ fn make_dest(
     if ctx.policy.sets_attributes {
         let last = ctx
             .policy
-            .last_directory_mode(source.mode, stat.mode, origin);
+            .last_directory_mode(source.mode, stat.mode, mode_origin);
         mode_pending = last.or(mode_pending);
     }
     Ok(DestDir {
         fd,
         identity: stat.identity,
         origin,
+        special_bits: SpecialBits::of(stat.mode),
         mode_pending,
     })
 }
@@ -390,9 +399,7 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
         source: Inode::Opened(source.as_fd()),
         stat: &stat,
         dest: Inode::directory(dest.as_fd()),
-        // Treated as created, because cp too sets the mode of an existing directory with its
-        // set-id bits.
-        origin: Origin::Created,
+        special_bits: node.state.special_bits(),
         times: if node.state.has_access_time() {
             Times::Modification
         } else {
