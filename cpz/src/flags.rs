@@ -35,6 +35,7 @@ pub(crate) enum Id {
     Preserve,
     Recursive,
     RemoveDestination,
+    Resume,
     StripTrailingSlashes,
     Suffix,
     TargetDirectory,
@@ -274,6 +275,13 @@ pub(crate) const TABLE: Table<Id> = Table {
              stderr is a terminal), always or never",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
+        Flag::extension(
+            Id::Resume,
+            "resume",
+            "continue an interrupted copy: keep dest files that\n\
+             have the size and time of their SOURCE; needs -a,\n\
+             -p or --preserve=timestamps",
+        ),
         Flag::extension(
             Id::Threads,
             "threads",

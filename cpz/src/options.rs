@@ -135,6 +135,7 @@ pub(crate) fn resolve(
             Id::NoClobber => rules.clobber = Clobber::Never,
             Id::Parents => options.engine.parents = true,
             Id::RemoveDestination => rules.remove_destination = true,
+            Id::Resume => rules.resume = true,
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => rules.suffix(value().into()),
             Id::Update => rules.update(flag.value.as_deref(), charset)?,
@@ -174,10 +175,14 @@ pub(crate) fn resolve(
             }
         }
     }
-    options.engine.rules = rules.resolve(charset)?;
     options.engine.dereference = dereference.unwrap_or_else(|| options.default_dereference());
     options.engine.as_links = options.as_links();
     options.engine.preserve = options.preserve.attributes();
     options.engine.context = options.preserve.given_context();
+    if rules.resume && !options.engine.preserve.timestamps {
+        let message = "--resume needs -a, -p or --preserve=timestamps";
+        return Err(UsageError::with_help(message));
+    }
+    options.engine.rules = rules.resolve(charset)?;
     Ok(options)
 }

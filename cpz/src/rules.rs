@@ -25,6 +25,8 @@ pub(crate) struct RuleFlags {
     pub(crate) clobber: Clobber,
     pub(crate) remove_destination: bool,
     pub(crate) keep_directory_symlink: bool,
+    /// Set by `--resume`, which excludes other choices of dests to replace.
+    pub(crate) resume: bool,
     update: Replace,
     makes_backups: bool,
     control: Option<OsString>,
@@ -37,6 +39,7 @@ impl RuleFlags {
             clobber: Clobber::Default,
             remove_destination: false,
             keep_directory_symlink: false,
+            resume: false,
             update: Replace::All,
             makes_backups: false,
             control: None,
@@ -70,15 +73,25 @@ impl RuleFlags {
 
     /// Returns the rules that follow from the flags and the environment.
     ///
-    /// # Errors If backups are requested of files that are never replaced, or with an unknown way of naming them.
+    /// # Errors
+    /// If backups are requested of files that are never replaced, or with an unknown way of naming them. If
+    /// `--resume` is combined with `-n` or `--update`.
     pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
         let never = self.clobber == Clobber::Never;
         if self.makes_backups && (never || self.update == Replace::NoneAndFail) {
             let message = "--backup is mutually exclusive with -n or --update=none-fail";
             return Err(UsageError::with_help(message));
         }
+        if self.resume && (never || self.update != Replace::All) {
+            let message = "--resume is mutually exclusive with -n and --update";
+            return Err(UsageError::with_help(message));
+        }
         let mut rules = DestRules::default();
-        rules.replace = if never { Replace::None } else { self.update };
+        rules.replace = match (never, self.resume) {
+            (true, _) => Replace::None,
+            (false, true) => Replace::Changed,
+            (false, false) => self.update,
+        };
         rules.ask = self.clobber == Clobber::Ask;
         rules.remove_first = self.remove_destination;
         rules.follow_links_to_directories = self.keep_directory_symlink;

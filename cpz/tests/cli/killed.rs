@@ -41,16 +41,17 @@ fn build_large(dir: &Path) {
     tree.select("s/d/e").mode(0o555).select("s/d").mode(0o550);
 }
 
-/// Kills cpz at `rounds` calls, which are spread over the whole run, and runs it again each time. Asserts
-/// that the copy is then equal to an undisturbed one in `attributes`.
+/// Kills cpz at `rounds` calls, which are spread over the whole run, and runs it again each time, with the
+/// second of the `options` added. Asserts that the copy is then equal to an undisturbed one in `attributes`.
 #[track_caller]
 fn is_completed_by_a_second_run(
     build: impl Fn(&Path),
-    option: &str,
+    options: [&str; 2],
     threads: usize,
     rounds: usize,
     attributes: Attributes,
 ) {
+    let [option, option_then] = options;
     let scratch = Scratch::in_memory();
     build(scratch.path());
     let threads_arg = format!("--threads={threads}");
@@ -65,7 +66,10 @@ fn is_completed_by_a_second_run(
         let call = &calls[calls.len() * round / rounds];
         let outcome = run.clone().arg("d").with_fault(call, Fault::Kill).output();
         killed += usize::from(outcome.status == Status::Signal(9));
-        succeeds(&scratch, &[option, "-T", &threads_arg, "s", "d"]);
+        succeeds(
+            &scratch,
+            &[option, option_then, "-T", &threads_arg, "s", "d"],
+        );
         let difference = undisturbed.diff(&snapshot("d"));
         assert!(
             difference.is_empty(),
@@ -82,18 +86,25 @@ fn is_completed_by_a_second_run(
 #[test]
 fn an_archive_that_was_killed_is_completed_by_the_same_command() {
     let kept = Attributes::ALL - Attributes::ATIME;
-    is_completed_by_a_second_run(build, "-a", 1, 70, kept);
-    is_completed_by_a_second_run(build, "-a", 4, 20, kept);
+    is_completed_by_a_second_run(build, ["-a", "-a"], 1, 70, kept);
+    is_completed_by_a_second_run(build, ["-a", "-a"], 4, 20, kept);
 }
 
 #[test]
 fn a_copy_that_was_killed_is_completed_by_the_same_command() {
-    is_completed_by_a_second_run(build, "-r", 1, 40, Attributes::CONTENT);
-    is_completed_by_a_second_run(build, "-r", 4, 20, Attributes::CONTENT);
+    is_completed_by_a_second_run(build, ["-r", "-r"], 1, 40, Attributes::CONTENT);
+    is_completed_by_a_second_run(build, ["-r", "-r"], 4, 20, Attributes::CONTENT);
 }
 
 #[test]
 fn large_files_that_were_killed_are_not_taken_for_complete() {
-    is_completed_by_a_second_run(build_large, "-ru", 1, 40, Attributes::CONTENT);
-    is_completed_by_a_second_run(build_large, "-ru", 4, 20, Attributes::CONTENT);
+    is_completed_by_a_second_run(build_large, ["-r", "-u"], 1, 40, Attributes::CONTENT);
+    is_completed_by_a_second_run(build_large, ["-r", "-u"], 4, 20, Attributes::CONTENT);
+}
+
+#[test]
+fn an_archive_that_was_killed_is_resumed() {
+    let kept = Attributes::ALL - Attributes::ATIME;
+    is_completed_by_a_second_run(build, ["-a", "--resume"], 1, 70, kept);
+    is_completed_by_a_second_run(build, ["-a", "--resume"], 4, 20, kept);
 }

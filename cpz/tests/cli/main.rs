@@ -28,6 +28,7 @@ mod personality;
 mod preserving;
 mod progress;
 mod renumbered;
+mod resuming;
 mod room;
 mod same_file;
 mod same_file_by_rule;

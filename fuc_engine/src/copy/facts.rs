@@ -22,6 +22,7 @@ pub(super) struct Facts {
     pub(super) kind: FileType,
     /// Number of hard links.
     pub(super) links: u64,
+    pub(super) bytes: u64,
     /// Times of access, modification and status change, in this order.
     pub(super) times: [FileTime; 3],
 }
@@ -34,6 +35,7 @@ impl Facts {
             // The type of the field depends on the architecture.
             #[allow(clippy::unnecessary_cast)]
             links: stat.st_nlink as u64,
+            bytes: stat.st_size as u64,
             times: sys::times(stat),
         }
     }
@@ -55,6 +57,7 @@ impl Facts {
             id: FileId { device: 0, inode },
             kind,
             links: 1,
+            bytes: 0,
             times: [FileTime::START; 3],
         }
     }

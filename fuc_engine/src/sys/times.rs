@@ -11,11 +11,22 @@ pub(crate) struct FileTime {
 }
 
 impl FileTime {
-    /// The start of 1970, before any file was written.
+    /// The start of 1970, before nearly all files were written.
     pub(crate) const START: Self = Self {
         seconds: 0,
         nanoseconds: 0,
     };
+
+    /// Returns a time before this one: the start of 1970, if that is before.
+    pub(crate) fn earlier(self) -> Self {
+        if self > Self::START {
+            return Self::START;
+        }
+        Self {
+            seconds: self.seconds.saturating_sub(1),
+            ..self
+        }
+    }
 }
 
 /// Returns the time of the content's last modification.
@@ -34,4 +45,25 @@ pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
         seconds,
         nanoseconds: nanoseconds as u32,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_earlier_time_is_the_start_if_that_is_earlier() {
+        let at = |seconds, nanoseconds| FileTime {
+            seconds,
+            nanoseconds,
+        };
+        for (time, earlier) in [
+            (at(7, 5), FileTime::START),
+            (at(0, 1), FileTime::START),
+            (FileTime::START, at(-1, 0)),
+            (at(-7, 5), at(-8, 5)),
+        ] {
+            assert_eq!(time.earlier(), earlier, "{time:?}");
+        }
+    }
 }

@@ -4,9 +4,9 @@
 //! - [`acl`]: permissions and ACLs.
 //! - [`xattrs`]: extended attributes.
 //!
-//! Attributes are set in the order of cp: times, owner, extended attributes, and the mode with
-//! its ACLs last. So no user ever has permissions that the finished copy does not grant. None
-//! of the later calls changes a time.
+//! The owner is set before extended attributes, and those before the mode with its ACLs. So no user
+//! ever has permissions that the finished copy does not grant. The times come last: if they are those
+//! of the source, the copy is complete. No call before changes them in the meantime.
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
@@ -111,28 +111,27 @@ pub(super) fn restrict(policy: &Policy<'_>, dest: BorrowedFd<'_>, present: &Stat
 }
 
 impl Transfer<'_> {
-    /// Sets all attributes. After a failure to set times or owner nothing else is set, as in
-    /// cp. The first failure is returned.
+    /// Sets all attributes. After a failure to set the owner only the times are set, as in cp. Returns the
+    /// failure that cp reports, which sets the times first.
     pub(super) fn run(&self, policy: &Policy<'_>) -> Attributes {
         let mut warning = None;
-        let outcome = self.set_all(policy, &mut warning);
+        let mut outcome = self.set_all_but_times(policy, &mut warning);
+        if policy.options.preserve.timestamps {
+            outcome = self.set_times().and(outcome);
+        }
         Attributes {
             outcome: outcome.map_err(Into::into),
             warning,
         }
     }
 
-    fn set_all(
+    fn set_all_but_times(
         &self,
         policy: &Policy<'_>,
         warning: &mut Option<AttributeError>,
     ) -> Result<(), Unset> {
-        let preserve = &policy.options.preserve;
-        if preserve.timestamps {
-            self.set_times()?;
-        }
         let mut mode = self.mode;
-        if preserve.ownership && self.set_owner(policy)? == Owner::NotSet {
+        if policy.options.preserve.ownership && self.set_owner(policy)? == Owner::NotSet {
             let kind = sys::file_type(self.stat);
             mode = mode.map(|mode| mode::without_owner(mode, kind));
         }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::{Attributes, Times, Transfer};
 use crate::copy::decide::mode::{Origin, SpecialBits};
 use crate::copy::policy::Policy;
-use crate::sys::{self, At, FileTime, Inode, InodeError, PathFd, Stat};
+use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
 pub(in crate::copy) struct PathOnly<'a> {
     fd: OwnedFd,
@@ -109,8 +109,8 @@ pub(in crate::copy) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(),
 }
 
 /// Makes the incomplete file at `dest` older than its source.
-pub(in crate::copy) fn mark_incomplete(dest: At<'_>) -> Result<(), Errno> {
+pub(in crate::copy) fn mark_incomplete(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
     let file = PathOnly::find(dest)?;
-    let marked = file.inode().set_modified(FileTime::START);
+    let marked = file.inode().set_modified(sys::modified(source).earlier());
     marked.map_err(InodeError::errno)
 }

@@ -1,4 +1,4 @@
-//! Decides whether a dest is older than its source.
+//! Decides whether a dest is older than its source, or has changed.
 
 use crate::copy::facts::{Facts, FileTime};
 
@@ -20,6 +20,13 @@ pub(super) fn is_older(dest: &Facts, source: &Facts, timestamps: Timestamps) -> 
         Timestamps::Copied => truncate(source.modified(), granularity(dest)),
     };
     dest.modified() < source_time
+}
+
+/// Returns `true` if the dest is a complete copy of the source, as far as type, size and time of
+/// modification show that. The time was copied, as in [`is_older`].
+pub(super) fn is_complete(dest: &Facts, source: &Facts) -> bool {
+    (dest.kind, dest.bytes) == (source.kind, source.bytes)
+        && dest.modified() == truncate(source.modified(), granularity(dest))
 }
 
 /// The timestamp resolution of a filesystem, guessed from one file.
@@ -98,6 +105,58 @@ mod tests {
     fn even_seconds_at_the_dest_truncate_to_two_seconds() {
         assert!(!is_older(&file(8, 0), &file(9, 5), Timestamps::Copied));
         assert!(is_older(&file(8, 0), &file(10, 0), Timestamps::Copied));
+    }
+
+    #[test]
+    fn a_complete_copy_has_type_size_and_time_of_its_source() {
+        let source = Facts {
+            bytes: 9,
+            ..file(7, 1)
+        };
+        let link = FileType::Symlink;
+        for (name, dest, complete) in [
+            ("equal", source, true),
+            (
+                "newer",
+                Facts {
+                    bytes: 9,
+                    ..file(8, 1)
+                },
+                false,
+            ),
+            (
+                "older",
+                Facts {
+                    bytes: 9,
+                    ..file(7, 0)
+                },
+                true,
+            ),
+            (
+                "older by a second",
+                Facts {
+                    bytes: 9,
+                    ..file(6, 1)
+                },
+                false,
+            ),
+            ("shorter", Facts { bytes: 8, ..source }, false),
+            (
+                "a link",
+                Facts {
+                    kind: link,
+                    ..source
+                },
+                false,
+            ),
+        ] {
+            assert_eq!(is_complete(&dest, &source), complete, "{name}");
+        }
+        let later = Facts {
+            bytes: 9,
+            ..with_times([at(7, 0), at(7, 0), at(9, 123)])
+        };
+        assert!(!is_complete(&later, &source), "the dest has nanoseconds");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! ```text
 //!   is it replaced at all? ──no──▶ skip, or a failure
 //!   would that destroy the source? ──yes──▶ a failure
-//!   is it older? (if that matters) ──no──▶ skip; further names of the source are linked to it
+//!   is it older, or changed? (if that matters) ──no──▶ skip; further names of the source are
+//!                                                      linked to it
 //!   does the user agree? (if asked) ──no──▶ skip
 //!   is it another name of the link to copy? ──yes──▶ skip
 //!   is it a directory? ──yes──▶ a failure
@@ -14,7 +15,7 @@
 
 use rustix::fs::FileType;
 
-use super::newer::is_older;
+use super::newer::{is_complete, is_older};
 use super::same_file::Sameness;
 use crate::copy::facts::Facts;
 use crate::copy::options::Replace;
@@ -30,8 +31,8 @@ pub(in crate::copy) enum Overwrite {
     Proceed,
     /// Leave the dest as it is.
     Skip,
-    /// Leave the dest as it is, because it is as new as the source. Further names of the source
-    /// are linked to it.
+    /// Leave the dest as it is, because it is as new as the source, or a copy of it. Further names of
+    /// the source are linked to it.
     Adopt,
     Refuse(Refusal),
 }
@@ -55,13 +56,18 @@ pub(in crate::copy) fn overwrite(
     match rules.replace {
         Replace::None => return Overwrite::Skip,
         Replace::NoneAndFail => return Overwrite::Refuse(Refusal::NotReplacing),
-        Replace::All | Replace::Older => {}
+        Replace::All | Replace::Older | Replace::Changed => {}
     }
     let sameness = sameness();
     if sameness == Sameness::SameFile {
         return Overwrite::Refuse(Refusal::SameFile);
     }
-    if rules.replace == Replace::Older && !is_older(dest, source, rules.timestamps) {
+    let is_up_to_date = match rules.replace {
+        Replace::Older => !is_older(dest, source, rules.timestamps),
+        Replace::Changed => is_complete(dest, source),
+        Replace::All | Replace::None | Replace::NoneAndFail => false,
+    };
+    if is_up_to_date {
         return Overwrite::Adopt;
     }
     if rules.ask && ask() == Answer::No || sameness == Sameness::AlreadyThere {
@@ -118,7 +124,7 @@ mod tests {
     #[test]
     fn the_first_reason_decides() {
         use Overwrite::{Adopt, Proceed, Refuse, Skip};
-        use Replace::{All, None, NoneAndFail, Older};
+        use Replace::{All, Changed, None, NoneAndFail, Older};
         use Sameness::{AlreadyThere, Distinct, SameFile};
         let (old, new) = (file(1), file(2));
         let directory = Facts::example(FileType::Directory, 1);
@@ -135,6 +141,9 @@ mod tests {
             (Older, Distinct, old, Proceed),
             (Older, Distinct, new, Adopt),
             (Older, SameFile, new, Refuse(Refusal::SameFile)),
+            (Changed, Distinct, old, Proceed),
+            (Changed, Distinct, new, Adopt),
+            (Changed, SameFile, new, Refuse(Refusal::SameFile)),
             (None, SameFile, directory, Skip),
             (
                 NoneAndFail,

@@ -33,7 +33,7 @@ use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
 use crate::error::{Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, Blocking, FileTime, Inode, Stat};
+use crate::sys::{self, Blocking, Inode, Stat};
 
 /// A source that is open.
 pub(in crate::copy) struct OpenSource {
@@ -185,7 +185,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     } else {
         match move_content(ctx, source, &dest, worker) {
             Ok(moved) => moved,
-            Err(error) => return content_not_moved(ctx, entry, &dest, error),
+            Err(error) => return content_not_moved(ctx, entry, &dest, &source.stat, error),
         }
     };
     let attributes = ctx
@@ -201,7 +201,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     }
     sys::close_checked(dest.fd).map_err(|errno| {
         // Content that was written before may be lost.
-        let _ = path_only::mark_incomplete(entry.dest_at());
+        let _ = path_only::mark_incomplete(entry.dest_at(), &source.stat);
         ctx.making_failure(entry, Operation::Close, errno)
     })?;
     labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno))?;
@@ -243,12 +243,12 @@ fn move_content<W: CopyWorker>(
 
 /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
 /// one that existed before.
-fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest) {
+fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat) {
     if dest.naming == Naming::WhenComplete {
         return ctx.report.discarded();
     }
     if dest.origin != Origin::Created || !dest.is_file {
-        return mark_incomplete(dest);
+        return mark_incomplete(dest, source);
     }
     let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
     let named = look::dest_facts(entry, Symlinks::NoFollow).map(|facts| facts.id);
@@ -258,16 +258,16 @@ fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest) {
 }
 
 /// Makes an incomplete dest older than its source, so that no later run takes it for complete.
-fn mark_incomplete(dest: &OpenDest) {
+fn mark_incomplete(dest: &OpenDest, source: &Stat) {
     if dest.is_file {
         // If this fails, the dest looks as new as one of cp.
-        let _ = Inode::Opened(dest.fd.as_fd()).set_modified(FileTime::START);
+        let _ = Inode::Opened(dest.fd.as_fd()).set_modified(sys::modified(source).earlier());
     }
 }
 
 /// Leaves the content that was moved before an error at the dest, as cp does.
-fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest) {
-    mark_incomplete(dest);
+fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat) {
+    mark_incomplete(dest, source);
     if dest.naming == Naming::WhenComplete {
         // If this fails, the dest has no content. The error to report is that of moving it.
         let _ = unnamed::name(ctx, entry, dest.fd.as_fd());
@@ -279,11 +279,12 @@ fn content_not_moved(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     dest: &OpenDest,
+    source: &Stat,
     error: ContentError,
 ) -> Result<Filled, Failure> {
     let error = match error {
         ContentError::Cancelled => {
-            discard(ctx, entry, dest);
+            discard(ctx, entry, dest, source);
             return Ok(Filled::Cancelled);
         }
         ContentError::Clone(errno) => {
@@ -296,15 +297,15 @@ fn content_not_moved(
                 .with_other(ctx.path(entry, Side::Source))
         }
         ContentError::Read(errno) => {
-            keep_incomplete(ctx, entry, dest);
+            keep_incomplete(ctx, entry, dest, source);
             ctx.source_error(entry, Operation::Read, errno)
         }
         ContentError::Write(errno) => {
-            keep_incomplete(ctx, entry, dest);
+            keep_incomplete(ctx, entry, dest, source);
             ctx.dest_error(entry, Operation::Write, errno)
         }
         ContentError::Copy(errno) => {
-            keep_incomplete(ctx, entry, dest);
+            keep_incomplete(ctx, entry, dest, source);
             ctx.source_error(entry, Operation::CopyData, errno)
                 .with_other(ctx.path(entry, Side::Dest))
         }

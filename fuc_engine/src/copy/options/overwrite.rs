@@ -37,6 +37,11 @@ pub enum Replace {
     /// [timestamps](crate::Preserve::timestamps) of their sources, timestamps are compared
     /// with the precision of the dest's filesystem.
     Older,
+    /// Replace dests that differ from their source in type, size or time of modification. This
+    /// continues a run that was interrupted: a copy gets the time of its source when it is complete. So
+    /// it needs [timestamps](crate::Preserve::timestamps); without them, nearly all dests differ.
+    /// Timestamps are compared with the precision of the dest's filesystem.
+    Changed,
     /// Replace no dest, silently.
     None,
     /// Replace no dest, and report each as a [failure](crate::Refusal::NotReplacing).

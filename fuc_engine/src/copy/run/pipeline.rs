@@ -29,7 +29,7 @@ use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
 use crate::copy::make::{Outcome, hardlink, link, special, symlink};
 use crate::copy::naming::Naming;
-use crate::copy::options::{LinkKind, Reflink};
+use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
 use crate::error::Operation;
@@ -123,6 +123,12 @@ impl CopyRun<'_> {
         let ctx = &self.ctx;
         let prepared = match overwrite::decide(ctx, entry, source)? {
             Decided::Skip => return Ok(Processed::NotCopied),
+            Decided::Adopt(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
+                // The other names of the source may have been copied to another file.
+                let found = FileId::of(&dest);
+                self.make_or_link(entry, source, worker, |_| Ok(Some(found)))?;
+                return Ok(Processed::NotCopied);
+            }
             Decided::Adopt(dest) => {
                 self.adopt(entry, source, &dest, worker);
                 return Ok(Processed::NotCopied);

@@ -1,0 +1,124 @@
+//! `--resume`: an interrupted copy goes on.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
+
+use testkit::{
+    run::{Run, Status},
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CP, CPZ, complaint, succeeds};
+
+const AT: Duration = Duration::from_nanos(1_000_000_001);
+
+fn build(tree: &Tree) {
+    tree.file("s/a", "1")
+        .mtime(AT)
+        .file("s/b", "2")
+        .mtime(AT)
+        .hardlink("s/b", "s/c")
+        .symlink("s/link", "a")
+        .mtime(AT)
+        .fifo("s/fifo")
+        .mtime(AT)
+        .select("s")
+        .mtime(AT);
+}
+
+fn inode(path: impl AsRef<Path>) -> u64 {
+    fs::symlink_metadata(path).unwrap().ino()
+}
+
+#[test]
+fn keeps_what_is_complete_and_copies_the_rest() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build(&tree);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    let at = |name: &str| scratch.path().join("d").join(name);
+    let kept = ["a", "b", "link", "fifo"].map(|name| (at(name), inode(at(name))));
+    // Other content with the same size and time is trusted, and shows that nothing was copied.
+    tree.file("d/a", "x").mtime(AT);
+    // These are incomplete: they have another time, another size, or do not exist.
+    tree.file("d/b", "y").mtime(AT * 2);
+    fs::remove_file(at("c")).unwrap();
+    let run = Run::new(CPZ).args(["-aTv", "--resume", "s", "d"]);
+    let lines = run.current_dir(&scratch).output().stdout_text();
+    assert!(!lines.contains("s/a") && lines.contains("s/b"), "{lines}");
+    for (path, inode_before) in &kept {
+        assert_eq!(inode(path), *inode_before, "{path:?}");
+    }
+    assert_eq!(fs::read(at("a")).unwrap(), b"x");
+    assert_eq!(fs::read(at("b")).unwrap(), b"2");
+    assert_eq!(inode(at("b")), inode(at("c")));
+
+    tree.file("d/a", "longer").mtime(AT);
+    succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
+    let all = Attributes::ALL - Attributes::ATIME;
+    let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
+    let difference = source.diff(&dest);
+    assert!(difference.is_empty(), "{difference}");
+}
+
+#[test]
+fn links_names_that_are_complete_but_not_linked() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build(&tree);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    let at = |name: &str| scratch.path().join("d").join(name);
+    for [gone, kept] in [["b", "c"], ["c", "b"]] {
+        fs::remove_file(at(gone)).unwrap();
+        succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
+        assert_eq!(inode(at(gone)), inode(at(kept)));
+        assert_eq!(fs::read(at(gone)).unwrap(), b"2");
+    }
+}
+
+#[test]
+fn replaces_an_entry_of_another_type() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build(&tree);
+    tree.symlink("d/a", "b")
+        .mtime(AT)
+        .file("d/link", "1")
+        .mtime(AT);
+    let args = ["-aT", "--resume", "--remove-destination", "s", "d"];
+    succeeds(&scratch, &args);
+    assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"1");
+    let link = fs::read_link(scratch.path().join("d/link")).unwrap();
+    assert_eq!(link, Path::new("a"));
+}
+
+#[test]
+fn needs_times_and_no_other_choice_of_dests() {
+    let scratch = Scratch::new();
+    build(&Tree::at(scratch.path()));
+    for (args, message) in [
+        (
+            &["--resume", "s", "d"][..],
+            "--resume needs -a, -p or --preserve=timestamps",
+        ),
+        (
+            &["-a", "--no-preserve=timestamps", "--resume", "s", "d"],
+            "--resume needs -a, -p or --preserve=timestamps",
+        ),
+        (
+            &["-au", "--resume", "s", "d"],
+            "--resume is mutually exclusive with -n and --update",
+        ),
+        (
+            &["-an", "--resume", "s", "d"],
+            "--resume is mutually exclusive with -n and --update",
+        ),
+    ] {
+        let expected = format!("cpz: {message}\nTry 'cpz --help' for more information.\n");
+        let outcome = Run::new(CPZ).args(args).current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        assert_eq!(complaint(&outcome), expected, "{args:?}");
+        assert!(!scratch.path().join("d").exists());
+    }
+    CP.check_strict(["-a", "--resume", "s", "d"], build);
+}
