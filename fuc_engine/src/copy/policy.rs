@@ -90,10 +90,13 @@ impl<'a> Policy<'a> {
 
     /// Returns the mode for creating the copy of a directory with `mode` such that it can be filled.
     pub(super) fn directory_filling_mode(&self, mode: u32) -> u32 {
-        // A copy that preserves the mode sets that of existing directories, too.
-        let gets_mode = self.options.preserve.mode != ModePolicy::Preserve
-            && self.last_mode(mode, Origin::Created).is_some();
-        mode::while_filled(self.directory_creation_mode(mode), gets_mode)
+        let requested = self.directory_creation_mode(mode);
+        if self.options.preserve.mode == ModePolicy::Preserve {
+            // The next run sets the mode of existing directories, too, and needs no mark.
+            return requested | mode::OWNER;
+        }
+        let gets_mode = self.last_mode(mode, Origin::Created).is_some();
+        mode::while_filled(requested, gets_mode)
     }
 
     /// Returns the mode to set in the end on the copy of a source with `mode`, type included.

@@ -13,7 +13,7 @@ const PERMISSIONS: u32 = 0o777;
 const SET_ID: u32 = 0o6000;
 const STICKY: u32 = 0o1000;
 /// The permissions that the owner of a directory needs to fill it.
-const OWNER: u32 = 0o700;
+pub(in crate::copy) const OWNER: u32 = 0o700;
 
 /// Says whether this run created the dest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
