@@ -18,6 +18,7 @@ pub(crate) enum Id {
     Dereference,
     DereferenceOperands,
     Force,
+    Fsync,
     HardLink,
     Interactive,
     KeepDirectorySymlink,
@@ -268,6 +269,11 @@ pub(crate) const TABLE: Table<Id> = Table {
         .optional("CTX", Accepts::Text),
         Flag::help(),
         Flag::version(),
+        Flag::extension(
+            Id::Fsync,
+            "fsync",
+            "write everything to the disk before cpz ends",
+        ),
         Flag::extension(
             Id::Progress,
             "progress",

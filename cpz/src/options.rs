@@ -130,6 +130,7 @@ pub(crate) fn resolve(
                 .preserve
                 .set_context(flag.value.as_ref(), context.console),
             Id::Force => options.engine.force = true,
+            Id::Fsync => options.engine.durable = true,
             Id::Interactive => rules.clobber = Clobber::Ask,
             Id::KeepDirectorySymlink => rules.keep_directory_symlink = true,
             Id::NoClobber => rules.clobber = Clobber::Never,

@@ -337,6 +337,7 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::StatSourceParent => ("failed to get attributes of ", ""),
         Operation::MakeParent => ("cannot make directory ", ""),
         Operation::SetMode => ("setting permissions for ", ""),
+        Operation::Sync => ("error syncing ", ""),
         Operation::KeepMode => ("preserving permissions for ", ""),
         Operation::KeepOwner => ("failed to preserve ownership for ", ""),
         Operation::KeepTimes => ("preserving times for ", ""),

@@ -62,6 +62,8 @@ pub enum Operation {
     StatSourceParent,
     /// Creates a directory that leads to a dest.
     MakeParent,
+    /// Writes a dest to the disk.
+    Sync,
     /// Gives a dest the permissions of its source, including ACLs.
     KeepMode,
     /// Gives a dest the owner and the group of its source.
@@ -101,6 +103,7 @@ impl Operation {
             Self::RestoreBackup => "restore from its backup",
             Self::StatSourceParent => "stat the source directory",
             Self::MakeParent => "make the directory",
+            Self::Sync => "write to the disk",
             Self::KeepMode => "keep the permissions of",
             Self::KeepOwner => "keep the owner of",
             Self::KeepTimes => "keep the times of",

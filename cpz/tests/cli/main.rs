@@ -7,6 +7,7 @@ mod content;
 mod data;
 mod dereference;
 mod destination;
+mod durable;
 mod faults;
 mod filesystems;
 mod interrupts;

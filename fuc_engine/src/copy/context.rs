@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::attributes::{AttributeError, Attributes};
 use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
+use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
 use super::naming::UnnamedFiles;
 use super::node::{CopyDir, CopyNode};
@@ -69,6 +70,8 @@ pub(super) struct Context<'a> {
     pub(super) report: Report<'a>,
     pub(super) descriptors: Descriptors<CopyDir>,
     pub(super) unnamed_dests: UnnamedFiles,
+    /// `None`: the kernel decides when copies are written to the disk.
+    pub(super) durability: Option<Durability>,
 }
 
 /// Answers questions that depend on the operand, and opens directories.

@@ -52,6 +52,7 @@
 //! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes |
 //! | `duplicates` | operands that name the same source or dest |
+//! | `durability` | writes copies to the disk before the run ends |
 //! | `way` | opens the directories between the target and a dest, one by one |
 //! | `parents` | the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
@@ -59,6 +60,7 @@
 //! | `run/operands` | begins the operands, in their order |
 //! | `run/pipeline` | leads one entry through the stages |
 //! | `run/postponed` | copies large files, and entries that waited for another name of their source |
+//! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/tasks` | what is queued besides directories |
 //!
 //! Only `op` imports `run`. `decide` makes no system call. Only `dest` renames, replaces, unlinks
@@ -71,6 +73,7 @@ mod decide;
 mod dest;
 mod diagnose;
 mod duplicates;
+mod durability;
 mod facts;
 mod hardlinks;
 mod look;

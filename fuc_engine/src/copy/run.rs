@@ -13,6 +13,7 @@
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
+//! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`tasks`]: what is queued besides directories.
 //! - [`postponed`]: large files, and entries that waited for another name of their source.
 
@@ -22,6 +23,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::context::Context;
 use super::duplicates::UsedNames;
+use super::durability::Durability;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
 use super::naming::UnnamedFiles;
@@ -40,6 +42,7 @@ use crate::sched;
 use crate::sys::{self, CWD, Identity};
 use crate::walk::{Task, Walker};
 
+mod durable;
 mod operands;
 mod pipeline;
 mod postponed;
@@ -78,6 +81,7 @@ impl<'a> CopyRun<'a> {
                 report,
                 descriptors: Descriptors::new(),
                 unnamed_dests: UnnamedFiles::default(),
+                durability: options.durable.then(Durability::default),
             },
             copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
             links: LinkTable::default(),
@@ -109,6 +113,10 @@ impl<'a> CopyRun<'a> {
                 Err(error) => ctx.report.failed(error),
             }
         }
+        if let Err(error) = durable::begin(&self.ctx) {
+            self.ctx.report.failed(error);
+            return self.ctx.report.summary();
+        }
         let runs = self.independent_runs();
         self.meets_names_once = self.meets_names_once(&runs);
         sched::scope(self, |worker| {
@@ -123,6 +131,7 @@ impl<'a> CopyRun<'a> {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         parents::finish(&self.ctx, made);
+        durable::finish(&self.ctx);
         self.ctx.report.summary()
     }
 

@@ -21,6 +21,26 @@ pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) {
     }
 }
 
+/// Writes the content and the attributes of a file to the disk.
+pub(crate) fn sync_file(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::fsync(file))
+}
+
+/// Writes the entries and the attributes of a directory to the disk. Some network filesystems cannot
+/// do that, because their server has done it before.
+pub(crate) fn sync_directory(dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    match sync_file(dir) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Writes everything on the filesystem of an open file to the disk. Reports errors since the file was
+/// opened.
+pub(crate) fn sync_filesystem(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    retry_on_intr(|| rustix::fs::syncfs(file))
+}
+
 pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
     retry_on_intr(|| rustix::fs::seek(file, to))
 }

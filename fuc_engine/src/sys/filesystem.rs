@@ -3,7 +3,8 @@
 use std::os::fd::BorrowedFd;
 
 use linux_raw_sys::general::{
-    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
+    BTRFS_SUPER_MAGIC, CIFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FUSE_SUPER_MAGIC,
+    NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, SMB2_SUPER_MAGIC, TMPFS_MAGIC, V9FS_MAGIC, XFS_SUPER_MAGIC,
 };
 use rustix::io::Errno;
 
@@ -47,6 +48,20 @@ pub(crate) fn reports_true_size(file: BorrowedFd<'_>) -> bool {
 /// for each path. A network filesystem may be any of these on its server.
 pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
     is_native(file)
+}
+
+/// Returns `true` if `syncfs` writes everything on the filesystem of `file` to the disk. On the
+/// filesystems of servers, it may only send the content to the server.
+pub(crate) fn syncfs_is_enough(file: BorrowedFd<'_>) -> bool {
+    const OF_SERVERS: [u32; 6] = [
+        CIFS_SUPER_MAGIC,
+        FUSE_SUPER_MAGIC,
+        NFS_SUPER_MAGIC,
+        SMB2_SUPER_MAGIC,
+        SMB_SUPER_MAGIC,
+        V9FS_MAGIC,
+    ];
+    filesystem(file).is_some_and(|magic| OF_SERVERS.iter().all(|&other| magic != u64::from(other)))
 }
 
 /// Returns the largest number of bytes of a name in this directory.

@@ -194,10 +194,10 @@ pub(crate) fn clear_nonblock(file: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
 }
 
-/// Returns a second descriptor of the same open directory; both share one position in the listing.
-pub(crate) fn duplicate(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+/// Returns a second descriptor of the same open file or directory; both share one position in it.
+pub(crate) fn duplicate(file: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     const AFTER_STDERR: i32 = 3;
-    rustix::io::fcntl_dupfd_cloexec(dir, AFTER_STDERR)
+    rustix::io::fcntl_dupfd_cloexec(file, AFTER_STDERR)
 }
 
 /// Closes the descriptor of a written file and returns the error that the kernel reports then.

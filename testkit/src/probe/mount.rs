@@ -59,7 +59,8 @@ impl Fs {
 pub struct LoopMount {
     // Fields are dropped in this order, so the filesystem is unmounted before its image is deleted.
     mounted: Mounted,
-    _image: Option<Scratch>,
+    image: Option<Scratch>,
+    fs: Fs,
 }
 
 #[derive(Debug)]
@@ -87,17 +88,35 @@ impl LoopMount {
             }
             Fs::Ext4 | Fs::Xfs | Fs::Btrfs => {
                 let image = Scratch::new();
-                let file = make_image(fs, size_mib, image.path())?;
-                let options = ["-t", fs.name(), "-o", "loop"];
-                let mounted = Mounted::new(point, &options, file.as_os_str())?;
+                make_image(fs, size_mib, &image_in(&image))?;
+                let mounted = mount_image(fs, point, &image)?;
                 (Some(image), mounted)
             }
         };
         // mke2fs makes this directory, which no test expects.
         let _ = fs::remove_dir(mounted.point.path().join("lost+found"));
+        Ok(Self { mounted, image, fs })
+    }
+
+    /// Returns the filesystem as it is after a power cut at this moment. What was not yet written to the
+    /// disk is lost. The mount point changes.
+    ///
+    /// # Errors
+    /// Fails if the filesystem is in memory, or cannot be mounted again.
+    pub fn after_power_cut(self) -> Result<Self, Skip> {
+        let Self { mounted, image, fs } = self;
+        let image = image.ok_or_else(|| Skip(format!("{} loses everything", fs.name())))?;
+        let copy = Scratch::new();
+        // The kernel's cache for the image is the disk: the copy has what the filesystem has written.
+        let files = [image_in(&image), image_in(&copy)];
+        let sparse = OsStr::new("--sparse=always");
+        run("cp", [sparse, files[0].as_os_str(), files[1].as_os_str()])?;
+        // Two filesystems with one UUID cannot be mounted at the same time.
+        drop(mounted);
         Ok(Self {
-            mounted,
-            _image: image,
+            mounted: mount_image(fs, Scratch::new(), &copy)?,
+            image: Some(copy),
+            fs,
         })
     }
 
@@ -138,15 +157,22 @@ impl Drop for Mounted {
     }
 }
 
-fn make_image(fs: Fs, size_mib: u64, dir: &Path) -> Result<PathBuf, Skip> {
-    let path = dir.join("image");
-    File::create(&path)
+fn image_in(dir: &Scratch) -> PathBuf {
+    dir.path().join("image")
+}
+
+fn mount_image(fs: Fs, point: Scratch, image: &Scratch) -> Result<Mounted, Skip> {
+    let options = ["-t", fs.name(), "-o", "loop"];
+    Mounted::new(point, &options, image_in(image).as_os_str())
+}
+
+fn make_image(fs: Fs, size_mib: u64, path: &Path) -> Result<(), Skip> {
+    File::create(path)
         .and_then(|file| file.set_len(size_mib << 20))
         .map_err(|e| Skip(format!("no image of {size_mib} MiB: {e}")))?;
     let mkfs = format!("mkfs.{}", fs.name());
     let options = fs.mkfs_options().iter().map(OsStr::new);
-    run(&mkfs, options.chain([path.as_os_str()]))?;
-    Ok(path)
+    run(&mkfs, options.chain([path.as_os_str()]))
 }
 
 fn run<'a>(program: &str, args: impl IntoIterator<Item = &'a OsStr>) -> Result<(), Skip> {

@@ -48,6 +48,8 @@ const ERRORS: &[(&str, &str)] = &[
     ("read", "EIO EINTR ESTALE"),
     ("write", "EIO EINTR ENOSPC EDQUOT"),
     ("close", "EIO EINTR ENOSPC EDQUOT"),
+    ("fsync", "EIO EINTR ENOSPC EDQUOT"),
+    ("syncfs", "EIO EINTR ENOSPC EDQUOT"),
     // Of attributes.
     ("utimensat", "EIO EINTR EPERM EACCES EROFS ENOSYS"),
     ("fchown", "EIO EINTR EPERM EDQUOT EROFS ENOSYS"),

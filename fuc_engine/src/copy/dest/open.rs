@@ -165,6 +165,12 @@ fn prepare_opened(
         // pipe makes writes wait instead of failing with EAGAIN.
         sys::clear_nonblock(dest.as_fd()).map_err(failed)?;
     }
+    if let Some(durability) = &ctx.durability {
+        // A link may have led to another filesystem.
+        let device = FileId::of(&opened).device;
+        let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
+        noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
+    }
     attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
     Ok(OpenDest {
         fd: dest,

@@ -367,11 +367,21 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     } else {
         Ok(())
     };
-    if let Err(error) = finished {
+    if let Err(error) = finished.and_then(|()| sync(ctx, node)) {
         ctx.report.failed(error);
     }
     ctx.descriptors.close(node, Side::Source);
     ctx.descriptors.close(node, Side::Dest);
+}
+
+/// Writes a complete directory to the disk, if the options say so.
+fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+    let Some(durability) = &ctx.durability else {
+        return Ok(());
+    };
+    let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
+    dest.and_then(|dest| durability.directory_complete(dest.as_fd()))
+        .map_err(|errno| ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno))
 }
 
 fn set_mode(ctx: &Context<'_>, node: &CopyNode, mode: u32) -> Result<(), Error> {

@@ -192,6 +192,10 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         .policy
         .sets_attributes
         .then(|| set_attributes(ctx, source, &dest));
+    let synced = match &ctx.durability {
+        Some(durability) if dest.is_file => durability.file_complete(dest.fd.as_fd()),
+        _ => Ok(()),
+    };
     if dest.naming == Naming::WhenComplete && !unnamed::name(ctx, entry, dest.fd.as_fd()) {
         return Ok(Filled::Nameless);
     }
@@ -199,10 +203,12 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         ctx.report_attributes(attributes, || ctx.path(entry, Side::Dest))
             .map_err(Failure::making)?;
     }
-    sys::close_checked(dest.fd).map_err(|errno| {
+    let synced = synced.map_err(|errno| (Operation::Sync, errno));
+    let closed = sys::close_checked(dest.fd).map_err(|errno| (Operation::Close, errno));
+    synced.and(closed).map_err(|(operation, errno)| {
         // Content that was written before may be lost.
         let _ = path_only::mark_incomplete(entry.dest_at(), &source.stat);
-        ctx.making_failure(entry, Operation::Close, errno)
+        ctx.making_failure(entry, operation, errno)
     })?;
     labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno))?;
     Ok(Filled::Complete(moved))

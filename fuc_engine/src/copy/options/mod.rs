@@ -104,6 +104,10 @@ pub struct CopyOptions {
     pub context: Option<CString>,
     /// Copy no content: an existing dest file keeps its own, and a new one is empty.
     pub attributes_only: bool,
+    /// Write everything to the disk before the run returns: the content and the attributes of copies,
+    /// and the directories that contain them. If the run has no failure, the copy survives a power cut.
+    /// Before Linux 5.8, errors of the disk may be missed.
+    pub durable: bool,
     /// Maximum number of threads, including the caller's own. `None`: as many as the process
     /// has cores to run on, or four times as many (32 at most) while they wait for a disk or a
     /// server. There are fewer if more do not pay, if a thread cannot be started, or if the
@@ -127,6 +131,7 @@ impl Default for CopyOptions {
             preserve: Preserve::default(),
             context: None,
             attributes_only: false,
+            durable: false,
             threads: None,
         }
     }

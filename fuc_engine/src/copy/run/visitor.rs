@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::pipeline::Processed;
 use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
-use super::{CopyRun, operands};
+use super::{CopyRun, durable, operands};
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
@@ -68,6 +68,7 @@ impl Visitor for CopyRun<'_> {
                 }
                 worker.scratch.tally.entries += 1;
                 worker.count(1);
+                durable::entered(self, &node);
                 if ctx.policy.options.one_file_system && is_mount_point(&node) {
                     walk::leave(self, Some(node), worker);
                     return None;

@@ -1,0 +1,122 @@
+//! Which directories and filesystems a durable copy writes to the disk, besides its files.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+use super::CopyRun;
+use crate::copy::context::Context;
+use crate::copy::durability::Durability;
+use crate::copy::facts::Symlinks;
+use crate::copy::node::CopyNode;
+use crate::copy::options::Dest;
+use crate::copy::way;
+use crate::error::{Error, Operation};
+use crate::node::{Dir, Side};
+use crate::operand;
+use crate::sys;
+
+/// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
+/// disk in the end.
+pub(super) fn begin(ctx: &Context<'_>) -> Result<(), Error> {
+    let Some(durability) = &ctx.durability else {
+        return Ok(());
+    };
+    for index in 0..ctx.operands.len() {
+        // All operands share one target.
+        if index > 0 && ctx.target.is_some() {
+            break;
+        }
+        with_parent(ctx, index, |dir| note(durability, dir)).map_err(|errno| failed(ctx, errno))?;
+    }
+    Ok(())
+}
+
+/// Notes the filesystem of a dest directory that was entered.
+pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
+    let ctx = &run.ctx;
+    let Some(durability) = &ctx.durability else {
+        return;
+    };
+    let Some(identity) = node.dir.slot(Side::Dest).identity() else {
+        return;
+    };
+    let noted = durability.note_filesystem(identity.device(), || {
+        let dir = ctx.descriptors.pin(node, Side::Dest, ctx)?;
+        sys::open_directory(dir.as_fd(), c".", Symlinks::NoFollow)
+    });
+    if let Err(errno) = noted {
+        let error = ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno);
+        ctx.report.failed(error);
+    }
+}
+
+/// Writes everything to the disk that was not written before. Reports a failure.
+pub(super) fn finish(ctx: &Context<'_>) {
+    let Some(durability) = &ctx.durability else {
+        return;
+    };
+    // The status of a cancelled run does not promise anything.
+    if ctx.report.must_stop() {
+        return;
+    }
+    if let Err(errno) = durability.finish(|durability| sync_parents(ctx, durability)) {
+        ctx.report.failed(failed(ctx, errno));
+    }
+}
+
+fn failed(ctx: &Context<'_>, errno: Errno) -> Error {
+    let (Dest::Into(path) | Dest::Exactly(path)) = ctx.dest;
+    Error::failed(Operation::Sync, path.clone(), errno)
+}
+
+fn note(durability: &Durability, dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    let device = sys::stat_directory(dir)?.identity.device();
+    let open = || sys::open_directory(dir, c".", Symlinks::NoFollow);
+    durability.note_filesystem(device, open)
+}
+
+/// Runs `call` on the target, or on the directory that contains the dest of an operand with an exact
+/// path.
+fn with_parent(
+    ctx: &Context<'_>,
+    index: usize,
+    call: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    if let Some(target) = &ctx.target {
+        return call(target.as_fd());
+    }
+    let directory = operand::directory_of(&ctx.operands[index].dest_name);
+    match sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow) {
+        Ok(dir) => call(dir.as_fd()),
+        // Then the dest cannot be created, which is reported elsewhere.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Writes the directories to the disk that contain the dests of the operands.
+fn sync_parents(ctx: &Context<'_>, durability: &Durability) -> Result<(), Errno> {
+    for (index, operand) in ctx.operands.iter().enumerate() {
+        if index > 0 && ctx.target.is_some() && !ctx.policy.options.parents {
+            break;
+        }
+        with_parent(ctx, index, |dir| durability.directory_complete(dir))?;
+        if !ctx.policy.options.parents {
+            continue;
+        }
+        let name = operand.dest_name.to_bytes();
+        let mut dir = None;
+        for end in way::ends(name) {
+            let above = dir.as_ref().map_or(ctx.target(), AsFd::as_fd);
+            let component = way::last_component(&name[..end]);
+            let Ok(next) = way::open_component(&ctx.policy, above, &component) else {
+                // The operand has failed, and that was reported.
+                break;
+            };
+            durability.directory_complete(next.as_fd())?;
+            dir = Some(next);
+        }
+    }
+    Ok(())
+}
