@@ -44,6 +44,7 @@ pub(crate) enum Id {
     Threads,
     Update,
     Verbose,
+    Verify,
 }
 
 pub(crate) const TABLE: Table<Id> = Table {
@@ -295,6 +296,12 @@ pub(crate) const TABLE: Table<Id> = Table {
              is set, otherwise chosen automatically)",
         )
         .required("N", Accepts::Text),
+        Flag::extension(
+            Id::Verify,
+            "verify",
+            "read each copied file and its SOURCE again, and\n\
+             report files that differ",
+        ),
     ],
     notes: "
 Called as 'cp', it needs -r to copy directories; called by any other name,

@@ -159,6 +159,7 @@ pub(crate) fn resolve(
             Id::Recursive => options.engine.recursive = true,
             Id::Verbose if options.verbosity == Verbosity::Debug => {}
             Id::Verbose => options.verbosity = Verbosity::Verbose,
+            Id::Verify => options.engine.verify = true,
             Id::Debug => options.verbosity = Verbosity::Debug,
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,
             Id::TargetDirectory => {

@@ -280,6 +280,7 @@ impl Wording<'_> {
                 self.around_path("warning: source directory ", " specified more than once")
             }
             Refusal::NotReplacing => self.around_path("not replacing ", ""),
+            Refusal::Different => self.around_both("", " differs from ", ""),
             Refusal::BackupOverSource => {
                 self.around_both("backing up ", " might destroy source;  ", " not copied")
             }

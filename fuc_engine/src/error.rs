@@ -178,6 +178,9 @@ pub enum Refusal {
     /// The dest would be a symbolic link to a relative source, and is not in the working directory.
     #[error("a relative link is made in the working directory only")]
     RelativeSymlink,
+    /// The content of the dest differs from that of the source, after the copy: dest, source.
+    #[error("its content differs from that of its source")]
+    Different,
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,

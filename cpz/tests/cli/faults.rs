@@ -113,5 +113,8 @@ fn a_call_that_fails_is_reported_or_makes_no_difference() {
 
 #[test]
 fn a_call_that_fails_in_an_archive_is_reported_or_makes_no_difference() {
-    survives_faults(&["-a", "--fsync"], Attributes::ALL - Attributes::ATIME);
+    survives_faults(
+        &["-a", "--fsync", "--verify"],
+        Attributes::ALL - Attributes::ATIME,
+    );
 }

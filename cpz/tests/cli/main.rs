@@ -39,3 +39,4 @@ mod streams;
 mod support;
 mod updating;
 mod verbose;
+mod verifying;

@@ -53,6 +53,7 @@
 //! | `operand` | one operand: its source and where its copy goes |
 //! | `duplicates` | operands that name the same source or dest |
 //! | `durability` | writes copies to the disk before the run ends |
+//! | `verify` | compares a copy with its source |
 //! | `way` | opens the directories between the target and a dest, one by one |
 //! | `parents` | the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
@@ -61,6 +62,7 @@
 //! | `run/pipeline` | leads one entry through the stages |
 //! | `run/postponed` | copies large files, and entries that waited for another name of their source |
 //! | `run/durable` | which directories and filesystems are written to the disk |
+//! | `run/verifying` | which copies are compared with their sources, and when |
 //! | `run/tasks` | what is queued besides directories |
 //!
 //! Only `op` imports `run`. `decide` makes no system call. Only `dest` renames, replaces, unlinks
@@ -89,6 +91,7 @@ mod room;
 mod run;
 mod scratch;
 mod stored;
+mod verify;
 mod way;
 
 pub use op::{CopyOp, copy_tree};

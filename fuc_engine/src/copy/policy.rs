@@ -37,7 +37,9 @@ impl<'a> Policy<'a> {
                 Dereference::Always => Symlinks::Follow,
             },
             sets_attributes,
-            creates_empty_files: !sets_attributes && options.reflink != Reflink::Always,
+            creates_empty_files: !sets_attributes
+                && options.reflink != Reflink::Always
+                && !options.verify,
             umask: OnceLock::new(),
         }
     }

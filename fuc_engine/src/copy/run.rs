@@ -14,6 +14,7 @@
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
 //! - [`durable`]: which directories and filesystems are written to the disk.
+//! - [`verifying`]: which copies are compared with their sources.
 //! - [`tasks`]: what is queued besides directories.
 //! - [`postponed`]: large files, and entries that waited for another name of their source.
 
@@ -47,10 +48,12 @@ mod operands;
 mod pipeline;
 mod postponed;
 mod tasks;
+mod verifying;
 mod visitor;
 
 use pipeline::BYTES_PER_WORK;
 use tasks::{CopyTask, Operands};
+use verifying::Unverified;
 
 /// One run of a [`CopyOp`](super::CopyOp).
 pub(super) struct CopyRun<'a> {
@@ -68,6 +71,7 @@ pub(super) struct CopyRun<'a> {
     parents: Mutex<MadeParents>,
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
+    unverified: Unverified,
 }
 
 impl<'a> CopyRun<'a> {
@@ -90,6 +94,7 @@ impl<'a> CopyRun<'a> {
             room: Room::default(),
             parents: Mutex::default(),
             above_target: OnceLock::new(),
+            unverified: Unverified::default(),
         }
     }
 

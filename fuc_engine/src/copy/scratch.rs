@@ -17,6 +17,8 @@ pub(super) struct CopyScratch {
     reports_true_size: Option<(u64, bool)>,
     /// Buffer for content that is read and written.
     pub(super) buffer: Vec<u8>,
+    /// Buffer for content that is read past the page cache.
+    pub(super) uncached: Vec<u8>,
     pub(super) linked_to: Option<LinkedTo>,
     /// The last link got another inode number than its first name, so the next one probably
     /// will, too.

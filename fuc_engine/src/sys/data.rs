@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{FallocateFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
 
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
@@ -72,6 +72,20 @@ pub(crate) fn copy_range(
 
 pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+}
+
+/// Reads from a file that was opened to be read past the page cache. The buffer must be aligned to the
+/// block size of the device.
+pub(crate) fn read_uncached(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    match read(file, buffer) {
+        // Some filesystems cannot read the end of a file like this, which is not a whole block.
+        Err(Errno::INVAL) => {
+            let flags = rustix::fs::fcntl_getfl(file)?;
+            rustix::fs::fcntl_setfl(file, flags - OFlags::DIRECT)?;
+            read(file, buffer)
+        }
+        result => result,
+    }
 }
 
 pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {

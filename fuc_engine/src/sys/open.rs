@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 /// Says what happens if the last component is a symbolic link.
@@ -186,6 +186,24 @@ pub(crate) fn create_through_link(
 /// Opens an existing dest to write to it. It keeps its content.
 pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<OwnedFd, Errno> {
     open_file(at, OFlags::WRONLY | OFlags::NOCTTY, blocking)
+}
+
+/// Opens a file to read it past the page cache, which shows what is on the disk.
+///
+/// With `O_DIRECT` the kernel writes cached pages to the disk first, and then reads the disk. If the
+/// filesystem cannot do that, the file is written to the disk and dropped from the cache.
+pub(crate) fn open_uncached(at: At<'_>) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY;
+    match open_file(at, flags | OFlags::DIRECT, Blocking::OnlyForLease) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => {
+            let file = open_file(at, flags, Blocking::OnlyForLease)?;
+            // If these fail, the kernel does not let the file be read from the disk.
+            let _ = retry_on_intr(|| rustix::fs::fdatasync(&file));
+            let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+            Ok(file)
+        }
+        opened => opened,
+    }
 }
 
 /// Makes reads and writes wait, for a file that was opened without waiting.

@@ -98,6 +98,12 @@ impl LoopMount {
         Ok(Self { mounted, image, fs })
     }
 
+    /// Returns the path of the image. Returns `None` for a filesystem in memory.
+    #[must_use]
+    pub fn image(&self) -> Option<PathBuf> {
+        self.image.as_ref().map(image_in)
+    }
+
     /// Returns the filesystem as it is after a power cut at this moment. What was not yet written to the
     /// disk is lost. The mount point changes.
     ///

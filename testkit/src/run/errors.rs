@@ -50,6 +50,8 @@ const ERRORS: &[(&str, &str)] = &[
     ("close", "EIO EINTR ENOSPC EDQUOT"),
     ("fsync", "EIO EINTR ENOSPC EDQUOT"),
     ("syncfs", "EIO EINTR ENOSPC EDQUOT"),
+    ("fdatasync", "EIO EINTR ENOSPC EDQUOT"),
+    ("fadvise64", "EINVAL"),
     // Of attributes.
     ("utimensat", "EIO EINTR EPERM EACCES EROFS ENOSYS"),
     ("fchown", "EIO EINTR EPERM EDQUOT EROFS ENOSYS"),

@@ -108,6 +108,10 @@ pub struct CopyOptions {
     /// and the directories that contain them. If the run has no failure, the copy survives a power cut.
     /// Before Linux 5.8, errors of the disk may be missed.
     pub durable: bool,
+    /// Read each copied regular file and its source again, past the page cache if the kernel permits
+    /// that, and compare them. A difference is a failure ([`Refusal::Different`](crate::Refusal::Different)).
+    /// With [`Replace::Changed`], dests that are kept are compared, too.
+    pub verify: bool,
     /// Maximum number of threads, including the caller's own. `None`: as many as the process
     /// has cores to run on, or four times as many (32 at most) while they wait for a disk or a
     /// server. There are fewer if more do not pay, if a thread cannot be started, or if the
@@ -132,6 +136,7 @@ impl Default for CopyOptions {
             context: None,
             attributes_only: false,
             durable: false,
+            verify: false,
             threads: None,
         }
     }

@@ -16,8 +16,8 @@
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::CopyRun;
 use super::tasks::{CopyTask, LargeFile};
+use super::{CopyRun, verifying};
 use crate::copy::content::PIECE_BYTES;
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
@@ -127,6 +127,9 @@ impl CopyRun<'_> {
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(&dest);
                 self.make_or_link(entry, source, worker, |_| Ok(Some(found)))?;
+                if sys::file_type(source) == FileType::RegularFile {
+                    verifying::add(self, entry, source, worker);
+                }
                 return Ok(Processed::NotCopied);
             }
             Decided::Adopt(dest) => {
@@ -364,6 +367,9 @@ impl CopyRun<'_> {
                 Filled::Complete(moved) => {
                     self.count_copied(moved.bytes, worker);
                     ctx.emit_content_copied(entry, moved.method);
+                    if source.is_regular() && !ctx.policy.options.attributes_only {
+                        verifying::add(self, entry, &source.stat, worker);
+                    }
                 }
                 Filled::Nameless => {
                     naming = Naming::AtOnce;

@@ -61,20 +61,20 @@ pub(super) fn copy_waiter<'a>(
     });
 }
 
-/// Opens the directories of a stored entry, and copies it by `copy`. Reports its failure. If the run
-/// was cancelled, only restores its backup.
-fn resume<'a, 's, 'e>(
+/// Opens the directories of a stored entry, and processes it by `process`. Reports its failure. If the
+/// run was cancelled, only restores its backup.
+pub(super) fn resume<'a, 's, 'e>(
     run: &CopyRun<'a>,
     stored: StoredEntry,
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
-    copy: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
+    process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
 ) {
     let ctx = &run.ctx;
-    let copy_or_report = |entry: &Entry<'_>| {
+    let process_or_report = |entry: &Entry<'_>| {
         if ctx.report.must_stop() {
             return backup::restore(ctx, entry);
         }
-        if let Err(failure) = copy(entry, worker) {
+        if let Err(failure) = process(entry, worker) {
             ctx.report_failure(entry, failure);
             backup::restore(ctx, entry);
         }
@@ -83,7 +83,7 @@ fn resume<'a, 's, 'e>(
         None => match ctx.open_dest_parent(stored.operand) {
             Ok(parent) => {
                 let entry = ctx.operand_entry(stored.operand, parent.as_fd());
-                copy_or_report(&stored.restore(entry));
+                process_or_report(&stored.restore(entry));
             }
             Err(errno) => {
                 let path = ctx.operand_path(stored.operand, Side::Dest).to_path_buf();
@@ -94,7 +94,7 @@ fn resume<'a, 's, 'e>(
         Some(node) => match walk::open_dirs(run, node) {
             Ok(dirs) => {
                 let entry = Entry::listed(node, dirs.source(), dirs.dest(), &stored.name);
-                copy_or_report(&stored.restore(entry));
+                process_or_report(&stored.restore(entry));
             }
             Err(errno) => {
                 let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);

@@ -11,6 +11,10 @@ pub(in crate::copy) enum CopyTask {
     Large(Box<LargeFile>),
     /// Copy or link an entry that has waited for another name of its source.
     Waiter(StoredEntry),
+    /// Compare copies with their sources.
+    Verify(Vec<StoredEntry>),
+    /// Compare the copies that were not compared before.
+    VerifyRest,
 }
 
 /// A large file whose content is still to be copied. Its dest was not touched yet.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::pipeline::Processed;
 use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
-use super::{CopyRun, durable, operands};
+use super::{CopyRun, durable, operands, verifying};
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
@@ -140,6 +140,8 @@ impl Visitor for CopyRun<'_> {
             CopyTask::Operands(operands) => operands::begin(self, operands, worker),
             CopyTask::Large(file) => copy_large(self, file, worker),
             CopyTask::Waiter(waiter) => copy_waiter(self, waiter, worker),
+            CopyTask::Verify(files) => verifying::compare_all(self, files, worker),
+            CopyTask::VerifyRest => verifying::queue_rest(self, worker),
         }
     }
 

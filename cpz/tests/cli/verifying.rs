@@ -1,0 +1,155 @@
+//! `--verify`: copies are compared with their sources.
+//!
+//! A FIFO whose content is copied last holds cpz until a test has changed a file that was copied before.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
+};
+
+use testkit::{
+    or_skip,
+    probe::{Fs, LoopMount},
+    run::{Outcome, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint, succeeds};
+
+/// Copies `sources` and a FIFO to `dest`, and calls `change` when the sources were copied.
+fn changing(dir: &Path, options: &[&str], dest: &str, change: impl Fn()) -> Outcome {
+    let run = Run::new(CPZ)
+        .args(["-L", "--copy-contents", "--verify"])
+        .args(options)
+        .args(["fifo", dest]);
+    let live = run.current_dir(dir).start();
+    // Waits until cpz opens the other end, after the operands before it.
+    let mut fifo = File::create(dir.join("fifo")).unwrap();
+    change();
+    fifo.write_all(b"x").unwrap();
+    drop(fifo);
+    live.finish()
+}
+
+#[test]
+fn is_silent_about_equal_files() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/empty", "")
+        .file("s/d/small", "x")
+        .file("s/d/large", vec![7; 3_000_001])
+        .sparse("s/d/holes", 5 << 20, &[(1 << 20, b"x")])
+        .hardlink("s/d/small", "s/name")
+        .symlink("s/link", "d/small")
+        .fifo("s/fifo");
+    for number in 0..1100 {
+        tree.file(format!("s/many/{number}"), format!("{number}"));
+    }
+    for options in [
+        &["-r"][..],
+        &["-a"],
+        &["-a", "--resume"],
+        &["-a", "--threads=1"],
+    ] {
+        succeeds(&scratch, &[options, &["--verify", "-T", "s", "d"]].concat());
+    }
+}
+
+#[test]
+fn reports_a_copy_that_differs() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("a", "content")
+        .file("b", "content")
+        .file("c", "content")
+        .fifo("fifo")
+        .dir("d");
+    let at = |name: &str| scratch.path().join(name);
+    let outcome = changing(scratch.path(), &["a", "b", "c"], "d", || {
+        fs::write(at("d/a"), "Content").unwrap();
+        fs::write(at("c"), "longer content").unwrap();
+    });
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let complaint = complaint(&outcome);
+    let mut lines: Vec<_> = complaint.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        ["cpz: 'd/a' differs from 'a'", "cpz: 'd/c' differs from 'c'"]
+    );
+    // Later runs take neither for complete.
+    assert_eq!(fs::metadata(at("d/a")).unwrap().mtime(), 0);
+    assert_ne!(fs::metadata(at("d/b")).unwrap().mtime(), 0);
+}
+
+#[test]
+fn reports_a_copy_that_is_gone_or_is_no_file() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("a", "content")
+        .file("b", "content")
+        .fifo("fifo")
+        .dir("d");
+    let at = |name: &str| scratch.path().join(name);
+    let outcome = changing(scratch.path(), &["a", "b"], "d", || {
+        fs::remove_file(at("d/a")).unwrap();
+        fs::remove_file(at("d/b")).unwrap();
+        Tree::at(scratch.path()).fifo("d/b");
+    });
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let complaint = complaint(&outcome);
+    let mut lines: Vec<_> = complaint.lines().collect();
+    lines.sort_unstable();
+    let gone = "cpz: error reading 'd/a': No such file or directory";
+    assert_eq!(lines, ["cpz: 'd/b' differs from 'b'", gone]);
+}
+
+#[test]
+fn reads_the_disk_and_not_the_cache() {
+    let scratch = Scratch::new();
+    let content = b"0123456789abcdef".repeat(4096);
+    Tree::at(scratch.path()).file("a", &content).fifo("fifo");
+    let mount = or_skip!(LoopMount::new(Fs::Ext4, 64));
+    let dest = mount.path().to_str().unwrap();
+    let outcome = changing(scratch.path(), &["a"], dest, || {
+        Run::new("sync")
+            .args(["-f", dest])
+            .output()
+            .assert_success();
+        let image = mount.image().unwrap();
+        let bytes = fs::read(&image).unwrap();
+        let place = bytes
+            .windows(content.len())
+            .position(|part| part == content);
+        let file = File::options().write(true).open(image).unwrap();
+        file.write_at(b"X", place.expect("it is on the disk") as u64 + 7)
+            .unwrap();
+        // The cache still has what was written.
+        assert_eq!(fs::read(mount.path().join("a")).unwrap(), content);
+    });
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let expected = format!("cpz: '{dest}/a' differs from 'a'\n");
+    assert_eq!(complaint(&outcome), expected);
+}
+
+#[test]
+fn a_resumed_copy_compares_files_that_it_keeps() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    let time = std::time::Duration::from_secs(1_000_000_000);
+    tree.file("s/a", "content")
+        .mtime(time)
+        .file("s/b", "content")
+        .mtime(time);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    tree.file("d/a", "CONTENT").mtime(time);
+    let run = Run::new(CPZ).args(["-aT", "--resume", "--verify", "s", "d"]);
+    let outcome = run.clone().current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(complaint(&outcome), "cpz: 'd/a' differs from 's/a'\n");
+    // It is copied now, because the last run has marked it.
+    succeeds(&scratch, &["-aT", "--resume", "--verify", "s", "d"]);
+    assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"content");
+}

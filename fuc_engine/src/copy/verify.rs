@@ -1,0 +1,95 @@
+//! Compares a copy with its source, for [`CopyOptions::verify`](crate::CopyOptions::verify).
+//!
+//! Both files are read again, past the page cache if that is possible, and their hashes are compared.
+
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use twox_hash::XxHash3_128;
+
+use crate::error::Operation;
+use crate::node::Side;
+use crate::sys::{self, At};
+
+/// Bytes that are read by one call.
+const READ_BYTES: usize = 1 << 20;
+/// The largest alignment of the buffer that a block device requires.
+const ALIGNMENT: usize = 4096;
+
+/// The result of comparing two files.
+pub(super) enum Compared {
+    Equal,
+    /// The dest, open, has other content or is not a file.
+    Different(OwnedFd),
+    /// The run was cancelled.
+    Cancelled,
+}
+
+/// The reason why two files could not be compared.
+pub(super) struct Unreadable {
+    pub(super) side: Side,
+    pub(super) operation: Operation,
+    pub(super) errno: Errno,
+}
+
+/// A file that is read to its end.
+enum Content {
+    Hash(u128),
+    /// It is a directory, a FIFO or a device.
+    NotAFile,
+    Cancelled,
+}
+
+/// Compares the content of two files. Calls `progress` after each megabyte.
+pub(super) fn compare(
+    source: At<'_>,
+    dest: At<'_>,
+    buffer: &mut Vec<u8>,
+    mut progress: impl FnMut() -> ControlFlow<()>,
+) -> Result<Compared, Unreadable> {
+    let unreadable = |side, operation| {
+        move |errno| Unreadable {
+            side,
+            operation,
+            errno,
+        }
+    };
+    let mut content = |at, side, opening| {
+        let file = sys::open_uncached(at).map_err(unreadable(side, opening))?;
+        let content = read(&file, buffer, &mut progress);
+        let content = content.map_err(unreadable(side, Operation::Read))?;
+        Ok((file, content))
+    };
+    let (_, source) = content(source, Side::Source, Operation::OpenSource)?;
+    let (file, dest) = content(dest, Side::Dest, Operation::Read)?;
+    Ok(match (source, dest) {
+        (Content::Cancelled, _) | (_, Content::Cancelled) => Compared::Cancelled,
+        (Content::Hash(source), Content::Hash(dest)) if source == dest => Compared::Equal,
+        _ => Compared::Different(file),
+    })
+}
+
+fn read(
+    file: &OwnedFd,
+    buffer: &mut Vec<u8>,
+    mut progress: impl FnMut() -> ControlFlow<()>,
+) -> Result<Content, Errno> {
+    if sys::file_type(&sys::stat_open(file)?) != FileType::RegularFile {
+        return Ok(Content::NotAFile);
+    }
+    buffer.resize(READ_BYTES + ALIGNMENT, 0);
+    let start = buffer.as_ptr().align_offset(ALIGNMENT);
+    let buffer = &mut buffer[start..start + READ_BYTES];
+    let mut hash = XxHash3_128::new();
+    loop {
+        match sys::read_uncached(file.as_fd(), buffer)? {
+            0 => return Ok(Content::Hash(hash.finish_128())),
+            bytes => hash.write(&buffer[..bytes]),
+        }
+        if progress().is_break() {
+            return Ok(Content::Cancelled);
+        }
+    }
+}
