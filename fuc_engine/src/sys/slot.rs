@@ -70,9 +70,10 @@ impl DirSlot {
     /// Stores the descriptor and pins it. Returns it as an error if the slot already has one.
     pub(crate) fn install(&self, fd: OwnedFd) -> Result<Pinned<'_>, OwnedFd> {
         let state = (fd.as_raw_fd() as u32 as u64) << 32 | 1;
+        // Release: publishes the descriptor and the identity to the Acquire of `try_pin`.
         match self
             .state
-            .compare_exchange(EMPTY, state, Ordering::AcqRel, Ordering::Relaxed)
+            .compare_exchange(EMPTY, state, Ordering::Release, Ordering::Relaxed)
         {
             Ok(_) => Ok(Pinned::new(self, fd.into_raw_fd())),
             Err(_) => Err(fd),
@@ -106,8 +107,9 @@ impl DirSlot {
             }
         }
         let alone = (pin.fd.as_raw_fd() as u32 as u64) << 32 | 1;
-        // Release: pairs with the Acquire of `try_pin`, so a thread that finds the slot empty also
-        // finds the identity.
+        // Acquire: pairs with the Release of each unpin, so the calls on the descriptor happen before
+        // it is closed. Release: pairs with the Acquire of `try_pin`, so a thread that finds the slot
+        // empty also finds the identity.
         if self
             .state
             .compare_exchange(alone, EMPTY, Ordering::AcqRel, Ordering::Relaxed)
@@ -129,14 +131,16 @@ impl DirSlot {
     /// to make a link to a file in the directory. This function waits for it.
     pub(crate) fn close(&self) -> bool {
         loop {
-            let state = self.state.load(Ordering::Acquire);
+            let state = self.state.load(Ordering::Relaxed);
             if state == EMPTY {
                 return false;
             }
+            // Acquire: pairs with the Release of each unpin, as in `evict`. There is nothing to
+            // publish: the identity is published by `install`, or by an earlier `evict`.
             if pins(state) == 0
                 && self
                     .state
-                    .compare_exchange(state, EMPTY, Ordering::AcqRel, Ordering::Relaxed)
+                    .compare_exchange(state, EMPTY, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
             {
                 // SAFETY: as in `evict`. The descriptor was taken out of the slot while unpinned.
