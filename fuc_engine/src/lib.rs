@@ -57,6 +57,8 @@
 //!  sched/ node descriptors     workers; unfinished directories; open directories
 //!      \  |   /
 //!        sys/                  every system call and every `unsafe`
+//!         |
+//!        sync                  atomics and locks that a model checker can replace
 //! ```
 //!
 //! | module | content |
@@ -68,6 +70,7 @@
 //! | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
 //! | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
 //! | `sys/` | the system calls, one function each |
+//! | `sync` | the atomics and locks that a model checker can replace |
 //! | `operand` | the paths that a caller names, and which of them may be worked on together |
 //! | `hashing` | hash tables that need no system call for their seed |
 //! | `report` | the totals of a run, and its connection to the observer |
@@ -86,6 +89,7 @@ mod operand;
 mod remove;
 mod report;
 mod sched;
+mod sync;
 mod sys;
 mod walk;
 

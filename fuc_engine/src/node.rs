@@ -19,9 +19,10 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::operand;
+use crate::sync::AtomicU32;
 use crate::sys::DirSlot;
 
 /// One of the directories of a node. A removal has only sources.
@@ -165,6 +166,9 @@ impl<D: Dir> Drop for Node<D> {
         }
     }
 }
+
+#[cfg(all(test, fuc_loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,10 @@
 //! Its lock is the only one that the scheduler takes when it moves tasks. Workers take it when they
 //! change their state; busy workers read two flags instead. [`super`] shows the protocol.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
 
 /// Counts of workers by state, and how many should be running.
 #[derive(Debug)]
@@ -222,6 +224,9 @@ impl Gate {
         state.permits -= 1;
     }
 }
+
+#[cfg(all(test, fuc_loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

@@ -58,7 +58,8 @@
 //!
 //! So no task is left. The worker that went idle last finds `active` at zero and wakes the
 //! main thread, which waits on the channel or is that worker itself. Tasks that were queued for
-//! this moment then run one at a time, each until no task is left again.
+//! this moment then run one at a time, each until no task is left again. The models of the gate check
+//! this proof.
 
 mod gate;
 mod governor;

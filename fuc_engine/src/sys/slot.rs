@@ -11,10 +11,11 @@
 //! this directory for as long as the `Pinned` lives.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::identity::Identity;
 use super::stat::stat_directory;
+use crate::sync::{self, AtomicU64};
 
 const EMPTY: u64 = (u32::MAX as u64) << 32;
 /// No inode has this number on a filesystem in use.
@@ -147,7 +148,7 @@ impl DirSlot {
                 drop(unsafe { OwnedFd::from_raw_fd(descriptor(state)) });
                 return true;
             }
-            std::thread::yield_now();
+            sync::yield_now();
         }
     }
 }
@@ -190,6 +191,9 @@ impl Drop for Pinned<'_> {
         self.slot.state.fetch_sub(1, Ordering::Release);
     }
 }
+
+#[cfg(all(test, fuc_loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,222 @@
+//! Models of a run: it ends once, when no task is left, and no worker waits forever.
+//!
+//! The workers here use the gate as those of `worker` do. Their channel is made of loom's parts.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize as Exact;
+
+use loom::sync::atomic::AtomicBool as Seen;
+use loom::thread;
+
+use super::*;
+use crate::sync::checker::{Model, check};
+
+/// With so many, a worker that has gone idle is given another task.
+const TASKS: usize = 5;
+
+/// Something that changes what the workers do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    Plain,
+    /// Each task is slow, so that its worker leaves a spare batch.
+    Slow,
+    /// After each task, the governor wants a single worker.
+    TargetFalls,
+    /// Wrong: a worker sends a batch before the gate counts the recipient.
+    SentBeforeCounted,
+    /// Wrong: a worker leaves a spare batch that the gate does not know.
+    UnreservedSpare,
+}
+
+enum Message {
+    Task(usize),
+    /// For the main thread: the run has ended on another worker.
+    Done,
+    /// For a started thread.
+    End,
+}
+
+impl Message {
+    fn is_for(&self, receiver: Receiver) -> bool {
+        match self {
+            Message::Task(_) => true,
+            Message::Done => receiver == Receiver::Main,
+            Message::End => receiver == Receiver::Started,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Receiver {
+    Main,
+    Started,
+}
+
+struct Run {
+    gate: Gate,
+    setting: Setting,
+    messages: loom::sync::Mutex<Vec<Message>>,
+    sent: loom::sync::Condvar,
+    /// Set by each task. Relaxed: only the gate and the channel publish it to the main thread.
+    done: [Seen; TASKS],
+    /// Counts the tasks that have run. Loom does not know it, and so it is never old.
+    tasks_run: Exact,
+    ends: Exact,
+}
+
+impl Run {
+    fn send(&self, message: Message) {
+        self.messages.lock().unwrap().push(message);
+        self.sent.notify_all();
+    }
+
+    fn receive(&self, receiver: Receiver) -> Message {
+        let mut messages = self.messages.lock().unwrap();
+        loop {
+            if let Some(index) = messages.iter().position(|message| message.is_for(receiver)) {
+                return messages.remove(index);
+            }
+            messages = self.sent.wait(messages).unwrap();
+        }
+    }
+
+    fn run_stack(self: &Arc<Self>, mut stack: Vec<usize>) {
+        while let Some(task) = stack.pop() {
+            self.done[task].store(true, Ordering::Relaxed);
+            self.tasks_run.fetch_add(1, Ordering::Relaxed);
+            if !stack.is_empty() {
+                self.adapt(&mut stack);
+            }
+        }
+    }
+
+    fn adapt(self: &Arc<Self>, stack: &mut Vec<usize>) {
+        if stack.len() > 1 {
+            if self.gate.is_starving() {
+                self.give_task(stack);
+            } else {
+                self.offer_spare(stack);
+            }
+        }
+        if self.setting == Setting::TargetFalls {
+            self.gate.set_target(1, 2);
+        }
+        if self.gate.has_surplus() {
+            self.gate.park();
+        }
+    }
+
+    fn give_task(self: &Arc<Self>, stack: &mut Vec<usize>) {
+        if self.setting == Setting::SentBeforeCounted {
+            self.send(Message::Task(stack.remove(0)));
+        }
+        let Some(recipient) = self.gate.permit_batch() else {
+            return;
+        };
+        if recipient == Recipient::NewThread {
+            let run = Arc::clone(self);
+            thread::spawn(move || run.serve());
+        }
+        if self.setting != Setting::SentBeforeCounted {
+            self.send(Message::Task(stack.remove(0)));
+        }
+    }
+
+    fn offer_spare(&self, stack: &mut Vec<usize>) {
+        let is_permitted = match self.setting {
+            Setting::Slow => self.gate.reserve_spare(),
+            Setting::UnreservedSpare => true,
+            _ => false,
+        };
+        if is_permitted {
+            self.send(Message::Task(stack.remove(0)));
+        }
+    }
+
+    fn serve(self: &Arc<Self>) {
+        while let Message::Task(task) = self.receive(Receiver::Started) {
+            self.run_stack(vec![task]);
+            if self.go_idle() == IdleOutcome::AllDone {
+                self.send(Message::Done);
+            }
+        }
+    }
+
+    fn run_until_idle(self: &Arc<Self>) {
+        let mut stack = (0..TASKS).collect();
+        loop {
+            self.run_stack(stack);
+            if self.go_idle() == IdleOutcome::AllDone {
+                break;
+            }
+            match self.receive(Receiver::Main) {
+                Message::Task(task) => stack = vec![task],
+                Message::Done | Message::End => break,
+            }
+        }
+        self.gate.wake_main();
+    }
+
+    fn go_idle(&self) -> IdleOutcome {
+        let outcome = self.gate.go_idle();
+        if outcome == IdleOutcome::AllDone {
+            let tasks_run = self.tasks_run.load(Ordering::Relaxed);
+            assert_eq!(tasks_run, TASKS, "a run ends before its tasks");
+            self.ends.fetch_add(1, Ordering::Relaxed);
+        }
+        outcome
+    }
+}
+
+fn run(workers: usize, setting: Setting) {
+    let run = Arc::new(Run {
+        gate: Gate::new(),
+        setting,
+        messages: loom::sync::Mutex::default(),
+        sent: loom::sync::Condvar::new(),
+        done: Default::default(),
+        tasks_run: Exact::new(0),
+        ends: Exact::new(0),
+    });
+    run.gate.set_target(workers, workers);
+    run.run_until_idle();
+    assert!(
+        run.done.iter().all(|done| done.load(Ordering::Relaxed)),
+        "the main thread does not see what a task has done"
+    );
+    assert_eq!(run.ends.load(Ordering::Relaxed), 1, "a run ends once");
+    run.gate.release_all();
+    for _ in 1..run.gate.threads() {
+        run.send(Message::End);
+    }
+}
+
+#[test]
+fn a_run_ends_once_and_when_no_task_is_left() {
+    check(
+        "src/sched/gate.rs",
+        &[
+            Model::new("one worker is given tasks", 3, || run(2, Setting::Plain)),
+            Model::new("two workers are given tasks", 2, || run(3, Setting::Plain)),
+            Model::new("a spare batch is taken", 3, || run(2, Setting::Slow)),
+            Model::new("a parked worker goes on", 3, || {
+                run(2, Setting::TargetFalls);
+            }),
+        ],
+    );
+}
+
+#[test]
+fn workers_that_break_the_protocol_end_a_run_early() {
+    for model in [
+        Model::new("a batch is sent before it is counted", 3, || {
+            run(2, Setting::SentBeforeCounted);
+        }),
+        Model::new("a spare batch is not reserved", 3, || {
+            run(2, Setting::UnreservedSpare);
+        }),
+    ] {
+        let failure = model.failure().expect(model.protocol);
+        assert!(failure.contains("a run ends before its tasks"), "{failure}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The atomics and locks of the protocols that a model checker explores.
+//!
+//! They are std's types. Only the unit tests of a build with `--cfg fuc_loom` replace them by those of
+//! loom. A model is a test in a module named `models`. Loom runs it many times: with other orders of
+//! its threads, and with each value that the memory orderings allow a load to return.
+//!
+//! ```text
+//!   RUSTFLAGS='--cfg fuc_loom' cargo test -p fuc_engine --lib -- models::
+//! ```
+
+#[cfg(all(test, fuc_loom))]
+pub(crate) mod checker;
+
+#[cfg(not(all(test, fuc_loom)))]
+pub(crate) use std::{
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::yield_now,
+};
+
+#[cfg(all(test, fuc_loom))]
+pub(crate) use {
+    checker::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar},
+    loom::sync::{Mutex, MutexGuard},
+    loom::thread::yield_now,
+};
