@@ -13,11 +13,12 @@ use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
 
 use crate::node::{Dir, Node, Side};
+use crate::sync::{Mutex, MutexGuard};
 use crate::sys::{self, DirSlot, Pinned, Symlinks};
 
 /// The budget until the limit on open files is known. A run that opens no more
@@ -358,3 +359,6 @@ fn free_descriptors() -> usize {
     let used = std::fs::read_dir("/proc/self/fd").map_or(GUESS, Iterator::count);
     sys::descriptor_limit().saturating_sub(used)
 }
+
+#[cfg(all(test, fuc_loom))]
+mod models;
