@@ -44,7 +44,7 @@ pub(in crate::copy) struct OpenSource {
 }
 
 impl OpenSource {
-    pub(in crate::copy) fn is_regular(&self) -> bool {
+    fn is_regular(&self) -> bool {
         sys::file_type(&self.stat) == FileType::RegularFile
     }
 

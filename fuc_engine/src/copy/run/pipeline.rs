@@ -127,9 +127,7 @@ impl CopyRun<'_> {
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(&dest);
                 self.make_or_link(entry, source, worker, |_| Ok(Some(found)))?;
-                if sys::file_type(source) == FileType::RegularFile {
-                    verifying::add(self, entry, source, worker);
-                }
+                verifying::add(self, entry, source, worker);
                 return Ok(Processed::NotCopied);
             }
             Decided::Adopt(dest) => {
@@ -347,42 +345,56 @@ impl CopyRun<'_> {
         source: OpenSource,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
-        let ctx = &self.ctx;
         if source.stat.st_size as u64 >= LARGE_BYTES {
             self.check_room(entry, &source.stat)?;
         }
-        let mut naming = Naming::WhenComplete;
-        loop {
-            let dest = open::open(ctx, entry, &source.stat, naming)?;
-            let mut written = None;
-            if ctx.policy.has_other_names(entry, &source.stat) {
-                let stat = sys::stat_open(&dest.fd)
-                    .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-                written = Some(FileId::of(&stat));
-            }
-            let filled = file::fill(ctx, entry, &source, dest, worker).inspect_err(|failure| {
-                self.room.note_failure(entry, failure.error.errno());
-            })?;
-            match filled {
-                Filled::Complete(moved) => {
-                    self.count_copied(moved.bytes, worker);
-                    ctx.emit_content_copied(entry, moved.method);
-                    if source.is_regular() && !ctx.policy.options.attributes_only {
-                        verifying::add(self, entry, &source.stat, worker);
-                    }
-                }
-                Filled::Nameless => {
-                    naming = Naming::AtOnce;
-                    source.rewind().map_err(|errno| {
-                        let error = ctx.source_error(entry, Operation::Read, errno);
-                        Failure::making(error)
-                    })?;
-                    continue;
-                }
-                Filled::Cancelled => backup::restore(ctx, entry),
-            }
-            return Ok(written);
+        self.open_and_fill(entry, &source, Naming::WhenComplete, worker)
+    }
+
+    /// Copies a file again whose complete dest could not be given its name.
+    #[cold]
+    fn copy_under_name(
+        &self,
+        entry: &Entry<'_>,
+        source: &OpenSource,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        source.rewind().map_err(|errno| {
+            let operation = Operation::Read;
+            Failure::making(self.ctx.source_error(entry, operation, errno))
+        })?;
+        self.open_and_fill(entry, source, Naming::AtOnce, worker)
+    }
+
+    #[inline]
+    fn open_and_fill(
+        &self,
+        entry: &Entry<'_>,
+        source: &OpenSource,
+        naming: Naming,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        let ctx = &self.ctx;
+        let dest = open::open(ctx, entry, &source.stat, naming)?;
+        let mut written = None;
+        if ctx.policy.has_other_names(entry, &source.stat) {
+            let stat = sys::stat_open(&dest.fd);
+            let stat = stat.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
+            written = Some(FileId::of(&stat));
         }
+        let filled = file::fill(ctx, entry, source, dest, worker).inspect_err(|failure| {
+            self.room.note_failure(entry, failure.error.errno());
+        })?;
+        match filled {
+            Filled::Complete(moved) => {
+                self.count_copied(moved.bytes, worker);
+                ctx.emit_content_copied(entry, moved.method);
+                verifying::add(self, entry, &source.stat, worker);
+            }
+            Filled::Nameless => return self.copy_under_name(entry, source, worker),
+            Filled::Cancelled => backup::restore(ctx, entry),
+        }
+        Ok(written)
     }
 
     /// Returns `true` if the source is a task of its own, so that several workers can share a

@@ -7,6 +7,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::FileType;
+
 use super::CopyRun;
 use super::postponed::resume;
 use super::tasks::CopyTask;
@@ -47,7 +49,7 @@ impl Unverified {
     }
 }
 
-/// Notes a file to be compared, if the options say so. Compares a batch that is complete.
+/// Notes a regular file to be compared, if the options say so. Compares a batch that is complete.
 #[inline]
 pub(super) fn add<'a>(
     run: &CopyRun<'a>,
@@ -55,8 +57,12 @@ pub(super) fn add<'a>(
     source: &Stat,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    if run.ctx.policy.options.verify {
-        add_file(run, entry, source.st_size as u64, worker);
+    let options = run.ctx.policy.options;
+    if options.verify {
+        let is_file = sys::file_type(source) == FileType::RegularFile;
+        if is_file && !options.attributes_only {
+            add_file(run, entry, source.st_size as u64, worker);
+        }
     }
 }
 
