@@ -1,10 +1,10 @@
 //! Shared blocks and holes: --reflink and --sparse, and --debug, which reports them.
 
-use std::{fs::File, os::unix::fs::MetadataExt as _, path::Path, process::Command};
+use std::{ffi::OsStr, fs::File, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount, has_program, is_gnu},
+    probe::{Fs, LoopMount, gnu, has_program},
     run::{Outcome, Run, Status},
     skip,
     tree::{Scratch, Tree, noise},
@@ -12,7 +12,7 @@ use testkit::{
 
 use crate::support::{CP, CPZ};
 
-fn run(program: &str, dir: &Path, args: &[&str]) -> Outcome {
+fn run(program: impl AsRef<OsStr>, dir: &Path, args: &[&str]) -> Outcome {
     let run = Run::new(program).args(args).current_dir(dir);
     run.output()
 }
@@ -135,13 +135,11 @@ fn zeros(tree: &Tree) {
 /// Asserts that copies have as many blocks as cp's copies.
 #[track_caller]
 fn takes_as_much_room(dir: &Path, flag: &str) {
-    if !is_gnu("cp") {
-        skip!("cp is not GNU's here");
-    }
+    let cp = or_skip!(gnu("cp"));
     let tree = Tree::at(dir);
     zeros(&tree);
     run(CPZ, dir, &[flag, "--reflink=never", "d", "ours"]).assert_success();
-    run("cp", dir, &["-r", flag, "--reflink=never", "d", "gnu"]).assert_success();
+    run(&cp, dir, &["-r", flag, "--reflink=never", "d", "gnu"]).assert_success();
     for entry in dir.join("d").read_dir().unwrap() {
         let name = entry.unwrap().file_name();
         let blocks = |dir: &str| {

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{Layers, Overlay},
+    probe::{Layers, Overlay, gnu},
     run::Run,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain},
@@ -27,23 +27,24 @@ const OPTIONS: [&[&str]; 6] = [
 /// leave. Does so for each kind of overlay.
 #[track_caller]
 fn check(args: &[&str], below: impl Fn(&Tree)) {
+    let cp = or_skip!(gnu("cp"));
     for layers in [Layers::Together, Layers::Apart] {
         for options in OPTIONS {
             let gnu = or_skip!(Overlay::new(layers, options, &below));
             let ours = or_skip!(Overlay::new(layers, options, &below));
-            let run = |program: &str, threads: &[&str], overlay: &Overlay| {
+            let run = |program: &Path, threads: &[&str], overlay: &Overlay| {
                 let run = Run::new(program).args(threads).args(args);
                 let outcome = run.current_dir(overlay.path()).output();
                 outcome.assert_success();
                 assert_eq!(outcome.stderr_text(), "");
             };
-            run("cp", &[], &gnu);
-            run(CPZ, &["--threads=1"], &ours);
+            run(&cp, &[], &gnu);
+            run(CPZ.as_ref(), &["--threads=1"], &ours);
             let kind = format!("{layers:?} {options:?}");
             assert_eq!(links(ours.path()), links(gnu.path()), "{kind}");
             assert_same_tree(gnu.path(), ours.path(), Attributes::CONTENT);
             // Copy again, over the complete copy.
-            run(CPZ, &["--threads=4"], &ours);
+            run(CPZ.as_ref(), &["--threads=4"], &ours);
             assert_eq!(links(ours.path()), links(gnu.path()), "{kind}");
         }
     }

@@ -1,10 +1,10 @@
 //! Copies to a full filesystem.
 
-use std::{path::Path, time::Duration};
+use std::{ffi::OsStr, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount, is_gnu},
+    probe::{Fs, LoopMount, gnu},
     run::{Outcome, Run, Status, normal_lines},
     skip,
     snapshot::{Attributes, Snapshot},
@@ -14,7 +14,7 @@ use testkit::{
 use crate::support::CPZ;
 
 /// Runs a command in a tree, in which the link `full` leads to the filesystem.
-fn run(program: &str, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcome {
+fn run(program: impl AsRef<OsStr>, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcome {
     Tree::at(tree.path()).symlink("full", full.path());
     Run::new(program)
         .arg("-r")
@@ -26,24 +26,19 @@ fn run(program: &str, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcom
 /// Runs both commands, each with a filesystem of 1 MiB, and asserts that they print the same messages.
 #[track_caller]
 fn same_words(args: &[&str], build: impl Fn(&Tree)) {
-    if !is_gnu("cp") {
-        skip!("cp is not GNU's here");
-    }
+    let cp = or_skip!(gnu("cp"));
     let (ours, gnu) = testkit::run::twin(build);
     let (our_full, gnu_full) = (
         or_skip!(LoopMount::new(Fs::Tmpfs, 1)),
         or_skip!(LoopMount::new(Fs::Tmpfs, 1)),
     );
-    let said = |program: &str, tree: &Scratch, full: &LoopMount| {
+    let said = |program: &Path, tree: &Scratch, full: &LoopMount| {
         let outcome = run(program, tree, full, args);
-        (
-            outcome.status,
-            normal_lines(&outcome.stderr, Path::new(program)),
-        )
+        (outcome.status, normal_lines(&outcome.stderr, program))
     };
     assert_eq!(
-        said(CPZ, &ours, &our_full),
-        said("cp", &gnu, &gnu_full),
+        said(CPZ.as_ref(), &ours, &our_full),
+        said(&cp, &gnu, &gnu_full),
         "ours, GNU's"
     );
     let names = |full: &LoopMount| Snapshot::of(full, Attributes::MODE);

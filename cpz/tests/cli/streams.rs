@@ -8,9 +8,9 @@ use std::{
 };
 
 use testkit::{
-    probe::is_gnu,
+    or_skip,
+    probe::gnu,
     run::normal_lines,
-    skip,
     tree::{Scratch, Tree, wide},
 };
 
@@ -25,11 +25,12 @@ fn closed_pipe() -> PipeWriter {
 }
 
 /// Runs a shell script with `"$0"` for the program, in a directory that holds 300 files in `d`.
-fn run_into_closed_pipe(script: &str, program: &str) -> (Output, Scratch) {
+fn run_into_closed_pipe(script: &str, program: &Path) -> (Output, Scratch) {
     let scratch = Scratch::new();
     wide(scratch.path().join("d"), 300);
     let output = Command::new("sh")
-        .args(["-c", script, program])
+        .args(["-c", script])
+        .arg(program)
         .current_dir(&scratch)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -44,8 +45,9 @@ fn run_into_closed_pipe(script: &str, program: &str) -> (Output, Scratch) {
 #[test]
 fn dies_by_sigpipe_as_cp_does() {
     let script = r#"exec "$0" -rv d new"#;
-    for program in [CPZ, "cp"] {
-        let (output, _) = run_into_closed_pipe(script, program);
+    for program in [CPZ.into(), or_skip!(gnu("cp"))] {
+        let (output, _) = run_into_closed_pipe(script, &program);
+        let program = program.display();
         assert_eq!(
             output.status.signal(),
             Some(SIGPIPE),
@@ -57,13 +59,10 @@ fn dies_by_sigpipe_as_cp_does() {
 
 #[test]
 fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
-    if !is_gnu("cp") {
-        skip!("cp is not GNU's here");
-    }
     let script = r#"trap '' PIPE; exec "$0" -rv d new"#;
-    let [ours, gnu] = [CPZ, "cp"].map(|program| {
-        let (output, scratch) = run_into_closed_pipe(script, program);
-        let lines = normal_lines(&output.stderr, Path::new(program));
+    let [ours, gnu] = [CPZ.into(), or_skip!(gnu("cp"))].map(|program| {
+        let (output, scratch) = run_into_closed_pipe(script, &program);
+        let lines = normal_lines(&output.stderr, &program);
         let copied = std::fs::read_dir(scratch.path().join("new")).map(Iterator::count);
         (output.status.code(), lines, copied.ok())
     });

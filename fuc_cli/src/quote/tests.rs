@@ -1,17 +1,22 @@
-//! Compares the quotes with those of the installed `rm`, which reports each name as missing.
+//! Compares the quotes with those of GNU rm, which reports each name as missing.
 
 use super::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
+use testkit::or_skip;
+use testkit::probe::gnu;
 
-/// Returns these names as the installed rm quotes them.
+/// Returns these names as `rm` quotes them.
 ///
 /// One process gets many names, because starting processes takes most of the time.
-fn quoted_by_rm(names: &[Vec<u8>], locale: &str) -> Vec<Vec<u8>> {
+fn quoted_by(rm: &Path, names: &[Vec<u8>], locale: &str) -> Vec<Vec<u8>> {
     let nowhere = std::env::temp_dir().join("fuc-cli-quote-nowhere");
     std::fs::create_dir_all(&nowhere).unwrap();
-    let output = Command::new("rm")
+    let output = Command::new(rm)
+        .arg0("rm")
         .current_dir(nowhere)
         .env("LC_ALL", locale)
         .arg("--")
@@ -30,9 +35,10 @@ fn quoted_by_rm(names: &[Vec<u8>], locale: &str) -> Vec<Vec<u8>> {
 }
 
 fn agrees_with_rm(names: Vec<Vec<u8>>) {
+    let rm = or_skip!(gnu("rm"));
     for (locale, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
         for names in names.chunks(2000) {
-            let theirs = quoted_by_rm(names, locale);
+            let theirs = quoted_by(&rm, names, locale);
             assert_eq!(names.len(), theirs.len());
             for (name, theirs) in names.iter().zip(theirs) {
                 let ours = always(name, charset);
@@ -175,7 +181,8 @@ fn leaves_plain_words_bare_if_no_quotes_are_needed() {
 }
 
 #[test]
-fn quotes_option_arguments_as_the_installed_rm_does() {
+fn quotes_option_arguments_as_rm_does() {
+    let rm = or_skip!(gnu("rm"));
     for (name, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
         for value in [
             &b"foo"[..],
@@ -184,7 +191,8 @@ fn quotes_option_arguments_as_the_installed_rm_does() {
             b"a??/x\x07\x08\x0c\x0b\x1b\r\t1 2",
         ] {
             let option = [b"--interactive=", value].concat();
-            let output = Command::new("rm")
+            let output = Command::new(&rm)
+                .arg0("rm")
                 .env("LC_ALL", name)
                 .arg(OsStr::from_bytes(&option))
                 .output()

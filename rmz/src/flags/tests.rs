@@ -9,7 +9,9 @@ use fuc_cli::flags::{Agreement, Order, Scan, Stop};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
+use testkit::probe::gnu;
 
 /// Returns the error in these arguments, none of which is an operand. Returns an empty string if
 /// there is no error.
@@ -21,7 +23,8 @@ fn ours(arguments: &[OsString]) -> String {
 }
 
 fn theirs(arguments: &[OsString]) -> String {
-    let rm = Command::new("rm")
+    let rm = Command::new(gnu("rm").expect("rm is GNU's here"))
+        .arg0("rm")
         .env("LC_ALL", "C")
         .env_remove("POSIXLY_CORRECT")
         .args(arguments)

@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use testkit::{
-    probe::{has_program, is_gnu, is_root},
+    probe::{gnu, has_program, is_root},
     run::{Outcome, Run, Status, normal_lines},
     skip,
     tree::{Scratch, Tree},
@@ -13,15 +13,16 @@ use crate::support::RMZ;
 
 /// Makes a small tree with both programs, to be `/` in a chroot. Returns `None` if that is impossible here.
 fn small_root() -> Option<Scratch> {
-    if !is_root() || !has_program("chroot") || !has_program("unshare") || !is_gnu("rm") {
+    if !is_root() || !has_program("chroot") || !has_program("unshare") {
         return None;
     }
+    let rm = gnu("rm").ok()?;
     let scratch = Scratch::new();
     Tree::at(scratch.path())
         .file("etc/kept", b"content")
         .dir("mount")
         .symlink("link", "/");
-    furnish_root(scratch.path());
+    furnish_root(scratch.path(), &rm);
     Some(scratch)
 }
 
@@ -122,11 +123,11 @@ fn does_the_rest_after_refusing_the_root() {
     refused("mkdir $root/gone", &["-rv", "/", "/gone"]);
 }
 
-/// Copies GNU rm, rmz and their libraries into `dir`, so that both run when `dir` is `/`.
-fn furnish_root(dir: &Path) {
+/// Copies `rm`, rmz and their libraries into `dir`, so that both run when `dir` is `/`.
+fn furnish_root(dir: &Path, rm: &Path) {
     let script = r#"
         set -e
-        for program in "$1" "$(command -v rm)"; do
+        for program in "$1" "$(command -v "$3")"; do
             cp -L "$program" "$2/"
             for library in $(ldd "$program" | grep -o '/[^ )]*'); do
                 mkdir -p "$2${library%/*}"
@@ -135,7 +136,7 @@ fn furnish_root(dir: &Path) {
         done"#;
     let status = Command::new("sh")
         .args(["-c", script, "sh", RMZ])
-        .arg(dir)
+        .args([dir, rm])
         .status();
     assert!(status.is_ok_and(|s| s.success()), "no programs in a chroot");
 }

@@ -8,9 +8,9 @@ use std::{
 };
 
 use testkit::{
-    probe::is_gnu,
+    or_skip,
+    probe::gnu,
     run::normal_lines,
-    skip,
     tree::{Scratch, Tree, wide},
 };
 
@@ -25,11 +25,12 @@ fn closed_pipe() -> PipeWriter {
 }
 
 /// Runs a shell script with `"$0"` for the program, in a directory that holds 1 000 files in `d`.
-fn run_into_closed_pipe(script: &str, program: &str) -> (Output, Scratch) {
+fn run_into_closed_pipe(script: &str, program: &Path) -> (Output, Scratch) {
     let scratch = Scratch::new();
     wide(scratch.path().join("d"), 1_000);
     let output = Command::new("sh")
-        .args(["-c", script, program])
+        .args(["-c", script])
+        .arg(program)
         .current_dir(&scratch)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -44,8 +45,9 @@ fn run_into_closed_pipe(script: &str, program: &str) -> (Output, Scratch) {
 #[test]
 fn dies_by_sigpipe_as_rm_does() {
     let script = r#"exec "$0" -rv d"#;
-    for program in [RMZ, "rm"] {
-        let (output, _) = run_into_closed_pipe(script, program);
+    for program in [RMZ.into(), or_skip!(gnu("rm"))] {
+        let (output, _) = run_into_closed_pipe(script, &program);
+        let program = program.display();
         assert_eq!(
             output.status.signal(),
             Some(SIGPIPE),
@@ -57,13 +59,10 @@ fn dies_by_sigpipe_as_rm_does() {
 
 #[test]
 fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
-    if !is_gnu("rm") {
-        skip!("rm is not GNU's here");
-    }
     let script = r#"trap '' PIPE; exec "$0" -rv d"#;
-    let [ours, gnu] = [RMZ, "rm"].map(|program| {
-        let (output, scratch) = run_into_closed_pipe(script, program);
-        let lines = normal_lines(&output.stderr, Path::new(program));
+    let [ours, gnu] = [RMZ.into(), or_skip!(gnu("rm"))].map(|program| {
+        let (output, scratch) = run_into_closed_pipe(script, &program);
+        let lines = normal_lines(&output.stderr, &program);
         (
             output.status.code(),
             lines,

@@ -24,16 +24,15 @@ use rustix::{
     process::{Resource, geteuid, getrlimit},
 };
 
-use crate::{
-    tree::Scratch,
-    util::{TIME_LIMIT, note, unless_busy},
-};
+use crate::{tree::Scratch, util::note};
 
 pub use fuse::{FuseMount, Numbering};
+pub use gnu::{gnu, newest_gnu};
 pub use mount::{Fs, LoopMount};
 pub use overlay::{Layers, Overlay};
 
 mod fuse;
+mod gnu;
 mod mount;
 mod overlay;
 
@@ -84,17 +83,6 @@ pub fn is_root() -> bool {
 #[must_use]
 pub fn has_program(name: &str) -> bool {
     find_program(name).is_some()
-}
-
-/// Returns `true` if the program `name` is that of GNU coreutils.
-#[must_use]
-pub fn is_gnu(name: &str) -> bool {
-    let mut version = Command::new(name);
-    version.arg("--version").env("LC_ALL", "C");
-    unless_busy(TIME_LIMIT, || version.output()).is_ok_and(|output| {
-        let text = String::from_utf8_lossy(&output.stdout);
-        text.contains("(GNU coreutils)")
-    })
 }
 
 fn find_program(name: &str) -> Option<PathBuf> {
@@ -161,7 +149,6 @@ mod tests {
         assert!(has_program("sh"));
         assert!(!has_program("no-such-program"));
         assert!(!has_program("."));
-        assert!(!is_gnu("sh"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, path::Path};
 
 use super::{Link, Outcome, Parity, Run, normal_lines, twin};
 use crate::{
-    probe::{NOBODY, Skip, is_root},
+    probe::{self, NOBODY, Skip, is_root},
     tree::{Scratch, Tree},
 };
 
@@ -98,13 +98,21 @@ impl Pair {
     #[track_caller]
     pub fn check_messages(&self, args: &[&str], build: impl Fn(&Tree)) -> Scratch {
         let (ours, gnu) = twin(build);
-        let run = |program: &str, tree: &Scratch| {
+        let run = |program: &Path, tree: &Scratch| {
             let run = Run::new(program).arg("-r").args(args);
             let outcome = run.current_dir(tree).output();
-            let messages = normal_lines(&outcome.stderr, Path::new(program));
+            let messages = normal_lines(&outcome.stderr, program);
             (outcome.status, messages)
         };
-        assert_eq!(run(self.ours, &ours), run(self.gnu, &gnu), "ours, GNU's");
+        let gnu_program = match probe::gnu(self.gnu) {
+            Ok(program) => program,
+            Err(skip) => {
+                skip.announce();
+                return ours;
+            }
+        };
+        let ours_and_gnus = [run(self.ours.as_ref(), &ours), run(&gnu_program, &gnu)];
+        assert_eq!(ours_and_gnus[0], ours_and_gnus[1], "ours, GNU's");
         ours
     }
 

@@ -14,7 +14,7 @@ use super::{
     wrapped::{Link, Scripts},
 };
 use crate::{
-    probe::{Skip, is_gnu},
+    probe::{Skip, gnu, newest_gnu},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
@@ -47,10 +47,11 @@ pub struct Parity {
     twins: Twins,
     scripts: Option<[String; 2]>,
     has_gnus_name: bool,
+    only_newest: bool,
 }
 
 impl Parity {
-    /// Prepares to compare the program at `ours` with the GNU program `gnu`. All attributes except atimes count.
+    /// Prepares to compare the program at `ours` with the GNU program `gnu`, see [`gnu`](gnu()). All attributes except atimes count.
     /// Times within the run are all equal.
     pub fn new(ours: impl AsRef<Path>, gnu: &str) -> Self {
         Self {
@@ -64,6 +65,7 @@ impl Parity {
             twins: Twins::default(),
             scripts: None,
             has_gnus_name: false,
+            only_newest: false,
         }
     }
 
@@ -139,6 +141,22 @@ impl Parity {
         self
     }
 
+    /// Skips if GNU's program is older than the reference, because older releases behave differently.
+    #[must_use]
+    pub fn only_newest(mut self) -> Self {
+        self.only_newest = true;
+        self
+    }
+
+    /// Returns GNU's program, or the reason why there is nothing to compare with.
+    #[track_caller]
+    fn gnu_program(&self) -> Result<PathBuf, Skip> {
+        match self.only_newest {
+            true => newest_gnu(&self.gnu),
+            false => gnu(&self.gnu),
+        }
+    }
+
     /// Builds the trees, runs both programs, and compares. Returns our outcome for further assertions, or `None`
     /// if the comparison was skipped because the GNU program is missing.
     ///
@@ -146,16 +164,19 @@ impl Parity {
     /// Panics with both trees and both outputs if they differ.
     #[track_caller]
     pub fn check(&self, build: impl Fn(&Tree)) -> Option<Outcome> {
-        if !is_gnu(&self.gnu) {
-            Skip(format!("{} is not GNU's here", self.gnu)).announce();
-            return None;
-        }
+        let gnu_program = match self.gnu_program() {
+            Ok(program) => program,
+            Err(skip) => {
+                skip.announce();
+                return None;
+            }
+        };
         let (our_tree, gnu_tree) = self.twins.make(build);
         let link = self
             .has_gnus_name
             .then(|| Link::named(&self.gnu, &self.ours));
         let our_program = link.as_ref().map_or(self.ours.clone(), Link::path);
-        let (our_program, gnu_program) = (our_program.as_path(), Path::new(&self.gnu));
+        let (our_program, gnu_program) = (our_program.as_path(), gnu_program.as_path());
         let scripts = self.scripts.as_ref().map(|[ours, gnu]| {
             Scripts::around([(our_program, ours.as_str()), (gnu_program, gnu.as_str())])
         });
