@@ -1,6 +1,6 @@
 //! How a file name looks in a message: on one line, unmistakable, and ready to be pasted into a shell.
 //!
-//! There are three styles, all read off the installed GNU tools:
+//! There are three styles, all read off GNU rm:
 //!
 //! | style | used for | `a b` | `it's` | `it's $x` | `a⏎b` |
 //! |---|---|---|---|---|---|
@@ -113,12 +113,7 @@ fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
 
 fn push_single_quoted(quoted: &mut Vec<u8>, name: &[u8], charset: Charset) {
     // The state is inside '...' or inside $'...'; both end with the same character.
-    //
-    // GNU starts over at a quote and keeps the state of its first pass. So a name with a quote that ends in an escape
-    // begins as if inside $'...'. That mostly adds two needless quotes, but "\n'\n" comes out as '\n'\'''$'\n'. The
-    // tests compare with the installed rm, so its mistakes are reproduced too.
-    let ends_in_escape = matches!(pieces(name, charset).last(), Some(Piece::Escaped(_)));
-    let mut in_escapes = ends_in_escape && name.contains(&b'\'');
+    let mut in_escapes = false;
     quoted.push(b'\'');
     for piece in pieces(name, charset) {
         match piece {
