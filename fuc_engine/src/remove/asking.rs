@@ -18,7 +18,7 @@ use super::look;
 use super::name::Name;
 use super::node::{Consent, RemoveNode};
 use super::options::Ask;
-use super::prompt::{self, Content, Inquiry, Policy, Prompt, Step};
+use super::prompt::{self, Inquiry, Policy, Prompt, Step};
 use crate::observer::Answer;
 use crate::sys::{self, CWD, Symlinks};
 
@@ -70,14 +70,19 @@ pub(super) fn ask_about_entry(
     }
 }
 
-/// Asks about an operand that is not a directory, or is an empty one.
+/// Asks about an operand that is not a directory.
 pub(super) fn ask_about_operand(context: &Context<'_>, name: Name<'_>, kind: FileType) -> Answer {
-    if kind == FileType::Directory
-        && let Content::Unreadable(errno) = look::content_of(context, name)
-    {
-        return ask_to_try_unread(context, name, errno);
-    }
     let prompt = prompt_to_remove(context, CWD, name.name, kind);
+    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
+}
+
+/// Asks about an operand that is a directory and must be empty.
+pub(super) fn ask_about_empty(context: &Context<'_>, name: Name<'_>) -> Answer {
+    let policy = Policy::of(context.options);
+    let access = look::access(context, CWD, name.name, FileType::Directory);
+    let prompt = access.map(|access| {
+        prompt::before_removing_empty(policy, access, || look::content_of(context, name))
+    });
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
@@ -106,30 +111,37 @@ pub(super) fn ask_to_enter(
     }
 }
 
-/// Asks about a name that is listed as a directory, or was one, and could not be opened
-/// as one because of `errno`.
-pub(super) fn ask_about_unopened(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Answer {
-    match errno {
-        Errno::ACCESS => ask_to_try_unread(context, name, errno),
-        // Another process has replaced the directory.
-        Errno::NOTDIR | Errno::LOOP => {
-            let prompt = context.at(name, |dir, name| {
-                prompt_to_remove(context, dir, name, FileType::Unknown)
-            });
-            ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
-        }
-        _ => Answer::Yes,
-    }
+/// Asks about a name that was a directory until another process replaced it.
+pub(super) fn ask_about_replaced(context: &Context<'_>, name: Name<'_>) -> Answer {
+    let prompt = context.at(name, |dir, name| {
+        prompt_to_remove(context, dir, name, FileType::Unknown)
+    });
+    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
-/// Asks whether to try the removal of a directory that cannot be read.
-fn ask_to_try_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Answer {
+/// Decides about a directory that cannot be read because of `errno`.
+pub(super) fn prompt_to_try_unread(
+    context: &Context<'_>,
+    name: Name<'_>,
+    errno: Errno,
+) -> Result<Prompt, Errno> {
+    if !context.asks {
+        return Ok(Prompt::Proceed);
+    }
     let policy = Policy::of(context.options);
     let access = context.at(name, |dir, name| {
         sys::stat(dir, name, Symlinks::NoFollow)?;
         look::access(context, dir, name, FileType::Directory)
-    });
-    let prompt = access.map(|access| prompt::before_trying_unread(policy, access, errno));
+    })?;
+    Ok(prompt::before_trying_unread(policy, access, errno))
+}
+
+/// Asks whether to try the removal of a directory that cannot be read.
+pub(super) fn ask_to_try_unread(
+    context: &Context<'_>,
+    name: Name<'_>,
+    prompt: Result<Prompt, Errno>,
+) -> Answer {
     ask_and_apply(context, name, prompt, IfLeft::TryParent)
 }
 

@@ -147,11 +147,11 @@ impl Context<'_> {
         self.report.failed(Error::refused(refusal, self.path(name)));
     }
 
-    /// Returns `true` if the name is missing, and the options accept that.
+    /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.
     pub(super) fn is_ignorable(&self, name: Name<'_>, errno: Errno) -> bool {
         self.options.ignore_missing
             && match errno {
-                Errno::NOENT | Errno::NOTDIR => true,
+                Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ => true,
                 // Some FUSE filesystems list a directory twice, and answer this for the second
                 // name once the directory is removed by the first.
                 Errno::STALE => self.is_gone(name),

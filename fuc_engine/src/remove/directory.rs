@@ -9,6 +9,7 @@ use super::context::Context;
 use super::guards::Guards;
 use super::name::Name;
 use super::node::{Consent, RemoveNode, RemovePlace};
+use super::prompt::Prompt;
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Answer;
@@ -57,10 +58,29 @@ pub(super) fn enter(
     }
     match guards.is_on_other_filesystem(place.operand, dir.as_fd()) {
         Ok(false) => Entered::Open(dir, consent),
-        Ok(true) => try_on_other_filesystem(context, name, dir.as_fd()),
+        // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
+        // not a mount point.
+        Ok(true) if context.asks && consent == Consent::ToRemove => match remove(context, name) {
+            Ok(removed) => removed,
+            Err(errno) => left(context, name, errno),
+        },
+        Ok(true) => skip_other_filesystem(context, name),
         // The directory may be on another filesystem.
         Err(errno) => left(context, name, errno),
     }
+}
+
+fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
+    name.keep();
+    context.refuse(name, Refusal::OtherFilesystem);
+    Entered::Left
+}
+
+/// Removes a directory that is not entered.
+fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
+    context.at(name, sys::remove_directory)?;
+    context.removed_directory(name);
+    Ok(Entered::Removed)
 }
 
 fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
@@ -82,42 +102,51 @@ fn remove_unopened(
         obstacle.report(context, name);
         return Entered::Left;
     }
-    if context.asks && asking::ask_about_unopened(context, name, errno) == Answer::No {
-        return Entered::Left;
-    }
     match errno {
-        // An empty directory can be removed without reading it.
-        Errno::ACCESS => match context.at(name, sys::remove_directory) {
-            Ok(()) => {
-                context.removed_directory(name);
-                Entered::Removed
-            }
-            Err(_) => left(context, name, errno),
-        },
-        // Another process has replaced the directory.
-        Errno::NOTDIR | Errno::LOOP => match context.at(name, sys::unlink) {
-            Ok(()) => {
-                context.removed(name);
-                Entered::Removed
-            }
-            Err(errno) => left(context, name, errno),
-        },
+        Errno::ACCESS => remove_unread(context, guards, place, errno),
+        Errno::NOTDIR | Errno::LOOP => remove_replaced(context, name),
         errno => left(context, name, errno),
     }
 }
 
-/// Removes a directory on another filesystem than its operand if it is empty, and
-/// refuses it otherwise.
-fn try_on_other_filesystem(context: &Context<'_>, name: Name<'_>, dir: BorrowedFd<'_>) -> Entered {
-    if sys::is_empty_directory(dir) != Ok(true) {
-        name.keep();
-        context.refuse(name, Refusal::OtherFilesystem);
+/// Removes a directory that cannot be read because of `unread`. That is possible if it is empty.
+fn remove_unread(
+    context: &Context<'_>,
+    guards: &Guards,
+    place: &RemovePlace,
+    unread: Errno,
+) -> Entered {
+    let name = Name::of(place);
+    let prompt = asking::prompt_to_try_unread(context, name, unread);
+    if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_))) {
+        match guards.is_unopened_on_other_filesystem(context, place) {
+            Ok(false) => {}
+            Ok(true) => return skip_other_filesystem(context, name),
+            Err(errno) => return left(context, name, errno),
+        }
+    }
+    if asking::ask_to_try_unread(context, name, prompt) == Answer::No {
         return Entered::Left;
     }
-    // A subvolume can be removed, while a mount point cannot.
-    match context.at(name, sys::remove_directory) {
+    match remove(context, name) {
+        Ok(removed) => removed,
+        Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
+        // The directory has entries, and they cannot be removed for that reason.
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::NOTDIR) => {
+            left(context, name, unread)
+        }
+        Err(errno) => left(context, name, errno),
+    }
+}
+
+/// Removes a name that was a directory until another process replaced it.
+fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered {
+    if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
+        return Entered::Left;
+    }
+    match context.at(name, sys::unlink) {
         Ok(()) => {
-            context.removed_directory(name);
+            context.removed(name);
             Entered::Removed
         }
         Err(errno) => left(context, name, errno),

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::context::Context;
 use super::name::Name;
+use super::node::RemovePlace;
 use crate::error::{Error, Operation, Refusal};
 use crate::sys::{self, CWD, Identity, Symlinks};
 
@@ -98,8 +99,25 @@ impl Guards {
         dir: BorrowedFd<'_>,
     ) -> Result<bool, Errno> {
         let device = sys::stat_open(dir)?.st_dev;
+        Ok(self.is_other_device(operand, device))
+    }
+
+    /// Does the same as [`is_on_other_filesystem`](Self::is_on_other_filesystem) for a directory that
+    /// cannot be opened.
+    pub(super) fn is_unopened_on_other_filesystem(
+        &self,
+        context: &Context<'_>,
+        place: &RemovePlace,
+    ) -> Result<bool, Errno> {
+        let looked_at = context.at(Name::of(place), |dir, name| {
+            sys::stat(dir, name, Symlinks::NoFollow)
+        });
+        Ok(self.is_other_device(place.operand, looked_at?.st_dev))
+    }
+
+    fn is_other_device(&self, operand: u32, device: sys::Device) -> bool {
         let operands = self.devices[operand as usize].get_or_init(|| device);
-        Ok(*operands != device)
+        *operands != device
     }
 
     fn is_root(&self, context: &Context<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {

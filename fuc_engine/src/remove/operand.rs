@@ -5,11 +5,8 @@ use rustix::io::Errno;
 
 use super::asking;
 use super::context::Context;
-use super::guards::Guards;
-use super::look;
 use super::name::Name;
 use super::node::RemovePlace;
-use super::prompt::Content;
 use crate::error::Refusal;
 use crate::observer::Answer;
 use crate::operand;
@@ -25,13 +22,13 @@ pub(super) enum Begun {
 }
 
 /// Removes an operand, unless it is a directory to enter.
-pub(super) fn begin_operand(context: &Context<'_>, guards: &Guards, operand: u32) -> Begun {
+pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
     let looked_at = sys::stat(CWD, path, Symlinks::NoFollow);
     match &looked_at {
         Ok(stat) if sys::file_type(stat) == FileType::Directory => {
-            return begin_directory(context, guards, operand);
+            return begin_directory(context, operand);
         }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
@@ -59,7 +56,7 @@ fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Begun {
     Begun::Left
 }
 
-fn begin_directory(context: &Context<'_>, guards: &Guards, operand: u32) -> Begun {
+fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
     let options = context.options;
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
@@ -67,35 +64,26 @@ fn begin_directory(context: &Context<'_>, guards: &Guards, operand: u32) -> Begu
         context.refuse(name, refusal);
         Begun::Left
     };
-    if !options.recursive && !options.empty_directories {
-        return refused(Refusal::NotRecursive);
-    }
-    // As in `rm`, this refusal comes before any other reason, and before a question that would be
-    // pointless.
-    if !options.recursive && look::content_of(context, name) == Content::Something {
-        return left(context, name, Errno::NOTEMPTY);
+    match (options.recursive, options.empty_directories) {
+        (true, _) => {}
+        (false, true) => return remove_empty(context, name),
+        (false, false) => return refused(Refusal::NotRecursive),
     }
     let (_, last) = operand::split(path.to_bytes());
     if operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
-    if options.recursive {
-        return Begun::Enter(RemovePlace {
-            parent: None,
-            name: path.clone(),
-            operand,
-        });
-    }
-    remove_empty(context, guards, name)
+    Begun::Enter(RemovePlace {
+        parent: None,
+        name: path.clone(),
+        operand,
+    })
 }
 
-/// Removes an operand that is a directory, if it is empty.
-fn remove_empty(context: &Context<'_>, guards: &Guards, name: Name<'_>) -> Begun {
-    if let Err(obstacle) = guards.check_unopened(context, name) {
-        obstacle.report(context, name);
-        return Begun::Left;
-    }
-    if context.asks && asking::ask_about_operand(context, name, FileType::Directory) == Answer::No {
+/// Removes an operand that is a directory, if it is empty. The kernel refuses all others, so nothing is
+/// checked before.
+fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
+    if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Begun::Left;
     }
     match sys::remove_directory(CWD, name.name) {

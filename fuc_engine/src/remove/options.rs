@@ -22,19 +22,20 @@ pub struct RemoveOptions {
     /// Removes directories with their content. Otherwise a directory is
     /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
     pub recursive: bool,
-    /// Ignores missing names. Otherwise they are failures.
+    /// Ignores missing names, and names that the filesystem calls invalid. Otherwise they are failures.
     pub ignore_missing: bool,
     /// Refuses the root directory, whatever path leads to it.
     pub preserve_root: bool,
     /// Refuses an operand that is a directory on another device than its parent.
     pub preserve_mount_points: bool,
-    /// Removes empty directories even without `recursive`.
+    /// Removes operands that are empty directories, even without `recursive`. The kernel refuses other
+    /// directories, so `preserve_root` and `preserve_mount_points` do not matter.
     pub empty_directories: bool,
     /// [Refuses](crate::Refusal::OtherFilesystem) directories on another filesystem than
     /// their operand.
     ///
-    /// An empty directory there is still tried, because it may be a subvolume, which can be
-    /// removed, and not a mount point. If the operand's own filesystem is mounted once more
+    /// If the observer allows the removal of an empty directory there, it is tried: it may be a subvolume,
+    /// which can be removed, and not a mount point. If the operand's own filesystem is mounted once more
     /// below the operand, that directory is emptied.
     pub one_file_system: bool,
     /// Selects the names that the observer is [asked](crate::Observer::confirm) about.

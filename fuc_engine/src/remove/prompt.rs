@@ -8,7 +8,8 @@
 //! | a file, or a directory that is empty by now | remove it? |
 //! | an empty directory, before it is entered | remove it? This is the only question. |
 //! | a directory with entries, before it is entered | enter it? |
-//! | a directory that cannot be read | none: it fails. With `empty_directories`: try to remove it? |
+//! | a directory that cannot be entered | none: it fails. With `empty_directories`: remove it? |
+//! | an operand that must be an empty directory | remove it? If it has entries, it fails. If it cannot be read: try to remove it? |
 
 use std::path::Path;
 
@@ -138,13 +139,30 @@ pub(super) fn before_entering(
     }
 }
 
-/// Decides about a directory that could not be read because of `errno`, but may be empty and thus removable.
+/// Decides about an operand that is a directory and must be empty.
+pub(super) fn before_removing_empty(
+    policy: Policy,
+    access: Access,
+    content: impl FnOnce() -> Content,
+) -> Prompt {
+    if !policy.is_question_due(access) {
+        return Prompt::Proceed;
+    }
+    match content() {
+        Content::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
+        // A question would be pointless. `rm` reports this error, and not ENOTEMPTY.
+        Content::Something => Prompt::Fail(Errno::ISDIR),
+        Content::Unreadable(_) => Prompt::Ask(Inquiry::directory(Step::TryUnread, access)),
+    }
+}
+
+/// Decides about a directory that could not be entered because of `errno`, but may be empty and thus removable.
 pub(super) fn before_trying_unread(policy: Policy, access: Access, errno: Errno) -> Prompt {
     if !policy.is_question_due(access) {
         return Prompt::Proceed;
     }
     if policy.empty_directories {
-        Prompt::Ask(Inquiry::directory(Step::TryUnread, access))
+        Prompt::Ask(Inquiry::directory(Step::Remove, access))
     } else {
         // The directory may have entries, and the user cannot be asked about these.
         Prompt::Fail(errno)
@@ -188,6 +206,8 @@ mod tests {
             let removing = before_removing(policy, access, || Ok(Kind::File)).unwrap();
             let entering = before_entering(policy, access, || Content::Something);
             let trying = before_trying_unread(policy, access, UNREADABLE);
+            let empty = before_removing_empty(policy, access, || Content::Nothing);
+            assert_eq!(empty != Prompt::Proceed, is_due, "removing empty: {row}");
             assert_eq!(removing != Prompt::Proceed, is_due, "removing: {row}");
             assert_eq!(entering != Prompt::Proceed, is_due, "entering: {row}");
             assert_eq!(trying != Prompt::Proceed, is_due, "trying: {row}");
@@ -223,7 +243,7 @@ mod tests {
             (false, Prompt::Fail(UNREADABLE)),
             (
                 true,
-                Prompt::Ask(Inquiry::directory(Step::TryUnread, WriteProtected)),
+                Prompt::Ask(Inquiry::directory(Step::Remove, WriteProtected)),
             ),
         ] {
             let policy = Policy {
@@ -232,6 +252,19 @@ mod tests {
             };
             let prompt = before_trying_unread(policy, WriteProtected, UNREADABLE);
             assert_eq!(prompt, expected, "empty_directories: {empty_directories}");
+        }
+    }
+
+    #[test]
+    fn the_question_about_an_operand_that_must_be_empty_depends_on_the_content() {
+        let ask = |step| Prompt::Ask(Inquiry::directory(step, Writable));
+        for (content, expected) in [
+            (Content::Nothing, ask(Step::Remove)),
+            (Content::Something, Prompt::Fail(Errno::ISDIR)),
+            (Content::Unreadable(UNREADABLE), ask(Step::TryUnread)),
+        ] {
+            let prompt = before_removing_empty(policy(Ask::Always), Writable, || content);
+            assert_eq!(prompt, expected, "{content:?}");
         }
     }
 

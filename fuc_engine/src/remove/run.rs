@@ -212,7 +212,7 @@ impl Visitor for Removal<'_> {
             if self.context.report.must_stop() {
                 break;
             }
-            match begin_operand(&self.context, &self.guards, operand) {
+            match begin_operand(&self.context, operand) {
                 Begun::Removed => Self::count(worker),
                 Begun::Left => {}
                 Begun::Enter(place) => worker.push(Task::Enter { place, pass: 0 }),

@@ -1,8 +1,9 @@
 //! Mount points in the tree. Each run has a mount namespace of its own.
 
 use testkit::{
-    probe::{has_program, is_root},
-    run::Run,
+    or_skip,
+    probe::{Fs, LoopMount, has_program, is_root},
+    run::{Parity, Run},
     skip,
     tree::{Scratch, Tree},
 };
@@ -15,28 +16,54 @@ fn with(mounts: &str, args: &[&str]) {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
-    let script = format!(
+    after(mounts, r#""$@""#).args(args).check(build);
+}
+
+/// Compares both programs with the newest release, because older ones try the removal of empty mount points.
+#[track_caller]
+fn newest_with(mounts: &str, args: &[&str]) {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    let parity = after(mounts, r#""$@""#).only_newest();
+    parity.args(args).stdin("y\n".repeat(9)).check(build);
+}
+
+/// Compares both programs, run by an ordinary user, with the newest release.
+#[track_caller]
+fn newest_as_nobody_with(mounts: &str, args: &[&str]) {
+    if !is_root() || !has_program("unshare") || !has_program("setpriv") {
+        skip!("mounting as another user takes root, unshare and setpriv");
+    }
+    let mounts = format!("chown -R 65534:65534 . && {mounts}");
+    let run = r#"setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
+    let parity = after(&mounts, run).only_newest();
+    parity.args(args).stdin("y\n".repeat(9)).check(build);
+}
+
+/// Starts a comparison in which the shell command `run` runs each program after the commands `mounts`.
+fn after(mounts: &str, run: &str) -> Parity {
+    RM.in_script(&format!(
         r#"exec unshare -m sh -c '
             {mounts}
-            "$@"; status=$?
+            {run}; status=$?
             find d -printf "%p %y\n"
             exit $status
         ' sh "$@""#
-    );
-    RM.parity()
-        .args(args)
-        .in_script(&script)
-        .check(|tree: &Tree| {
-            tree.file("d/a/f", "")
-                .dir("d/a/mount")
-                .file("d/source/f", "")
-                .file("d/source/sub/f", "")
-                .file("d/z/f", "");
-        });
+    ))
+}
+
+fn build(tree: &Tree) {
+    tree.file("d/a/f", "")
+        .dir("d/a/mount")
+        .file("d/source/f", "")
+        .file("d/source/sub/f", "")
+        .file("d/z/f", "");
 }
 
 const TMPFS: &str = r"mount -t tmpfs none d/a/mount && mkdir d/a/mount/sub && : >d/a/mount/sub/f";
 const EMPTY_TMPFS: &str = r"mount -t tmpfs none d/a/mount";
+const UNREADABLE_TMPFS: &str = r"mount -t tmpfs -o uid=65534,mode=0 none d/a/mount";
 const BIND: &str = r"mount --bind d/source d/a/mount";
 
 #[test]
@@ -57,8 +84,49 @@ fn does_not_skip_an_operand_that_is_a_mount_point() {
 }
 
 #[test]
-fn tries_an_empty_directory_on_another_filesystem() {
-    with(EMPTY_TMPFS, &["--one-file-system", "d"]);
+fn skips_an_empty_directory_on_another_filesystem_unless_asked_about_it() {
+    newest_with(EMPTY_TMPFS, &["--one-file-system", "d"]);
+    newest_with(EMPTY_TMPFS, &["--one-file-system", "-d", "d"]);
+    newest_with(EMPTY_TMPFS, &["--one-file-system", "-i", "d/a"]);
+}
+
+#[test]
+fn removes_an_empty_subvolume_only_if_asked_about_it() {
+    for flag in ["-v", "-i"] {
+        let mounts = [(), ()].map(|()| LoopMount::new(Fs::Btrfs, 300));
+        let [ours, gnu] = mounts;
+        let (ours, gnu) = (or_skip!(ours), or_skip!(gnu));
+        let script = |mount: &LoopMount| {
+            format!(
+                r#"cd {} && mkdir d && btrfs -q subvolume create d/s && : >d/f
+                "$@"; status=$?; find d; rm -rf d; exit $status"#,
+                mount.path().display()
+            )
+        };
+        RM.in_scripts(&script(&ours), &script(&gnu))
+            .only_newest()
+            .args([flag, "--one-file-system", "d"])
+            .stdin("y\n".repeat(9))
+            .check(|_| {});
+    }
+}
+
+#[test]
+fn reports_an_unreadable_mount_point_as_busy() {
+    for flags in [&["-v"][..], &["-f"], &["-d"], &["-i"], &["-di"]] {
+        let args = [flags, &["d/a", "d/a/mount"]].concat();
+        newest_as_nobody_with(UNREADABLE_TMPFS, &args);
+    }
+}
+
+#[test]
+fn skips_an_unreadable_mount_point_if_told_to() {
+    for flags in [&["-v"][..], &["-f"], &["-d"], &["-i"], &["-di"]] {
+        let args = [flags, &["--one-file-system", "d/a"]].concat();
+        newest_as_nobody_with(UNREADABLE_TMPFS, &args);
+    }
+    let refused = ["--one-file-system", "--preserve-root=all", "d/a/mount"];
+    newest_as_nobody_with(UNREADABLE_TMPFS, &refused);
 }
 
 #[test]
@@ -90,12 +158,13 @@ fn refuses_operands_that_are_mount_points() {
 }
 
 #[test]
-fn refuses_mount_points_without_recursion_too() {
+fn leaves_mount_points_to_the_kernel_without_recursion() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
     let script = r#"exec unshare -m sh -c 'mount -t tmpfs none d && exec "$@"' sh "$@""#;
     RM.strict()
+        .only_newest()
         .args(["-d", "--preserve-root=all", "d"])
         .in_script(script)
         .check(|tree: &Tree| {

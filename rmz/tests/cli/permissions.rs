@@ -1,6 +1,10 @@
 //! Entries that an ordinary user may not remove are reported once, with their paths. All others are removed.
 
-use testkit::tree::Tree;
+use testkit::{
+    probe::{has_program, is_root},
+    skip,
+    tree::Tree,
+};
 
 use crate::support::RM;
 
@@ -204,4 +208,23 @@ fn keeps_nested_locked_directories() {
             .select("d/x")
             .mode(0o555);
     });
+}
+
+#[test]
+fn reports_an_unreadable_directory_that_may_not_be_removed() {
+    if !is_root() || !has_program("setpriv") {
+        skip!("becoming another user takes root and setpriv");
+    }
+    let script = r#"chown -R 65534:65534 d && chattr +i d
+        setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; status=$?
+        chattr -i d; exit $status"#;
+    for flags in [&["-v"][..], &["-f"], &["-d"]] {
+        RM.in_script(script)
+            .only_newest()
+            .args(flags)
+            .args(["d/sub"])
+            .check(|tree| {
+                tree.dir("d/sub").mode(0);
+            });
+    }
 }
