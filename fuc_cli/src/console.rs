@@ -8,6 +8,9 @@
 //!
 //! stdout is flushed before each diagnostic, as the C library's `error` does. If both streams go to
 //! one place, a failure therefore follows the lines of everything that was done before it.
+//!
+//! Diagnostics begin with the last component of argv\[0\], as in GNU's tools. Prompts and errors about
+//! an option begin with all of it.
 
 use std::fmt;
 use std::io::Write;
@@ -56,7 +59,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Makes the console of a command that is called `program`.
+    /// Makes the console of a command whose argv\[0\] is `program`.
     #[must_use]
     pub fn new(program: Vec<u8>, charset: Charset) -> Self {
         Self {
@@ -72,7 +75,7 @@ impl Console {
         self.charset
     }
 
-    /// Returns the command's name, with which each diagnostic begins.
+    /// Returns argv\[0\].
     #[must_use]
     pub fn program(&self) -> &[u8] {
         &self.program
@@ -91,10 +94,11 @@ impl Console {
 
     /// Writes a diagnostic to stderr, with the command's name before each line.
     pub fn error(&self, diagnostic: &Diagnostic) {
-        let mut text = Vec::with_capacity(self.program.len() + diagnostic.line.len() + 4);
-        self.push_line(&mut text, &diagnostic.line);
+        let name = last_component(&self.program);
+        let mut text = Vec::with_capacity(name.len() + diagnostic.line.len() + 4);
+        push_line(&mut text, name, &diagnostic.line);
         if let Some(advice) = diagnostic.advice {
-            self.push_line(&mut text, advice.as_bytes());
+            push_line(&mut text, name, advice.as_bytes());
         }
         self.streams().write_stderr(&text);
     }
@@ -102,8 +106,12 @@ impl Console {
     /// Writes a usage error to stderr, and below it the lines of `advice`; see
     /// [`Advice`](crate::flags::Advice).
     pub fn usage_error(&self, error: &UsageError, advice: &[u8]) {
+        let name = match error.is_about_an_option() {
+            true => &self.program,
+            false => last_component(&self.program),
+        };
         let mut text = Vec::new();
-        self.push_line(&mut text, &error.message);
+        push_line(&mut text, name, &error.message);
         text.extend_from_slice(advice);
         self.streams().write_stderr(&text);
     }
@@ -162,17 +170,22 @@ impl Console {
         written
     }
 
-    fn push_line(&self, text: &mut Vec<u8>, line: &[u8]) {
-        text.extend_from_slice(&self.program);
-        text.extend_from_slice(b": ");
-        text.extend_from_slice(line);
-        text.push(b'\n');
-    }
-
     fn streams(&self) -> MutexGuard<'_, Streams> {
         // If another thread panicked, the streams hold whole lines, so go on.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn last_component(path: &[u8]) -> &[u8] {
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    &path[slash.map_or(0, |slash| slash + 1)..]
+}
+
+fn push_line(text: &mut Vec<u8>, name: &[u8], line: &[u8]) {
+    text.extend_from_slice(name);
+    text.extend_from_slice(b": ");
+    text.extend_from_slice(line);
+    text.push(b'\n');
 }
 
 /// The state of the streams, which one thread uses at a time.

@@ -2,7 +2,7 @@
 //!
 //! A link with the name `rm` must behave as `rm`, because scripts and aliases such as `rm='rm -i'`
 //! expect that, and other programs read its stderr. Therefore the base name of argv\[0\] decides
-//! between GNU's behaviour and ours, and each message begins with argv\[0\] as given.
+//! between GNU's behaviour and ours, and each message begins with that name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

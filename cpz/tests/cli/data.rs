@@ -80,7 +80,7 @@ fn shares_all_blocks_or_fails() {
     assert_eq!(
         lines,
         ["empty", "f"].map(|name| {
-            format!("{CPZ}: failed to clone 'new/{name}' from 'd/{name}': Operation not supported")
+            format!("cpz: failed to clone 'new/{name}' from 'd/{name}': Operation not supported")
         })
     );
     assert_eq!(outcome.status, Status::Exit(1));

@@ -192,7 +192,7 @@ fn running_out_of_memory_ends_with_a_message() {
             break;
         }
         assert_eq!(outcome.status, Status::Exit(1), "{kib}: {outcome}");
-        let message = format!("{CPZ}: memory exhausted\n");
+        let message = "cpz: memory exhausted\n";
         assert_eq!(outcome.stderr_text(), message, "{kib}");
         exhausted += 1;
     }

@@ -101,7 +101,7 @@ fn draws_nothing_at_a_terminal_if_told_not_to() {
     live.wait_for(Stream::Stdout, complaint);
     wait_as_long_as_a_drawing_takes();
     let outcome = held.finish(live);
-    assert_eq!(outcome.stdout_text(), format!("{CPZ}: {complaint}"));
+    assert_eq!(outcome.stdout_text(), format!("cpz: {complaint}"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn draws_nothing_in_a_file_unless_told_to() {
     live.wait_for(Stream::Stderr, complaint);
     wait_as_long_as_a_drawing_takes();
     let outcome = held.finish(live);
-    assert_eq!(outcome.stderr_text(), format!("{CPZ}: {complaint}"));
+    assert_eq!(outcome.stderr_text(), format!("cpz: {complaint}"));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn draws_in_a_file_if_told_to() {
 fn leaves_messages_whole_and_counts_on() {
     let held = Held::new();
     let mut live = held.start(&["--progress=always", "f", "none", "fifo", "d"]);
-    let complaint = format!("{CLEAR}{CPZ}: cannot stat 'none': No such file or directory\n");
+    let complaint = format!("{CLEAR}cpz: cannot stat 'none': No such file or directory\n");
     live.wait_for(Stream::Stderr, &complaint);
     live.wait_for(Stream::Stderr, "1 copied, 5 B, ");
     let outcome = held.finish(live);

@@ -13,7 +13,8 @@ pub enum Advice {
     None,
     /// The line `Try 'rmz --help' for more information.`
     Help,
-    /// The line about `--help`, after a hint if the option is also the name of a file.
+    /// The line about `--help`, after a hint if the option is also the name of a file. Only the errors that
+    /// `getopt_long` reports have it.
     FileOrHelp,
 }
 
@@ -43,6 +44,11 @@ impl UsageError {
             message: message.into(),
             advice: Advice::Help,
         }
+    }
+
+    /// Returns `true` if `getopt_long` reports the error. It names the command by all of argv\[0\].
+    pub(crate) fn is_about_an_option(&self) -> bool {
+        self.advice == Advice::FileOrHelp
     }
 
     fn option(parts: &[&[u8]]) -> Self {

@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 unsafe extern "C" {
-    /// argv\[0\], which the C library stores before it calls anything else.
-    static program_invocation_name: *const c_char;
+    /// The last component of argv\[0\], which the C library stores before it calls anything else.
+    static program_invocation_short_name: *const c_char;
 }
 
 /// The system's allocator. If it has no memory left, the command ends with a message and status 1.
@@ -59,8 +59,8 @@ fn end() -> ! {
         // SAFETY: the call has no conditions.
         unsafe { libc::pause() };
     }
-    // SAFETY: the C library has stored argv[0], or null, and does not change it.
-    let program = unsafe { program_invocation_name };
+    // SAFETY: the C library has stored the name, or null, and does not change it.
+    let program = unsafe { program_invocation_short_name };
     let program = if program.is_null() {
         c""
     } else {

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use testkit::{
+    or_skip,
+    probe::newest_gnu,
     run::{Outcome, Run, Status, normal_lines},
     tree::{Scratch, Tree},
 };
@@ -93,6 +95,33 @@ fn a_link_of_another_name_speaks_under_it() {
         lines,
         ["CMD: cannot remove 'missing': No such file or directory"]
     );
+}
+
+#[test]
+fn messages_name_a_command_called_by_a_path_as_rm_does() {
+    let rm = or_skip!(newest_gnu("rm"));
+    let said = |program: &Path, args: &[&str]| {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .symlink("bin/rm", program)
+            .file("f", "");
+        let run = Run::new("sh").args(["-c", r#"exec ./bin/rm "$@""#, "sh"]);
+        let run = run.args(args).stdin("n\n").current_dir(&scratch);
+        let outcome = run.output();
+        (outcome.status, outcome.stderr_text())
+    };
+    for args in [
+        &["missing"][..],
+        &[],
+        &["--bogus"],
+        &["-x"],
+        &["--interactive=x"],
+        &["--preserve-root=x"],
+        &["--no-preserve-roo"],
+        &["-ri", "f", "."],
+    ] {
+        assert_eq!(said(RMZ.as_ref(), args), said(&rm, args), "{args:?}");
+    }
 }
 
 #[test]

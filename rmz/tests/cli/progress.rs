@@ -51,9 +51,9 @@ fn leaves_messages_whole() {
     let scratch = two_trees();
     let outcome = run(&scratch, &["--progress=always", "-v", "none", "t"]);
     assert_eq!(outcome.status, Status::Exit(1));
-    let complaint = format!("{RMZ}: cannot remove 'none': No such file or directory\n");
+    let complaint = "rmz: cannot remove 'none': No such file or directory\n";
     assert!(
-        after_drawing(&outcome.stderr_text().replace(&complaint, "")).is_empty(),
+        after_drawing(&outcome.stderr_text().replace(complaint, "")).is_empty(),
         "{outcome}"
     );
     assert!(
@@ -194,8 +194,8 @@ fn draws_only_at_a_terminal_unless_told_otherwise() {
         let mut live = held.start(&[flag, "none/none", "f"]);
         // The kernel finds that this operand is missing before it waits for the filesystem to be
         // thawed.
-        let complaint = format!("{RMZ}: cannot remove 'none/none': No such file or directory\n");
-        live.wait_for(Stream::Stderr, &complaint);
+        let complaint = "rmz: cannot remove 'none/none': No such file or directory\n";
+        live.wait_for(Stream::Stderr, complaint);
         // A run that begins later draws, and draws again.
         let mut control = held.start(&["--progress=always", "g"]);
         control.wait_for(Stream::Stderr, "0 removed, ");
@@ -220,7 +220,7 @@ fn refuses_other_words() {
     let outcome = run(&two_trees(), &["--progress=often", "t"]);
     assert_eq!(outcome.status, Status::Exit(1));
     let words = format!(
-        "{RMZ}: invalid argument 'often' for '--progress'\n\
+        "rmz: invalid argument 'often' for '--progress'\n\
          Valid arguments are:\n  - 'auto'\n  - 'always'\n  - 'never'\n\
          Try '{RMZ} --help' for more information.\n"
     );
