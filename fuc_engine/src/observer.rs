@@ -8,8 +8,11 @@ use crate::error::Error;
 
 /// Receives failures, events and questions of a run.
 ///
-/// The methods are called from several threads at once. Events come in no order, with two exceptions:
-/// a directory is removed after everything in it, and a directory is created before everything in it.
+/// The methods are called from several threads at once. Events come in no order, with these exceptions:
+///
+/// - A directory is removed after everything in it.
+/// - A directory is created before everything in it.
+/// - The events of a removal come in the order of its operands.
 ///
 /// The calls happen on the engine's threads, which have stacks of 256 KiB. A thread does nothing else
 /// until the call returns. If a method panics, the other threads finish the work that they have, and
@@ -36,7 +39,8 @@ pub trait Observer: Sync {
 
     /// Returns `true` if the run calls [`on_event`](Self::on_event). The default is `false`.
     ///
-    /// The run asks once, before it begins. Without events it builds no paths, which makes it faster.
+    /// The run asks once, before it begins. Without events it builds no paths, and a removal may work on several
+    /// operands at once, which makes it faster.
     fn wants_events(&self) -> bool {
         false
     }

@@ -69,10 +69,11 @@ impl<'a> Removal<'a> {
         self.context.report.summary()
     }
 
-    /// Returns groups of operands that can be worked on together.
+    /// Returns groups of operands that can be worked on together. If there are events, each operand is alone,
+    /// so that the events come in the order of the operands.
     fn independent_operands(&self) -> Vec<Range<u32>> {
         let operands = &self.context.operands;
-        if self.is_in_order() {
+        if self.is_in_order() || self.context.report.wants_events() {
             return (0..operands.len() as u32).map(|i| i..i + 1).collect();
         }
         operand::independent_runs(operands.iter().map(|path| &**path))

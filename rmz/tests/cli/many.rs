@@ -102,19 +102,30 @@ fn removes_a_deep_comb() {
     with_threads(8, &["-v", "d"], |tree| comb(tree.path(), 60, 3));
 }
 
+/// Removes 200 directories, each with a file, and 200 names that are missing. Returns both streams as one.
+fn removed_in_order(program: &Path, args: &[&str]) -> String {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    let mut operands = Vec::new();
+    for number in 0..200 {
+        tree.file(format!("d{number}/sub/f"), "");
+        operands.extend([format!("d{number}"), format!("missing{number}")]);
+    }
+    let run = Run::new("sh")
+        .args(["-c", r#"exec "$0" -rv "$@" 2>&1"#])
+        .arg(program)
+        .args(args)
+        .args(operands);
+    let outcome = run.current_dir(&scratch).output();
+    outcome.stdout_text().replace("rmz: ", "rm: ")
+}
+
 #[test]
-fn removes_directories_in_their_order_on_one_thread() {
-    let said = |program: &Path, args: &[&str]| {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("a/f", "")
-            .file("b/f", "")
-            .file("c/f", "");
-        let operands = ["-rv", "a", "b", "c"];
-        let run = Run::new(program).args(args).args(operands);
-        run.current_dir(&scratch).output().stdout_text()
-    };
+fn prints_the_lines_of_operands_in_their_order() {
     let rm = or_skip!(gnu("rm"));
-    let ours = said(RMZ.as_ref(), &["--threads=1"]);
-    assert_eq!(ours, said(&rm, &[]), "ours, GNU's");
+    let expected = removed_in_order(&rm, &[]);
+    for threads in ["--threads=1", "--threads=4", "--threads=16"] {
+        let ours = removed_in_order(RMZ.as_ref(), &[threads]);
+        assert!(ours == expected, "{threads}:\n{ours}");
+    }
 }
