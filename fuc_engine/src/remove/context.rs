@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::failures::Failures;
 use super::name::{Name, Parent};
 use super::node::{RemoveDir, RemoveNode};
 use super::options::{Ask, RemoveOptions};
@@ -21,6 +22,7 @@ pub(super) struct Context<'a> {
     pub(super) options: &'a RemoveOptions,
     pub(super) operands: Vec<Box<CStr>>,
     pub(super) report: Report<'a>,
+    pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<RemoveDir>,
     /// `true` if there may be questions. The flag is read for every entry.
     pub(super) asks: bool,
@@ -36,6 +38,7 @@ impl<'a> Context<'a> {
             options,
             operands: Vec::new(),
             report,
+            failures: Failures::default(),
             descriptors: Descriptors::new(),
             asks,
             is_superuser: asks && sys::effective_user() == 0,
@@ -138,13 +141,24 @@ impl Context<'_> {
     pub(super) fn report_only(&self, name: Name<'_>, errno: Errno) {
         if !self.is_ignorable(name, errno) {
             let error = Error::failed(Operation::Remove, self.path(name), errno);
-            self.report.failed(error);
+            self.fail(name, error);
         }
     }
 
     /// Reports that the removal of a name is refused.
     pub(super) fn refuse(&self, name: Name<'_>, refusal: Refusal) {
-        self.report.failed(Error::refused(refusal, self.path(name)));
+        self.fail(name, Error::refused(refusal, self.path(name)));
+    }
+
+    /// Reports a failure about a name.
+    pub(super) fn fail(&self, name: Name<'_>, error: Error) {
+        self.failures
+            .fail(name.operand_index(), error, &self.report);
+    }
+
+    /// Notes that nothing of an operand is left to do.
+    pub(super) fn finish_operand(&self, operand: u32) {
+        self.failures.finish(operand, &self.report);
     }
 
     /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.

@@ -34,7 +34,7 @@ impl Obstacle {
             Self::Unknown(errno) => context.fail_and_keep(name, errno),
             Self::UnknownParent(errno) => {
                 let error = Error::failed(Operation::StatParent, context.path(name), errno);
-                context.report.failed(error);
+                context.fail(name, error);
             }
         }
     }

@@ -38,6 +38,14 @@ impl<'a> Name<'a> {
         }
     }
 
+    /// Returns the index of the operand that the name is or lies below.
+    pub(super) fn operand_index(self) -> u32 {
+        match self.parent {
+            Parent::Node(node) => node.place.operand,
+            Parent::Operand(operand) => operand,
+        }
+    }
+
     /// Records that the name stays, so that all directories that it is in stay too.
     pub(super) fn keep(self) {
         if let Parent::Node(node) = self.parent {

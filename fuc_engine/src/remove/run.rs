@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::asking::{self, Verdict};
 use super::context::Context;
 use super::directory::{self, Emptied, Entered};
+use super::failures::Failures;
 use super::guards::Guards;
 use super::look;
 use super::name::Name;
@@ -55,6 +56,7 @@ impl<'a> Removal<'a> {
                 }
             }
         }
+        context.failures = Failures::of(context.operands.len());
         let guards = Guards::new(&context);
         Self { context, guards }
     }
@@ -66,6 +68,7 @@ impl<'a> Removal<'a> {
                 worker.run_all();
             }
         });
+        self.context.failures.report_rest(&self.context.report);
         self.context.report.summary()
     }
 
@@ -119,6 +122,9 @@ impl Visitor for Removal<'_> {
             }
             Entered::Removed => Self::count(worker),
             Entered::Left => {}
+        }
+        if place.parent.is_none() {
+            self.context.finish_operand(place.operand);
         }
         walk::leave(self, place.parent, worker);
         None
@@ -197,6 +203,9 @@ impl Visitor for Removal<'_> {
             }
             Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
         }
+        if node.place.parent.is_none() {
+            self.context.finish_operand(node.place.operand);
+        }
         ControlFlow::Continue(())
     }
 
@@ -216,8 +225,12 @@ impl Visitor for Removal<'_> {
             match begin_operand(&self.context, operand) {
                 Begun::Removed => Self::count(worker),
                 Begun::Left => {}
-                Begun::Enter(place) => worker.push(Task::Enter { place, pass: 0 }),
+                Begun::Enter(place) => {
+                    worker.push(Task::Enter { place, pass: 0 });
+                    continue;
+                }
             }
+            self.context.finish_operand(operand);
         }
         // Without this, the operand queued last would run first.
         worker.reverse_top(worker.queued_tasks().saturating_sub(queued_before));

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use testkit::or_skip;
-use testkit::probe::gnu;
+use testkit::probe::{gnu, has_program, is_root};
 use testkit::run::Run;
 use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
+use testkit::{or_skip, skip};
 
 use crate::support::{RM, RMZ};
 
@@ -111,21 +111,58 @@ fn removed_in_order(program: &Path, args: &[&str]) -> String {
         tree.file(format!("d{number}/sub/f"), "");
         operands.extend([format!("d{number}"), format!("missing{number}")]);
     }
+    both_streams(program, &scratch, args, &operands)
+}
+
+/// Runs a command recursively. Returns both streams as one.
+fn both_streams(program: &Path, dir: &Scratch, args: &[&str], operands: &[String]) -> String {
     let run = Run::new("sh")
-        .args(["-c", r#"exec "$0" -rv "$@" 2>&1"#])
+        .args(["-c", r#"exec "$0" -r "$@" 2>&1"#])
         .arg(program)
         .args(args)
         .args(operands);
-    let outcome = run.current_dir(&scratch).output();
+    let outcome = run.current_dir(dir).output();
     outcome.stdout_text().replace("rmz: ", "rm: ")
 }
 
 #[test]
 fn prints_the_lines_of_operands_in_their_order() {
     let rm = or_skip!(gnu("rm"));
-    let expected = removed_in_order(&rm, &[]);
+    let expected = removed_in_order(&rm, &["-v"]);
     for threads in ["--threads=1", "--threads=4", "--threads=16"] {
-        let ours = removed_in_order(RMZ.as_ref(), &[threads]);
+        let ours = removed_in_order(RMZ.as_ref(), &["-v", threads]);
+        assert!(ours == expected, "{threads}:\n{ours}");
+    }
+}
+
+#[test]
+fn reports_the_failures_of_operands_in_their_order() {
+    if !has_program("chattr") || !is_root() {
+        skip!("only root can make a file immutable, by chattr");
+    }
+    let rm = or_skip!(gnu("rm"));
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    let mut operands = Vec::new();
+    for number in 0..100 {
+        tree.file(format!("d{number}/sub/kept"), "");
+        operands.extend([format!("d{number}"), format!("missing{number}")]);
+    }
+    let chattr = |flag: &str| {
+        let run = Run::new("chattr").args(["-R", flag, "."]);
+        run.current_dir(&scratch).output();
+    };
+    chattr("+i");
+    let expected = both_streams(&rm, &scratch, &[], &operands);
+    let outputs = ["--threads=1", "--threads=4", "--threads=16"].map(|threads| {
+        (
+            threads,
+            both_streams(RMZ.as_ref(), &scratch, &[threads], &operands),
+        )
+    });
+    chattr("-i");
+    assert_eq!(expected.lines().count(), 200, "{expected}");
+    for (threads, ours) in outputs {
         assert!(ours == expected, "{threads}:\n{ours}");
     }
 }

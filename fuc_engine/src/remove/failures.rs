@@ -1,0 +1,102 @@
+//! Reports failures in the order of the operands, although several operands are worked on at once.
+//!
+//! A failure is reported at once if all operands before its own are finished. Otherwise it is held until
+//! they are. Without failures, an operand costs two atomic operations.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::Error;
+use crate::report::Report;
+
+/// Operands for which there is a bit in one word.
+const WORD_BITS: u32 = u64::BITS;
+
+/// The failures of a run that are not yet reported, and the progress of the operands.
+///
+/// Each worker sets its own flag first, and then looks at the flag of the other: the one that finishes an
+/// operand sets its bit before it reads `holds`, and the one that fails sets `holds` before it reads the bits.
+/// All four accesses are `SeqCst`, so at least one of the two workers sees the flag of the other. It reports
+/// the failure.
+#[derive(Default)]
+pub(super) struct Failures {
+    /// A bit for each operand that is finished.
+    finished: Vec<AtomicU64>,
+    /// Is `true` while failures are held.
+    holds: AtomicBool,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// All operands before this one are finished.
+    first_unfinished: u32,
+    by_operand: BTreeMap<u32, Vec<Error>>,
+}
+
+impl Failures {
+    /// Makes the state for this number of operands.
+    pub(super) fn of(operands: usize) -> Self {
+        let words = operands.div_ceil(WORD_BITS as usize);
+        Self {
+            finished: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Notes that nothing of an operand is left to do, and reports the failures that waited for it.
+    #[inline]
+    pub(super) fn finish(&self, operand: u32, report: &Report<'_>) {
+        let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);
+        self.finished[word as usize].fetch_or(1 << bit, Ordering::SeqCst);
+        if self.holds.load(Ordering::SeqCst) {
+            self.report_due(report, |_| {});
+        }
+    }
+
+    /// Reports a failure of an operand, or holds it.
+    #[cold]
+    pub(super) fn fail(&self, operand: u32, error: Error, report: &Report<'_>) {
+        self.report_due(report, |held| {
+            held.by_operand.entry(operand).or_default().push(error);
+            self.holds.store(true, Ordering::SeqCst);
+        });
+    }
+
+    /// Reports all failures that are held, after a run in which some operands may not have been finished.
+    pub(super) fn report_rest(&self, report: &Report<'_>) {
+        self.report_due(report, |held| held.first_unfinished = u32::MAX);
+    }
+
+    /// Changes what is held, and then reports the failures for which no operand is left to wait.
+    #[cold]
+    fn report_due(&self, report: &Report<'_>, change: impl FnOnce(&mut Held)) {
+        // If the observer has panicked, what is held can still be reported.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut held);
+        let Held {
+            first_unfinished,
+            by_operand,
+        } = &mut *held;
+        while self.is_finished(*first_unfinished) {
+            *first_unfinished += 1;
+        }
+        while let Some(first) = by_operand.first_entry()
+            && first.key() <= first_unfinished
+        {
+            for error in first.remove() {
+                report.failed(error);
+            }
+        }
+        if by_operand.is_empty() {
+            self.holds.store(false, Ordering::SeqCst);
+        }
+    }
+
+    fn is_finished(&self, operand: u32) -> bool {
+        let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);
+        let word = self.finished.get(word as usize);
+        word.is_some_and(|word| word.load(Ordering::SeqCst) >> bit & 1 == 1)
+    }
+}
