@@ -4,10 +4,11 @@
 //! |---|---|
 //! | stderr | Each diagnostic is one write, so lines of several threads or processes do not mix. A failed write cannot be reported, but makes the exit status 1. |
 //! | stdin | Each prompt reads one line. No thread prints while a prompt waits. |
-//! | stdout | Lines are written in large pieces, or at once on a terminal. The first failed write is reported at the end and makes the exit status 1. |
+//! | stdout | Lines are written in large pieces, or at once on a terminal. A failed write is reported at the end and makes the exit status 1. |
 //!
 //! stdout is flushed before each diagnostic, as the C library's `error` does. If both streams go to
-//! one place, a failure therefore follows the lines of everything that was done before it.
+//! one place, a failure therefore follows the lines of everything that was done before it. A prompt
+//! does not flush stdout.
 //!
 //! Diagnostics begin with the last component of argv\[0\], as in GNU's tools. Prompts and errors about
 //! an option begin with all of it.
@@ -120,7 +121,7 @@ impl Console {
     /// No thread prints until then. The end of stdin means no.
     pub fn ask(&self, question: &[u8]) -> Answer {
         let mut streams = self.streams();
-        streams.write_stderr(&[&self.program, &b": "[..], question, b"? "].concat());
+        streams.write_prompt(&[&self.program, &b": "[..], question, b"? "].concat());
         let reply = streams.answers.read();
         if let Some(line) = &mut streams.status_line
             && reply.leaves_cursor_behind_prompt()
@@ -149,16 +150,15 @@ impl Console {
 
     /// Flushes stdout, and reports output and answers that were lost.
     pub fn finish(&self) -> Written {
-        let (input_failure, output_failure) = {
+        let (input_failure, lost) = {
             let mut streams = self.streams();
-            streams.flush_stdout();
-            (
-                streams.answers.take_failure(),
-                streams.stdout.take_failure(),
-            )
+            streams.clear_status_line();
+            (streams.answers.take_failure(), streams.stdout.finish())
         };
-        let output_failure =
-            output_failure.map(|error| format!("write error: {}", errno_text(&error)));
+        let output_failure = lost.map(|lost| match lost.reason {
+            Some(reason) => format!("write error: {}", errno_text(&reason)),
+            None => "write error".to_owned(),
+        });
         let mut written = Written::All;
         for line in input_failure.into_iter().chain(output_failure) {
             self.error(&line.into_bytes().into());
@@ -215,6 +215,10 @@ impl Streams {
     /// Flushes stdout first, under the same lock: lines that are printed later must not precede `text`.
     fn write_stderr(&mut self, text: &[u8]) {
         self.flush_stdout();
+        self.write_prompt(text);
+    }
+
+    fn write_prompt(&mut self, text: &[u8]) {
         self.clear_status_line();
         self.lost_stderr |= Stderr.write_all(text).is_err();
     }

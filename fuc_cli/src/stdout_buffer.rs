@@ -8,11 +8,18 @@ use crate::streams::Stdout;
 /// The buffer is flushed when it holds this many bytes.
 const PIECE_BYTES: usize = 32 * 1024;
 
-/// Collects whole lines, and remembers the first failed write.
+/// The output that did not reach its destination.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    /// The reason, if it is the last write that failed. As in GNU's tools, that of an earlier one is not kept.
+    pub(crate) reason: Option<io::Error>,
+}
+
+/// Collects whole lines, and remembers that a write failed.
 #[derive(Default)]
 pub(crate) struct StdoutBuffer {
     pending: Vec<u8>,
-    failure: Option<io::Error>,
+    has_failed: bool,
     /// `Some(true)` if stdout is a terminal. Set when the first line is written.
     is_terminal: Option<bool>,
 }
@@ -38,20 +45,26 @@ impl StdoutBuffer {
 
     /// Writes out everything that is pending.
     pub(crate) fn flush(&mut self) {
-        self.flush_to(&mut Stdout);
+        // The reason does not matter; see `Lost`.
+        let _ = self.flush_to(&mut Stdout);
     }
 
-    /// Returns the first failure of a write, once.
-    pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
-        self.failure.take()
+    /// Writes out the rest. Returns `None` if all output reached its destination.
+    pub(crate) fn finish(&mut self) -> Option<Lost> {
+        let written = match self.flush_to(&mut Stdout) {
+            // A closed stdout cannot be closed again, which fails in GNU's tools.
+            Ok(()) if self.has_failed => Stdout.close(),
+            written => written,
+        };
+        let reason = written.err();
+        self.has_failed.then_some(Lost { reason })
     }
 
-    fn flush_to(&mut self, stdout: &mut impl Write) {
+    fn flush_to(&mut self, stdout: &mut impl Write) -> io::Result<()> {
         let written = stdout.write_all(&self.pending);
         self.pending.clear();
-        if let Err(error) = written {
-            self.failure.get_or_insert(error);
-        }
+        self.has_failed |= written.is_err();
+        written
     }
 }
 
@@ -59,7 +72,7 @@ impl fmt::Debug for StdoutBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StdoutBuffer")
             .field("pending_bytes", &self.pending.len())
-            .field("failure", &self.failure)
+            .field("has_failed", &self.has_failed)
             .finish_non_exhaustive()
     }
 }
@@ -71,15 +84,16 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn remembers_the_first_failure_and_goes_on() {
+    fn remembers_a_failure_and_goes_on() {
         let mut full = File::options().write(true).open("/dev/full").unwrap();
         let mut buffer = StdoutBuffer::default();
         for _ in 0..2 {
             buffer.push(&[b"more\n"]);
-            buffer.flush_to(&mut full);
+            let failure = buffer.flush_to(&mut full).unwrap_err();
+            assert_eq!(errno_text(&failure), "No space left on device");
         }
         assert!(buffer.is_empty());
-        let failure = buffer.take_failure().unwrap();
-        assert_eq!(errno_text(&failure), "No space left on device");
+        let lost = buffer.finish().expect("lines were lost");
+        assert!(lost.reason.is_none(), "{lost:?}");
     }
 }

@@ -29,6 +29,14 @@ impl Stdout {
     pub(crate) fn is_terminal(&self) -> bool {
         stdio::stdout().is_terminal()
     }
+
+    /// Fails if stdout was closed when the process began. The stream itself stays open.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        match stdout_was_closed() {
+            true => Err(Errno::BADF.into()),
+            false => Ok(()),
+        }
+    }
 }
 
 pub(crate) struct Stderr;

@@ -130,6 +130,32 @@ fn loses_errors_on_a_full_stderr() {
 }
 
 #[test]
+fn gives_a_reason_for_lost_lines_only_if_the_last_write_fails() {
+    let build = |tree: &Tree| {
+        tree.file("f", "").file("g", "");
+    };
+    for redirection in [">/dev/full", ">&-", "1</dev/null"] {
+        for operands in [&["f", "none"][..], &["f", "none", "g"], &["f", "g"]] {
+            RM.in_script(&format!(r#"exec "$@" {redirection}"#))
+                .args(["-v"])
+                .args(operands)
+                .check(build);
+        }
+    }
+}
+
+#[test]
+fn prompts_do_not_flush_the_lines_before_them() {
+    let both = r#""$@" >both 2>&1; sed -E 's/rmz?: //g' both; unlink both"#;
+    RM.in_script(both)
+        .args(["-iv", "f", "d"])
+        .stdin("y\n".repeat(4))
+        .check(|tree| {
+            tree.file("f", "").file("d/f", "");
+        });
+}
+
+#[test]
 fn reports_a_stdout_that_cannot_be_written_to() {
     let build = |tree: &Tree| {
         tree.file("d/f", "");
