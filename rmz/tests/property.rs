@@ -57,6 +57,7 @@ fn case() -> impl Strategy<Value = Case> {
         Just(vec!["-vr"]),
         Just(vec!["-rf"]),
         Just(vec!["-d"]),
+        Just(vec!["-d", "--one-file-system", "--preserve-root=all"]),
         Just(vec!["--dir", "-fv"]),
     ];
     prop_oneof![
@@ -81,8 +82,11 @@ fn asking(often: &'static str) -> impl Strategy<Value = Vec<&'static str>> {
     // With the first of these flags rm asks about write-protected files, and so does rmz with `-I`.
     let terminal = select(vec!["---presume-input-tty", "-v", "--one-file-system"]);
     let recursive = match often {
-        "-r" => Just("-r").boxed(),
-        _ => prop_oneof![3 => Just("-r"), 1 => Just(often), 1 => Just("-v")].boxed(),
+        "-r" => prop_oneof![3 => Just("-r"), 1 => Just("-rd")].boxed(),
+        _ => {
+            let others = select(vec![often, "-v", "-rd"]);
+            prop_oneof![1 => Just("-r"), 1 => others].boxed()
+        }
     };
     (asks, terminal, recursive).prop_map(move |(asks, terminal, recursive)| {
         // Add a flag that asks, because without one rmz never asks, but rm does.
