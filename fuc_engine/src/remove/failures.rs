@@ -100,3 +100,50 @@ impl Failures {
         word.is_some_and(|word| word.load(Ordering::SeqCst) >> bit & 1 == 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Refusal;
+
+    fn error(path: &str) -> Error {
+        Error::refused(Refusal::Root, path.into())
+    }
+
+    fn paths(seen: &Mutex<Vec<Error>>) -> Vec<String> {
+        let seen = seen.lock().unwrap();
+        let paths = seen.iter().map(|error| error.path().display().to_string());
+        paths.collect()
+    }
+
+    #[test]
+    fn a_failure_waits_for_the_operands_before_its_own() {
+        let seen = Mutex::new(Vec::new());
+        let report = Report::new(&seen, None);
+        let failures = Failures::of(100);
+        failures.fail(99, error("last"), &report);
+        failures.fail(1, error("second"), &report);
+        assert!(paths(&seen).is_empty());
+        failures.fail(0, error("first"), &report);
+        assert_eq!(paths(&seen), ["first"]);
+        failures.finish(0, &report);
+        assert_eq!(paths(&seen), ["first", "second"]);
+        for operand in (1..99).rev() {
+            failures.finish(operand, &report);
+        }
+        assert_eq!(paths(&seen), ["first", "second", "last"]);
+    }
+
+    #[test]
+    fn failures_that_still_wait_at_the_end_are_reported_in_order() {
+        let seen = Mutex::new(Vec::new());
+        let report = Report::new(&seen, None);
+        let failures = Failures::of(3);
+        for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
+            failures.fail(operand, error(path), &report);
+        }
+        failures.report_rest(&report);
+        assert_eq!(paths(&seen), ["b", "c1", "c2"]);
+        assert_eq!(report.summary().failures, 3);
+    }
+}

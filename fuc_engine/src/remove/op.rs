@@ -57,9 +57,9 @@ impl RemoveOp {
     /// A symbolic link is removed and never followed, with one exception: a path with a
     /// slash at its end names the target of the link.
     ///
-    /// Operands take effect as if they were removed one after the other. Nothing below an
-    /// operand is reached through a symbolic link, even if other processes change the tree
-    /// at the same time.
+    /// Operands take effect as if they were removed one after the other, and their failures are
+    /// reported in that order. Nothing below an operand is reached through a symbolic link,
+    /// even if other processes change the tree at the same time.
     ///
     /// # Errors
     /// Each entry that could not be removed is reported to `observer` once and counted in
