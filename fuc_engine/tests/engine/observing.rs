@@ -305,7 +305,9 @@ fn counts_grow_within_a_wide_directory() {
         (101, 100)
     );
     let seen = onlooker.seen.into_inner().unwrap();
-    assert!(seen.contains(&65), "{seen:?}");
+    // An event comes before its entry is counted.
+    let lags = seen.iter().zip(0..).map(|(&counted, event)| event - counted);
+    assert!(lags.max() <= Some(33), "{seen:?}");
 }
 
 #[test]
