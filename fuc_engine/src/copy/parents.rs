@@ -2,7 +2,8 @@
 //! [`CopyOptions::parents`](crate::CopyOptions::parents).
 //!
 //! They get their final attributes when everything below them is done. Until then their owner
-//! may do everything in them.
+//! may do everything in them. As with cp, directories that existed before get the attributes of their
+//! sources, too, if one below them was missing.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -22,12 +23,13 @@ use crate::hashing::HashSet;
 use crate::observer::Event;
 use crate::sys::{self, At, CWD, Identity, Inode};
 
-/// A directory that this run made for the dest of an operand.
-struct MadeParent {
+/// A directory on the way to a dest, which gets its final attributes in the end.
+struct Parent {
     /// The path of the directory, relative to the target.
     dest: Box<CStr>,
     /// Identity of the directory, which must still be at `dest` in the end.
     identity: Identity,
+    origin: Origin,
     path: PathBuf,
     /// The mode to set in the end, if it differs from the present one.
     mode_pending: Option<u32>,
@@ -35,13 +37,15 @@ struct MadeParent {
     source: Box<CStr>,
 }
 
-/// The directories that this run made for the dests of operands.
+/// The directories on the way to the dests of operands.
 #[derive(Default)]
 pub(super) struct MadeParents {
-    /// In the order in which they were made.
-    list: Vec<MadeParent>,
-    /// Their names, relative to the target.
-    names: HashSet<Box<CStr>>,
+    /// Those that get attributes in the end. Each comes after the one that it is in.
+    list: Vec<Parent>,
+    /// Names of those that this run has made, relative to the target.
+    made: HashSet<Box<CStr>>,
+    /// Names of those in the list that existed before.
+    existing: HashSet<Box<CStr>>,
 }
 
 /// A directory on the way to a dest.
@@ -68,6 +72,8 @@ pub(super) fn make<'c>(
     let target = &target[..target.len() - name.len()];
     let mut dir = OpenParent::Target(ctx.target());
     let mut last = None;
+    let mut existing = Vec::new();
+    let known = made.list.len();
     for end in way::ends(name) {
         let path = [target, &name[..end]].concat();
         let step = Step {
@@ -76,9 +82,14 @@ pub(super) fn make<'c>(
             name: &way::last_component(&name[..end]),
             path: Path::new(OsStr::from_bytes(&path)),
         };
-        let next = open_or_make(ctx, dir.as_fd(), &step, made)?;
+        let next = open_or_make(ctx, dir.as_fd(), &step, made, &mut existing)?;
         last = Some((end, path));
         dir = OpenParent::Below(next);
+    }
+    if ctx.policy.sets_attributes && made.list.len() > known {
+        let names = existing.iter().map(|parent| parent.dest.clone());
+        made.existing.extend(names);
+        made.list.splice(known..known, existing);
     }
     if let Some((end, path)) = last {
         let failed = |errno| {
@@ -88,7 +99,7 @@ pub(super) fn make<'c>(
                 errno,
             )
         };
-        let is_made = made.names.contains(&*to_c(&name[..end]));
+        let is_made = made.made.contains(&*to_c(&name[..end]));
         let parent = DestParent {
             identity: sys::stat_directory(dir.as_fd()).map_err(failed)?.identity,
             origin: if is_made {
@@ -108,8 +119,9 @@ fn open_or_make(
     above: BorrowedFd<'_>,
     step: &Step<'_>,
     made: &mut MadeParents,
+    existing: &mut Vec<Parent>,
 ) -> Result<OwnedFd, Error> {
-    let is_made = made.names.contains(step.dest);
+    let is_made = made.made.contains(step.dest);
     let opened = ctx.descriptors.making_room(|| {
         if is_made {
             // Another process has replaced it if it is a link now.
@@ -119,13 +131,57 @@ fn open_or_make(
         }
     });
     match opened {
-        Ok(dir) => Ok(dir),
+        Ok(dir) => {
+            if !is_made && !made.existing.contains(step.dest) {
+                note_existing(ctx, dir.as_fd(), step, made, existing)?;
+            }
+            Ok(dir)
+        }
         Err(Errno::NOTDIR) => {
             let path = step.path.into();
             Err(Error::refused(Refusal::ParentNotDirectory, path))
         }
         Err(_) => make_one(ctx, above, step, made),
     }
+}
+
+/// Adds a directory that existed before to `existing`. If a run that was killed has left it behind, adds
+/// it to those that get their mode in the end.
+fn note_existing(
+    ctx: &Context<'_>,
+    dir: BorrowedFd<'_>,
+    step: &Step<'_>,
+    made: &mut MadeParents,
+    existing: &mut Vec<Parent>,
+) -> Result<(), Error> {
+    let failed = |errno| Error::failed(Operation::Stat, step.path.into(), errno);
+    let present = sys::stat_directory(dir).map_err(failed)?;
+    let source = to_c(step.source.as_os_str().as_bytes());
+    let parent = |mode_pending| Parent {
+        dest: step.dest.into(),
+        identity: present.identity,
+        origin: Origin::Existing,
+        path: step.path.into(),
+        mode_pending,
+        source: source.clone().into_boxed_c_str(),
+    };
+    if mode::may_be_unfinished(present.mode)
+        && let Ok(stat) = sys::stat(CWD, &source, Symlinks::Follow)
+    {
+        let requested = ctx.policy.directory_creation_mode(stat.st_mode);
+        let filling = ctx.policy.directory_filling_mode(stat.st_mode);
+        if mode::is_unfinished(present.mode, requested, filling) {
+            let modes = mode::of_new_directory(present.mode & 0o7777, requested);
+            made.existing.insert(step.dest.into());
+            made.list.push(Parent {
+                origin: Origin::Created,
+                ..parent(modes.pending)
+            });
+            return Ok(());
+        }
+    }
+    existing.push(parent(None));
+    Ok(())
 }
 
 fn make_one(
@@ -142,8 +198,8 @@ fn make_one(
         return Err(no_source(Errno::NOTDIR));
     }
     let requested = ctx.policy.directory_creation_mode(stat.st_mode);
-    sys::create_directory(above, step.name, requested | 0o700)
-        .map_err(failed(Operation::MakeParent))?;
+    let filling = ctx.policy.directory_filling_mode(stat.st_mode);
+    sys::create_directory(above, step.name, filling).map_err(failed(Operation::MakeParent))?;
     if ctx.report.wants_events() {
         let (source, dest) = (step.source, step.path);
         ctx.report.event(Event::MadeParent { source, dest });
@@ -156,10 +212,11 @@ fn make_one(
         let set = Inode::directory(fd.as_fd()).set_mode(modes.filling);
         set.map_err(failed(Operation::SetMode))?;
     }
-    made.names.insert(step.dest.into());
-    made.list.push(MadeParent {
+    made.made.insert(step.dest.into());
+    made.list.push(Parent {
         dest: step.dest.into(),
         identity: granted.identity,
+        origin: Origin::Created,
         path: step.path.into(),
         mode_pending: modes.pending,
         source: source.into_boxed_c_str(),
@@ -176,7 +233,7 @@ pub(super) fn finish(ctx: &Context<'_>, made: MadeParents) {
     }
 }
 
-fn finish_one(ctx: &Context<'_>, parent: &MadeParent) -> Result<(), Error> {
+fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     let failed = |operation| move |errno| Error::failed(operation, parent.path.clone(), errno);
     let sets_attributes = ctx.policy.sets_attributes;
     if parent.mode_pending.is_none() && !sets_attributes {
@@ -197,14 +254,19 @@ fn finish_one(ctx: &Context<'_>, parent: &MadeParent) -> Result<(), Error> {
     });
     let source = source.map_err(failed(Operation::Stat))?;
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
-    let set = path_only::transfer(&ctx.policy, &source, &dest, Origin::Created);
+    let set = path_only::transfer(&ctx.policy, &source, &dest, parent.origin);
     let set = set.map_err(failed(Operation::Stat))?;
     ctx.report_attributes(set, || parent.path.clone())
 }
 
-/// Opens the directory that was made, and no other one that has its name now.
-fn reopen(ctx: &Context<'_>, parent: &MadeParent) -> Result<OwnedFd, Errno> {
-    let dir = sys::open_path_directory(ctx.target(), &parent.dest, Symlinks::NoFollow)?;
+/// Opens the directory, and no other one that has its name now.
+fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<OwnedFd, Errno> {
+    let symlinks = match parent.origin {
+        Origin::Created => Symlinks::NoFollow,
+        // A link may have led to it.
+        Origin::Existing => Symlinks::Follow,
+    };
+    let dir = sys::open_path_directory(ctx.target(), &parent.dest, symlinks)?;
     if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
         return Err(Errno::STALE);
     }

@@ -163,11 +163,15 @@ pub(in crate::copy) fn while_filled(requested: u32, gets_mode: bool) -> u32 {
 /// Another directory has such a mode only if its owner has set the sticky bit, although no other user
 /// may write to it.
 pub(in crate::copy) fn is_unfinished(present: u32, requested: u32, filling: u32) -> bool {
-    let marked = OWNER | STICKY;
     filling & STICKY & !requested != 0
-        && present & marked == marked
+        && may_be_unfinished(present)
         && present & PERMISSIONS & !filling == 0
-        && present & 0o022 == 0
+}
+
+/// Returns `true` if an existing directory with the mode `present` may be [unfinished](is_unfinished).
+pub(in crate::copy) fn may_be_unfinished(present: u32) -> bool {
+    let marked = OWNER | STICKY;
+    present & marked == marked && present & 0o022 == 0
 }
 
 /// Returns the modes of a new directory, which would be created with the mode `requested` if it had not
