@@ -20,6 +20,7 @@ mod many;
 mod misuse;
 mod modes;
 mod names;
+mod newest;
 mod out_of_reach;
 mod overlays;
 mod overwriting;

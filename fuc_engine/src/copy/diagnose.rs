@@ -165,6 +165,8 @@ pub(super) fn directory_opening(
     });
     let dest = match dest {
         Ok(dest) if sys::file_type(&dest) == FileType::Directory => Origin::Existing,
+        // A backup is made of it.
+        Ok(_) if ctx.policy.options.rules.backup.is_some() => Origin::Created,
         Err(Errno::NOENT) => Origin::Created,
         Ok(_) | Err(_) => {
             let source = FileId::of(&source);

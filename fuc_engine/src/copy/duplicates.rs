@@ -61,7 +61,9 @@ impl UsedNames {
         // With backups, a second copy of a file backs up the first one.
         let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
         let was_used = self.set().contains(&used);
-        if was_used && !is_backed_up && was_named_before(ctx, entry) {
+        // A directory may be named through a link, too.
+        let is_repeated = was_used && (is_directory || was_named_before(ctx, entry));
+        if is_repeated && !is_backed_up {
             let refusal = if is_directory {
                 Refusal::DirectoryNamedTwice
             } else {
@@ -127,6 +129,31 @@ impl UsedNames {
             || kind(Symlinks::Follow),
         );
         Err(ctx.refused(entry, refusal))
+    }
+}
+
+impl UsedNames {
+    /// Fails if a directory would replace the dest that an earlier operand has made. Without backups,
+    /// a directory replaces nothing; a numbered backup loses nothing.
+    pub(super) fn check_directory_dest(
+        &self,
+        ctx: &Context<'_>,
+        entry: &Entry<'_>,
+    ) -> Result<(), Failure> {
+        let backup = ctx.backup_rule(entry).map(|backup| backup.naming);
+        let is_replaced = matches!(
+            backup,
+            Some(BackupNaming::Simple | BackupNaming::NumberedIfAny)
+        );
+        if !is_replaced || !may_collide(ctx) {
+            return Ok(());
+        }
+        let dest = dest_name(ctx, entry.operand);
+        let kind = || look::dest_facts(entry, Symlinks::NoFollow).map(|facts| facts.kind);
+        if self.set().contains(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
+            return Err(ctx.refused(entry, Refusal::JustCreated));
+        }
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{OverwriteRules, Timestamps};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
-use super::options::{CopyOptions, Dereference, LinkKind, ModePolicy, Reflink};
+use super::options::{CopyOptions, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use crate::sys::{self, Stat};
 
 pub(super) struct Policy<'a> {
@@ -47,6 +47,14 @@ impl<'a> Policy<'a> {
     /// Returns `true` if the content of FIFOs and devices is read, instead of making new ones.
     pub(super) fn reads_special_content(&self) -> bool {
         self.options.copy_contents || !self.options.recursive
+    }
+
+    /// Returns `true` if no existing dest is replaced.
+    pub(super) fn keeps_existing(&self) -> bool {
+        matches!(
+            self.options.rules.replace,
+            Replace::None | Replace::NoneAndFail
+        )
     }
 
     pub(super) fn makes_hard_links(&self) -> bool {
@@ -162,7 +170,8 @@ impl<'a> Policy<'a> {
             links_at_dest: clear::links_at_dest(directory),
             keeps_content,
             separates_links: self.options.preserve.links && !keeps_content,
-            forces_links: self.options.force || self.options.rules.ask,
+            force: self.options.force,
+            asks: self.options.rules.ask,
         }
     }
 }

@@ -306,7 +306,10 @@ fn counts_grow_within_a_wide_directory() {
     );
     let seen = onlooker.seen.into_inner().unwrap();
     // An event comes before its entry is counted.
-    let lags = seen.iter().zip(0..).map(|(&counted, event)| event - counted);
+    let lags = seen
+        .iter()
+        .zip(0..)
+        .map(|(&counted, event)| event - counted);
     assert!(lags.max() <= Some(33), "{seen:?}");
 }
 

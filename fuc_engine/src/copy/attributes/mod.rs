@@ -100,14 +100,44 @@ pub(super) fn between_files<'a>(
     }
 }
 
-/// Removes the permissions of an existing dest that the finished copy will not have, before
-/// any content is written to it.
-pub(super) fn restrict(policy: &Policy<'_>, dest: BorrowedFd<'_>, present: &Stat, source: &Stat) {
+/// The permissions that an existing dest had before [`restrict`].
+#[derive(Debug)]
+pub(super) struct Restricted {
+    mode: u32,
+    access_acl: Option<Vec<u8>>,
+}
+
+/// Removes the permissions of an existing dest that the finished copy will not have, before any content
+/// is written to it. Returns what it had, if that was changed.
+pub(super) fn restrict(
+    policy: &Policy<'_>,
+    dest: BorrowedFd<'_>,
+    present: &Stat,
+    source: &Stat,
+) -> Option<Restricted> {
     let preserve = &policy.options.preserve;
-    if let Some(mode) = mode::while_overwritten(preserve, source.st_mode, present.st_mode) {
-        // A failure is reported when the final mode is set.
-        let _ = acl::set_permissions(&Inode::Opened(dest), mode);
-    }
+    let mode = mode::while_overwritten(preserve, source.st_mode, present.st_mode)?;
+    let dest = Inode::Opened(dest);
+    let before = Restricted {
+        mode: present.st_mode,
+        access_acl: acl::read(&dest, sys::ACCESS_ACL).ok()?,
+    };
+    // A failure is reported when the final mode is set.
+    let _ = acl::set_permissions(&dest, mode | present.st_mode & 0o7000);
+    Some(before)
+}
+
+/// Gives an existing dest its permissions back, after its copy has failed. Set-id bits that the kernel
+/// has dropped since then are not set again.
+pub(super) fn lift(before: &Restricted, dest: BorrowedFd<'_>) {
+    let special_bits = sys::stat_open(dest).map_or(0, |present| present.st_mode & 0o7000);
+    let mode = before.mode & 0o777 | special_bits;
+    let dest = Inode::Opened(dest);
+    // The failure to report is that of the copy.
+    let _ = match &before.access_acl {
+        Some(acl) => acl::set_access(&dest, mode, acl),
+        None => acl::set_permissions(&dest, mode).map(drop),
+    };
 }
 
 impl Transfer<'_> {

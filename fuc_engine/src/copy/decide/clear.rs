@@ -3,7 +3,7 @@
 //! | what is made | if the dest is a directory | the source itself | anything else |
 //! |---|---|---|---|
 //! | content of a file | refused | refused | written to; a symbolic link is refused in a directory that this run created; unlinked if it has other names and hard links are preserved |
-//! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked; stays if links are followed or only attributes are copied |
+//! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked; see below for those that stay |
 //! | hard link instead of a copy | refused | fine | see below |
 //! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
 //! | hard link to the first copy | refused | refused; fine if both are names of one link | fine if it is that copy; otherwise unlinked |
@@ -11,10 +11,14 @@
 //! "Fine" means that nothing is left to do. A dest that stays is a failure, reported as "File
 //! exists".
 //!
-//! A link that is made instead of a copy replaces the dest under `--force`, if the user is
-//! asked, or if the dest has other names and hard links are preserved. Otherwise the dest stays.
-//! If the source is itself a link that is not followed, or a special file, the second row
-//! applies first.
+//! A symbolic link or a special file does not replace the dest if links are followed, unless the dest
+//! has other names and hard links are preserved. It does not if only attributes are copied, unless
+//! `--force` is given.
+//!
+//! A link that is made instead of a copy replaces the dest under `--force`, or if the dest has
+//! other names and hard links are preserved. A hard link also does if the user is asked. Otherwise
+//! the dest stays. If the source is itself a link that is not followed, or a special file, the second
+//! row applies first. A hard link to a link is fine if that leads to the dest.
 //!
 //! Creation with `O_EXCL` (or its like) comes first, so this decision is only made after
 //! `EEXIST`. In a directory that existed before, content is written through a link. If that link
@@ -52,8 +56,10 @@ pub(in crate::copy) struct ClearRules {
     /// Unlink a dest with several names instead of writing to it. Its other names must keep
     /// their content.
     pub(in crate::copy) separates_links: bool,
-    /// A link replaces a dest that would otherwise stay.
-    pub(in crate::copy) forces_links: bool,
+    /// Replace a dest that would otherwise stay.
+    pub(in crate::copy) force: bool,
+    /// The user has agreed to replace the dest.
+    pub(in crate::copy) asks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +90,8 @@ pub(in crate::copy) struct Lookups<'a> {
     pub(in crate::copy) are_one_entry: &'a dyn Fn() -> bool,
     /// A link leads from the source to the dest, or back.
     pub(in crate::copy) one_leads_to_other: &'a dyn Fn() -> bool,
+    /// The dest is a link that would be written through, and leads to a directory.
+    pub(in crate::copy) dest_leads_to_directory: &'a dyn Fn() -> bool,
 }
 
 /// Decides whether a dest may be written to through a symbolic link. `directory` says whether
@@ -133,6 +141,9 @@ pub(in crate::copy) fn clear(
         Making::File => clear_for_file(rules, source, dest),
         Making::WithoutContent => clear_without_content(rules, source, dest, lookups),
         Making::Link(kind) => clear_for_link(kind, rules, source, dest, lookups),
+        Making::LinkToCopy(_) if (lookups.dest_leads_to_directory)() => {
+            Clear::Refuse(Refusal::DirectoryByNonDirectory)
+        }
         Making::LinkToCopy(_) => match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => Clear::Unlink,
             decision => decision,
@@ -164,7 +175,8 @@ fn clear_without_content(
         Some(refusal) => return Clear::Refuse(refusal),
         None => {}
     }
-    if rules.symlinks == Symlinks::Follow || rules.keeps_content {
+    let is_separated = rules.separates_links && dest.links > 1;
+    if rules.symlinks == Symlinks::Follow && !is_separated || rules.keeps_content && !rules.force {
         Clear::Keep
     } else if (lookups.one_leads_to_other)() {
         Clear::Refuse(Refusal::SameFile)
@@ -188,6 +200,13 @@ fn clear_for_link(
     if copies_link_or_special {
         match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => {}
+            // One of the two names leads to the other.
+            Clear::Refuse(Refusal::SameFile) if kind == LinkKind::Hard => {
+                return match source.kind {
+                    FileType::Symlink => Clear::AlreadyThere,
+                    _ => Clear::Unlink,
+                };
+            }
             decision => return decision,
         }
     } else if let Some(refusal) = obstacle(Some(source), dest) {
@@ -195,7 +214,7 @@ fn clear_for_link(
     }
     if rules.separates_links && dest.links > 1 {
         Clear::Replace(Removal::Reported)
-    } else if rules.forces_links {
+    } else if rules.force || rules.asks && kind == LinkKind::Hard {
         Clear::Replace(Removal::Silent)
     } else {
         Clear::Keep
@@ -211,7 +230,8 @@ mod tests {
         links_at_dest: Symlinks::Follow,
         keeps_content: false,
         separates_links: false,
-        forces_links: false,
+        force: false,
+        asks: false,
     };
     const FOLLOWING: ClearRules = ClearRules {
         symlinks: Symlinks::Follow,
@@ -226,7 +246,11 @@ mod tests {
         ..PLAIN
     };
     const FORCING: ClearRules = ClearRules {
-        forces_links: true,
+        force: true,
+        ..PLAIN
+    };
+    const ASKING: ClearRules = ClearRules {
+        asks: true,
         ..PLAIN
     };
 
@@ -253,6 +277,7 @@ mod tests {
         let lookups = Lookups {
             are_one_entry: no,
             one_leads_to_other: no,
+            dest_leads_to_directory: no,
         };
         clear_whatever_the_source(making, false, dest)
             .unwrap_or_else(|| clear(making, rules, source, dest, &lookups))
@@ -320,6 +345,7 @@ mod tests {
         let lookups = Lookups {
             are_one_entry: &|| true,
             one_leads_to_other: &|| false,
+            dest_leads_to_directory: &|| false,
         };
         let decision = clear(Making::WithoutContent, PLAIN, &link(1), &link(1), &lookups);
         assert_eq!(decision, SAME);
@@ -330,9 +356,31 @@ mod tests {
         let lookups = Lookups {
             are_one_entry: &|| false,
             one_leads_to_other: &|| true,
+            dest_leads_to_directory: &|| false,
         };
-        let decision = clear(Making::WithoutContent, PLAIN, &link(1), &file(2), &lookups);
-        assert_eq!(decision, SAME);
+        let fifo = Facts::example(FileType::Fifo, 1);
+        for (making, source, dest, decision) in [
+            (Making::WithoutContent, link(1), file(2), SAME),
+            (HARD, link(1), file(2), Clear::AlreadyThere),
+            (HARD, fifo, link(2), Clear::Unlink),
+            (SYMBOLIC, link(1), file(2), SAME),
+        ] {
+            let row = (making, source.kind);
+            let decided = clear(making, PLAIN, &source, &dest, &lookups);
+            assert_eq!(decided, decision, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_directory_is_not_replaced_by_a_hard_link_to_a_copy() {
+        let lookups = Lookups {
+            are_one_entry: &|| false,
+            one_leads_to_other: &|| false,
+            dest_leads_to_directory: &|| true,
+        };
+        let copy = Making::LinkToCopy(file(5).id);
+        let decision = clear(copy, PLAIN, &file(1), &link(2), &lookups);
+        assert_eq!(decision, DIRECTORY);
     }
 
     #[test]
@@ -389,7 +437,35 @@ mod tests {
                 file(2),
                 Clear::Keep,
             ),
+            (
+                Making::WithoutContent,
+                ClearRules {
+                    force: true,
+                    ..KEEPING
+                },
+                link(1),
+                file(2),
+                Clear::Unlink,
+            ),
+            (
+                Making::WithoutContent,
+                ClearRules {
+                    separates_links: true,
+                    ..FOLLOWING
+                },
+                file(1),
+                several,
+                Clear::Unlink,
+            ),
             (HARD, PLAIN, file(1), file(2), Clear::Keep),
+            (
+                HARD,
+                ASKING,
+                file(1),
+                file(2),
+                Clear::Replace(Removal::Silent),
+            ),
+            (SYMBOLIC, ASKING, file(1), file(2), Clear::Keep),
             (
                 HARD,
                 FORCING,

@@ -1,5 +1,6 @@
 //! Makes room for a copy whose creation failed because something is at the dest.
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::context::{Context, Failure};
@@ -73,6 +74,13 @@ pub(in crate::copy) fn clear_dest(
     let lookups = Lookups {
         are_one_entry: &|| look::names_same_entry(entry),
         one_leads_to_other: &|| look::one_leads_to_other(entry, &source, &dest),
+        dest_leads_to_directory: &|| {
+            let treatment = ctx.treatment(entry);
+            dest.kind == FileType::Symlink
+                && ctx.policy.symlinks_of_dest(&source, treatment) == Symlinks::Follow
+                && look::dest_facts(entry, Symlinks::Follow)
+                    .is_some_and(|target| target.kind == FileType::Directory)
+        },
     };
     apply(ctx, entry, clear(making, rules, &source, &dest, &lookups))
 }

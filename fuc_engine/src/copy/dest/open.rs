@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::clear::{Cleared, clear_dest, unlink_dest};
 use super::unnamed;
-use crate::copy::attributes;
+use crate::copy::attributes::{self, Restricted};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
@@ -31,6 +31,8 @@ pub(in crate::copy) struct OpenDest {
     pub(in crate::copy) origin: Origin,
     /// A dest that was created without a name gets it [`WhenComplete`](Naming::WhenComplete).
     pub(in crate::copy) naming: Naming,
+    /// The permissions that an existing dest gets back if its copy fails, if they were changed.
+    pub(in crate::copy) restricted: Option<Box<Restricted>>,
 }
 
 impl OpenDest {
@@ -40,6 +42,7 @@ impl OpenDest {
             is_file: true,
             origin: Origin::Created,
             naming,
+            restricted: None,
         }
     }
 }
@@ -171,12 +174,13 @@ fn prepare_opened(
         let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
         noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
     }
-    attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
+    let restricted = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
     Ok(OpenDest {
         fd: dest,
         is_file,
         origin: Origin::Existing,
         naming: Naming::AtOnce,
+        restricted: restricted.map(Box::new),
     })
 }
 

@@ -9,11 +9,13 @@ use super::backup;
 use super::backup_names::BackupNumbers;
 use super::clear::unlink_dest;
 use crate::copy::context::{Context, Failure};
+use crate::copy::decide::clear::obstacle;
 use crate::copy::decide::overwrite::{Overwrite, overwrite};
 use crate::copy::decide::same_file::Sameness;
 use crate::copy::decide::treatment::DestTreatment;
 use crate::copy::facts::{Entry, Facts, Symlinks};
 use crate::copy::look;
+use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::{Answer, OverwriteTarget, Protection, Question};
 use crate::sys::{self, Stat};
@@ -54,6 +56,27 @@ pub(in crate::copy) fn decide(
         Overwrite::Skip => Ok(Decided::Skip),
         Overwrite::Adopt => Ok(Decided::Adopt(dest)),
         Overwrite::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
+    }
+}
+
+/// Fails if the dest can never be replaced by the content of the source: it is the same file, or a
+/// directory.
+pub(in crate::copy) fn check(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Facts,
+) -> Result<(), Failure> {
+    let treatment = ctx.treatment(entry);
+    let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
+    let Some(dest) = look::dest_facts(entry, symlinks) else {
+        return Ok(());
+    };
+    if look::sameness(&ctx.policy, entry, treatment, source, &dest) == Sameness::SameFile {
+        return Err(ctx.refused(entry, Refusal::SameFile));
+    }
+    match obstacle(None, &dest) {
+        Some(refusal) => Err(ctx.refused(entry, refusal)),
+        None => Ok(()),
     }
 }
 

@@ -22,7 +22,8 @@ use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode, Stat};
 /// A directory that was not entered.
 pub(in crate::copy) struct NotEntered {
     pub(in crate::copy) place: Place<CopyDir>,
-    pub(in crate::copy) error: Error,
+    /// `None` if nothing needs to be copied.
+    pub(in crate::copy) error: Option<Error>,
     /// The empty dest of a directory that may not be read.
     pub(in crate::copy) unfilled: Option<Unfilled>,
 }
@@ -42,14 +43,14 @@ impl Unfilled {
 
 /// The reason why a directory was not entered.
 struct Refused {
-    error: Error,
+    error: Option<Error>,
     unfilled: Option<Unfilled>,
 }
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         Self {
-            error,
+            error: Some(error),
             unfilled: None,
         }
     }
@@ -109,7 +110,7 @@ fn open(
     place: &Place<CopyDir>,
     numbers: &mut BackupNumbers,
 ) -> Result<Opened, Refused> {
-    let source = open_source(ctx, place).map_err(|errno| not_opened(ctx, place, errno))?;
+    let source = open_source(ctx, place).map_err(|errno| not_opened(ctx, place, errno, numbers))?;
     let (stat, accessed) = sys::stat_directory_and_access(source.fd.as_fd())
         .map_err(|errno| ctx.place_error(place, Side::Source, Operation::Stat, errno))?;
     let is_below_link = |parent: &CopyNode| parent.state.is_behind_link();
@@ -122,8 +123,13 @@ fn open(
         // This cannot fail, because an operand is entered once per run.
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
     }
-    if stat.identity.file() == dest.identity.file() {
-        return Err(ctx.same_directory(place).into());
+    if stat.identity.file() == dest.identity.file() && !ctx.policy.keeps_existing() {
+        // Each entry already is a hard link to itself.
+        let is_complete = ctx.policy.makes_hard_links();
+        return Err(Refused {
+            error: (!is_complete).then(|| ctx.same_directory(place)),
+            unfilled: None,
+        });
     }
     if dest.origin == Origin::Created {
         ctx.emit_directory_made(place);
@@ -210,24 +216,29 @@ fn check_into_itself(
 
 /// Returns the reason why a source directory was not opened. If it may not be read, makes an
 /// empty dest, as cp does.
-fn not_opened(ctx: &Context<'_>, place: &Place<CopyDir>, errno: Errno) -> Refused {
+fn not_opened(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    errno: Errno,
+    numbers: &mut BackupNumbers,
+) -> Refused {
     let diagnosis = diagnose::directory_opening(ctx, place, symlinks_at(ctx, place), errno);
     let (error, Unreadable { source, dest }) = match diagnosis {
         Unopened::Unreadable(error, unreadable) => (error, unreadable),
         Unopened::Failed(error) => return error.into(),
     };
     let id = FileId::of(&source);
-    match make_unfilled(ctx, place, &source) {
+    match make_unfilled(ctx, place, &source, numbers) {
         Ok(origin) => {
             if let Err(error) = finish_unfilled(ctx, place, dest) {
                 ctx.report.failed(error);
             }
             Refused {
-                error,
+                error: Some(error),
                 unfilled: Some(Unfilled { source: id, origin }),
             }
         }
-        Err(errno) => diagnose::directory_creation(ctx, place, id, errno).into(),
+        Err(error) => error.into(),
     }
 }
 
@@ -235,7 +246,8 @@ fn make_unfilled(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
     source: &Stat,
-) -> Result<Origin, Errno> {
+    numbers: &mut BackupNumbers,
+) -> Result<Origin, Error> {
     let mode = ctx.policy.directory_creation_mode(source.st_mode);
     let made = ctx.at(place, Side::Dest, |dir, name| {
         sys::create_directory(dir, name, mode)
@@ -245,8 +257,14 @@ fn make_unfilled(
             ctx.emit_directory_made(place);
             Ok(Origin::Created)
         }
-        Err(Errno::EXIST) => Ok(Origin::Existing),
-        Err(errno) => Err(errno),
+        Err(Errno::EXIST) => match replace_by_directory(ctx, place, mode, numbers)? {
+            Replaced::Yes => Ok(Origin::Created),
+            Replaced::No => Ok(Origin::Existing),
+        },
+        Err(errno) => {
+            let id = FileId::of(source);
+            Err(diagnose::directory_creation(ctx, place, id, errno))
+        }
     }
 }
 

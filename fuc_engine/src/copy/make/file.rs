@@ -24,9 +24,10 @@ use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::clear::clear_dest;
 use crate::copy::dest::open::{OpenDest, is_behind_link};
+use crate::copy::dest::overwrite;
 use crate::copy::dest::unnamed;
 use crate::copy::diagnose;
-use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::naming::Naming;
 use crate::copy::options::Reflink;
@@ -86,13 +87,15 @@ pub(in crate::copy) fn open_seen(
     Ok(source)
 }
 
-/// Opens a FIFO or a device to read its content, which may wait for a writer. Removes a dest
-/// that is in the way.
+/// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked
+/// first. Removes a dest that is in the way.
 pub(in crate::copy) fn open_special(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
+    stat: &Stat,
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Failure> {
+    overwrite::check(ctx, entry, &Facts::of(stat))?;
     let source = open(ctx, entry, Blocking::MayBlock, scratch)
         .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
     let is_in_the_way =
@@ -288,6 +291,9 @@ fn content_not_moved(
     source: &Stat,
     error: ContentError,
 ) -> Result<Filled, Failure> {
+    if let Some(restricted) = &dest.restricted {
+        attributes::lift(restricted, dest.fd.as_fd());
+    }
     let error = match error {
         ContentError::Cancelled => {
             discard(ctx, entry, dest, source);

@@ -36,7 +36,7 @@ pub(super) enum Outcome {
 
 /// Says whether a copy was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Created {
+pub(super) enum Created {
     Yes,
     /// The dest is another name of the source, so it has all attributes already.
     AlreadyThere,

@@ -10,19 +10,21 @@ use crate::copy::facts::Entry;
 use crate::error::Operation;
 use crate::sys;
 
-pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
+/// Makes a copy of a link, unless the dest is another name of it.
+pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
     let failed = |errno| diagnose::reading(ctx, entry, Operation::ReadLink, errno);
     if !ctx.policy.sets_attributes {
         let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
-        return create(ctx, entry, &target).map(drop);
+        return create(ctx, entry, &target);
     }
     // Stat the link before reading it, because reading changes its time of access.
     let source = PathOnly::find(entry.source_at()).map_err(failed)?;
     let target = source.read_link().map_err(failed)?;
     if create(ctx, entry, &target)? == Created::AlreadyThere {
-        return Ok(());
+        return Ok(Created::AlreadyThere);
     }
-    set_attributes(ctx, entry, &source)
+    set_attributes(ctx, entry, &source)?;
+    Ok(Created::Yes)
 }
 
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {

@@ -136,6 +136,7 @@ fn begin_one<'a>(
         return Ok(());
     }
     if is_directory {
+        run.used.check_directory_dest(ctx, entry)?;
         let place = Place {
             parent: None,
             name: entry.source_name.into(),

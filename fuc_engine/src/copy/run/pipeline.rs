@@ -27,7 +27,7 @@ use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::hardlinks::{Claim, FirstCopy};
 use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
-use crate::copy::make::{Outcome, hardlink, link, special, symlink};
+use crate::copy::make::{Created, Outcome, hardlink, link, special, symlink};
 use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
@@ -232,7 +232,7 @@ impl CopyRun<'_> {
                 self.copy_opened(entry, opened, worker)
             }
             _ if ctx.policy.reads_special_content() => {
-                let opened = file::open_special(ctx, entry, &mut worker.scratch.own)?;
+                let opened = file::open_special(ctx, entry, source, &mut worker.scratch.own)?;
                 self.copy_opened(entry, opened, worker)
             }
             _ => self.make_or_link(entry, source, worker, |worker| {
@@ -275,8 +275,9 @@ impl CopyRun<'_> {
     ) -> Result<(), Failure> {
         let ctx = &self.ctx;
         let make = |worker: &mut Walker<'_, '_, Self>| {
-            symlink::copy(ctx, entry)?;
-            self.copied(entry, worker);
+            if symlink::copy(ctx, entry)? == Created::Yes {
+                self.copied(entry, worker);
+            }
             Ok(None)
         };
         if !ctx.policy.options.preserve.links {

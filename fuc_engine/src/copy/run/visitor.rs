@@ -84,7 +84,9 @@ impl Visitor for CopyRun<'_> {
                             .note_directory(ctx, place.operand, unfilled.source);
                     }
                 }
-                ctx.report.failed(not_entered.error);
+                if let Some(error) = not_entered.error {
+                    ctx.report.failed(error);
+                }
                 walk::leave(self, place.parent, worker);
                 None
             }

@@ -1,0 +1,272 @@
+//! Behaviour of cp that differs between its releases, or that the newest one defines. Older ones are not compared.
+
+use std::{fs, os::unix::fs::MetadataExt, time::Duration};
+
+use testkit::{
+    or_skip,
+    probe::{Fs, LoopMount, NOBODY, is_root, supports_acls},
+    run::{Input, Parity, Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CP, CPZ};
+
+/// Compares cpz, called as `cp` without `-r`, with the newest cp.
+fn newest(args: &[&str]) -> Parity {
+    CP.strict().only_newest().args(args)
+}
+
+#[track_caller]
+fn check(args: &[&str], build: impl Fn(&Tree)) {
+    newest(args).check(build);
+}
+
+/// Builds a file and a directory with one name, and a dest.
+fn file_and_directory(tree: &Tree) {
+    tree.file("x/c", "new").file("c/f", "sub").dir("d");
+}
+
+#[test]
+fn a_directory_does_not_replace_a_file_that_was_just_created() {
+    for option in ["-b", "--backup=simple", "--backup=t", "-bu", "-f"] {
+        check(&["-r", option, "x/c", "c", "d"], file_and_directory);
+        check(&["-r", option, "x/c", "c", "d"], |tree| {
+            file_and_directory(tree);
+            tree.file("d/c", "precious");
+        });
+        check(&["-r", option, "x/c", "c", "d"], |tree| {
+            tree.symlink("x/c", "y").file("c/f", "sub").dir("d");
+        });
+    }
+}
+
+#[test]
+fn a_directory_that_is_named_through_a_link_is_copied_once() {
+    let build = |tree: &Tree| {
+        tree.file("c/f", "x").symlink("x/c", "../c").dir("d");
+    };
+    check(&["-rL", "c", "x/c", "d"], build);
+    check(&["-rH", "c", "x/c", "d"], build);
+    check(&["-r", "c", "x/c/", "d"], build);
+    check(&["-rLb", "c", "x/c", "d"], build);
+}
+
+#[test]
+fn a_directory_is_not_merged_into_itself_if_nothing_would_change() {
+    let build = |tree: &Tree| {
+        tree.file("f/x", "1").symlink("f/l", "x").fifo("f/p");
+    };
+    for option in [
+        "-l",
+        "-n",
+        "--update=none",
+        "--update=none-fail",
+        "-al",
+        "-an",
+    ] {
+        check(&["-rvT", option, "f", "f"], build);
+        check(&["-r", option, "f", "."], build);
+    }
+    for option in ["-u", "-f", "-b", "-s", "--remove-destination", "-a"] {
+        check(&["-rT", option, "f", "f"], build);
+    }
+}
+
+#[test]
+fn a_link_to_a_directory_is_not_replaced_by_a_second_name() {
+    for sources in [["c", "e"], ["e", "c"]] {
+        check(&["-a", sources[0], sources[1], "d"], |tree| {
+            tree.file("c", "x").hardlink("c", "e").symlink("d/c", ".");
+        });
+    }
+}
+
+#[test]
+fn a_failed_copy_leaves_the_permissions_of_its_dest() {
+    for mode in [0o666, 0o4755, 0o2640] {
+        for options in ["-p", "-a", "--preserve=ownership"] {
+            check(&[options, "--reflink=always", "a", "e"], |tree| {
+                tree.file("a", "x").mode(0o600).file("e", "y").mode(mode);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_failed_copy_leaves_the_acl_of_its_dest() {
+    check(&["-p", "--reflink=always", "a", "e"], |tree| {
+        tree.file("a", "x").mode(0o600).file("e", "y").mode(0o664);
+        if supports_acls(tree.path()) {
+            tree.select("e").acl("u:1:rw,m::rw");
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_leaves_the_permissions_of_the_dest() {
+    let small = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let source = Scratch::new();
+    Tree::at(source.path())
+        .file("a", vec![1; 3 << 20])
+        .mode(0o600);
+    Tree::at(small.path()).file("e", "y").mode(0o664);
+    let dest = small.path().join("e");
+    let run = Run::new(CPZ).args(["-p", "a"]).arg(&dest);
+    let outcome = run.current_dir(&source).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert!(outcome.stderr_text().contains("No space left"), "{outcome}");
+    assert_eq!(fs::metadata(&dest).unwrap().mode() & 0o7777, 0o664);
+}
+
+#[test]
+fn a_fifo_is_not_opened_before_its_dest_is_checked() {
+    let build = |tree: &Tree| {
+        tree.fifo("a").hardlink("a", "b").symlink("l", "a");
+        tree.dir("d/a").fifo("s/a").dir("e/s/a");
+    };
+    check(&["a", "a"], build);
+    check(&["-f", "a", "a"], build);
+    check(&["a", "b"], build);
+    check(&["l", "a"], build);
+    check(&["-r", "--copy-contents", "a", "b"], build);
+    newest(&["a", "d"]).check(build);
+    newest(&["-r", "--copy-contents", "s", "e"]).check(build);
+}
+
+#[test]
+fn parents_get_attributes_if_one_was_missing() {
+    let time = Duration::from_secs(1_000_000_000);
+    let build = |tree: &Tree| {
+        tree.file("a/b/d/foo", "x").dir("e/a/b");
+        for (name, mode) in [("a/b/d", 0o2700), ("a/b", 0o705), ("a", 0o751)] {
+            tree.select(name).mode(mode).mtime(time);
+        }
+    };
+    let complete = |tree: &Tree| {
+        build(tree);
+        tree.dir("e/a/b/d");
+    };
+    for options in [
+        &["-p"][..],
+        &["-a"],
+        &["--preserve=timestamps"],
+        &["--preserve=mode"],
+        &[],
+    ] {
+        let args = [options, &["--parents", "a/b/d/foo", "e"]].concat();
+        check(&args, build);
+        check(&args, complete);
+    }
+}
+
+#[test]
+fn a_hard_link_to_a_link_changes_nothing_if_that_leads_to_the_dest() {
+    for options in ["-dl", "-al", "-lP", "-lPf", "-l", "-lH"] {
+        check(&[options, "symlink", "foo"], |tree| {
+            tree.file("foo", "x").symlink("symlink", "foo");
+        });
+        check(&[options, "foo", "symlink"], |tree| {
+            tree.file("foo", "x").symlink("symlink", "foo");
+        });
+    }
+}
+
+#[test]
+fn a_hard_link_replaces_a_link_to_its_source() {
+    for options in ["-al", "-rl", "-rlP", "-rlL", "-rlf", "-a", "-r"] {
+        check(&[options, "c", "d"], |tree| {
+            tree.fifo("c").symlink("d/c", "../c");
+        });
+    }
+}
+
+#[test]
+fn only_a_hard_link_replaces_a_dest_after_a_question() {
+    for options in ["-si", "-li", "-sif", "-lif"] {
+        let asked = newest(&[options, "c", "e"]).input(Input::Pipe).stdin("y\n");
+        asked.check(|tree| {
+            tree.file("c", "1").file("e", "2");
+        });
+    }
+}
+
+#[test]
+fn a_link_replaces_a_dest_by_force_even_without_content() {
+    for options in [
+        &["-a"][..],
+        &["-af"],
+        &["-df"],
+        &["-a", "--remove-destination"],
+        &["-ab"],
+    ] {
+        for make in [
+            |tree: &Tree| _ = tree.symlink("b", "y"),
+            |tree: &Tree| _ = tree.file("b", "y"),
+            |tree: &Tree| _ = tree.fifo("b"),
+        ] {
+            let args = [options, &["--attributes-only", "a", "b"]].concat();
+            check(&args, |tree| {
+                tree.symlink("a", "x");
+                make(tree);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_special_file_replaces_one_name_of_several() {
+    for options in ["-aL", "-rL", "-aLf", "-a"] {
+        check(&[options, "a", "b"], |tree| {
+            tree.fifo("a").file("b", "x").hardlink("b", "c");
+        });
+        check(&[options, "a", "b"], |tree| {
+            tree.fifo("a").file("b", "x");
+        });
+    }
+}
+
+#[test]
+fn a_second_name_of_a_link_is_not_reported() {
+    check(&["-av", "c", "d"], |tree| {
+        tree.symlink("c", "x").hardlink("c", "d");
+    });
+}
+
+#[test]
+fn an_unreadable_directory_takes_the_place_of_a_file_that_is_backed_up() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    newest(&["-rb", "e", "a"]).uid(NOBODY).check(|tree| {
+        tree.file("a", "x").dir("e").mode(0);
+    });
+}
+
+#[test]
+fn a_directory_loses_special_bits_that_its_source_lacks() {
+    for options in [
+        &["-rp"][..],
+        &["-a"],
+        &["-r", "--preserve=mode"],
+        &["-rp", "--no-preserve=mode"],
+    ] {
+        for (inherited, existing) in [(0o777, 0o7777), (0o2777, 0o1755), (0o2777, 0)] {
+            let args = [options, &["b", "d"]].concat();
+            check(&args, |tree| {
+                tree.dir("b/sticky")
+                    .mode(0o1755)
+                    .dir("b/plain")
+                    .dir("b")
+                    .mode(0o755);
+                tree.dir("d").mode(inherited);
+                if existing != 0 {
+                    tree.dir("d/b/plain")
+                        .mode(existing)
+                        .select("d/b")
+                        .mode(existing);
+                }
+            });
+        }
+    }
+}
