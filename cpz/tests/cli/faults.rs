@@ -63,7 +63,7 @@ fn names_paths(outcome: &Outcome) -> bool {
 
 #[track_caller]
 fn survives_faults(options: &[&str], attributes: Attributes) {
-    let scratch = Scratch::new();
+    let scratch = Scratch::in_memory();
     build(&scratch);
     let run = Run::new(CPZ)
         .args(options)
