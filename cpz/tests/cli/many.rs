@@ -1,6 +1,10 @@
 //! Enough entries to keep several threads busy.
 
+use std::path::Path;
+
 use testkit::{
+    or_skip,
+    probe::gnu,
     run::{Parity, Run, Status},
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
@@ -197,4 +201,38 @@ fn running_out_of_memory_ends_with_a_message() {
         exhausted += 1;
     }
     assert!(exhausted > 0, "the first limit was enough: {start}");
+}
+
+/// Copies 200 directories, each with a file, 200 files, and 200 names that are missing. Returns both streams
+/// as one.
+fn copied_in_order(program: &Path, args: &[&str]) -> String {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    tree.dir("into").file("into/d7", "in the way");
+    let mut operands = Vec::new();
+    for number in 0..200 {
+        tree.file(format!("d{number}/f"), "")
+            .file(format!("f{number}"), "x");
+        operands.extend(["d", "missing", "f"].map(|name| format!("{name}{number}")));
+    }
+    let run = Run::new("sh")
+        .args(["-c", r#"exec "$0" -r "$@" 2>&1"#])
+        .arg(program)
+        .args(args)
+        .args(operands)
+        .arg("into");
+    let outcome = run.current_dir(&scratch).output();
+    outcome.stdout_text().replace("cpz: ", "cp: ")
+}
+
+#[test]
+fn prints_the_lines_of_operands_in_their_order() {
+    let cp = or_skip!(gnu("cp"));
+    for verbosity in [&["-v"][..], &[]] {
+        let expected = copied_in_order(&cp, verbosity);
+        for threads in ["--threads=1", "--threads=4", "--threads=16"] {
+            let ours = copied_in_order(CPZ.as_ref(), &[verbosity, &[threads]].concat());
+            assert!(ours == expected, "{verbosity:?} {threads}:\n{ours}");
+        }
+    }
 }

@@ -23,6 +23,7 @@ use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
+use crate::failures::Failures;
 use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
@@ -68,6 +69,7 @@ pub(super) struct Context<'a> {
     pub(super) target: Option<OwnedFd>,
     pub(super) operands: Vec<Operand>,
     pub(super) report: Report<'a>,
+    pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,
     pub(super) unnamed_dests: UnnamedFiles,
     /// `None`: the kernel decides when copies are written to the disk.
@@ -371,7 +373,18 @@ impl Context<'_> {
                 backup,
             });
         }
-        self.report.failed(failure.error);
+        self.fail(entry.operand, failure.error);
+    }
+
+    /// Reports a failure that belongs to an operand.
+    pub(super) fn fail(&self, operand: u32, error: Error) {
+        self.failures.fail(operand, error, &self.report);
+    }
+
+    /// Notes that nothing of an operand is left to do.
+    #[inline]
+    pub(super) fn finish_operand(&self, operand: u32) {
+        self.failures.finish(operand, &self.report);
     }
 
     /// Emits the event of a file whose content was copied.

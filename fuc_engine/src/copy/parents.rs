@@ -27,6 +27,8 @@ use crate::sys::{self, At, CWD, Identity, Inode};
 struct Parent {
     /// The path of the directory, relative to the target.
     dest: Box<CStr>,
+    /// The first operand below it.
+    operand: u32,
     /// Identity of the directory, which must still be at `dest` in the end.
     identity: Identity,
     origin: Origin,
@@ -50,6 +52,7 @@ pub(super) struct MadeParents {
 
 /// A directory on the way to a dest.
 struct Step<'a> {
+    operand: u32,
     source: &'a Path,
     /// The path of the directory, relative to the target.
     dest: &'a CStr,
@@ -62,10 +65,10 @@ struct Step<'a> {
 /// Opens the last one.
 pub(super) fn make<'c>(
     ctx: &'c Context<'_>,
-    operand: u32,
+    index: u32,
     made: &mut MadeParents,
 ) -> Result<OpenParent<'c>, Error> {
-    let operand = &ctx.operands[operand as usize];
+    let operand = &ctx.operands[index as usize];
     let (source, name) = (operand.source.to_bytes(), operand.dest_name.to_bytes());
     let lead = source.iter().take_while(|&&byte| byte == b'/').count();
     let target = operand.dest_path.as_os_str().as_bytes();
@@ -77,6 +80,7 @@ pub(super) fn make<'c>(
     for end in way::ends(name) {
         let path = [target, &name[..end]].concat();
         let step = Step {
+            operand: index,
             source: Path::new(OsStr::from_bytes(&source[..lead + end])),
             dest: &to_c(&name[..end]),
             name: &way::last_component(&name[..end]),
@@ -159,6 +163,7 @@ fn note_existing(
     let source = to_c(step.source.as_os_str().as_bytes());
     let parent = |mode_pending| Parent {
         dest: step.dest.into(),
+        operand: step.operand,
         identity: present.identity,
         origin: Origin::Existing,
         path: step.path.into(),
@@ -215,6 +220,7 @@ fn make_one(
     made.made.insert(step.dest.into());
     made.list.push(Parent {
         dest: step.dest.into(),
+        operand: step.operand,
         identity: granted.identity,
         origin: Origin::Created,
         path: step.path.into(),
@@ -228,7 +234,7 @@ fn make_one(
 pub(super) fn finish(ctx: &Context<'_>, made: MadeParents) {
     for parent in made.list.into_iter().rev() {
         if let Err(error) = finish_one(ctx, &parent) {
-            ctx.report.failed(error);
+            ctx.fail(parent.operand, error);
         }
     }
 }

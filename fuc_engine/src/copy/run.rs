@@ -36,6 +36,7 @@ use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation};
+use crate::failures::Failures;
 use crate::observer::Summary;
 use crate::operand;
 use crate::report::Report;
@@ -83,6 +84,7 @@ impl<'a> CopyRun<'a> {
                 target: None,
                 operands: Vec::new(),
                 report,
+                failures: Failures::default(),
                 descriptors: Descriptors::new(),
                 unnamed_dests: UnnamedFiles::default(),
                 durability: options.durable.then(Durability::default),
@@ -118,12 +120,18 @@ impl<'a> CopyRun<'a> {
                 Err(error) => ctx.report.failed(error),
             }
         }
+        ctx.failures = Failures::of(ctx.operands.len());
         if let Err(error) = durable::begin(&self.ctx) {
             self.ctx.report.failed(error);
             return self.ctx.report.summary();
         }
         let runs = self.independent_runs();
         self.meets_names_once = self.meets_names_once(&runs);
+        let runs = match self.ctx.report.wants_events() {
+            // Events come in the order of the operands.
+            true => one_by_one(self.ctx.operands.len()),
+            false => runs,
+        };
         sched::scope(self, |worker| {
             for range in runs {
                 worker.push(Task::Own(CopyTask::Operands(Operands::alone(range))));
@@ -136,6 +144,7 @@ impl<'a> CopyRun<'a> {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         parents::finish(&self.ctx, made);
+        self.ctx.failures.report_rest(&self.ctx.report);
         durable::finish(&self.ctx);
         self.ctx.report.summary()
     }
@@ -148,9 +157,7 @@ impl<'a> CopyRun<'a> {
             Dest::Into(_) if !self.ctx.policy.options.rules.ask => {
                 operand::independent_runs(operands.iter().map(|operand| &*operand.source))
             }
-            Dest::Into(_) | Dest::Exactly(_) => {
-                (0..operands.len() as u32).map(|i| i..i + 1).collect()
-            }
+            Dest::Into(_) | Dest::Exactly(_) => one_by_one(operands.len()),
         }
     }
 
@@ -164,6 +171,11 @@ impl<'a> CopyRun<'a> {
     fn meets_names_once(&self, independent_runs: &[Range<u32>]) -> bool {
         independent_runs.len() == 1 && self.ctx.policy.options.dereference == Dereference::Never
     }
+}
+
+/// Returns a range for each operand.
+fn one_by_one(operands: usize) -> Vec<Range<u32>> {
+    (0..operands as u32).map(|i| i..i + 1).collect()
 }
 
 impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::failures::Failures;
 use super::name::{Name, Parent};
 use super::node::{RemoveDir, RemoveNode};
 use super::options::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
+use crate::failures::Failures;
 use crate::node::Side;
 use crate::observer::Event;
 use crate::report::Report;

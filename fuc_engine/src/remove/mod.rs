@@ -25,14 +25,12 @@
 //! | `look` | the facts that a question depends on, from the filesystem |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
 //! | `context` | options, operands and open directories; paths, errors and events |
-//! | `failures` | reporting failures in the order of the operands |
 //! | `name` | a name to remove, and the directory that it is in |
 //! | `node` | the state of a directory in flight |
 
 mod asking;
 mod context;
 mod directory;
-mod failures;
 mod guards;
 mod look;
 mod name;

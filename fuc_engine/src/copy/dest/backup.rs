@@ -56,7 +56,7 @@ pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
         Ok(()) => ctx.emit_backup_restored(entry),
         Err(errno) => {
             let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
-            ctx.report.failed(error);
+            ctx.fail(entry.operand, error);
         }
     }
 }
@@ -76,7 +76,7 @@ pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &En
         ),
         Err(errno) => {
             let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
-            ctx.report.failed(error);
+            ctx.fail(entry.operand, error);
         }
     }
 }

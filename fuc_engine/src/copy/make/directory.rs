@@ -231,7 +231,7 @@ fn not_opened(
     match make_unfilled(ctx, place, &source, numbers) {
         Ok(origin) => {
             if let Err(error) = finish_unfilled(ctx, place, dest) {
-                ctx.report.failed(error);
+                ctx.fail(place.operand, error);
             }
             Refused {
                 error: Some(error),
@@ -386,7 +386,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
         Ok(())
     };
     if let Err(error) = finished.and_then(|()| sync(ctx, node)) {
-        ctx.report.failed(error);
+        ctx.fail(node.place.operand, error);
     }
     ctx.descriptors.close(node, Side::Source);
     ctx.descriptors.close(node, Side::Dest);

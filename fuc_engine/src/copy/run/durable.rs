@@ -47,7 +47,7 @@ pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
     });
     if let Err(errno) = noted {
         let error = ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno);
-        ctx.report.failed(error);
+        ctx.fail(node.place.operand, error);
     }
 }
 

@@ -69,7 +69,8 @@ fn begin_portion<'a>(
         let parent = match make_parents(run, index) {
             Ok(parent) => parent,
             Err(error) => {
-                ctx.report.failed(error);
+                ctx.fail(index, error);
+                ctx.finish_operand(index);
                 continue;
             }
         };
@@ -77,8 +78,8 @@ fn begin_portion<'a>(
         let stat = match look::at_source(&entry) {
             Ok(stat) => stat,
             Err(errno) => {
-                ctx.report
-                    .failed(ctx.source_stat_failure(&entry, errno).error);
+                ctx.fail(index, ctx.source_stat_failure(&entry, errno).error);
+                ctx.finish_operand(index);
                 continue;
             }
         };
@@ -87,8 +88,13 @@ fn begin_portion<'a>(
         if contains_target && !(operands.is_alone && is_first) {
             return Remaining::WhenIdle(index..operands.range.end);
         }
-        if let Err(failure) = begin_one(run, &entry, &stat, worker) {
-            ctx.report_failure(&entry, failure);
+        match begin_one(run, &entry, &stat, worker) {
+            Ok(Begun::Queued) => {}
+            Ok(Begun::Finished) => ctx.finish_operand(index),
+            Err(failure) => {
+                ctx.report_failure(&entry, failure);
+                ctx.finish_operand(index);
+            }
         }
         if contains_target && index + 1 < operands.range.end {
             return Remaining::WhenIdle(index + 1..operands.range.end);
@@ -120,12 +126,19 @@ fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
     above.iter().any(|directory| directory.file() == source)
 }
 
+/// Says whether an operand is finished.
+enum Begun {
+    Finished,
+    /// It is a directory, for which a task was queued.
+    Queued,
+}
+
 fn begin_one<'a>(
     run: &CopyRun<'a>,
     entry: &Entry<'_>,
     source: &Stat,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<(), Failure> {
+) -> Result<Begun, Failure> {
     let ctx = &run.ctx;
     let is_directory = sys::file_type(source) == FileType::Directory;
     if is_directory && !ctx.policy.options.recursive {
@@ -133,7 +146,7 @@ fn begin_one<'a>(
     }
     if let Err(warning) = run.used.note_source(ctx, entry, source) {
         ctx.report.warn(warning);
-        return Ok(());
+        return Ok(Begun::Finished);
     }
     if is_directory {
         run.used.check_directory_dest(ctx, entry)?;
@@ -143,7 +156,7 @@ fn begin_one<'a>(
             operand: entry.operand,
         };
         worker.push(Task::Enter { place, pass: 0 });
-        return Ok(());
+        return Ok(Begun::Queued);
     }
     let processed = if ctx.has_rules(entry) {
         run.copy_by_rules(entry, source, worker)?
@@ -154,7 +167,7 @@ fn begin_one<'a>(
     if processed == Processed::Handled {
         run.used.note_dest(ctx, entry);
     }
-    Ok(())
+    Ok(Begun::Finished)
 }
 
 /// Returns the identities of a directory and of those above it, as far as they can be reached.

@@ -486,7 +486,7 @@ impl CopyRun<'_> {
             Ok(first) => Some(first),
             Err(errno) => {
                 let error = self.ctx.dest_error(entry, Operation::Stat, errno);
-                self.ctx.report.failed(error);
+                self.ctx.fail(entry.operand, error);
                 None
             }
         }

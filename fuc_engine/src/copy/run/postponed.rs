@@ -87,8 +87,8 @@ pub(super) fn resume<'a, 's, 'e>(
             }
             Err(errno) => {
                 let path = ctx.operand_path(stored.operand, Side::Dest).to_path_buf();
-                ctx.report
-                    .failed(Error::failed(Operation::Stat, path, errno));
+                let error = Error::failed(Operation::Stat, path, errno);
+                ctx.fail(stored.operand, error);
             }
         },
         Some(node) => match walk::open_dirs(run, node) {
@@ -98,7 +98,7 @@ pub(super) fn resume<'a, 's, 'e>(
             }
             Err(errno) => {
                 let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);
-                ctx.report.failed(error);
+                ctx.fail(stored.operand, error);
                 // The directories could not be opened, and only the paths are needed.
                 let entry = stored.restore(Entry::listed(node, CWD, CWD, &stored.name));
                 backup::restore_in(ctx, node, &entry);

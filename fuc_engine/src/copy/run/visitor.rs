@@ -85,7 +85,10 @@ impl Visitor for CopyRun<'_> {
                     }
                 }
                 if let Some(error) = not_entered.error {
-                    ctx.report.failed(error);
+                    ctx.fail(place.operand, error);
+                }
+                if place.parent.is_none() {
+                    ctx.finish_operand(place.operand);
                 }
                 walk::leave(self, place.parent, worker);
                 None
@@ -129,11 +132,14 @@ impl Visitor for CopyRun<'_> {
         let error = self
             .ctx
             .place_error(&node.place, Side::Source, operation, errno);
-        self.ctx.report.failed(error);
+        self.ctx.fail(node.place.operand, error);
     }
 
     fn finish(&self, node: &CopyNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         directory::finish(&self.ctx, node);
+        if node.place.parent.is_none() {
+            self.ctx.finish_operand(node.place.operand);
+        }
         ControlFlow::Continue(())
     }
 

@@ -20,7 +20,7 @@ const WORD_BITS: u32 = u64::BITS;
 /// All four accesses are `SeqCst`, so at least one of the two workers sees the flag of the other. It reports
 /// the failure.
 #[derive(Default)]
-pub(super) struct Failures {
+pub(crate) struct Failures {
     /// A bit for each operand that is finished.
     finished: Vec<AtomicU64>,
     /// Is `true` while failures are held.
@@ -37,7 +37,7 @@ struct Held {
 
 impl Failures {
     /// Makes the state for this number of operands.
-    pub(super) fn of(operands: usize) -> Self {
+    pub(crate) fn of(operands: usize) -> Self {
         let words = operands.div_ceil(WORD_BITS as usize);
         Self {
             finished: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -47,7 +47,7 @@ impl Failures {
 
     /// Notes that nothing of an operand is left to do, and reports the failures that waited for it.
     #[inline]
-    pub(super) fn finish(&self, operand: u32, report: &Report<'_>) {
+    pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
         let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);
         self.finished[word as usize].fetch_or(1 << bit, Ordering::SeqCst);
         if self.holds.load(Ordering::SeqCst) {
@@ -57,7 +57,7 @@ impl Failures {
 
     /// Reports a failure of an operand, or holds it.
     #[cold]
-    pub(super) fn fail(&self, operand: u32, error: Error, report: &Report<'_>) {
+    pub(crate) fn fail(&self, operand: u32, error: Error, report: &Report<'_>) {
         self.report_due(report, |held| {
             held.by_operand.entry(operand).or_default().push(error);
             self.holds.store(true, Ordering::SeqCst);
@@ -65,7 +65,7 @@ impl Failures {
     }
 
     /// Reports all failures that are held, after a run in which some operands may not have been finished.
-    pub(super) fn report_rest(&self, report: &Report<'_>) {
+    pub(crate) fn report_rest(&self, report: &Report<'_>) {
         self.report_due(report, |held| held.first_unfinished = u32::MAX);
     }
 
