@@ -3,11 +3,12 @@
 //! GNU's, and check that our copy has everything except the refused part.
 
 use testkit::{
+    run::{Run, Status},
     snapshot::{Attributes, Kind, Snapshot},
     tree::{Scratch, Tree},
 };
 
-use crate::support::CP;
+use crate::support::{CP, CPZ, complaint};
 
 fn build(tree: &Tree) {
     tree.file("a/1/f", b"content")
@@ -85,6 +86,24 @@ fn refuses_a_directory_into_itself_through_a_symlink() {
     });
     all_is_there(&scratch, "a/b/a");
     refused_part_is_not_there(&scratch, "a/b/a/b/a");
+}
+
+#[test]
+fn refuses_a_link_that_leads_into_the_copy() {
+    let scratch = Scratch::new();
+    // The link leads nowhere until its directory is copied. GNU cp ends when the path is too long.
+    Tree::at(scratch.path()).symlink("t/a/d", "../t/a");
+    let run = Run::new(CPZ)
+        .args(["-LRn", "t"])
+        .arg(scratch.path().join("t"));
+    let outcome = run.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let lines = complaint(&outcome);
+    assert!(
+        lines.contains("cannot copy a directory, 't', into itself"),
+        "{lines}"
+    );
+    assert!(Snapshot::of(&scratch, Attributes::NAMES).len() < 10);
 }
 
 #[test]

@@ -182,8 +182,9 @@ pub(super) fn directory_opening(
     }
 }
 
-/// Returns the error of a link that leads to a directory that contains it, if `source` is such
-/// a directory. A dest in the way is reported first.
+/// Returns the error of a link that leads to a directory that contains it, or to the copy of such a
+/// directory, if `source` is one of these. Both would be copied without an end. A dest in the way of the
+/// first is reported first.
 ///
 /// Only a directory behind a link can contain itself, so this is only needed there.
 pub(super) fn cycle(
@@ -194,8 +195,18 @@ pub(super) fn cycle(
     let parents = std::iter::successors(place.parent.as_ref(), |node: &&CopyNode| {
         node.place.parent.as_ref()
     });
-    let mut identities = parents.filter_map(|node| node.dir.slot(Side::Source).identity());
-    if !identities.any(|above| above.file() == source.file()) {
+    let is_above = |side| {
+        let mut identities = parents
+            .clone()
+            .filter_map(|node| node.dir.slot(side).identity());
+        identities.any(|above| above.file() == source.file())
+    };
+    if !is_above(Side::Source) {
+        if is_above(Side::Dest) {
+            let paths = [Side::Source, Side::Dest].map(|side| ctx.place_path(place, side));
+            let [path, dest] = paths;
+            return Err(Error::refused(Refusal::IntoItself, path).with_other(dest));
+        }
         return Ok(());
     }
     let dest = ctx.at(place, Side::Dest, |dir, name| {
