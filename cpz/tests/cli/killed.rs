@@ -1,10 +1,10 @@
 //! SIGKILL at any system call, and then the same command again.
 
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
-    run::{Fault, Run, Status},
+    run::{Call, Fault, Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, remove_for_sure},
 };
@@ -107,4 +107,40 @@ fn an_archive_that_was_killed_is_resumed() {
     let kept = Attributes::ALL - Attributes::ATIME;
     is_completed_by_a_second_run(build, ["-a", "--resume"], 1, 70, kept);
     is_completed_by_a_second_run(build, ["-a", "--resume"], 4, 20, kept);
+}
+
+#[test]
+fn only_one_large_file_that_existed_is_incomplete() {
+    const NAMES: [&str; 6] = ["a", "d/b", "d/e/c", "d/e/d", "f", "g"];
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    let new = vec![1; LARGE_BYTES];
+    for name in NAMES {
+        tree.file(format!("s/{name}"), &new);
+    }
+    let run = Run::new(CPZ).args(["-T", "--threads=4", "s", "d"]);
+    let run = run.current_dir(&scratch);
+    let rounds = 12;
+    let mut incomplete = 0;
+    for round in 0..rounds {
+        for name in NAMES {
+            tree.file(format!("d/{name}"), "old");
+        }
+        let call = Call {
+            name: "copy_file_range".to_owned(),
+            // Each thread has its own numbers.
+            number: 1 + round % 3,
+            shown: String::new(),
+        };
+        run.with_fault(&call, Fault::Kill).output();
+        let found = NAMES.map(|name| fs::read(scratch.path().join("d").join(name)).unwrap());
+        let is_incomplete = |content: &&Vec<u8>| ***content != *b"old" && **content != new;
+        let number = found.iter().filter(is_incomplete).count();
+        assert!(number <= 1, "{number} files are incomplete");
+        incomplete += number;
+    }
+    assert!(
+        incomplete > rounds / 2,
+        "no file was incomplete in most rounds"
+    );
 }

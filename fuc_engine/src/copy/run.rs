@@ -53,6 +53,7 @@ mod verifying;
 mod visitor;
 
 use pipeline::BYTES_PER_WORK;
+use postponed::Overwrites;
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;
 
@@ -73,6 +74,7 @@ pub(super) struct CopyRun<'a> {
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
+    overwrites: Overwrites,
 }
 
 impl<'a> CopyRun<'a> {
@@ -97,6 +99,7 @@ impl<'a> CopyRun<'a> {
             parents: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
+            overwrites: Overwrites::default(),
         }
     }
 

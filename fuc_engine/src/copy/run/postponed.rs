@@ -1,13 +1,16 @@
 //! Copies whose turn comes later: large files, and entries that waited for another name of their
 //! source.
 
+use std::collections::VecDeque;
 use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::CopyRun;
 use super::tasks::{CopyTask, LargeFile};
 use crate::copy::context::Failure;
+use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
-use crate::copy::facts::Entry;
+use crate::copy::facts::{Entry, Symlinks};
 use crate::copy::look;
 use crate::copy::stored::StoredEntry;
 use crate::error::{Error, Operation};
@@ -15,9 +18,75 @@ use crate::node::Side;
 use crate::sys::{self, CWD};
 use crate::walk::{self, OpenDirs, Task, Walker};
 
-/// Copies a large file, or queues it again until no other is being written. Its dest is created,
-/// truncated or renamed only now.
+/// Large files whose dests exist and are written in place, one after the other.
+///
+/// A write makes the dest look new, so after SIGKILL a later `cp -u` keeps it. Only one of them may be
+/// incomplete then, as with cp.
+#[derive(Default)]
+pub(super) struct Overwrites(Mutex<Lane>);
+
+#[derive(Default)]
+struct Lane {
+    is_busy: bool,
+    waiting: VecDeque<Box<LargeFile>>,
+}
+
+impl Overwrites {
+    fn lane(&self) -> MutexGuard<'_, Lane> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the file if no other is being written. Otherwise keeps it for the worker that is writing.
+    fn enter(&self, file: Box<LargeFile>) -> Option<Box<LargeFile>> {
+        let mut lane = self.lane();
+        if lane.is_busy {
+            lane.waiting.push_back(file);
+            return None;
+        }
+        lane.is_busy = true;
+        Some(file)
+    }
+
+    /// Returns the next file that waits, after one was written.
+    fn next(&self) -> Option<Box<LargeFile>> {
+        let mut lane = self.lane();
+        let next = lane.waiting.pop_front();
+        lane.is_busy = next.is_some();
+        next
+    }
+}
+
+/// Copies a large file. Its dest is created, truncated or renamed only now.
 pub(super) fn copy_large<'a>(
+    run: &CopyRun<'a>,
+    file: Box<LargeFile>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    if !is_written_in_place(run, &file.entry) {
+        return copy_when_possible(run, file, worker);
+    }
+    let mut file = run.overwrites.enter(file);
+    while let Some(entered) = file {
+        copy_when_possible(run, entered, worker);
+        file = run.overwrites.next();
+    }
+}
+
+/// Returns `true` if the dest is a file that keeps its inode.
+fn is_written_in_place(run: &CopyRun<'_>, entry: &StoredEntry) -> bool {
+    let (ctx, rules) = (&run.ctx, &run.ctx.policy.options.rules);
+    let Some(node) = &entry.node else {
+        return false;
+    };
+    if node.state.origin() == Origin::Created || rules.remove_first || rules.backup.is_some() {
+        return false;
+    }
+    let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
+    dest.is_ok_and(|dir| sys::stat(dir.as_fd(), &entry.name, Symlinks::Follow).is_ok())
+}
+
+/// Copies a large file, or queues it again until no other is being written.
+fn copy_when_possible<'a>(
     run: &CopyRun<'a>,
     file: Box<LargeFile>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
