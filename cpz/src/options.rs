@@ -185,6 +185,10 @@ pub(crate) fn resolve(
         let message = "--resume needs -a, -p or --preserve=timestamps";
         return Err(UsageError::with_help(message));
     }
+    if rules.resume && options.engine.as_links.is_some() {
+        let message = "--resume is mutually exclusive with -l and -s";
+        return Err(UsageError::with_help(message));
+    }
     options.engine.rules = rules.resolve(charset)?;
     Ok(options)
 }

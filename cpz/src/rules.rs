@@ -75,15 +75,17 @@ impl RuleFlags {
     ///
     /// # Errors
     /// If backups are requested of files that are never replaced, or with an unknown way of naming them. If
-    /// `--resume` is combined with `-n` or `--update`.
+    /// `--resume` is combined with another choice of dests, or with backups.
     pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
         let never = self.clobber == Clobber::Never;
         if self.makes_backups && (never || self.update == Replace::NoneAndFail) {
             let message = "--backup is mutually exclusive with -n or --update=none-fail";
             return Err(UsageError::with_help(message));
         }
-        if self.resume && (never || self.update != Replace::All) {
-            let message = "--resume is mutually exclusive with -n and --update";
+        let asks = self.clobber == Clobber::Ask;
+        let selects = never || asks || self.update != Replace::All;
+        if self.resume && (selects || self.makes_backups) {
+            let message = "--resume is mutually exclusive with -i, -n, --update and --backup";
             return Err(UsageError::with_help(message));
         }
         let mut rules = DestRules::default();

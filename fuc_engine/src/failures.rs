@@ -15,10 +15,9 @@ const WORD_BITS: u32 = u64::BITS;
 
 /// The failures of a run that are not yet reported, and the progress of the operands.
 ///
-/// Each worker sets its own flag first, and then looks at the flag of the other: the one that finishes an
-/// operand sets its bit before it reads `holds`, and the one that fails sets `holds` before it reads the bits.
-/// All four accesses are `SeqCst`, so at least one of the two workers sees the flag of the other. It reports
-/// the failure.
+/// The worker that finishes an operand sets its bit before it reads `holds`. The worker that fails sets `holds`
+/// before it reads the bits. All four accesses are `SeqCst`, so at least one of them sees the flag of the other,
+/// and reports the failure.
 #[derive(Default)]
 pub(crate) struct Failures {
     /// A bit for each operand that is finished.

@@ -1,6 +1,6 @@
 //! `--fsync`: a copy survives a power cut.
 
-use std::fs;
+use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
     or_skip,
@@ -148,4 +148,67 @@ fn an_error_of_the_disk_is_reported() {
         assert!(complaint.ends_with(": Input/output error\n"), "{complaint}");
         fs::remove_dir_all(scratch.path().join("d")).unwrap();
     }
+}
+
+#[test]
+fn files_that_are_kept_are_written_too() {
+    let scratch = Scratch::new();
+    build_many(&Tree::at(scratch.path()));
+    let run = Run::new(CPZ).args(["--threads=1", "-a", "--resume", "--fsync", "-T", "s", "d"]);
+    let run = run.current_dir(&scratch);
+    or_skip!(run.calls());
+    let again = sync_calls(run.calls().unwrap());
+    assert_eq!(
+        names(&again),
+        ["fsync", "fsync", "fsync", "fsync", "syncfs"]
+    );
+}
+
+#[test]
+fn files_on_a_server_do_not_keep_others_from_the_disk() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.dir("d");
+    let mut args = vec!["--threads=1".to_owned(), "--fsync".to_owned()];
+    for number in 10..30 {
+        tree.file(format!("f{number}"), "x");
+        args.push(format!("f{number}"));
+    }
+    let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+    tree.file("z", "x").symlink("d/z", mount.path().join("z"));
+    fs::write(mount.path().join("z"), "old").unwrap();
+    args.extend(["z", "d"].map(str::to_owned));
+    let run = Run::new(CPZ).args(args).current_dir(&scratch);
+    let calls = sync_calls(or_skip!(run.calls()));
+    // Four files, the one on the server, and then everything else.
+    assert_eq!(
+        names(&calls),
+        ["fsync", "fsync", "fsync", "fsync", "fsync", "syncfs"]
+    );
+}
+
+#[test]
+fn an_error_of_the_disk_marks_the_file_behind_a_link() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("f", "new")
+        .file("target", "old")
+        .symlink("d", "target");
+    let run = Run::new(CPZ).args(["--threads=1", "-L", "--fsync", "f", "d"]);
+    let run = run.current_dir(&scratch);
+    or_skip!(run.calls());
+    let call = Call {
+        name: "fsync".to_owned(),
+        number: 1,
+        shown: String::new(),
+    };
+    let outcome = run.with_fault(&call, Fault::Error("EIO")).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let mtime = |name: &str| {
+        fs::symlink_metadata(scratch.path().join(name))
+            .unwrap()
+            .mtime()
+    };
+    assert_eq!(mtime("target"), 0);
+    assert_ne!(mtime("d"), 0);
 }

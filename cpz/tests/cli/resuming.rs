@@ -107,11 +107,15 @@ fn needs_times_and_no_other_choice_of_dests() {
         ),
         (
             &["-au", "--resume", "s", "d"],
-            "--resume is mutually exclusive with -n and --update",
+            "--resume is mutually exclusive with -i, -n, --update and --backup",
         ),
         (
-            &["-an", "--resume", "s", "d"],
-            "--resume is mutually exclusive with -n and --update",
+            &["-ab", "--resume", "s", "d"],
+            "--resume is mutually exclusive with -i, -n, --update and --backup",
+        ),
+        (
+            &["-as", "--resume", "s", "d"],
+            "--resume is mutually exclusive with -l and -s",
         ),
     ] {
         let expected = format!("cpz: {message}\nTry 'cpz --help' for more information.\n");

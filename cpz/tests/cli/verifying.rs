@@ -153,3 +153,27 @@ fn a_resumed_copy_compares_files_that_it_keeps() {
     succeeds(&scratch, &["-aT", "--resume", "--verify", "s", "d"]);
     assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"content");
 }
+
+#[test]
+fn compares_no_dest_that_is_not_a_file() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("f", "content").fifo("fifo");
+    let reader = Run::new("cat").args(["fifo"]).current_dir(&scratch).start();
+    succeeds(&scratch, &["--verify", "f", "fifo"]);
+    assert_eq!(reader.finish().stdout, b"content");
+    succeeds(&scratch, &["--verify", "f", "/dev/null"]);
+}
+
+#[test]
+fn compares_a_copy_whose_attributes_could_not_be_set() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("f", "content");
+    let args = ["--threads=1", "-p", "--verify", "f", "d"];
+    or_skip!(Run::new(CPZ).args(args).current_dir(&scratch).calls());
+    let traced = ["-f", "-o", "log", "-e", "inject=fchown:error=EIO", CPZ];
+    let run = Run::new("strace").args(traced).args(args);
+    let outcome = run.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let log = fs::read_to_string(scratch.path().join("log")).unwrap();
+    assert_eq!(log.matches("O_DIRECT|").count(), 2, "{log}");
+}

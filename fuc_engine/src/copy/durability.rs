@@ -3,19 +3,20 @@
 //!
 //! ```text
 //! the first FEW files and directories ──▶ fsync each when it is complete
-//! more than that                      ──▶ syncfs at the end, once for each filesystem
+//! more than that                      ──▶ their filesystem is pending: syncfs at the end
 //! a filesystem that syncfs misses     ──▶ fsync each, however many there are
 //! ```
 //!
 //! The entries of a directory are written with the directory.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::facts::Symlinks;
+use super::facts::{FileId, Symlinks};
 use crate::sys;
 
 /// How many files and directories are written one by one.
@@ -24,27 +25,35 @@ use crate::sys;
 /// to 1.0 of the time with 4 files of 4 KiB or 1 MiB, and 0.02 to 0.6 with 64 (loop devices and a
 /// virtual disk, 2 cores). But it also writes what other processes have left in the cache. So a few
 /// files are written alone, which costs at most 20 ms.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 
 /// A filesystem that copies were written to.
 struct Filesystem {
     device: u32,
     /// An open file or directory on it.
     file: OwnedFd,
+    /// Files must be written one by one, because `syncfs` is not enough.
+    needs_each: bool,
+    /// Something was written that is still to be written to the disk.
+    is_pending: bool,
+}
+
+/// Says whether something is written to the disk now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Now,
+    /// At the end, with its filesystem.
+    AtTheEnd,
 }
 
 #[derive(Default)]
 pub(super) struct Durability {
-    /// Files and directories that were written, or more than [`FEW`].
+    /// Number of files and directories that were written. Relaxed: it publishes nothing.
     written: AtomicUsize,
-    /// `true` if `syncfs` does not write everything to the disk.
-    needs_each: AtomicBool,
     filesystems: Mutex<Vec<Filesystem>>,
 }
 
 impl Durability {
-    // Relaxed: the numbers publish nothing, and workers have ended before the end of the run.
-
     fn filesystems(&self) -> MutexGuard<'_, Vec<Filesystem>> {
         self.filesystems
             .lock()
@@ -63,61 +72,78 @@ impl Durability {
             return Ok(());
         }
         let file = open()?;
-        if !sys::syncfs_is_enough(file.as_fd()) {
-            self.needs_each.store(true, Ordering::Relaxed);
-        }
-        filesystems.push(Filesystem { device, file });
+        let needs_each = !sys::syncfs_is_enough(file.as_fd());
+        filesystems.push(Filesystem {
+            device,
+            file,
+            needs_each,
+            is_pending: false,
+        });
         Ok(())
     }
 
-    fn must_write_now(&self) -> bool {
-        self.written.fetch_add(1, Ordering::Relaxed) < FEW
-            || self.needs_each.load(Ordering::Relaxed)
-    }
-
-    /// Returns `true` if what was written is still to be written with its whole filesystem.
-    fn needs_filesystems(&self) -> bool {
-        self.written.load(Ordering::Relaxed) > FEW && !self.needs_each.load(Ordering::Relaxed)
+    /// Decides when something on a filesystem is written to the disk.
+    fn when(&self, device: u32) -> When {
+        let is_one_of_few = self.written.fetch_add(1, Ordering::Relaxed) < FEW;
+        let mut filesystems = self.filesystems();
+        match filesystems.iter_mut().find(|known| known.device == device) {
+            Some(filesystem) if !is_one_of_few && !filesystem.needs_each => {
+                filesystem.is_pending = true;
+                When::AtTheEnd
+            }
+            _ => When::Now,
+        }
     }
 
     /// Writes a complete file to the disk, or leaves that to [`finish`](Self::finish).
     pub(super) fn file_complete(&self, file: BorrowedFd<'_>) -> Result<(), Errno> {
-        if self.must_write_now() {
-            sys::sync_file(file)
-        } else {
-            Ok(())
+        let stat = sys::stat_open(file)?;
+        if sys::file_type(&stat) != FileType::RegularFile {
+            return match sys::sync_file(file) {
+                // FIFOs and most devices have nothing to be written.
+                Err(Errno::INVAL | Errno::ROFS | Errno::OPNOTSUPP) => Ok(()),
+                synced => synced,
+            };
+        }
+        let device = FileId::of(&stat).device;
+        self.note_filesystem(device, || sys::duplicate(file))?;
+        match self.when(device) {
+            When::Now => sys::sync_file(file),
+            When::AtTheEnd => Ok(()),
         }
     }
 
     /// Writes a complete directory to the disk, or leaves that to [`finish`](Self::finish). `dir` may be
     /// a path descriptor.
     pub(super) fn directory_complete(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-        if !self.must_write_now() {
+        let device = sys::stat_directory(dir)?.identity.device();
+        if self.when(device) == When::AtTheEnd {
             return Ok(());
         }
         let opened = sys::open_directory(dir, c".", Symlinks::NoFollow);
         match opened.and_then(|dir| sys::sync_directory(dir.as_fd())) {
             // The directory may not be read.
-            Err(Errno::ACCESS) if !self.needs_each.load(Ordering::Relaxed) => {
-                self.written.store(FEW + 1, Ordering::Relaxed);
-                Ok(())
-            }
+            Err(Errno::ACCESS) => self.leave_to_filesystem(device),
             synced => synced,
         }
     }
 
-    /// Writes the filesystems to the disk, if that was left to the end. Otherwise calls `sync_parents`,
-    /// which writes the directories that contain the dests of the operands.
-    pub(super) fn finish(
-        &self,
-        sync_parents: impl FnOnce(&Self) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        if !self.needs_filesystems() {
-            sync_parents(self)?;
+    /// Leaves a directory that may not be read to [`finish`](Self::finish).
+    fn leave_to_filesystem(&self, device: u32) -> Result<(), Errno> {
+        let mut filesystems = self.filesystems();
+        match filesystems.iter_mut().find(|known| known.device == device) {
+            Some(filesystem) if !filesystem.needs_each => {
+                filesystem.is_pending = true;
+                Ok(())
+            }
+            _ => Err(Errno::ACCESS),
         }
-        // A directory that may not be read was left to its filesystem just now.
-        if self.needs_filesystems() {
-            for filesystem in &*self.filesystems() {
+    }
+
+    /// Writes the filesystems to the disk that are pending.
+    pub(super) fn finish(&self) -> Result<(), Errno> {
+        for filesystem in &*self.filesystems() {
+            if filesystem.is_pending {
                 sys::sync_filesystem(filesystem.file.as_fd())?;
             }
         }

@@ -23,12 +23,12 @@ impl Default for UnnamedFiles {
 impl UnnamedFiles {
     // Relaxed: the flag only saves calls that would fail, and publishes nothing.
 
-    pub(super) fn is_likely(&self) -> bool {
+    pub(super) fn may_exist(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Notes that a dest could not be created without a name.
-    pub(super) fn is_missing(&self) {
+    pub(super) fn note_missing(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }

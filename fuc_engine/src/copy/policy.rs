@@ -39,7 +39,8 @@ impl<'a> Policy<'a> {
             sets_attributes,
             creates_empty_files: !sets_attributes
                 && options.reflink != Reflink::Always
-                && !options.verify,
+                && !options.verify
+                && !options.durable,
             umask: OnceLock::new(),
         }
     }

@@ -21,8 +21,10 @@ const ALIGNMENT: usize = 4096;
 /// The result of comparing two files.
 pub(super) enum Compared {
     Equal,
-    /// The dest, open, has other content or is not a file.
-    Different(OwnedFd),
+    Different {
+        /// The dest is a regular file.
+        is_file: bool,
+    },
     /// The run was cancelled.
     Cancelled,
 }
@@ -42,10 +44,11 @@ enum Content {
     Cancelled,
 }
 
-/// Compares the content of two files. Calls `progress` after each megabyte.
+/// Compares the content of two files, which `open` opens. Calls `progress` after each megabyte.
 pub(super) fn compare(
     source: At<'_>,
     dest: At<'_>,
+    open: &dyn Fn(At<'_>) -> Result<OwnedFd, Errno>,
     buffer: &mut Vec<u8>,
     mut progress: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Compared, Unreadable> {
@@ -57,17 +60,18 @@ pub(super) fn compare(
         }
     };
     let mut content = |at, side, opening| {
-        let file = sys::open_uncached(at).map_err(unreadable(side, opening))?;
+        let file = open(at).map_err(unreadable(side, opening))?;
         let content = read(&file, buffer, &mut progress);
-        let content = content.map_err(unreadable(side, Operation::Read))?;
-        Ok((file, content))
+        content.map_err(unreadable(side, Operation::Read))
     };
-    let (_, source) = content(source, Side::Source, Operation::OpenSource)?;
-    let (file, dest) = content(dest, Side::Dest, Operation::Read)?;
+    let source = content(source, Side::Source, Operation::OpenSource)?;
+    let dest = content(dest, Side::Dest, Operation::Read)?;
     Ok(match (source, dest) {
         (Content::Cancelled, _) | (_, Content::Cancelled) => Compared::Cancelled,
         (Content::Hash(source), Content::Hash(dest)) if source == dest => Compared::Equal,
-        _ => Compared::Different(file),
+        (_, dest) => Compared::Different {
+            is_file: !matches!(dest, Content::NotAFile),
+        },
     })
 }
 

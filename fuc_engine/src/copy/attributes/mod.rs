@@ -4,9 +4,9 @@
 //! - [`acl`]: permissions and ACLs.
 //! - [`xattrs`]: extended attributes.
 //!
-//! The owner is set before extended attributes, and those before the mode with its ACLs. So no user
-//! ever has permissions that the finished copy does not grant. The times come last: if they are those
-//! of the source, the copy is complete. No call before changes them in the meantime.
+//! The owner is set before extended attributes, and those before the mode with its ACLs. So until
+//! the copy is complete, no user has permissions that it will not grant. The times come last: if they
+//! are those of the source, the content is complete, and all attributes were tried.
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
@@ -100,25 +100,25 @@ pub(super) fn between_files<'a>(
     }
 }
 
-/// The permissions that an existing dest had before [`restrict`].
+/// The permissions of an existing dest.
 #[derive(Debug)]
-pub(super) struct Restricted {
+pub(super) struct Permissions {
     mode: u32,
     access_acl: Option<Vec<u8>>,
 }
 
 /// Removes the permissions of an existing dest that the finished copy will not have, before any content
-/// is written to it. Returns what it had, if that was changed.
+/// is written to it. Returns the previous permissions if they were changed.
 pub(super) fn restrict(
     policy: &Policy<'_>,
     dest: BorrowedFd<'_>,
     present: &Stat,
     source: &Stat,
-) -> Option<Restricted> {
+) -> Option<Permissions> {
     let preserve = &policy.options.preserve;
     let mode = mode::while_overwritten(preserve, source.st_mode, present.st_mode)?;
     let dest = Inode::Opened(dest);
-    let before = Restricted {
+    let before = Permissions {
         mode: present.st_mode,
         access_acl: acl::read(&dest, sys::ACCESS_ACL).ok()?,
     };
@@ -129,7 +129,7 @@ pub(super) fn restrict(
 
 /// Gives an existing dest its permissions back, after its copy has failed. Set-id bits that the kernel
 /// has dropped since then are not set again.
-pub(super) fn lift(before: &Restricted, dest: BorrowedFd<'_>) {
+pub(super) fn restore_permissions(before: &Permissions, dest: BorrowedFd<'_>) {
     let special_bits = sys::stat_open(dest).map_or(0, |present| present.st_mode & 0o7000);
     let mode = before.mode & 0o777 | special_bits;
     let dest = Inode::Opened(dest);

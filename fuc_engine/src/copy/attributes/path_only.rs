@@ -111,6 +111,9 @@ pub(in crate::copy) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(),
 /// Makes the incomplete file at `dest` older than its source.
 pub(in crate::copy) fn mark_incomplete(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
     let file = PathOnly::find(dest)?;
+    if sys::file_type(file.stat()) != FileType::RegularFile {
+        return Ok(());
+    }
     let marked = file.inode().set_modified(sys::modified(source).earlier());
     marked.map_err(InodeError::errno)
 }

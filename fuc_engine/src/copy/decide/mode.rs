@@ -1,7 +1,8 @@
 //! Decides the modes that dests are created with, and those they end up with.
 //!
 //! While the owner or the mode of a dest is still to be set, the dest has at most the owner's
-//! permissions, so no user ever has permissions that the finished copy does not grant.
+//! permissions, so no user has permissions that the finished copy does not grant. If the copy of an
+//! existing dest fails, it gets its previous permissions back, as with cp.
 //!
 //! All modes are `st_mode` bits. Unless a function says otherwise, the type bits are ignored.
 

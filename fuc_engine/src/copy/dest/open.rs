@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::clear::{Cleared, clear_dest, unlink_dest};
 use super::unnamed;
-use crate::copy::attributes::{self, Restricted};
+use crate::copy::attributes::{self, Permissions};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
@@ -32,7 +32,7 @@ pub(in crate::copy) struct OpenDest {
     /// A dest that was created without a name gets it [`WhenComplete`](Naming::WhenComplete).
     pub(in crate::copy) naming: Naming,
     /// The permissions that an existing dest gets back if its copy fails, if they were changed.
-    pub(in crate::copy) restricted: Option<Box<Restricted>>,
+    pub(in crate::copy) permissions: Option<Box<Permissions>>,
 }
 
 impl OpenDest {
@@ -42,7 +42,7 @@ impl OpenDest {
             is_file: true,
             origin: Origin::Created,
             naming,
-            restricted: None,
+            permissions: None,
         }
     }
 }
@@ -57,7 +57,7 @@ pub(in crate::copy) fn open(
     naming: Naming,
 ) -> Result<OpenDest, Failure> {
     if naming == Naming::WhenComplete
-        && unnamed::is_worth_it(ctx, source)
+        && unnamed::is_large_enough(ctx, source)
         && let Some(file) = unnamed::try_create(ctx, entry, source)
     {
         return Ok(OpenDest::new_file(file, naming));
@@ -160,6 +160,14 @@ fn prepare_opened(
     }
     let failed = |errno| diagnose::file_creation(ctx, entry, errno);
     let is_file = sys::file_type(&opened) == FileType::RegularFile;
+    if let Some(durability) = &ctx.durability
+        && is_file
+    {
+        // A link may have led to another filesystem.
+        let device = FileId::of(&opened).device;
+        let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
+        noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
+    }
     if is_file && !ctx.policy.options.attributes_only {
         // An empty file is truncated too: that gives it a new time of modification.
         sys::set_size(dest.as_fd(), 0).map_err(failed)?;
@@ -168,19 +176,13 @@ fn prepare_opened(
         // pipe makes writes wait instead of failing with EAGAIN.
         sys::clear_nonblock(dest.as_fd()).map_err(failed)?;
     }
-    if let Some(durability) = &ctx.durability {
-        // A link may have led to another filesystem.
-        let device = FileId::of(&opened).device;
-        let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
-        noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
-    }
-    let restricted = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
+    let permissions = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
     Ok(OpenDest {
         fd: dest,
         is_file,
         origin: Origin::Existing,
         naming: Naming::AtOnce,
-        restricted: restricted.map(Box::new),
+        permissions: permissions.map(Box::new),
     })
 }
 

@@ -16,9 +16,9 @@ use crate::copy::look;
 use crate::operand;
 use crate::sys::{self, Blocking, Stat};
 
-/// Size from which a dest gets its name last. That takes up to four more calls: 400 files of 1 MiB took
-/// 1.00 of the time that they take otherwise, and 40 files of 8 MiB 1.02 (tmpfs, 2 cores, 30 runs of
-/// each; compare with a build in which this is `i64::MAX`).
+/// Size from which a dest gets its name last, which takes up to four more calls. With it, copying 400
+/// files of 1 MiB took 1.00 times as long as without it, and 40 files of 8 MiB 1.02 times (tmpfs, 2
+/// cores, 30 runs of each; to repeat it, build with `i64::MAX`).
 const MIN_BYTES: i64 = 1 << 20;
 
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
@@ -26,7 +26,7 @@ const MIN_BYTES: i64 = 1 << 20;
 #[cold]
 pub(super) fn try_create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Option<OwnedFd> {
     let names_file = !entry.dest_name.to_bytes().ends_with(b"/");
-    if !names_file || !ctx.unnamed_dests.is_likely() || may_be_occupied(ctx, entry) {
+    if !names_file || !ctx.unnamed_dests.may_exist() || may_be_occupied(ctx, entry) {
         return None;
     }
     let directory = operand::directory_of(entry.dest_name);
@@ -40,16 +40,16 @@ pub(super) fn try_create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) ->
             // Linux before 3.11 ignores the flag, and takes this for an attempt to write to the
             // directory.
             if matches!(errno, Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOSYS) {
-                ctx.unnamed_dests.is_missing();
+                ctx.unnamed_dests.note_missing();
             }
             None
         }
     }
 }
 
-/// Returns `true` if the copy of `source` is written for so long that it should get its name last.
+/// Returns `true` if `source` is so large that its copy gets its name last.
 #[inline]
-pub(super) fn is_worth_it(ctx: &Context<'_>, source: &Stat) -> bool {
+pub(super) fn is_large_enough(ctx: &Context<'_>, source: &Stat) -> bool {
     source.st_size >= MIN_BYTES
         && sys::file_type(source) == FileType::RegularFile
         && !ctx.policy.options.attributes_only
@@ -67,13 +67,13 @@ pub(in crate::copy) fn name(ctx: &Context<'_>, entry: &Entry<'_>, dest: Borrowed
     match sys::create_hard_link_to(dest, entry.dest_dir, entry.dest_name) {
         Ok(()) => {
             // A process that watches the directory learns from this that a file was closed after
-            // it was written. The file itself has no name there that such a process could use.
+            // it was written. Closing the unnamed file sends no event for a name.
             let _ = sys::open_existing(entry.dest_at(), Blocking::OnlyForLease);
             true
         }
         Err(Errno::EXIST) => false,
         Err(_) => {
-            ctx.unnamed_dests.is_missing();
+            ctx.unnamed_dests.note_missing();
             false
         }
     }

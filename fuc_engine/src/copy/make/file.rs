@@ -4,7 +4,7 @@
 //!   empty, as the last one was:  stat, create_node                       2 calls
 //!   with content:    open, fstat, create, copy_range, close, close       6 calls
 //!   of at least 1 MiB, into a directory that existed:
-//!                    the same, stat before and link after, open and close
+//!                    as above, and stat, link, open, close            10 calls
 //!   the dest exists: see `dest::open`
 //! ```
 //!
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use crate::copy::attributes::{self, Attributes, path_only};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::Making;
+use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::clear::clear_dest;
 use crate::copy::dest::open::{OpenDest, is_behind_link};
@@ -34,7 +34,7 @@ use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
 use crate::error::{Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, Blocking, Inode, Stat};
+use crate::sys::{self, At, Blocking, Inode, Stat};
 
 /// A source that is open.
 pub(in crate::copy) struct OpenSource {
@@ -157,12 +157,21 @@ pub(in crate::copy) fn try_copy_empty(
 
 /// The result of filling a dest.
 pub(in crate::copy) enum Filled {
-    Complete(Moved),
+    Complete(Completed),
     /// The complete dest could not be given its name, so it was dropped. It must be written under its
     /// name.
     Nameless,
     /// The run was cancelled. The incomplete dest was removed if this run had created it.
     Cancelled,
+}
+
+/// A dest with all of its content.
+pub(in crate::copy) struct Completed {
+    pub(in crate::copy) moved: Moved,
+    /// The dest is a regular file.
+    pub(in crate::copy) is_file: bool,
+    /// Says whether all attributes were set.
+    pub(in crate::copy) attributes: Result<(), Failure>,
 }
 
 /// Copies content and attributes to a dest that is open and empty, and closes it.
@@ -196,25 +205,41 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         .sets_attributes
         .then(|| set_attributes(ctx, source, &dest));
     let synced = match &ctx.durability {
-        Some(durability) if dest.is_file => durability.file_complete(dest.fd.as_fd()),
-        _ => Ok(()),
+        Some(durability) => durability.file_complete(dest.fd.as_fd()),
+        None => Ok(()),
     };
+    if synced.is_err() {
+        // Content that was written before may be lost.
+        mark_incomplete(&dest, &source.stat);
+    }
     if dest.naming == Naming::WhenComplete && !unnamed::name(ctx, entry, dest.fd.as_fd()) {
         return Ok(Filled::Nameless);
     }
-    if let Some(attributes) = attributes {
-        ctx.report_attributes(attributes, || ctx.path(entry, Side::Dest))
-            .map_err(Failure::making)?;
+    let is_file = dest.is_file;
+    let closed = sys::close_checked(dest.fd);
+    if closed.is_err() && is_file {
+        let symlinks = links_at_dest(ctx.dest_directory_origin(entry));
+        let dest = At {
+            symlinks,
+            ..entry.dest_at()
+        };
+        // As above.
+        let _ = path_only::mark_incomplete(dest, &source.stat);
     }
-    let synced = synced.map_err(|errno| (Operation::Sync, errno));
-    let closed = sys::close_checked(dest.fd).map_err(|errno| (Operation::Close, errno));
-    synced.and(closed).map_err(|(operation, errno)| {
-        // Content that was written before may be lost.
-        let _ = path_only::mark_incomplete(entry.dest_at(), &source.stat);
-        ctx.making_failure(entry, operation, errno)
-    })?;
-    labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno))?;
-    Ok(Filled::Complete(moved))
+    let failed = |operation| move |errno| ctx.making_failure(entry, operation, errno);
+    synced.map_err(failed(Operation::Sync))?;
+    closed.map_err(failed(Operation::Close))?;
+    let set = match attributes {
+        Some(attributes) => ctx.report_attributes(attributes, || ctx.path(entry, Side::Dest)),
+        None => Ok(()),
+    };
+    let labelled =
+        labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
+    Ok(Filled::Complete(Completed {
+        moved,
+        is_file,
+        attributes: set.map_err(Failure::making).and(labelled),
+    }))
 }
 
 fn set_attributes(ctx: &Context<'_>, source: &OpenSource, dest: &OpenDest) -> Attributes {
@@ -269,7 +294,7 @@ fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat)
 /// Makes an incomplete dest older than its source, so that no later run takes it for complete.
 fn mark_incomplete(dest: &OpenDest, source: &Stat) {
     if dest.is_file {
-        // If this fails, the dest looks as new as one of cp.
+        // If this fails, the dest keeps its new time, as after a failed cp.
         let _ = Inode::Opened(dest.fd.as_fd()).set_modified(sys::modified(source).earlier());
     }
 }
@@ -291,8 +316,8 @@ fn content_not_moved(
     source: &Stat,
     error: ContentError,
 ) -> Result<Filled, Failure> {
-    if let Some(restricted) = &dest.restricted {
-        attributes::lift(restricted, dest.fd.as_fd());
+    if let Some(permissions) = &dest.permissions {
+        attributes::restore_permissions(permissions, dest.fd.as_fd());
     }
     let error = match error {
         ContentError::Cancelled => {

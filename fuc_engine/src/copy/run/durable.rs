@@ -5,16 +5,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use super::CopyRun;
-use crate::copy::context::Context;
+use crate::copy::context::{Context, Failure};
 use crate::copy::durability::Durability;
-use crate::copy::facts::Symlinks;
+use crate::copy::facts::{Entry, Symlinks};
 use crate::copy::node::CopyNode;
 use crate::copy::options::Dest;
 use crate::copy::way;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
 use crate::operand;
-use crate::sys;
+use crate::sys::{self, Blocking};
 
 /// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
 /// disk in the end.
@@ -22,12 +22,17 @@ pub(super) fn begin(ctx: &Context<'_>) -> Result<(), Error> {
     let Some(durability) = &ctx.durability else {
         return Ok(());
     };
+    let note = |dir: BorrowedFd<'_>| match note(durability, dir) {
+        // The directory may not be read. The first file is noted instead.
+        Err(Errno::ACCESS) => Ok(()),
+        noted => noted,
+    };
     for index in 0..ctx.operands.len() {
         // All operands share one target.
         if index > 0 && ctx.target.is_some() {
             break;
         }
-        with_parent(ctx, index, |dir| note(durability, dir)).map_err(|errno| failed(ctx, errno))?;
+        with_parent(ctx, index, note).map_err(|errno| failed(ctx, errno))?;
     }
     Ok(())
 }
@@ -45,7 +50,9 @@ pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
         let dir = ctx.descriptors.pin(node, Side::Dest, ctx)?;
         sys::open_directory(dir.as_fd(), c".", Symlinks::NoFollow)
     });
-    if let Err(errno) = noted {
+    if let Err(errno) = noted
+        && errno != Errno::ACCESS
+    {
         let error = ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno);
         ctx.fail(node.place.operand, error);
     }
@@ -60,9 +67,24 @@ pub(super) fn finish(ctx: &Context<'_>) {
     if ctx.report.must_stop() {
         return;
     }
-    if let Err(errno) = durability.finish(|durability| sync_parents(ctx, durability)) {
+    let synced = sync_parents(ctx, durability);
+    if let Err(errno) = synced.and_then(|()| durability.finish()) {
         ctx.report.failed(failed(ctx, errno));
     }
+}
+
+/// Writes a dest to the disk that was kept because it is complete.
+pub(super) fn kept(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
+    let Some(durability) = &ctx.durability else {
+        return Ok(());
+    };
+    let at = entry.dest_at();
+    let opened = ctx.descriptors.making_room(|| {
+        sys::open_source(at.dir, at.name, Symlinks::Follow, Blocking::OnlyForLease)
+    });
+    opened
+        .and_then(|file| durability.file_complete(file.as_fd()))
+        .map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))
 }
 
 fn failed(ctx: &Context<'_>, errno: Errno) -> Error {

@@ -17,7 +17,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::tasks::{CopyTask, LargeFile};
-use super::{CopyRun, verifying};
+use super::{CopyRun, durable, verifying};
 use crate::copy::content::PIECE_BYTES;
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
@@ -127,7 +127,10 @@ impl CopyRun<'_> {
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(&dest);
                 self.make_or_link(entry, source, worker, |_| Ok(Some(found)))?;
-                verifying::add(self, entry, source, worker);
+                if sys::file_type(source) == FileType::RegularFile {
+                    durable::kept(ctx, entry)?;
+                    verifying::add(self, entry, source, worker);
+                }
                 return Ok(Processed::NotCopied);
             }
             Decided::Adopt(dest) => {
@@ -387,10 +390,13 @@ impl CopyRun<'_> {
             self.room.note_failure(entry, failure.error.errno());
         })?;
         match filled {
-            Filled::Complete(moved) => {
-                self.count_copied(moved.bytes, worker);
-                ctx.emit_content_copied(entry, moved.method);
-                verifying::add(self, entry, &source.stat, worker);
+            Filled::Complete(completed) => {
+                if completed.is_file {
+                    verifying::add(self, entry, &source.stat, worker);
+                }
+                completed.attributes?;
+                self.count_copied(completed.moved.bytes, worker);
+                ctx.emit_content_copied(entry, completed.moved.method);
             }
             Filled::Nameless => return self.copy_under_name(entry, source, worker),
             Filled::Cancelled => backup::restore(ctx, entry),
