@@ -24,19 +24,41 @@ use crate::{
 pub struct Pair {
     ours: &'static str,
     gnu: &'static str,
+    only_newest: bool,
 }
 
 impl Pair {
     /// Pairs the program at `ours` with the GNU program `gnu`.
     #[must_use]
     pub const fn new(ours: &'static str, gnu: &'static str) -> Self {
-        Self { ours, gnu }
+        Self {
+            ours,
+            gnu,
+            only_newest: false,
+        }
+    }
+
+    /// Limits all comparisons to the newest release, see [`Parity::only_newest`].
+    #[must_use]
+    pub const fn only_newest(self) -> Self {
+        Self {
+            only_newest: true,
+            ..self
+        }
     }
 
     /// Starts a comparison.
     #[must_use]
     pub fn parity(&self) -> Parity {
-        Parity::new(self.ours, self.gnu).args(["-r"])
+        self.bare().args(["-r"])
+    }
+
+    fn bare(&self) -> Parity {
+        let parity = Parity::new(self.ours, self.gnu);
+        match self.only_newest {
+            true => parity.only_newest(),
+            false => parity,
+        }
     }
 
     /// Starts a comparison in which the same shell script runs each command; see [`Parity::in_script`].
@@ -87,7 +109,7 @@ impl Pair {
     /// Starts a comparison without `-r`, with ours under GNU's name.
     #[must_use]
     pub fn strict(&self) -> Parity {
-        Parity::new(self.ours, self.gnu).under_gnus_name()
+        self.bare().under_gnus_name()
     }
 
     /// Asserts that both commands end with the same status and the same messages on stderr, whatever they
@@ -104,7 +126,11 @@ impl Pair {
             let messages = normal_lines(&outcome.stderr, program);
             (outcome.status, messages)
         };
-        let gnu_program = match probe::gnu(self.gnu) {
+        let found = match self.only_newest {
+            true => probe::newest_gnu(self.gnu),
+            false => probe::gnu(self.gnu),
+        };
+        let gnu_program = match found {
             Ok(program) => program,
             Err(skip) => {
                 skip.announce();
