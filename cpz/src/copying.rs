@@ -21,7 +21,7 @@ pub(crate) fn execute(
     mut operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    options.check()?;
+    options.finish(console.charset())?;
     options.preserve.check_context()?;
     let dest = target::take_dest(&options, &mut operands, console)?;
     // As in cp, trailing slashes stay if the dest is an exact path.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use fuc_cli::command::Context;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
+use fuc_cli::locale::Charset;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
@@ -30,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) engine: CopyOptions,
     /// The flags behind the engine's attributes, for [`check_context`](PreserveFlags::check_context).
     pub(crate) preserve: PreserveFlags,
+    /// The flags behind the engine's rules, which [`finish`](Self::finish) resolves.
+    pub(crate) rules: RuleFlags,
     /// Set by `-l`, which excludes `-s`.
     pub(crate) hard_links: bool,
     /// Set by `-s`.
@@ -49,6 +52,7 @@ impl Options {
         Self {
             engine,
             preserve: PreserveFlags::default(),
+            rules: RuleFlags::new(),
             hard_links: false,
             symbolic_links: false,
             strips_slashes: false,
@@ -59,21 +63,32 @@ impl Options {
         }
     }
 
-    /// Checks the options against each other. As in cp, `--help` comes first.
+    /// Checks the options against each other, and completes the engine's options. As in cp, `--help` and wrong
+    /// options come first, and the order of these checks does not depend on that of the flags.
     ///
     /// # Errors
-    /// If two of them exclude each other.
-    pub(crate) fn check(&self) -> Result<(), UsageError> {
+    /// If two options exclude each other, or if a word for the naming of backups is unknown.
+    pub(crate) fn finish(&mut self, charset: Charset) -> Result<(), UsageError> {
         if self.hard_links && self.symbolic_links {
             return Err(UsageError::with_help(
                 "cannot make both hard and symbolic links",
             ));
         }
+        self.rules.check()?;
         if self.engine.reflink == Reflink::Always && self.engine.sparse != Sparse::Auto {
             return Err(UsageError::with_help(
                 "--reflink can be used only with --sparse=auto",
             ));
         }
+        if self.rules.resume && !self.engine.preserve.timestamps {
+            let message = "--resume needs -a, -p or --preserve=timestamps";
+            return Err(UsageError::with_help(message));
+        }
+        if self.rules.resume && self.engine.as_links.is_some() {
+            let message = "--resume is mutually exclusive with -l and -s";
+            return Err(UsageError::with_help(message));
+        }
+        self.engine.rules = self.rules.clone().resolve(charset)?;
         Ok(())
     }
 
@@ -96,7 +111,7 @@ impl Options {
     }
 }
 
-/// Resolves the flags, later over earlier.
+/// Resolves the flags, later over earlier. [`Options::finish`] does the rest.
 pub(crate) fn resolve(
     matched: &[Occurrence<Id>],
     context: Context<'_>,
@@ -104,15 +119,14 @@ pub(crate) fn resolve(
     let mut options = Options::new(context.personality);
     let mut dereference = None;
     let charset = context.console.charset();
-    let mut rules = RuleFlags::new();
     for flag in matched {
         let value = || {
             let value = flag.value.as_deref();
             value.expect("BUG: a required value is missing")
         };
         match flag.id {
-            Id::Backup => rules.back_up(flag.value.clone()),
-            Id::BackupSimply => rules.back_up(None),
+            Id::Backup => options.rules.back_up(flag.value.clone()),
+            Id::BackupSimply => options.rules.back_up(None),
             Id::Archive => {
                 options.engine.recursive = true;
                 dereference = Some(Dereference::Never);
@@ -131,15 +145,15 @@ pub(crate) fn resolve(
                 .set_context(flag.value.as_ref(), context.console),
             Id::Force => options.engine.force = true,
             Id::Fsync => options.engine.durable = true,
-            Id::Interactive => rules.clobber = Clobber::Ask,
-            Id::KeepDirectorySymlink => rules.keep_directory_symlink = true,
-            Id::NoClobber => rules.clobber = Clobber::Never,
+            Id::Interactive => options.rules.clobber = Clobber::Ask,
+            Id::KeepDirectorySymlink => options.rules.keep_directory_symlink = true,
+            Id::NoClobber => options.rules.clobber = Clobber::Never,
             Id::Parents => options.engine.parents = true,
-            Id::RemoveDestination => rules.remove_destination = true,
-            Id::Resume => rules.resume = true,
+            Id::RemoveDestination => options.rules.remove_destination = true,
+            Id::Resume => options.rules.resume = true,
             Id::StripTrailingSlashes => options.strips_slashes = true,
-            Id::Suffix => rules.suffix(value().into()),
-            Id::Update => rules.update(flag.value.as_deref(), charset)?,
+            Id::Suffix => options.rules.suffix(value().into()),
+            Id::Update => options.rules.update(flag.value.as_deref(), charset)?,
             Id::Dereference => dereference = Some(Dereference::Always),
             Id::DereferenceOperands => dereference = Some(Dereference::Operands),
             Id::NoDereference => dereference = Some(Dereference::Never),
@@ -181,14 +195,5 @@ pub(crate) fn resolve(
     options.engine.as_links = options.as_links();
     options.engine.preserve = options.preserve.attributes();
     options.engine.context = options.preserve.given_context();
-    if rules.resume && !options.engine.preserve.timestamps {
-        let message = "--resume needs -a, -p or --preserve=timestamps";
-        return Err(UsageError::with_help(message));
-    }
-    if rules.resume && options.engine.as_links.is_some() {
-        let message = "--resume is mutually exclusive with -l and -s";
-        return Err(UsageError::with_help(message));
-    }
-    options.engine.rules = rules.resolve(charset)?;
     Ok(options)
 }

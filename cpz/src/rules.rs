@@ -71,28 +71,43 @@ impl RuleFlags {
         self.suffix = Some(suffix);
     }
 
-    /// Returns the rules that follow from the flags and the environment.
+    /// Checks the flags against each other.
     ///
     /// # Errors
-    /// If backups are requested of files that are never replaced, or with an unknown way of naming them. If
-    /// `--resume` is combined with another choice of dests, or with backups.
-    pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
-        let never = self.clobber == Clobber::Never;
-        if self.makes_backups && (never || self.update == Replace::NoneAndFail) {
+    /// If backups are requested of files that are never replaced, or if `--resume` is combined with another
+    /// choice of dests, or with backups.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let replaces_nothing = matches!(self.replace(), Replace::None | Replace::NoneAndFail);
+        if self.makes_backups && replaces_nothing {
+            // As in cp, the message does not name `--update=none`.
             let message = "--backup is mutually exclusive with -n or --update=none-fail";
             return Err(UsageError::with_help(message));
         }
-        let asks = self.clobber == Clobber::Ask;
-        let selects = never || asks || self.update != Replace::All;
+        let selects = self.clobber == Clobber::Ask || self.replace() != Replace::All;
         if self.resume && (selects || self.makes_backups) {
             let message = "--resume is mutually exclusive with -i, -n, --update and --backup";
             return Err(UsageError::with_help(message));
         }
+        Ok(())
+    }
+
+    /// Returns which dests are replaced without `--resume`.
+    fn replace(&self) -> Replace {
+        match self.clobber {
+            Clobber::Never => Replace::None,
+            Clobber::Default | Clobber::Ask => self.update,
+        }
+    }
+
+    /// Returns the rules that follow from the flags and the environment, after [`check`](Self::check).
+    ///
+    /// # Errors
+    /// If a word for the naming of backups is unknown.
+    pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
         let mut rules = DestRules::default();
-        rules.replace = match (never, self.resume) {
-            (true, _) => Replace::None,
-            (false, true) => Replace::Changed,
-            (false, false) => self.update,
+        rules.replace = match self.resume {
+            true => Replace::Changed,
+            false => self.replace(),
         };
         rules.ask = self.clobber == Clobber::Ask;
         rules.remove_first = self.remove_destination;
@@ -137,7 +152,10 @@ mod tests {
 
     fn rules(flags: RuleFlags) -> Result<DestRules, String> {
         let text = |error: UsageError| String::from_utf8(error.message).unwrap();
-        flags.resolve(Charset::Ascii).map_err(text)
+        let checked = flags.check();
+        checked
+            .and_then(|()| flags.resolve(Charset::Ascii))
+            .map_err(text)
     }
 
     #[test]
@@ -170,15 +188,23 @@ mod tests {
     }
 
     #[test]
-    fn a_backup_excludes_no_clobber() {
-        let mut flags = RuleFlags::new();
-        flags.back_up(Some("none".into()));
-        flags.clobber = Clobber::Never;
-        assert!(
-            rules(flags)
-                .unwrap_err()
-                .starts_with("--backup is mutually")
-        );
+    fn a_backup_excludes_rules_by_which_nothing_is_replaced() {
+        let mut backup = RuleFlags::new();
+        backup.back_up(Some("none".into()));
+        let no_clobber = RuleFlags {
+            clobber: Clobber::Never,
+            ..backup.clone()
+        };
+        let update = |word: &str| {
+            let mut flags = backup.clone();
+            flags.update(Some(word.as_ref()), Charset::Ascii).unwrap();
+            flags
+        };
+        for flags in [no_clobber, update("none"), update("none-fail")] {
+            let refused = rules(flags).unwrap_err();
+            assert!(refused.starts_with("--backup is mutually"), "{refused}");
+        }
+        assert!(rules(update("older")).is_ok());
     }
 
     #[test]

@@ -140,7 +140,10 @@ fn the_words_of_the_table_are_those_that_the_options_accept() {
         personality: Personality::Extended,
         console,
     };
-    Agreement(&TABLE).words_are_accepted(|flag| options::resolve(&[flag], context).is_ok());
+    Agreement(&TABLE).words_are_accepted(|flag| {
+        let resolved = options::resolve(&[flag], context);
+        resolved.is_ok_and(|mut options| options.finish(Charset::Ascii).is_ok())
+    });
 }
 
 #[test]

@@ -333,24 +333,6 @@ fn never_copies_a_file_over_a_numbered_backup() {
 }
 
 #[test]
-fn excludes_no_clobber() {
-    // These messages are newer than 9.1.
-    let refused = |args: &[&str]| {
-        let dir = Scratch::new();
-        two_files(&Tree::at(dir.path()));
-        let outcome = run(&dir, args);
-        assert_eq!(outcome.status, Status::Exit(1));
-        let words = "cpz: --backup is mutually exclusive with -n or --update=none-fail\n\
-                     Try 'cpz --help' for more information.\n";
-        assert_eq!(complaint(&outcome), words);
-        assert_eq!(text(&dir, "b"), "old");
-    };
-    refused(&["-n", "--backup", "a", "b"]);
-    refused(&["--backup=none", "-n", "a", "b"]);
-    refused(&["--update=none-fail", "-b", "a", "b"]);
-}
-
-#[test]
 fn is_the_same_called_as_cp() {
     let cp = CP.link("cp");
     Parity::new(cp.path(), "cp")

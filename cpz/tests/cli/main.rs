@@ -41,3 +41,4 @@ mod support;
 mod updating;
 mod verbose;
 mod verifying;
+mod wording;

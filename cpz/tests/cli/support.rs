@@ -8,6 +8,9 @@ pub(crate) const CPZ: &str = env!("CARGO_BIN_EXE_cpz");
 
 pub(crate) const CP: Pair = Pair::new(CPZ, "cp");
 
+/// Compares only with the newest release, because older ones behave differently.
+pub(crate) const NEWEST_CP: Pair = CP.only_newest();
+
 /// Asserts that cpz, run in `dir`, succeeds and prints nothing.
 #[track_caller]
 pub(crate) fn succeeds(dir: impl AsRef<Path>, args: &[&str]) {
