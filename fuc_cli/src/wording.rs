@@ -253,7 +253,7 @@ impl Wording<'_> {
             }
             Refusal::SameFile => self.around_both("", " and ", " are the same file"),
             Refusal::DirectoryByNonDirectory => {
-                self.around_path("cannot overwrite directory ", " with non-directory")
+                self.around_both("cannot overwrite directory ", " with non-directory ", "")
             }
             Refusal::NonDirectoryByDirectory => {
                 self.around_both("cannot overwrite non-directory ", " with directory ", "")

@@ -141,7 +141,7 @@ pub enum Refusal {
     /// The source and the dest are one file: source, dest.
     #[error("source and dest are the same file")]
     SameFile,
-    /// The dest is a directory, and the source is not.
+    /// The dest is a directory, and the source is not: dest, source.
     #[error("a directory is not replaced by a non-directory")]
     DirectoryByNonDirectory,
     /// The source is a directory, and the dest is not: dest, source.

@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, complaint};
+use crate::support::{CP, CPZ, NEWEST_CP, complaint};
 
 fn dated(tree: &Tree) {
     let at = Duration::from_nanos;
@@ -93,9 +93,9 @@ fn updates_a_tree() {
             .file("to/3/other", "")
             .dir("from/3/other");
     };
-    CP.check(["-uv", "-T", "from", "to"], build);
+    NEWEST_CP.check(["-uv", "-T", "from", "to"], build);
     CP.check(["-nv", "-T", "from", "to"], build);
-    CP.check(["--remove-destination", "-v", "-T", "from", "to"], build);
+    NEWEST_CP.check(["--remove-destination", "-v", "-T", "from", "to"], build);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn removes_the_dest_first() {
     CP.check(["--remove-destination", "-v", "new", "old"], dated);
     CP.check(["--remove-destination", "-v", "new", "l"], dated);
     CP.check(["--remove-destination", "-v", "new", "dangling"], dated);
-    CP.check(["--remove-destination", "-v", "-T", "new", "dir"], dated);
+    NEWEST_CP.check(["--remove-destination", "-v", "-T", "new", "dir"], dated);
     CP.check(["--remove-destination", "-v", "-T", "dir", "new"], dated);
     CP.check(["--remove-destination", "-v", "l", "new"], dated);
 }

@@ -1,6 +1,11 @@
 //! Messages and lines that are those of the newest cp.
 
-use testkit::{run::Parity, tree::Tree};
+use testkit::{
+    probe::{NOBODY, is_root},
+    run::Parity,
+    skip,
+    tree::Tree,
+};
 
 use crate::support::NEWEST_CP;
 
@@ -12,6 +17,89 @@ fn strict(args: &[&str]) -> Parity {
 #[track_caller]
 fn check(args: &[&str], build: impl Fn(&Tree)) {
     strict(args).check(build);
+}
+
+/// Builds a source of each type, and a directory in the way.
+fn sources(tree: &Tree) {
+    tree.file("f", "content")
+        .symlink("link", "f")
+        .symlink("dangling", "nowhere")
+        .fifo("fifo")
+        .dir("d");
+}
+
+#[test]
+fn a_refusal_names_the_directory_and_the_source() {
+    for source in ["f", "link", "dangling", "fifo"] {
+        check(&["-rT", source, "d"], sources);
+        check(&["-rT", "--remove-destination", source, "d"], sources);
+    }
+}
+
+#[test]
+fn with_backups_the_copy_over_a_directory_is_tried() {
+    for source in ["f", "link", "dangling", "fifo"] {
+        for flag in ["-b", "-S.o", "-a", "-l", "-s", "--attributes-only"] {
+            check(&["-rbvT", flag, source, "d"], sources);
+        }
+    }
+    for flag in ["-f", "-lf", "-sf", "-li", "-si", "-i"] {
+        strict(&["-bvT", flag, "f", "d"])
+            .stdin("y\n")
+            .check(sources);
+    }
+    check(&["-bvPT", "to-d", "d"], |tree| {
+        tree.symlink("to-d", "d").dir("d");
+    });
+    check(&["-rbvT", "s", "into"], |tree| {
+        tree.file("s/x", "x").symlink("s/y", "x").dir("into/x");
+        tree.dir("into/y");
+    });
+    check(&["-rbv", "x/c", "c", "into"], |tree| {
+        tree.dir("x/c").file("c", "content").dir("into");
+    });
+}
+
+#[test]
+fn with_backups_an_unreadable_source_is_reported_first() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    strict(&["-bvT", "f", "d"]).uid(NOBODY).check(|tree| {
+        tree.file("f", "content").mode(0).dir("d");
+    });
+}
+
+#[test]
+fn a_link_to_the_directory_in_the_way_is_the_same_file() {
+    let build = |tree: &Tree| {
+        tree.dir("d").symlink("to-d", "d");
+    };
+    for flag in ["-d", "-a", "-df", "-ds", "-dl", "-dn", "-du"] {
+        check(&["-vT", flag, "to-d", "d"], build);
+    }
+    check(&["-vdT", "--remove-destination", "to-d", "d"], build);
+}
+
+#[test]
+fn a_source_directory_is_compared_with_the_target_of_a_link_if_no_source_is_followed() {
+    let build = |tree: &Tree| {
+        tree.file("d/f", "content").symlink("into/d", "../d");
+    };
+    for flag in [
+        "-v",
+        "-L",
+        "-H",
+        "-a",
+        "-u",
+        "-n",
+        "-l",
+        "-s",
+        "--update=none-fail",
+        "--remove-destination",
+    ] {
+        check(&["-r", flag, "d", "into"], build);
+    }
 }
 
 #[test]
@@ -47,5 +135,23 @@ fn wrong_options_and_help_come_before_checks_of_the_rules() {
             let script = r#""$@" >/dev/null"#;
             strict(&args).in_script(script).check(build);
         }
+    }
+}
+
+#[test]
+fn a_copy_is_named_before_its_dest_cannot_be_removed() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for flag in ["-f", "-fd", "--remove-destination", "-fp", "-lf", "-b"] {
+        strict(&["-v", flag, "f", "locked/f"])
+            .uid(NOBODY)
+            .check(|tree| {
+                tree.file("f", "new")
+                    .file("locked/f", "old")
+                    .mode(0o400)
+                    .select("locked")
+                    .mode(0o555);
+            });
     }
 }

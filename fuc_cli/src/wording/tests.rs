@@ -127,7 +127,7 @@ fn cp_names_the_reason_of_a_refusal() {
         (SameFile, "'a' and 'b c' are the same file"),
         (
             DirectoryByNonDirectory,
-            "cannot overwrite directory 'a' with non-directory",
+            "cannot overwrite directory 'a' with non-directory 'b c'",
         ),
         (
             NonDirectoryByDirectory,

@@ -183,6 +183,14 @@ impl Context<'_> {
         }
     }
 
+    /// Returns whether a source directory that is a symbolic link is followed.
+    pub(super) fn symlinks_at(&self, place: &Place<CopyDir>) -> Symlinks {
+        match place.parent {
+            Some(_) => self.policy.symlinks_of_entries,
+            None => self.policy.symlinks_of_operands(),
+        }
+    }
+
     /// Opens a dest directory without following a link, unless the options allow that.
     pub(super) fn open_dest_directory(
         &self,

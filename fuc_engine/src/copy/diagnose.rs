@@ -13,6 +13,7 @@ use super::decide::mode::Origin;
 use super::facts::{DestState, Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::node::{CopyDir, CopyNode};
+use super::options::{LinkKind, Replace};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
 use crate::sys::{self, Identity, Stat};
@@ -39,7 +40,7 @@ pub(super) fn reading(
         return creation(ctx, entry, operation, errno);
     }
     let source = source.ok();
-    let refusal = dest.and_then(|dest| obstacle(source.as_ref(), &dest));
+    let refusal = dest.and_then(|dest| obstacle(ctx.treatment(entry), source.as_ref(), &dest));
     match refusal {
         Some(refusal) => ctx.refused(entry, refusal),
         None => Failure::making(ctx.source_error(entry, operation, errno)),
@@ -64,7 +65,10 @@ pub(super) fn file_creation(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) 
     // The kernel reports EISDIR for each name with a trailing slash.
     if errno == Errno::ISDIR {
         return match look::at_dest(entry, Symlinks::Follow) {
-            Ok(_) => ctx.refused(entry, Refusal::DirectoryByNonDirectory),
+            Ok(_) if ctx.treatment(entry).refuses_directories() => {
+                ctx.refused(entry, Refusal::DirectoryByNonDirectory)
+            }
+            Ok(_) => ctx.making_failure(entry, Operation::CreateFile, errno),
             Err(_) => creation(ctx, entry, Operation::CreateFile, Errno::NOTDIR),
         };
     }
@@ -94,7 +98,7 @@ pub(super) fn linking(
 pub(super) fn relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Failure {
     if let Some(dest) = look::dest_facts(entry, Symlinks::NoFollow) {
         let source = look::at_source(entry).ok().map(|stat| Facts::of(&stat));
-        if let Some(refusal) = obstacle(source.as_ref(), &dest) {
+        if let Some(refusal) = obstacle(ctx.treatment(entry), source.as_ref(), &dest) {
             return ctx.refused(entry, refusal);
         }
     }
@@ -122,12 +126,24 @@ pub(super) fn directory_creation(
     if !matches!(errno, Errno::NOTDIR | Errno::LOOP) {
         return failed(Operation::CreateDirectory, errno);
     }
-    if look(Symlinks::Follow).is_ok_and(|dest| FileId::of(&dest) == source) {
+    let leads_to_source = || look(Symlinks::Follow).is_ok_and(|dest| FileId::of(&dest) == source);
+    if compares_targets(ctx, place) && leads_to_source() {
         return ctx.same_directory(place);
     }
     let dest = ctx.place_path(place, Side::Dest);
     Error::refused(Refusal::NonDirectoryByDirectory, dest)
         .with_other(ctx.place_path(place, Side::Source))
+}
+
+/// Returns `true` if a source directory is compared with the directory that a link at its dest leads to.
+/// As in cp, it is not if source links are followed, or if no file would be written through the link.
+fn compares_targets(ctx: &Context<'_>, place: &Place<CopyDir>) -> bool {
+    let options = ctx.policy.options;
+    let rules = &options.rules;
+    ctx.symlinks_at(place) == Symlinks::NoFollow
+        && !rules.remove_first
+        && options.as_links != Some(LinkKind::Symbolic)
+        && !matches!(rules.replace, Replace::None | Replace::NoneAndFail)
 }
 
 /// The diagnosis of a source directory that cannot be opened.

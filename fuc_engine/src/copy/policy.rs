@@ -156,17 +156,24 @@ impl<'a> Policy<'a> {
         }
     }
 
-    pub(super) fn overwrite_rules(&self) -> OverwriteRules {
+    pub(super) fn overwrite_rules(&self, treatment: DestTreatment) -> OverwriteRules {
         OverwriteRules {
             replace: self.options.rules.replace,
             timestamps: self.timestamps(),
             ask: self.options.rules.ask,
+            treatment,
         }
     }
 
-    pub(super) fn clear_rules(&self, entry: &Entry<'_>, directory: Origin) -> ClearRules {
+    pub(super) fn clear_rules(
+        &self,
+        entry: &Entry<'_>,
+        treatment: DestTreatment,
+        directory: Origin,
+    ) -> ClearRules {
         let keeps_content = self.options.attributes_only;
         ClearRules {
+            treatment,
             symlinks: entry.symlinks,
             links_at_dest: clear::links_at_dest(directory),
             keeps_content,

@@ -3,13 +3,14 @@
 //! | what is made | if the dest is a directory | the source itself | anything else |
 //! |---|---|---|---|
 //! | content of a file | refused | refused | written to; a symbolic link is refused in a directory that this run created; unlinked if it has other names and hard links are preserved |
-//! | symbolic link, special file | refused | refused; fine if both are names of one link | unlinked; see below for those that stay |
+//! | symbolic link, special file | refused; as the source itself if the source is a link to it | refused; fine if both are names of one link | unlinked; see below for those that stay |
 //! | hard link instead of a copy | refused | fine | see below |
 //! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
 //! | hard link to the first copy | refused | refused; fine if both are names of one link | fine if it is that copy; otherwise unlinked |
 //!
 //! "Fine" means that nothing is left to do. A dest that stays is a failure, reported as "File
-//! exists".
+//! exists". If dests are backed up, a directory is not refused: it stays, and creating the copy or
+//! opening the dest fails.
 //!
 //! A symbolic link or a special file does not replace the dest if links are followed, unless the dest
 //! has other names and hard links are preserved. It does not if only attributes are copied, unless
@@ -27,6 +28,7 @@
 use rustix::fs::FileType;
 
 use super::mode::Origin;
+use super::treatment::DestTreatment;
 use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::copy::options::LinkKind;
 use crate::error::Refusal;
@@ -47,6 +49,7 @@ pub(in crate::copy) enum Making {
 /// The parts of the options that decide about a dest in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) struct ClearRules {
+    pub(in crate::copy) treatment: DestTreatment,
     /// Says whether a source that is a symbolic link is followed.
     pub(in crate::copy) symlinks: Symlinks,
     /// Says whether a dest that is a symbolic link may be written through.
@@ -60,6 +63,13 @@ pub(in crate::copy) struct ClearRules {
     pub(in crate::copy) force: bool,
     /// The user has agreed to replace the dest.
     pub(in crate::copy) asks: bool,
+}
+
+impl ClearRules {
+    /// Returns `true` if a link instead of a copy replaces a dest that would otherwise stay.
+    fn replaces_by(self, kind: LinkKind) -> bool {
+        self.force || self.asks && kind == LinkKind::Hard
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +115,14 @@ pub(in crate::copy) fn links_at_dest(directory: Origin) -> Symlinks {
 }
 
 /// Returns the reason why `dest` can never be replaced by `source`, if there is one.
-pub(in crate::copy) fn obstacle(source: Option<&Facts>, dest: &Facts) -> Option<Refusal> {
+pub(in crate::copy) fn obstacle(
+    treatment: DestTreatment,
+    source: Option<&Facts>,
+    dest: &Facts,
+) -> Option<Refusal> {
     if dest.kind == FileType::Directory {
-        return Some(Refusal::DirectoryByNonDirectory);
+        let refusal = Refusal::DirectoryByNonDirectory;
+        return treatment.refuses_directories().then_some(refusal);
     }
     let is_source = source.is_some_and(|source| source.is_same_file(dest));
     is_source.then_some(Refusal::SameFile)
@@ -117,6 +132,7 @@ pub(in crate::copy) fn obstacle(source: Option<&Facts>, dest: &Facts) -> Option<
 /// vacated the dest, another process or another name of the source has put something there since.
 pub(in crate::copy) fn clear_whatever_the_source(
     making: Making,
+    rules: ClearRules,
     was_vacated: bool,
     dest: &Facts,
 ) -> Option<Clear> {
@@ -124,8 +140,24 @@ pub(in crate::copy) fn clear_whatever_the_source(
         Some(Clear::AlreadyThere)
     } else if was_vacated {
         Some(Clear::Keep)
+    } else if dest.kind != FileType::Directory {
+        None
+    } else if !rules.treatment.refuses_directories() {
+        Some(fail_at_directory(making, rules))
+    } else if making == Making::File || rules.symlinks == Symlinks::Follow {
+        Some(Clear::Refuse(Refusal::DirectoryByNonDirectory))
     } else {
-        obstacle(None, dest).map(Clear::Refuse)
+        // The source may be a link to this directory.
+        None
+    }
+}
+
+/// Decides how the copy fails at a directory that is not refused.
+fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
+    match making {
+        Making::File => Clear::Write(rules.links_at_dest),
+        Making::Link(kind) if rules.replaces_by(kind) => Clear::Replace(Removal::Silent),
+        Making::Link(_) | Making::LinkToCopy(_) | Making::WithoutContent => Clear::Keep,
     }
 }
 
@@ -152,7 +184,7 @@ pub(in crate::copy) fn clear(
 }
 
 fn clear_for_file(rules: ClearRules, source: &Facts, dest: &Facts) -> Clear {
-    match obstacle(Some(source), dest) {
+    match obstacle(rules.treatment, Some(source), dest) {
         Some(refusal) => Clear::Refuse(refusal),
         None if dest.kind == FileType::Symlink => Clear::Refuse(Refusal::ThroughJustCreatedLink),
         None if rules.separates_links && dest.links > 1 => Clear::Unlink,
@@ -166,11 +198,16 @@ fn clear_without_content(
     dest: &Facts,
     lookups: &Lookups<'_>,
 ) -> Clear {
-    match obstacle(Some(source), dest) {
+    match obstacle(rules.treatment, Some(source), dest) {
         Some(Refusal::SameFile)
             if source.kind == FileType::Symlink && !(lookups.are_one_entry)() =>
         {
             return Clear::AlreadyThere;
+        }
+        Some(Refusal::DirectoryByNonDirectory)
+            if source.kind == FileType::Symlink && (lookups.one_leads_to_other)() =>
+        {
+            return Clear::Refuse(Refusal::SameFile);
         }
         Some(refusal) => return Clear::Refuse(refusal),
         None => {}
@@ -209,12 +246,12 @@ fn clear_for_link(
             }
             decision => return decision,
         }
-    } else if let Some(refusal) = obstacle(Some(source), dest) {
+    } else if let Some(refusal) = obstacle(rules.treatment, Some(source), dest) {
         return Clear::Refuse(refusal);
     }
     if rules.separates_links && dest.links > 1 {
         Clear::Replace(Removal::Reported)
-    } else if rules.force || rules.asks && kind == LinkKind::Hard {
+    } else if rules.replaces_by(kind) {
         Clear::Replace(Removal::Silent)
     } else {
         Clear::Keep
@@ -226,6 +263,7 @@ mod tests {
     use super::*;
 
     const PLAIN: ClearRules = ClearRules {
+        treatment: DestTreatment::WrittenTo,
         symlinks: Symlinks::NoFollow,
         links_at_dest: Symlinks::Follow,
         keeps_content: false,
@@ -279,7 +317,7 @@ mod tests {
             one_leads_to_other: no,
             dest_leads_to_directory: no,
         };
-        clear_whatever_the_source(making, false, dest)
+        clear_whatever_the_source(making, rules, false, dest)
             .unwrap_or_else(|| clear(making, rules, source, dest, &lookups))
     }
 
@@ -293,7 +331,7 @@ mod tests {
             (copy, file(2), Clear::Keep),
             (copy, file(5), Clear::AlreadyThere),
         ] {
-            let decided = clear_whatever_the_source(making, true, &dest);
+            let decided = clear_whatever_the_source(making, PLAIN, true, &dest);
             assert_eq!(decided, Some(decision), "{making:?}");
         }
     }
@@ -311,6 +349,31 @@ mod tests {
                     "{row:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_directory_stays_if_dests_are_backed_up() {
+        let renaming = ClearRules {
+            treatment: DestTreatment::Renamed,
+            ..PLAIN
+        };
+        let forcing = ClearRules {
+            force: true,
+            ..renaming
+        };
+        let directory = Facts::example(FileType::Directory, 9);
+        let copy = Making::LinkToCopy(file(5).id);
+        for (making, rules, decision) in [
+            (Making::File, renaming, Clear::Write(Symlinks::Follow)),
+            (Making::WithoutContent, renaming, Clear::Keep),
+            (HARD, renaming, Clear::Keep),
+            (SYMBOLIC, forcing, Clear::Replace(Removal::Silent)),
+            (copy, forcing, Clear::Keep),
+        ] {
+            let row = (making, rules.force);
+            let decided = decided(making, rules, &file(1), &directory);
+            assert_eq!(decided, decision, "{row:?}");
         }
     }
 
@@ -381,6 +444,22 @@ mod tests {
         let copy = Making::LinkToCopy(file(5).id);
         let decision = clear(copy, PLAIN, &file(1), &link(2), &lookups);
         assert_eq!(decision, DIRECTORY);
+    }
+
+    #[test]
+    fn a_directory_at_the_end_of_the_link_to_copy_is_the_same_file() {
+        let lookups = Lookups {
+            are_one_entry: &|| false,
+            one_leads_to_other: &|| true,
+            dest_leads_to_directory: &|| false,
+        };
+        let directory = Facts::example(FileType::Directory, 2);
+        for making in [Making::WithoutContent, SYMBOLIC] {
+            let early = clear_whatever_the_source(making, PLAIN, false, &directory);
+            assert_eq!(early, None);
+            let decision = clear(making, PLAIN, &link(1), &directory, &lookups);
+            assert_eq!(decision, SAME);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!                                                      linked to it
 //!   does the user agree? (if asked) ──no──▶ skip
 //!   is it another name of the link to copy? ──yes──▶ skip
-//!   is it a directory? ──yes──▶ a failure
+//!   is it a directory? ──yes──▶ a failure, unless dests are backed up
 //!   ──▶ proceed: rename it, unlink it, or write to it
 //! ```
 //!
@@ -17,6 +17,7 @@ use rustix::fs::FileType;
 
 use super::newer::{is_complete, is_older};
 use super::same_file::Sameness;
+use super::treatment::DestTreatment;
 use crate::copy::facts::Facts;
 use crate::copy::options::Replace;
 use crate::error::Refusal;
@@ -43,6 +44,7 @@ pub(in crate::copy) struct OverwriteRules {
     pub(in crate::copy) replace: Replace,
     pub(in crate::copy) timestamps: Timestamps,
     pub(in crate::copy) ask: bool,
+    pub(in crate::copy) treatment: DestTreatment,
 }
 
 /// Decides whether `dest` is replaced by a copy of `source`. `ask` asks the user.
@@ -73,7 +75,7 @@ pub(in crate::copy) fn overwrite(
     if rules.ask && ask() == Answer::No || sameness == Sameness::AlreadyThere {
         return Overwrite::Skip;
     }
-    if dest.kind == FileType::Directory {
+    if dest.kind == FileType::Directory && rules.treatment.refuses_directories() {
         return Overwrite::Refuse(Refusal::DirectoryByNonDirectory);
     }
     Overwrite::Proceed
@@ -118,6 +120,7 @@ mod tests {
             replace,
             timestamps: Timestamps::Fresh,
             ask: false,
+            treatment: DestTreatment::WrittenTo,
         }
     }
 
@@ -175,6 +178,18 @@ mod tests {
             let decided = overwrite(ask, &file(1), &directory, || Sameness::Distinct, || answer);
             assert_eq!(decided, decision, "{answer:?}");
         }
+    }
+
+    #[test]
+    fn a_directory_is_not_refused_if_dests_are_backed_up() {
+        let renamed = OverwriteRules {
+            treatment: DestTreatment::Renamed,
+            ..rules(Replace::All)
+        };
+        let directory = Facts::example(FileType::Directory, 1);
+        let ask = || panic!("BUG: asked without being told to");
+        let decided = overwrite(renamed, &file(1), &directory, || Sameness::Distinct, ask);
+        assert_eq!(decided, Overwrite::Proceed);
     }
 
     #[test]

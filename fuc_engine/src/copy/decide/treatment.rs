@@ -17,4 +17,10 @@ impl DestTreatment {
     pub(in crate::copy) fn vacates(self) -> bool {
         matches!(self, Self::Unlinked | Self::Renamed)
     }
+
+    /// Returns `true` if a directory at the dest is refused at once. Otherwise it stays where it is,
+    /// and making the copy fails, as in cp.
+    pub(in crate::copy) fn refuses_directories(self) -> bool {
+        self != Self::Renamed
+    }
 }

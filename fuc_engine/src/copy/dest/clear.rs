@@ -37,9 +37,8 @@ pub(in crate::copy) fn clear_dest(
     making: Making,
     source: Option<Facts>,
 ) -> Result<Cleared, Failure> {
-    let rules = ctx
-        .policy
-        .clear_rules(entry, ctx.dest_directory_origin(entry));
+    let origin = ctx.dest_directory_origin(entry);
+    let rules = ctx.policy.clear_rules(entry, ctx.treatment(entry), origin);
     let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
     let symlinks = match making {
         Making::File => rules.links_at_dest,
@@ -60,7 +59,7 @@ pub(in crate::copy) fn clear_dest(
         }
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
-    if let Some(decision) = clear_whatever_the_source(making, was_vacated, &dest) {
+    if let Some(decision) = clear_whatever_the_source(making, rules, was_vacated, &dest) {
         return apply(ctx, entry, decision);
     }
     let source = match source {

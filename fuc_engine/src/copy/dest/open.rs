@@ -105,7 +105,8 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
             Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
         }
         Err(errno) if ctx.policy.options.force && is_about_the_file(errno) => {
-            unlink_dest(ctx, entry)?;
+            // The copy had begun, so `-v` names it even if the removal fails.
+            unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
             create_again(ctx, entry, source)
         }
         Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),

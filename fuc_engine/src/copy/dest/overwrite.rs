@@ -51,7 +51,13 @@ pub(in crate::copy) fn decide(
     let facts = Facts::of(&dest);
     let sameness = || look::sameness(policy, entry, treatment, source, &facts);
     let ask = || ask_to_overwrite(ctx, entry, &dest);
-    match overwrite(policy.overwrite_rules(), source, &facts, sameness, ask) {
+    match overwrite(
+        policy.overwrite_rules(treatment),
+        source,
+        &facts,
+        sameness,
+        ask,
+    ) {
         Overwrite::Proceed => Ok(Decided::Proceed(Some(dest))),
         Overwrite::Skip => Ok(Decided::Skip),
         Overwrite::Adopt => Ok(Decided::Adopt(dest)),
@@ -74,7 +80,8 @@ pub(in crate::copy) fn check(
     if look::sameness(&ctx.policy, entry, treatment, source, &dest) == Sameness::SameFile {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
-    match obstacle(None, &dest) {
+    // Do not wait for the other end of a FIFO if the copy must fail, even if dests are backed up.
+    match obstacle(DestTreatment::WrittenTo, None, &dest) {
         Some(refusal) => Err(ctx.refused(entry, refusal)),
         None => Ok(()),
     }
@@ -128,6 +135,10 @@ pub(in crate::copy) fn prepare(
     numbers: &mut BackupNumbers,
 ) -> Result<Prepared, Failure> {
     match ctx.treatment(entry) {
+        // A directory is not backed up.
+        DestTreatment::Renamed if sys::file_type(dest) == FileType::Directory => {
+            Ok(Prepared::Occupied)
+        }
         DestTreatment::Renamed => {
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
             Ok(Prepared::Vacant { backup })

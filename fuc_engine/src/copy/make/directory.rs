@@ -157,13 +157,6 @@ fn open(
     })
 }
 
-fn symlinks_at(ctx: &Context<'_>, place: &Place<CopyDir>) -> Symlinks {
-    match place.parent {
-        Some(_) => ctx.policy.symlinks_of_entries,
-        None => ctx.policy.symlinks_of_operands(),
-    }
-}
-
 fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<SourceDir, Errno> {
     let open = |symlinks| {
         let opened = ctx.at(place, Side::Source, |dir, name| {
@@ -177,7 +170,7 @@ fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<SourceDir, E
         })
     };
     match open(Symlinks::NoFollow) {
-        Err(Errno::LOOP | Errno::NOTDIR) if symlinks_at(ctx, place) == Symlinks::Follow => {
+        Err(Errno::LOOP | Errno::NOTDIR) if ctx.symlinks_at(place) == Symlinks::Follow => {
             open(Symlinks::Follow)
         }
         opened => opened,
@@ -222,7 +215,7 @@ fn not_opened(
     errno: Errno,
     numbers: &mut BackupNumbers,
 ) -> Refused {
-    let diagnosis = diagnose::directory_opening(ctx, place, symlinks_at(ctx, place), errno);
+    let diagnosis = diagnose::directory_opening(ctx, place, ctx.symlinks_at(place), errno);
     let (error, Unreadable { source, dest }) = match diagnosis {
         Unopened::Unreadable(error, unreadable) => (error, unreadable),
         Unopened::Failed(error) => return error.into(),
@@ -280,7 +273,7 @@ fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) ->
         path_only::transfer(&ctx.policy, &source, &dest, origin).map_err(unseen(Side::Dest))
     };
     let set = ctx.at(place, Side::Source, |dir, name| {
-        let symlinks = symlinks_at(ctx, place);
+        let symlinks = ctx.symlinks_at(place);
         let source = At {
             dir,
             name,
