@@ -62,15 +62,15 @@ impl<'a> Reporter<'a> {
         self.console.quoted(path.as_os_str().as_bytes())
     }
 
-    fn print_copied(&self, source: &Path, dest: &Path, backup: Option<&Path>) {
+    /// Returns the line about a copy.
+    fn copied(&self, source: &Path, dest: &Path, backup: Option<&Path>) -> Vec<u8> {
         let (source, dest) = (self.quoted(source), self.quoted(dest));
         let backup = backup.map(|backup| [b" (backup: ", &*self.quoted(backup), b")"].concat());
         let backup = backup.unwrap_or_default();
-        self.console
-            .print(&[&source, b" -> ", &dest, &backup, b"\n"]);
+        [&source, &b" -> "[..], &dest, &backup, b"\n"].concat()
     }
 
-    fn print_removed(&self, action: &str, path: &Path) {
+    fn print_action(&self, action: &str, path: &Path) {
         self.console
             .print(&[action.as_bytes(), &self.quoted(path), b"\n"]);
     }
@@ -93,8 +93,8 @@ impl Observer for Reporter<'_> {
 
     fn on_event(&self, event: Event<'_>) {
         match event {
-            Event::Removed(path) | Event::RemovedDest(path) => self.print_removed("removed ", path),
-            Event::RemovedDirectory(path) => self.print_removed("removed directory ", path),
+            Event::Removed(path) | Event::RemovedDest(path) => self.print_action("removed ", path),
+            Event::RemovedDirectory(path) => self.print_action("removed directory ", path),
             Event::Copied {
                 source,
                 dest,
@@ -104,7 +104,7 @@ impl Observer for Reporter<'_> {
                 source,
                 dest,
                 backup,
-            } => self.print_copied(source, dest, backup),
+            } => self.console.print(&[&self.copied(source, dest, backup)]),
             Event::MadeParent { source, dest } => {
                 // cp does not quote these two.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
@@ -118,12 +118,15 @@ impl Observer for Reporter<'_> {
             Event::CopiedContent {
                 source,
                 dest,
+                backup,
                 method,
             } => {
-                let (source, dest) = (self.quoted(source), self.quoted(dest));
+                let copied = self.copied(source, dest, backup);
                 let how = wording::method(method);
-                self.console
-                    .print(&[&source, b" -> ", &dest, b"\n", how.as_bytes(), b"\n"]);
+                self.console.print(&[&copied, how.as_bytes(), b"\n"]);
+            }
+            Event::SkippedDest(path) if self.verbosity == Verbosity::Debug => {
+                self.print_action("skipped ", path);
             }
             // GNU's tools have no line for other events.
             _ => {}

@@ -172,7 +172,7 @@ pub enum Event<'a> {
         /// The path of the backup of the previous file, if one was made.
         backup: Option<&'a Path>,
     },
-    /// The content of a file was copied.
+    /// The content of a file was copied. Never sent if only attributes are copied.
     ///
     /// An observer that [wants copy methods](Observer::wants_copy_method) receives this instead of
     /// [`Copied`](Self::Copied).
@@ -181,6 +181,8 @@ pub enum Event<'a> {
         source: &'a Path,
         /// The path of the copy.
         dest: &'a Path,
+        /// The path of the backup of the previous file, if one was made.
+        backup: Option<&'a Path>,
         /// Says how the content was copied.
         method: CopyMethod,
     },
@@ -195,6 +197,8 @@ pub enum Event<'a> {
     },
     /// A dest was unlinked to make room for its copy.
     RemovedDest(&'a Path),
+    /// A dest stays as it is, because of the [rules](crate::DestRules) or of the answer to a question.
+    SkippedDest(&'a Path),
     /// A directory was created because a dest lies below it.
     MadeParent {
         /// The corresponding directory of the source.

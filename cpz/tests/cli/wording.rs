@@ -1,5 +1,7 @@
 //! Messages and lines that are those of the newest cp.
 
+use std::time::Duration;
+
 use testkit::{
     probe::{NOBODY, is_root},
     run::Parity,
@@ -135,6 +137,43 @@ fn wrong_options_and_help_come_before_checks_of_the_rules() {
             let script = r#""$@" >/dev/null"#;
             strict(&args).in_script(script).check(build);
         }
+    }
+}
+
+#[test]
+fn debug_names_dests_that_are_skipped() {
+    let build = |tree: &Tree| {
+        tree.file("old", "old")
+            .mtime(Duration::from_secs(1))
+            .file("new", "new")
+            .mtime(Duration::from_secs(2))
+            .symlink("link", "old")
+            .hardlink("link", "other");
+    };
+    for flag in ["-u", "-n", "--update=none", "--update=none-fail", "-ub"] {
+        check(&["--debug", flag, "old", "new"], build);
+    }
+    strict(&["--debug", "-i", "old", "new"])
+        .stdin("n\n")
+        .check(build);
+    check(&["-vu", "old", "new"], build);
+    check(&["--debug", "-d", "link", "other"], build);
+    check(&["--debug", "-dn", "link", "other"], build);
+}
+
+#[test]
+fn debug_names_backups_and_only_content_that_was_copied() {
+    let build = |tree: &Tree| {
+        tree.file("f", "content").file("old", "old").dir("d");
+    };
+    // With `auto` cp also tries to share blocks, and reports that.
+    let never = "--reflink=never";
+    for flag in ["-b", "--backup=t", "-S.o", "-p", "-f", "-l", "-s"] {
+        check(&["--debug", never, flag, "f", "old"], build);
+    }
+    for flags in ["-p", "-r", "-b"] {
+        check(&["--debug", "--attributes-only", flags, "f", "old"], build);
+        check(&["--debug", "--attributes-only", flags, "f", "d"], build);
     }
 }
 

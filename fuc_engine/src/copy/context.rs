@@ -398,7 +398,7 @@ impl Context<'_> {
     /// Emits the event of a file whose content was copied.
     #[inline]
     pub(super) fn emit_content_copied(&self, entry: &Entry<'_>, method: CopyMethod) {
-        if self.report.wants_copy_method() {
+        if self.report.wants_copy_method() && !self.policy.options.attributes_only {
             self.emit_copy_method(entry, method);
         } else {
             self.emit_copied(entry);
@@ -416,9 +416,12 @@ impl Context<'_> {
     fn emit_copy_method(&self, entry: &Entry<'_>, method: CopyMethod) {
         let source = &self.path(entry, Side::Source);
         let dest = &self.path(entry, Side::Dest);
+        let backup = self.backup_path(entry);
+        let backup = backup.as_deref();
         self.report.event(Event::CopiedContent {
             source,
             dest,
+            backup,
             method,
         });
     }
@@ -452,6 +455,13 @@ impl Context<'_> {
         if self.report.wants_events() {
             let dest = &self.path(entry, Side::Dest);
             self.report.event(Event::RemovedDest(dest));
+        }
+    }
+
+    pub(super) fn emit_dest_skipped(&self, entry: &Entry<'_>) {
+        if self.report.wants_events() {
+            let dest = &self.path(entry, Side::Dest);
+            self.report.event(Event::SkippedDest(dest));
         }
     }
 

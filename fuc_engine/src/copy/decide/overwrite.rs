@@ -30,8 +30,10 @@ pub(in crate::copy) enum Overwrite {
     /// Make the copy, after treating the dest as [`DestTreatment`](super::treatment::DestTreatment)
     /// says.
     Proceed,
-    /// Leave the dest as it is.
+    /// Leave the dest as it is, because of the rules or of the user's answer.
     Skip,
+    /// The dest is the link to copy. Nothing is left to do.
+    AlreadyThere,
     /// Leave the dest as it is, because it is as new as the source, or a copy of it. Further names of
     /// the source are linked to it.
     Adopt,
@@ -72,8 +74,11 @@ pub(in crate::copy) fn overwrite(
     if is_up_to_date {
         return Overwrite::Adopt;
     }
-    if rules.ask && ask() == Answer::No || sameness == Sameness::AlreadyThere {
+    if rules.ask && ask() == Answer::No {
         return Overwrite::Skip;
+    }
+    if sameness == Sameness::AlreadyThere {
+        return Overwrite::AlreadyThere;
     }
     if dest.kind == FileType::Directory && rules.treatment.refuses_directories() {
         return Overwrite::Refuse(Refusal::DirectoryByNonDirectory);
@@ -134,7 +139,7 @@ mod tests {
         for (replace, sameness, dest, decision) in [
             (All, Distinct, old, Proceed),
             (All, SameFile, old, Refuse(Refusal::SameFile)),
-            (All, AlreadyThere, old, Skip),
+            (All, AlreadyThere, old, Overwrite::AlreadyThere),
             (
                 All,
                 Distinct,

@@ -27,6 +27,8 @@ pub(in crate::copy) enum Decided {
     /// Make the copy. The dest is a link that leads to itself, which will be unlinked.
     ProceedThroughLoop,
     Skip,
+    /// The dest is the link to copy. Nothing is left to do.
+    AlreadyThere,
     /// The dest stays, and further names of the source are linked to it.
     Adopt(Stat),
 }
@@ -60,6 +62,7 @@ pub(in crate::copy) fn decide(
     ) {
         Overwrite::Proceed => Ok(Decided::Proceed(Some(dest))),
         Overwrite::Skip => Ok(Decided::Skip),
+        Overwrite::AlreadyThere => Ok(Decided::AlreadyThere),
         Overwrite::Adopt => Ok(Decided::Adopt(dest)),
         Overwrite::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
     }

@@ -122,7 +122,11 @@ impl CopyRun<'_> {
     ) -> Result<Processed, Failure> {
         let ctx = &self.ctx;
         let prepared = match overwrite::decide(ctx, entry, source)? {
-            Decided::Skip => return Ok(Processed::NotCopied),
+            Decided::AlreadyThere => return Ok(Processed::NotCopied),
+            Decided::Skip => {
+                ctx.emit_dest_skipped(entry);
+                return Ok(Processed::NotCopied);
+            }
             Decided::Adopt(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(&dest);
@@ -131,10 +135,12 @@ impl CopyRun<'_> {
                     durable::kept(ctx, entry)?;
                     verifying::add(self, entry, source, worker);
                 }
+                ctx.emit_dest_skipped(entry);
                 return Ok(Processed::NotCopied);
             }
             Decided::Adopt(dest) => {
                 self.adopt(entry, source, &dest, worker);
+                ctx.emit_dest_skipped(entry);
                 return Ok(Processed::NotCopied);
             }
             Decided::ProceedThroughLoop => Prepared::Occupied,
