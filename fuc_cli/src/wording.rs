@@ -1,7 +1,7 @@
 //! Diagnostics and questions: the engine's facts, in the words of GNU rm or cp.
 //!
 //! The engine reports operations and paths, and only this module knows the tool. For an unreadable directory rm says
-//! "cannot remove", and cp "cannot access". The words are those of the installed tools.
+//! "cannot remove", and cp "cannot access". The words are those of coreutils 9.10.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -182,6 +182,17 @@ impl Wording<'_> {
             {
                 self.no_link("cannot create symbolic link ", errno).into()
             }
+            (Cause::Failed(Operation::KeepMode, errno), Tool::Copy) => {
+                // In this message cp uses the quotes of the locale.
+                let path = quote::locale(self.path.as_os_str().as_bytes(), self.charset);
+                let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+                let parts = [
+                    &b"preserving permissions for "[..],
+                    &path,
+                    reason.as_bytes(),
+                ];
+                parts.concat().into()
+            }
             (Cause::Failed(operation, errno), Tool::Copy) => {
                 let (before, after) = around(operation);
                 self.failed(before, after, errno)
@@ -287,7 +298,12 @@ impl Wording<'_> {
             Refusal::ParentNotDirectory => self.around_path("", " exists but is not a directory"),
             Refusal::CyclicSymlink => self.around_path("cannot copy cyclic symbolic link ", ""),
             Refusal::RelativeSymlink => {
-                let path = quote::if_needed(self.path.as_os_str().as_bytes(), self.charset);
+                // cp quotes a colon, too, because a colon ends the name in this message.
+                let name = self.path.as_os_str().as_bytes();
+                let path = match name.contains(&b':') {
+                    true => quote::always(name, self.charset),
+                    false => quote::if_needed(name, self.charset),
+                };
                 let problem = b": can make relative symbolic links only in current directory";
                 [&path[..], problem].concat()
             }
@@ -339,7 +355,6 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::MakeParent => ("cannot make directory ", ""),
         Operation::SetMode => ("setting permissions for ", ""),
         Operation::Sync => ("error syncing ", ""),
-        Operation::KeepMode => ("preserving permissions for ", ""),
         Operation::KeepOwner => ("failed to preserve ownership for ", ""),
         Operation::KeepTimes => ("preserving times for ", ""),
         Operation::KeepXattrs => ("setting attributes for ", ""),

@@ -178,6 +178,15 @@ fn debug_names_backups_and_only_content_that_was_copied() {
 }
 
 #[test]
+fn a_colon_in_the_name_of_a_symbolic_link_is_quoted() {
+    for name in ["a:b", ":", "it:'s", "a b", "a"] {
+        check(&["-s", name, "d"], |tree| {
+            tree.file(name, "").dir("d");
+        });
+    }
+}
+
+#[test]
 fn a_copy_is_named_before_its_dest_cannot_be_removed() {
     if !is_root() {
         skip!("only root can become another user");
@@ -191,6 +200,24 @@ fn a_copy_is_named_before_its_dest_cannot_be_removed() {
                     .mode(0o400)
                     .select("locked")
                     .mode(0o555);
+            });
+    }
+}
+
+#[test]
+fn permissions_that_cannot_be_set_are_reported_in_the_quotes_of_the_locale() {
+    if !is_root() {
+        skip!("only root can make files of others");
+    }
+    let script = "chown 0 \"it's theirs\"; chmod 666 \"it's theirs\"; chmod 777 .
+        exec setpriv --reuid 65534 --clear-groups \"$@\"";
+    for locale in ["C", "C.UTF-8"] {
+        strict(&["--preserve=mode", "f", "it's theirs"])
+            .in_script(script)
+            .env("LC_ALL", locale)
+            .check(|tree| {
+                tree.file("f", "new").mode(0o640);
+                tree.file("it's theirs", "old");
             });
     }
 }
