@@ -11,7 +11,7 @@ use testkit::{
     tree::Tree,
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, CPZ, NEWEST_CP};
 
 mod access_times;
 mod missing;

@@ -12,9 +12,10 @@ fn on_ramfs(flags: &[&str]) {
     // cp gives the group the rights of the mask of an ACL, even if only named users have them.
     let without_mask = r#"case "$*" in *=xattr*) ;; *) chmod g-wx plain/with-acl ;; esac"#;
     let without_mask = script.replace("cp -rp", &format!("{without_mask}; cp -rp"));
-    CP.in_scripts(script, &without_mask)
+    NEWEST_CP
+        .in_scripts(script, &without_mask)
         .args(flags)
-        .args(["f", "with-acl", "d", "plain"])
+        .args(["f", "with-acl", "d", "none", "plain"])
         .check(|tree| {
             tree.file("f", b"x")
                 .xattr("user.one", b"1")
@@ -23,6 +24,7 @@ fn on_ramfs(flags: &[&str]) {
                 .acl("u:1234:rwx")
                 .dir("d")
                 .acl("d:u:1234:rwx")
+                .dir("none")
                 .dir("plain");
         });
 }

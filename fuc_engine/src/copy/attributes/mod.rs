@@ -273,16 +273,19 @@ impl Transfer<'_> {
         if set == Err(InodeError::NoWay) {
             acl::set_mode_beside_unknown_acl(&self.dest, mode);
         }
-        if set.map_err(unset)? == acl::Support::Unsupported {
-            return Ok(());
-        }
-        if mode & 0o7000 != 0 || self.special_bits == SpecialBits::Possible {
+        let support = set.map_err(unset)?;
+        let may_have_special_bits =
+            mode & 0o7000 != 0 || self.special_bits == SpecialBits::Possible;
+        if support == acl::Support::Supported && may_have_special_bits {
             set_mode()?;
         }
         let is_directory = sys::file_type(self.stat) == FileType::Directory;
         if mode_policy == ModePolicy::Preserve && is_directory {
             let default = acl_of_source(sys::DEFAULT_ACL).map_err(unset)?;
-            acl::set_default(&self.dest, default.as_deref()).map_err(unset)?;
+            // On a filesystem without ACLs, only the loss of an ACL is a failure.
+            if default.is_some() || support == acl::Support::Supported {
+                acl::set_default(&self.dest, default.as_deref()).map_err(unset)?;
+            }
         }
         Ok(())
     }
