@@ -355,7 +355,8 @@ fn follows_no_links_with_a_and_d() {
 fn of_others(flags: &[&str]) {
     let script = "chown -hR 0:0 s; chmod 6755 s/set-id; chmod 7755 s/d s/all; mkdir -m 777 into; \
         exec setpriv --reuid 65534 --clear-groups \"$@\"";
-    CP.in_script(script)
+    NEWEST_CP
+        .in_script(script)
         .args(flags)
         .args(["s", "into"])
         .check(|tree| {

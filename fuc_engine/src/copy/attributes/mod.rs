@@ -162,8 +162,8 @@ impl Transfer<'_> {
     ) -> Result<(), Unset> {
         let mut mode = self.mode;
         if policy.options.preserve.ownership && self.set_owner(policy)? == Owner::NotSet {
-            let kind = sys::file_type(self.stat);
-            mode = mode.map(|mode| mode::without_owner(mode, kind));
+            let (preserve, kind) = (&policy.options.preserve, sys::file_type(self.stat));
+            mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
         }
         // The names of the source's extended attributes, once they were listed.
         let mut names = None;

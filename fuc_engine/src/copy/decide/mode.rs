@@ -186,10 +186,10 @@ pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> Directo
     }
 }
 
-/// Removes set-id and sticky bits, for a copy whose owner could not be set. A directory keeps
-/// its sticky bit.
-pub(in crate::copy) fn without_owner(mode: u32, kind: FileType) -> u32 {
-    if kind == FileType::Directory {
+/// Removes set-id and sticky bits, for a copy whose owner could not be set. As in cp, a directory
+/// keeps its sticky bit if modes are not preserved.
+pub(in crate::copy) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
+    if kind == FileType::Directory && preserve.mode != ModePolicy::Preserve {
         mode & !SET_ID
     } else {
         mode & !(SET_ID | STICKY)
@@ -355,7 +355,14 @@ mod tests {
 
     #[test]
     fn another_owner_gets_no_special_bits() {
-        assert_eq!(without_owner(0o7755, FileType::RegularFile), 0o755);
-        assert_eq!(without_owner(0o7755, FileType::Directory), 0o1755);
+        for (policy, kind, mode) in [
+            (ModePolicy::Preserve, FileType::RegularFile, 0o755),
+            (ModePolicy::Preserve, FileType::Directory, 0o755),
+            (ModePolicy::Default, FileType::RegularFile, 0o755),
+            (ModePolicy::Default, FileType::Directory, 0o1755),
+        ] {
+            let without_owner = without_owner(&preserve(policy, true), 0o7755, kind);
+            assert_eq!(without_owner, mode, "{policy:?} {kind:?}");
+        }
     }
 }
