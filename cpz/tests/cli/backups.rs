@@ -1,7 +1,4 @@
 //! `--backup`, `-b` and `-S`: an existing dest gets another name.
-//!
-//! Two cases are tested without GNU. Because of a defect in GNU 9.1, a simple backup of a dest in a target directory
-//! lands in the working directory. And 9.1 refuses `cp -rb -T dir file`.
 
 use testkit::{
     run::{Parity, Run, Status},
@@ -154,25 +151,15 @@ fn text(dir: &Scratch, name: &str) -> String {
 
 #[test]
 fn keeps_a_simple_backup_in_the_directory_of_the_dest() {
-    let dir = Scratch::new();
-    in_directory(&Tree::at(dir.path()));
-    let outcome = run(&dir, &["-v", "--backup=simple", "a", "d"]);
-    assert_eq!(outcome.stdout_text(), "'a' -> 'd/a' (backup: 'd/a~')\n");
-    assert_eq!(
-        (text(&dir, "d/a"), text(&dir, "d/a~")),
-        ("new".into(), "older".into())
-    );
+    // GNU 9.1 leaves it in the working directory.
+    NEWEST_CP.check(["-v", "--backup=simple", "a", "d"], in_directory);
 }
 
 #[test]
 fn backs_up_a_file_that_a_directory_replaces() {
-    let dir = Scratch::new();
-    Tree::at(dir.path()).file("from/f", "new").file("to", "old");
-    run(&dir, &["-bT", "from", "to"]).assert_success();
-    assert_eq!(
-        (text(&dir, "to/f"), text(&dir, "to~")),
-        ("new".into(), "old".into())
-    );
+    NEWEST_CP.check(["-bT", "from", "to"], |tree| {
+        tree.file("from/f", "new").file("to", "old");
+    });
 }
 
 #[test]
@@ -288,7 +275,7 @@ fn takes_a_shortened_name_in_use_as_it_would_a_whole_one() {
 
 #[test]
 fn does_not_lose_a_source_that_has_the_shortened_name() {
-    // GNU 9.1 renames the dest over it.
+    // GNU renames the dest over it.
     let dir = Scratch::new();
     let (source, dest) = (long(253) + "~", long(255));
     Tree::at(dir.path()).file(&source, "new").file(&dest, "old");
@@ -323,7 +310,7 @@ fn does_not_take_a_file_for_its_own_backup() {
 
 #[test]
 fn never_copies_a_file_over_a_numbered_backup() {
-    // GNU 9.1 overwrites a shortened name that is in use.
+    // GNU overwrites a shortened name that is in use.
     let dir = Scratch::new();
     let (dest, backup) = (long(255), long(253) + "~");
     Tree::at(dir.path()).file(&dest, "new").file(&backup, "old");

@@ -190,10 +190,24 @@ fn reports_missing_sources() {
 #[test]
 fn reports_empty_names() {
     CP.check(["", "new"], small);
-    CP.check(["f", ""], small);
-    CP.check(["a", ""], small);
     CP.check(["", "f", "dir"], small);
     CP.check(["f", "a", ""], small);
+}
+
+#[test]
+fn an_empty_dest_does_not_exist() {
+    // GNU 9.10 copies into the working directory.
+    for (source, what) in [("f", "regular file"), ("a", "directory")] {
+        let dir = Scratch::new();
+        small(&Tree::at(dir.path()));
+        let run = Run::new(CPZ).args([source, ""]).current_dir(&dir);
+        let outcome = run.output();
+        let words = format!("cpz: cannot create {what} '': No such file or directory\n");
+        assert_eq!(
+            (outcome.status, complaint(&outcome)),
+            (Status::Exit(1), words)
+        );
+    }
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn strips_slashes_from_sources_that_go_into_a_directory() {
     CP.check_strict(["--strip-trailing-slashes", "-v", "//", "d"], nested);
 }
 
-// The installed cp does not know --keep-directory-symlink, which is new in 9.6.
+// cp 9.10 follows the link only if --copy-contents is given, too.
 
 fn with_linked_dest(args: &[&str]) -> (Outcome, Scratch) {
     let dir = Scratch::new();

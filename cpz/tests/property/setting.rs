@@ -12,14 +12,12 @@
 //! - FIFOs as operands without `-r`, and anywhere with `--copy-contents`: they wait for a writer; sockets
 //!   there, for which GNU unlinks the dest before it finds that it cannot open them.
 //!
-//! Left out or simplified with flags about dests that exist:
-//! - the exit status after a no to `-i`, which newer versions than the installed one make 1;
-//! - simple backups in a target directory, which 9.1 puts into the working directory, and `-n` with a
-//!   backup, of which newer versions say other words;
-//! - a directory over something else with a backup, which newer versions allow;
+//! Left out with flags about dests that exist:
 //! - `--parents` with a source that is absolute (the twins' own names would be part of the dest) or
 //!   that may not exist (GNU leaves the directories that it has made by then with the modes for making);
 //! - `--parents` with times and several sources: GNU changes what the earlier ones got;
+//! - `--parents` without modes and with sticky directories: GNU drops the sticky bits of parents, and
+//!   of no other directory;
 //! - `--parents` as another user than root: GNU takes away the permission that the next source needs.
 
 use std::{
@@ -31,8 +29,6 @@ use std::{
 use testkit::random::{self, Node, Operand, Target};
 
 use crate::{Case, Dest, User};
-
-const BACKUPS: [&str; 4] = ["-b", "--backup=t", "--backup=simple", "-S.o"];
 
 /// A case with its operands resolved.
 pub(crate) struct Setting<'a> {
@@ -101,9 +97,6 @@ impl<'a> Setting<'a> {
         }
         if self.meets_a_directory_twice() {
             self.sources.truncate(1);
-        }
-        if self.has_old_backups() {
-            self.flags.retain(|flag| !BACKUPS.contains(flag));
         }
     }
 
@@ -208,23 +201,9 @@ impl<'a> Setting<'a> {
         let keeps_times = self.has_flag(&["-p", "-a", "--preserve=timestamps", "--preserve=all"]);
         self.has_flag(&["--parents"])
             && (self.case.user == User::Nobody
+                || self.has_flag(&["--no-preserve=mode"]) && self.has_entry(is_sticky)
                 || !self.sources.iter().all(Source::is_plain)
                 || keeps_times && self.sources.len() > 1)
-    }
-
-    fn has_old_backups(&self) -> bool {
-        if !self.has_flag(&BACKUPS) {
-            return false;
-        }
-        let is_directory = |node: &Node| matches!(node, Node::Dir { .. });
-        let mut flags = self.flags.iter().rev();
-        let control = flags.find(|flag| flag.starts_with("--backup="));
-        let goes_into = self.has_flag(&["--parents"])
-            || !self.has_flag(&["-T"]) && self.case.existing.as_ref().is_some_and(is_directory)
-            || self.dest.to_string_lossy().contains("beside");
-        self.has_flag(&["-n", "--no-clobber"])
-            || control != Some(&"--backup=t") && goes_into
-            || self.has_entry(is_directory)
     }
 
     pub(crate) fn arguments(&self) -> Vec<OsString> {
@@ -237,6 +216,10 @@ impl<'a> Setting<'a> {
             .chain(dest)
             .collect()
     }
+}
+
+fn is_sticky(node: &Node) -> bool {
+    matches!(node, Node::Dir { mode, .. } if mode & 0o1000 != 0)
 }
 
 fn is_fifo(node: &Node) -> bool {

@@ -2,16 +2,22 @@
 
 use super::*;
 
-/// Runs cpz without /proc, and cp with it, because cp 9.1 depends on it.
+/// Runs cpz without /proc, and cp with it, because cp depends on it.
 #[track_caller]
 fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
+    compare_without_proc(flags, PLAINLY, build);
+}
+
+/// Runs cpz without /proc, and cp by `script` with it.
+#[track_caller]
+fn compare_without_proc(flags: &[&str], script: &str, build: impl Fn(&Tree)) {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
     const NOWHERE: &str = r#"exec unshare -m sh -c '
         mount -t tmpfs none /proc || exit 9
         exec "$@"' sh "$@""#;
-    CP.in_scripts(NOWHERE, r#"exec "$@""#)
+    CP.in_scripts(NOWHERE, script)
         .args(flags)
         .args(["s", "into"])
         .check(build);
@@ -42,7 +48,7 @@ fn keeps_all_without_proc() {
     without_proc(&["-a"], build);
     without_proc(&["-p"], build);
     without_proc(&["--preserve=mode"], build);
-    without_proc(&["-a"], |tree| {
+    compare_without_proc(&["-a"], INHERITING_NOTHING, |tree| {
         build(tree);
         tree.select("into").acl("d:u:55:rwx,d:g:56:rwx");
     });
