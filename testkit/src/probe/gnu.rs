@@ -19,7 +19,7 @@ use crate::util::{TIME_LIMIT, note, unless_busy};
 const NEWEST: (u32, u32) = (9, 10);
 
 /// The programs that are taken from `FUC_REFERENCE`. Others are the installed ones.
-const FROM_REFERENCE: &[&str] = &["rm"];
+const FROM_REFERENCE: &[&str] = &["rm", "cp"];
 
 /// A program that a test found.
 #[derive(Clone, Debug)]
