@@ -1,0 +1,218 @@
+//! The deliberate differences from GNU. Each row names the line of the README that documents it.
+
+use crate::{
+    case::{AclKind, Called, Case, Entry, PRESUME_TERMINAL, Pair, User, Word},
+    difference::Difference,
+    run::Observed,
+};
+
+/// A deliberate difference.
+pub(crate) struct Deviation {
+    pair: Pair,
+    /// The README, relative to the root of the repository.
+    pub(crate) readme: &'static str,
+    /// A text in one line of the README.
+    pub(crate) line: &'static str,
+    /// Returns `true` if this deviation explains the whole difference.
+    explains: fn(&Comparison<'_>) -> bool,
+}
+
+/// A case, what both commands did, and how that differs.
+pub(crate) struct Comparison<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) gnu: &'a Observed,
+    pub(crate) ours: &'a Observed,
+    pub(crate) difference: &'a Difference,
+}
+
+impl Comparison<'_> {
+    fn gnu_says(&self, text: &str) -> bool {
+        says(self.gnu, text)
+    }
+
+    fn one_says(&self, text: &str) -> bool {
+        says(self.gnu, text) || says(self.ours, text)
+    }
+
+    /// Returns `true` if the command line has this long option, perhaps shortened, or this short one.
+    fn has_option(&self, short: char, long: &str) -> bool {
+        let has_short = |word: &Word| match word {
+            Word::Text(text) => !text.starts_with("--") && text.contains(short),
+            Word::Bundle(flags) => flags.contains(&short),
+            Word::ShortWith(flag, ..) => *flag == short,
+            Word::Long { .. } | Word::LongWith { .. } | Word::Operand(_) => false,
+        };
+        self.case.has_long(long) || self.case.words.iter().any(has_short)
+    }
+
+    fn has_entry(&self, is_meant: impl Fn(&Entry) -> bool) -> bool {
+        self.case.entries.iter().any(is_meant)
+    }
+
+    fn has_acl(&self, kind: AclKind) -> bool {
+        self.has_entry(|entry| {
+            entry
+                .attributes
+                .acl
+                .as_ref()
+                .is_some_and(|acl| acl.kind == kind)
+        })
+    }
+
+    /// Returns `true` if only trees differ, and only in facts that begin with one of these words.
+    fn differs_only_in(&self, facts: &[&str]) -> bool {
+        let is_meant = |kind: &str| {
+            let changed = kind.strip_prefix("tree ~ ");
+            changed.is_some_and(|labels| labels.split(',').all(|label| facts.contains(&label)))
+        };
+        self.difference.kinds().iter().all(|kind| is_meant(kind))
+    }
+
+    /// Returns `true` if GNU prints its help or its version, and nothing else differs.
+    fn is_own_text(&self) -> bool {
+        let is_text = self.gnu.stdout.starts_with(b"Usage: ") || self.gnu_says("(GNU coreutils)");
+        is_text && self.difference.is_of_stdout()
+    }
+}
+
+fn says(observed: &Observed, text: &str) -> bool {
+    let stdout = String::from_utf8_lossy(&observed.stdout);
+    let stderr = String::from_utf8_lossy(&observed.stderr);
+    stdout.contains(text) || stderr.contains(text)
+}
+
+/// Returns the deviation that explains the difference.
+pub(crate) fn explanation(comparison: &Comparison<'_>) -> Option<&'static Deviation> {
+    DEVIATIONS.iter().find(|deviation| {
+        deviation.pair == comparison.case.pair && (deviation.explains)(comparison)
+    })
+}
+
+static DEVIATIONS: &[Deviation] = &[
+    Deviation {
+        pair: Pair::Rm,
+        readme: "rmz/README.md",
+        line: "`--help`, `--version` | as rm, with our own text",
+        explains: |it| it.is_own_text(),
+    },
+    Deviation {
+        pair: Pair::Rm,
+        readme: "rmz/README.md",
+        line: "Except under the name `rm`, rmz prompts for write-protected files only with `-i` or `-I`.",
+        explains: |it| {
+            it.case.called == Called::Own
+                && it.case.has_long(PRESUME_TERMINAL)
+                // GNU looks at each name before it may ask, and reports an error of that.
+                && (it.gnu_says("write-protected")
+                    || it.difference.stderr.are_all_about("cannot remove"))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "`--help`, `--version` | as cp, with our own text",
+        explains: |it| it.is_own_text(),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "If a directory is copied into itself, the refused part is left out, and the",
+        explains: |it| it.one_says("cannot copy a directory, "),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "`cpz a a/b dest` copies `a/b` twice, as `dest/a/b` and as `dest/b`. cp leaves",
+        explains: |it| it.gnu_says("will not create hard link"),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "If the destination has a default ACL, new directories follow that ACL. cp also",
+        explains: |it| {
+            it.has_acl(AclKind::Default) && it.differs_only_in(&["mode", "xattrs", "nothing"])
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "An empty file is created without opening its source. A file that only an ACL",
+        explains: |it| {
+            it.case.user == User::Nobody
+                && it.has_acl(AclKind::Access)
+                && it.gnu_says("Permission denied")
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-s`** removes nothing if the link is impossible because the source is relative.",
+        explains: |it| {
+            it.has_option('s', "symbolic-link")
+                && it.gnu_says("can make relative symbolic links only in current directory")
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Errors**: a dest that is incomplete after an error gets a time of modification before",
+        explains: |it| {
+            let is_old = |line: &String| line.contains("mtime fresh != mtime 0.");
+            it.differs_only_in(&["mtime"]) && it.difference.tree.iter().all(is_old)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-u`** compares nanoseconds, looks at each file once, and opens no unchanged file.",
+        explains: |it| {
+            it.has_option('u', "update") && it.differs_only_in(&["=", "nothing", "mtime"])
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--sparse`** also takes effect where blocks could be shared.",
+        explains: |it| it.case.has_long("sparse") && it.differs_only_in(&["has", "nothing"]),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
+        explains: |it| {
+            it.case.has_long("parents") && it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`POSIXLY_CORRECT`**: cpz writes through a dangling dest symlink only if it is the dest of",
+        explains: |it| {
+            let is_set = it
+                .case
+                .variables
+                .iter()
+                .any(|(name, _)| *name == "POSIXLY_CORRECT");
+            is_set && it.one_says("dangling symlink")
+        },
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn each_deviation_is_documented() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for Deviation { readme, line, .. } in DEVIATIONS {
+            let text = fs::read_to_string(root.join(readme)).unwrap();
+            assert!(
+                text.lines().any(|l| l.contains(line)),
+                "{readme} has no line with: {line}"
+            );
+        }
+    }
+}

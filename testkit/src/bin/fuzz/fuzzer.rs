@@ -1,0 +1,238 @@
+//! Runs the cases of a plan, and reports those that differ.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use testkit::probe::is_root;
+
+use crate::{
+    AtDifference, Outcome, Plan,
+    case::{Called, Case},
+    deviations::{Comparison, Deviation, explanation},
+    difference::Difference,
+    generate::{self, Rights},
+    plan,
+    run::{Observed, Place, Side, Status},
+    script::script,
+};
+
+/// The release of GNU coreutils that counts.
+const REFERENCE: &str = "(GNU coreutils) 9.10";
+/// Most runs for shrinking a case.
+const MAX_SHRINKS: usize = 1_500;
+
+pub(crate) struct Fuzzer {
+    plan: Plan,
+    place: Place,
+    gnu: PathBuf,
+    ours: PathBuf,
+    /// The kinds of each reported difference, and the number of cases that have all of them.
+    known: BTreeMap<BTreeSet<String>, usize>,
+    /// The number of cases that a deliberate difference explains, by README and line.
+    deliberate: BTreeMap<(&'static str, &'static str), usize>,
+    /// The number of cases by the status of GNU's command.
+    statuses: BTreeMap<String, usize>,
+}
+
+/// The result of a case.
+enum Verdict {
+    Same,
+    Deliberate(&'static Deviation),
+    Different(Difference),
+}
+
+impl Fuzzer {
+    pub(crate) fn new(plan: Plan) -> Outcome<Self> {
+        let place = Place::new()?;
+        let reference = env::var_os("FUC_REFERENCE").ok_or("FUC_REFERENCE is not set")?;
+        let gnu = Path::new(&reference).join(plan.pair.gnu());
+        let version = Command::new(&gnu).arg("--version").output()?;
+        if !String::from_utf8_lossy(&version.stdout).contains(REFERENCE) {
+            return Err(format!("{} is not of {REFERENCE}", gnu.display()).into());
+        }
+        let ours = env::current_exe()?.with_file_name(plan.pair.ours());
+        Ok(Self {
+            gnu: place.lend(&gnu)?,
+            ours: place
+                .lend(&ours)
+                .map_err(|e| format!("{}: {e}", ours.display()))?,
+            plan,
+            place,
+            known: BTreeMap::new(),
+            deliberate: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+        })
+    }
+
+    /// Runs all cases. Returns the number of those that differ.
+    pub(crate) fn run(mut self) -> Outcome<usize> {
+        let begin = Instant::now();
+        let rights = match is_root() {
+            true => Rights::Root,
+            false => Rights::Ordinary,
+        };
+        let strategy = generate::case(self.plan.pair, rights);
+        let end = self.plan.first + self.plan.cases;
+        let mut number = self.plan.first;
+        let mut differing = 0;
+        while number < end {
+            let mut random = runner(self.plan.seed, number);
+            let mut tree = strategy
+                .new_tree(&mut random)
+                .map_err(|reason| reason.message().to_owned())?;
+            number += 1;
+            let (verdict, status) = self.judge(&tree.current())?;
+            *self.statuses.entry(format!("{status:?}")).or_default() += 1;
+            let difference = match verdict {
+                Verdict::Same => continue,
+                Verdict::Deliberate(deviation) => {
+                    let line = (deviation.readme, deviation.line);
+                    *self.deliberate.entry(line).or_default() += 1;
+                    continue;
+                }
+                Verdict::Different(difference) => difference,
+            };
+            let new = self.without_known(difference.kinds());
+            if !new.is_empty() {
+                let kinds = difference.kinds();
+                let is_part = |difference: &Difference| {
+                    let part = difference.kinds();
+                    part.is_subset(&kinds) && !part.is_disjoint(&new)
+                };
+                let smallest = self.shrink(&mut tree, is_part)?;
+                self.report(number - 1, &smallest)?;
+            }
+            differing += 1;
+            if self.plan.at_difference == AtDifference::Stop {
+                break;
+            }
+        }
+        let (cases, seconds) = (number - self.plan.first, begin.elapsed().as_secs_f64());
+        let per_minute = cases as f64 / seconds * 60.0;
+        println!("{cases} cases in {seconds:.0} s, {per_minute:.0} per minute");
+        for (status, count) in &self.statuses {
+            println!("{count:6} GNU's {status}");
+        }
+        for ((readme, line), count) in &self.deliberate {
+            println!("{count:6} documented in {readme}: {line}");
+        }
+        for (kinds, count) in &self.known {
+            let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+            println!("{count:6} DIFFERENT: {}", kinds.join(" | "));
+        }
+        Ok(differing)
+    }
+
+    /// Runs both commands. Returns the verdict, and the status of GNU's command.
+    fn judge(&mut self, case: &Case) -> Outcome<(Verdict, Status)> {
+        let (gnu, ours) = self.observe(case)?;
+        let difference = Difference::between(case, &gnu, &ours);
+        if difference.is_empty() {
+            return Ok((Verdict::Same, gnu.status));
+        }
+        let explanation = explanation(&Comparison {
+            case,
+            gnu: &gnu,
+            ours: &ours,
+            difference: &difference,
+        });
+        let verdict = explanation.map_or(Verdict::Different(difference), Verdict::Deliberate);
+        Ok((verdict, gnu.status))
+    }
+
+    fn observe(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
+        let steps = plan::plan(case);
+        let gnu = Side {
+            program: self.gnu.clone(),
+            name: case.gnus_name(),
+            first: match case.called {
+                Called::Own => vec!["-r"],
+                Called::Gnus(_) => Vec::new(),
+            },
+        };
+        let ours = Side {
+            program: self.ours.clone(),
+            name: case.our_name(),
+            first: Vec::new(),
+        };
+        let gnu = self.place.observe(case, &steps, &gnu)?;
+        let ours = self.place.observe(case, &steps, &ours)?;
+        Ok((gnu, ours))
+    }
+
+    /// Counts the reported differences that are part of a difference of these kinds. Returns the other kinds.
+    fn without_known(&mut self, kinds: BTreeSet<String>) -> BTreeSet<String> {
+        let mut others = kinds.clone();
+        for (known, count) in &mut self.known {
+            if known.is_subset(&kinds) {
+                *count += 1;
+                others.retain(|kind| !known.contains(kind));
+            }
+        }
+        others
+    }
+
+    /// Returns the smallest case found whose difference is part of that of `tree`.
+    fn shrink(
+        &mut self,
+        tree: &mut impl ValueTree<Value = Case>,
+        is_part: impl Fn(&Difference) -> bool,
+    ) -> Outcome<Case> {
+        let mut smallest = tree.current();
+        let mut goes_on = tree.simplify();
+        for _ in 0..MAX_SHRINKS {
+            if !goes_on {
+                break;
+            }
+            let case = tree.current();
+            let (verdict, _) = self.judge(&case)?;
+            goes_on = match matches!(&verdict, Verdict::Different(difference) if is_part(difference))
+            {
+                true => {
+                    smallest = case;
+                    tree.simplify()
+                }
+                false => tree.complicate(),
+            };
+        }
+        Ok(smallest)
+    }
+
+    /// Prints a case, and how the commands differ in it.
+    fn report(&mut self, number: u64, case: &Case) -> Outcome<()> {
+        let (gnu, ours) = self.observe(case)?;
+        let difference = Difference::between(case, &gnu, &ours);
+        println!(
+            "===== {} of seed {}, case {number}: - GNU, + ours",
+            case.pair.ours(),
+            self.plan.seed
+        );
+        match difference.is_empty() {
+            true => println!("The difference does not occur in every run."),
+            false => {
+                print!("{difference}");
+                self.known.entry(difference.kinds()).or_insert(1);
+            }
+        }
+        println!("--- script\n{}", script(case));
+        Ok(())
+    }
+}
+
+/// Returns the source of randomness for one case.
+pub(crate) fn runner(seed: u64, number: u64) -> TestRunner {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[8..16].copy_from_slice(&number.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    TestRunner::new_with_rng(Config::default(), random)
+}

@@ -1,0 +1,83 @@
+//! Compares rmz with GNU rm, and cpz with GNU cp, on random command lines in random trees.
+//!
+//! ```text
+//! cargo run -p testkit --bin fuzz -- rm|cp [--cases N] [--seed S] [--first I] [--keep-going]
+//! ```
+//!
+//! `FUC_REFERENCE` names the directory of GNU's programs, see `testkit/gnu-reference.sh`. Ours are those beside this
+//! program. Case I of seed S is always the same. A case that differs is shrunk, and printed as a script that runs with
+//! either command. `--keep-going` goes on after that, and reports each kind of difference once.
+//!
+//! A case is generated (`generate`), turned into steps (`plan`), run (`run`), and compared (`difference`). Deliberate
+//! differences are listed in `deviations`.
+
+use std::{env, error::Error, process::ExitCode};
+
+use crate::{case::Pair, fuzzer::Fuzzer};
+
+mod case;
+mod deviations;
+mod difference;
+mod flags;
+mod fuzzer;
+mod generate;
+mod plan;
+mod run;
+mod script;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    let result = Plan::from_arguments().and_then(|plan| Fuzzer::new(plan)?.run());
+    match result {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("fuzz: {e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What the command line asks for.
+struct Plan {
+    pair: Pair,
+    seed: u64,
+    first: u64,
+    cases: u64,
+    at_difference: AtDifference,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtDifference {
+    Stop,
+    KeepGoing,
+}
+
+impl Plan {
+    fn from_arguments() -> Outcome<Self> {
+        let mut arguments = env::args().skip(1);
+        let pair = arguments.next().as_deref().and_then(Pair::of);
+        let mut plan = Self {
+            pair: pair.ok_or("the first argument must be rm or cp")?,
+            seed: 1,
+            first: 0,
+            cases: 1_000,
+            at_difference: AtDifference::Stop,
+        };
+        while let Some(argument) = arguments.next() {
+            let mut number = || -> Outcome<u64> {
+                let value = arguments.next().ok_or("a value is missing")?;
+                Ok(value.parse()?)
+            };
+            match argument.as_str() {
+                "--seed" => plan.seed = number()?,
+                "--first" => plan.first = number()?,
+                "--cases" => plan.cases = number()?,
+                "--keep-going" => plan.at_difference = AtDifference::KeepGoing,
+                other => return Err(format!("unknown argument {other}").into()),
+            }
+        }
+        Ok(plan)
+    }
+}
