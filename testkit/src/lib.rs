@@ -2,7 +2,6 @@
 //! it can't hide itself: this crate has its own code to build, walk and remove trees.
 //!
 //! - [`tree`] builds trees, and deletes them even if they are deep or have no permissions.
-//! - [`random`] generates random trees and operands for property tests.
 //! - [`snapshot`] records trees and describes how two of them differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
 //! - [`probe`] finds out what the machine can do, so that a test is skipped if it cannot run.
@@ -21,7 +20,6 @@
 //! Functions panic instead of returning errors: if a tree can't be built, its test has failed.
 
 pub mod probe;
-pub mod random;
 pub mod run;
 pub mod snapshot;
 pub mod tree;
