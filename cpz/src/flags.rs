@@ -119,13 +119,6 @@ pub(crate) const TABLE: Table<Id> = Table {
             "prompt before overwriting",
         ),
         Flag::gnu(
-            Id::KeepDirectorySymlink,
-            "",
-            "keep-directory-symlink",
-            "follow existing symbolic links to directories\n\
-             at the dest",
-        ),
-        Flag::gnu(
             Id::HardLink,
             "l",
             "link",
@@ -254,6 +247,13 @@ pub(crate) const TABLE: Table<Id> = Table {
             "v",
             "verbose",
             "print a line for each file copied",
+        ),
+        Flag::gnu(
+            Id::KeepDirectorySymlink,
+            "",
+            "keep-directory-symlink",
+            "follow existing symbolic links to directories\n\
+             at the dest",
         ),
         Flag::gnu(
             Id::Context,
