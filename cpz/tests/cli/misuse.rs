@@ -60,6 +60,16 @@ fn refuses_ambiguous_options() {
 }
 
 #[test]
+fn lists_possible_options_in_the_order_of_cp() {
+    Parity::new(CPZ, "cp")
+        .only_newest()
+        .args(["--=", "f", "new"])
+        .check(|tree| {
+            tree.file("f", b"content");
+        });
+}
+
+#[test]
 fn takes_flags_in_any_bundle() {
     misused(&["-rfvT", "f", "new"]);
     misused(&["-rvtd", "f"]);
