@@ -363,6 +363,23 @@ impl Case {
         })
     }
 
+    /// Returns the paths that are dests: the last operand of cp, and values of options.
+    pub(crate) fn dests(&self) -> Vec<Vec<u8>> {
+        let value = |word: &Word| match word {
+            Word::ShortWith(_, Value::Path(path), _)
+            | Word::LongWith {
+                value: Value::Path(path),
+                ..
+            } => Some(path.render(&self.names)),
+            _ => None,
+        };
+        let mut dests: Vec<_> = self.words.iter().filter_map(value).collect();
+        if self.pair == Pair::Cp {
+            dests.extend(self.symbolic_arguments().pop());
+        }
+        dests
+    }
+
     /// Returns the name by which GNU's command is called.
     pub(crate) fn gnus_name(&self) -> String {
         match self.called {

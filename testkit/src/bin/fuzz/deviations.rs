@@ -45,6 +45,10 @@ impl Comparison<'_> {
         self.case.has_long(long) || self.case.words.iter().any(has_short)
     }
 
+    fn has_parents(&self) -> bool {
+        self.case.has_long("parents") || self.case.has_long("path")
+    }
+
     fn has_entry(&self, is_meant: impl Fn(&Entry) -> bool) -> bool {
         self.case.entries.iter().any(is_meant)
     }
@@ -146,6 +150,43 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "**`--debug`** describes what cpz did. It does not try to share blocks before it copies data,",
+        explains: |it| {
+            it.difference.is_of_stdout() && it.difference.stdout.are_all_about("copy offload: ")
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--keep-directory-symlink`** is honoured as the manual of cp says.",
+        explains: |it| {
+            it.case.has_long("keep-directory-symlink")
+                && it.gnu_says("cannot overwrite non-directory")
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--preserve`**: an ACL that the dest has or inherits, and that the source lacks, is removed.",
+        explains: |it| {
+            (it.has_acl(AclKind::Access) || it.has_acl(AclKind::Default))
+                && it.differs_only_in(&["mode", "xattrs", "nothing"])
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
+        explains: |it| {
+            says(
+                it.ours,
+                "cannot create directory '': No such file or directory",
+            )
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**`-s`** removes nothing if the link is impossible because the source is relative.",
         explains: |it| {
             it.has_option('s', "symbolic-link")
@@ -180,7 +221,16 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
         explains: |it| {
-            it.case.has_long("parents") && it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
+            it.has_parents() && it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
+        explains: |it| {
+            it.has_parents()
+                && (it.gnu_says("specified more than once") || it.gnu_says("File exists"))
         },
     },
     Deviation {

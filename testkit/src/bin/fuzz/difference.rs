@@ -31,7 +31,7 @@ pub(crate) struct Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Exact,
-    /// Lines about the same operand come in any order.
+    /// Lines about the same operand come in any order, and so do lines about the dest.
     FreeWithinOperands,
 }
 
@@ -46,12 +46,14 @@ impl Difference {
             true => Order::Exact,
             false => Order::FreeWithinOperands,
         };
+        let dests = case.dests();
+        let dests: Vec<String> = dests.iter().map(|dest| component(&legible(dest))).collect();
         let lines = |gnu: &[u8], ours: &[u8]| match case.called {
             Called::Own => {
                 let (name, other) = (case.pair.ours(), case.pair.gnu());
-                Lines::between(gnu, &replaced(ours, name.as_bytes(), other), order)
+                Lines::between(gnu, &replaced(ours, name.as_bytes(), other), order, &dests)
             }
-            Called::Gnus(_) => Lines::between(gnu, ours, order),
+            Called::Gnus(_) => Lines::between(gnu, ours, order, &dests),
         };
         Self {
             status: (gnu.status != ours.status).then_some((gnu.status, ours.status)),
@@ -105,7 +107,7 @@ impl Difference {
 }
 
 impl Lines {
-    fn between(gnu: &[u8], ours: &[u8], order: Order) -> Self {
+    fn between(gnu: &[u8], ours: &[u8], order: Order, dests: &[String]) -> Self {
         if gnu == ours {
             return Self::default();
         }
@@ -123,7 +125,7 @@ impl Lines {
         );
         let same_order = match order {
             Order::Exact => false,
-            Order::FreeWithinOperands => operands(&gnu) == operands(&ours),
+            Order::FreeWithinOperands => operands(&gnu, dests) == operands(&ours, dests),
         };
         Self {
             order: only_gnu.is_empty() && only_ours.is_empty() && !same_order,
@@ -172,19 +174,25 @@ fn legible(line: &[u8]) -> String {
         .fold(text, |text, (escaped, quote)| text.replace(escaped, quote))
 }
 
-/// Returns the first component of the path in each message. All messages about one operand have the same.
-fn operands(messages: &[String]) -> Vec<String> {
-    let component = |message: &String| {
+/// Returns the first component of the path in each message, except of paths in `dests`. All messages about one operand
+/// have the same.
+fn operands(messages: &[String], dests: &[String]) -> Vec<String> {
+    let path = |message: &String| {
         let path = message.split_once(['\'', '"']).map_or("", |(_, path)| path);
-        let component = path.split('/').next().unwrap_or_default();
-        let letters = component.chars().filter(|c| !"'\"\\$".contains(*c));
-        // The dest of a copy follows the first name.
-        let letters: String = letters.collect();
-        letters.split(' ').next().unwrap_or_default().to_owned()
+        component(path)
     };
-    let mut operands: Vec<String> = messages.iter().map(component).collect();
+    let mut operands: Vec<String> = messages.iter().map(path).collect();
+    operands.retain(|operand| !dests.contains(operand));
     operands.dedup();
     operands
+}
+
+/// Returns the letters of the first component of a path, which other text may follow.
+fn component(path: &str) -> String {
+    let component = path.split('/').next().unwrap_or_default();
+    let letters = component.chars().filter(|c| !"'\"\\$".contains(*c));
+    let letters: String = letters.collect();
+    letters.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Removes the command's name, and replaces everything in quotes by `N`, and each number by `0`.
@@ -256,7 +264,7 @@ mod tests {
     use super::*;
 
     fn lines(gnu: &str, ours: &str, order: Order) -> Lines {
-        Lines::between(gnu.as_bytes(), ours.as_bytes(), order)
+        Lines::between(gnu.as_bytes(), ours.as_bytes(), order, &[])
     }
 
     #[test]
