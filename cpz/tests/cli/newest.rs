@@ -270,3 +270,23 @@ fn a_directory_loses_special_bits_that_its_source_lacks() {
         }
     }
 }
+
+#[test]
+fn a_fifo_is_not_opened_for_a_dest_that_cannot_be_looked_at() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    newest(&["a", "b"]).uid(NOBODY).check(|tree| {
+        tree.fifo("a").dir("b").mode(0o600);
+    });
+}
+
+#[test]
+fn an_unreadable_directory_is_not_copied_to_itself() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    newest(&["-r", "a", "$PWD"]).uid(NOBODY).check(|tree| {
+        tree.dir("a").mode(0o311);
+    });
+}

@@ -179,7 +179,11 @@ pub(super) fn directory_opening(
     let dest = ctx.at(place, Side::Dest, |dir, name| {
         sys::stat(dir, name, Symlinks::NoFollow)
     });
+    let is_source = |dest: &Stat| FileId::of(dest) == FileId::of(&source);
     let dest = match dest {
+        Ok(dest) if is_source(&dest) && ctx.policy.changes_entries() => {
+            return Unopened::Failed(ctx.same_directory(place));
+        }
         Ok(dest) if sys::file_type(&dest) == FileType::Directory => Origin::Existing,
         // A backup is made of it.
         Ok(_) if ctx.policy.options.rules.backup.is_some() => Origin::Created,

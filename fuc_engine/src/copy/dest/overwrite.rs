@@ -68,8 +68,8 @@ pub(in crate::copy) fn decide(
     }
 }
 
-/// Fails if the dest can never be replaced by the content of the source: it is the same file, or a
-/// directory.
+/// Fails if the dest can never be replaced by the content of the source: it is the same file, a
+/// directory, or cannot be looked at.
 pub(in crate::copy) fn check(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -77,8 +77,11 @@ pub(in crate::copy) fn check(
 ) -> Result<(), Failure> {
     let treatment = ctx.treatment(entry);
     let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-    let Some(dest) = look::dest_facts(entry, symlinks) else {
-        return Ok(());
+    let dest = match look::at_dest(entry, symlinks) {
+        Ok(dest) => Facts::of(&dest),
+        Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::LOOP) if ctx.policy.options.force => return Ok(()),
+        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     if look::sameness(&ctx.policy, entry, treatment, source, &dest) == Sameness::SameFile {
         return Err(ctx.refused(entry, Refusal::SameFile));

@@ -230,7 +230,19 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
         explains: |it| {
             it.has_parents()
-                && (it.gnu_says("specified more than once") || it.gnu_says("File exists"))
+                && (it.gnu_says("specified more than once")
+                    || it.gnu_says("File exists")
+                    || it.gnu_says("cannot create directory"))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "`cpz a . dest` copies `a` twice, to the same place. cp copies it once, and warns.",
+        explains: |it| {
+            let warning = "stderr - warning: source directory";
+            let kinds = it.difference.kinds();
+            kinds.iter().all(|kind| kind.starts_with(warning))
         },
     },
     Deviation {
