@@ -1,3 +1,3 @@
-//! What a command does when memory runs out.
+//! Ends a command with a message when memory runs out.
 
 pub use crate::sys::Allocator;

@@ -57,7 +57,7 @@ pub(super) fn find_and_build(asked: Option<&str>) -> Result<Base> {
 
 /// Returns the commit where this work left origin/main, or else the one before HEAD.
 ///
-/// Uncommitted changes count as work: if there are no later commits, they are compared with HEAD.
+/// If the only changes are uncommitted, the base is HEAD.
 fn earlier() -> Result<String> {
     let head = resolve("HEAD")?;
     let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();

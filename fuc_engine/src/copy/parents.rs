@@ -161,11 +161,11 @@ fn note_existing(
     let failed = |errno| Error::failed(Operation::Stat, step.path.into(), errno);
     let present = sys::stat_directory(dir).map_err(failed)?;
     let source = to_c(step.source.as_os_str().as_bytes());
-    let parent = |mode_pending| Parent {
+    let parent = |origin, mode_pending| Parent {
         dest: step.dest.into(),
         operand: step.operand,
         identity: present.identity,
-        origin: Origin::Existing,
+        origin,
         path: step.path.into(),
         mode_pending,
         source: source.clone().into_boxed_c_str(),
@@ -178,14 +178,12 @@ fn note_existing(
         if mode::is_unfinished(present.mode, requested, filling) {
             let modes = mode::of_new_directory(present.mode & 0o7777, requested);
             made.existing.insert(step.dest.into());
-            made.list.push(Parent {
-                origin: Origin::Created,
-                ..parent(modes.pending)
-            });
+            // Its mode is set as that of a new directory.
+            made.list.push(parent(Origin::Created, modes.pending));
             return Ok(());
         }
     }
-    existing.push(parent(None));
+    existing.push(parent(Origin::Existing, None));
     Ok(())
 }
 

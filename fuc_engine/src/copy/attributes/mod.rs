@@ -46,7 +46,7 @@ pub(super) struct Attributes {
     pub(super) warning: Option<AttributeError>,
 }
 
-/// The reason why an attribute was not set. It may be that there is no way to set it here.
+/// The attribute that was not set, and the reason: an errno, or that this kernel has no call for it.
 type Unset = (Operation, InodeError);
 
 impl From<Unset> for AttributeError {
@@ -98,6 +98,11 @@ pub(super) fn between_files<'a>(
         times: Times::AccessAndModification,
         mode: policy.last_mode(stat.st_mode, origin),
     }
+}
+
+/// Makes an incomplete dest older than its source, so that no later run takes it for complete.
+pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), InodeError> {
+    dest.set_modified(sys::modified(source).earlier())
 }
 
 /// The permissions of an existing dest.

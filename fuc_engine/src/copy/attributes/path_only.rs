@@ -108,12 +108,11 @@ pub(in crate::copy) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(),
     inode.set_times(source).map_err(InodeError::errno)
 }
 
-/// Makes the incomplete file at `dest` older than its source.
+/// Makes the incomplete file at `dest` older than its source, if it is a regular file.
 pub(in crate::copy) fn mark_incomplete(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
     let file = PathOnly::find(dest)?;
     if sys::file_type(file.stat()) != FileType::RegularFile {
         return Ok(());
     }
-    let marked = file.inode().set_modified(sys::modified(source).earlier());
-    marked.map_err(InodeError::errno)
+    super::mark_incomplete(&file.inode(), source).map_err(InodeError::errno)
 }

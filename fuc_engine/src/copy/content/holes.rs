@@ -24,7 +24,7 @@ impl ContentCopy<'_> {
         loop {
             let data = match sys::seek(self.source.fd, SeekFrom::Data(position)) {
                 Ok(data) => data,
-                // There is no data between here and the end, unless the source has just grown.
+                // The kernel found no data up to the end. The source may have grown since then.
                 Err(Errno::NXIO) => {
                     let end = sys::seek(self.source.fd, SeekFrom::End(0));
                     let end = end.map_err(ContentError::Read)?;

@@ -23,7 +23,7 @@
 //!
 //! Creation with `O_EXCL` (or its like) comes first, so this decision is only made after
 //! `EEXIST`. In a directory that existed before, content is written through a link. If that link
-//! dangles, there are no facts to decide on, and `dest::open` deals with it.
+//! dangles, it has no facts to decide on, and `dest::open` handles it.
 
 use rustix::fs::FileType;
 

@@ -291,11 +291,11 @@ fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat)
     }
 }
 
-/// Makes an incomplete dest older than its source, so that no later run takes it for complete.
+/// Marks an incomplete dest that is a regular file.
 fn mark_incomplete(dest: &OpenDest, source: &Stat) {
     if dest.is_file {
         // If this fails, the dest keeps its new time, as after a failed cp.
-        let _ = Inode::Opened(dest.fd.as_fd()).set_modified(sys::modified(source).earlier());
+        let _ = attributes::mark_incomplete(&Inode::Opened(dest.fd.as_fd()), source);
     }
 }
 
