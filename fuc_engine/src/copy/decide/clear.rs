@@ -38,8 +38,9 @@ use crate::error::Refusal;
 pub(in crate::copy) enum Making {
     /// A file that is written to. A dest that is a symbolic link is followed, or refused.
     File,
-    /// A symbolic link or a special file.
-    WithoutContent,
+    Symlink,
+    /// A FIFO, a socket or a device.
+    Special,
     /// A link instead of a copy.
     Link(LinkKind),
     /// A hard link to the first copy of the same source, which is this file.
@@ -157,7 +158,8 @@ fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
     match making {
         Making::File => Clear::Write(rules.links_at_dest),
         Making::Link(kind) if rules.replaces_by(kind) => Clear::Replace(Removal::Silent),
-        Making::Link(_) | Making::LinkToCopy(_) | Making::WithoutContent => Clear::Keep,
+        Making::Symlink | Making::LinkToCopy(_) if rules.force => Clear::Replace(Removal::Silent),
+        Making::Link(_) | Making::LinkToCopy(_) | Making::Symlink | Making::Special => Clear::Keep,
     }
 }
 
@@ -171,7 +173,7 @@ pub(in crate::copy) fn clear(
 ) -> Clear {
     match making {
         Making::File => clear_for_file(rules, source, dest),
-        Making::WithoutContent => clear_without_content(rules, source, dest, lookups),
+        Making::Symlink | Making::Special => clear_without_content(rules, source, dest, lookups),
         Making::Link(kind) => clear_for_link(kind, rules, source, dest, lookups),
         Making::LinkToCopy(_) if (lookups.dest_leads_to_directory)() => {
             Clear::Refuse(Refusal::DirectoryByNonDirectory)
@@ -326,7 +328,7 @@ mod tests {
         let copy = Making::LinkToCopy(file(5).id);
         for (making, dest, decision) in [
             (Making::File, file(2), Clear::Keep),
-            (Making::WithoutContent, file(2), Clear::Keep),
+            (Making::Symlink, file(2), Clear::Keep),
             (HARD, file(2), Clear::Keep),
             (copy, file(2), Clear::Keep),
             (copy, file(5), Clear::AlreadyThere),
@@ -340,7 +342,7 @@ mod tests {
     fn a_directory_is_never_replaced() {
         let directory = Facts::example(FileType::Directory, 9);
         let copy = Making::LinkToCopy(file(5).id);
-        for making in [Making::File, Making::WithoutContent, HARD, SYMBOLIC, copy] {
+        for making in [Making::File, Making::Symlink, HARD, SYMBOLIC, copy] {
             for source in [file(1), link(1)] {
                 let row = (making, source.kind);
                 assert_eq!(
@@ -366,10 +368,13 @@ mod tests {
         let copy = Making::LinkToCopy(file(5).id);
         for (making, rules, decision) in [
             (Making::File, renaming, Clear::Write(Symlinks::Follow)),
-            (Making::WithoutContent, renaming, Clear::Keep),
+            (Making::Special, forcing, Clear::Keep),
+            (Making::Symlink, renaming, Clear::Keep),
+            (Making::Symlink, forcing, Clear::Replace(Removal::Silent)),
             (HARD, renaming, Clear::Keep),
             (SYMBOLIC, forcing, Clear::Replace(Removal::Silent)),
-            (copy, forcing, Clear::Keep),
+            (copy, renaming, Clear::Keep),
+            (copy, forcing, Clear::Replace(Removal::Silent)),
         ] {
             let row = (making, rules.force);
             let decided = decided(making, rules, &file(1), &directory);
@@ -382,12 +387,8 @@ mod tests {
         let copy = Making::LinkToCopy(file(5).id);
         for (making, source, decision) in [
             (Making::File, file(1), SAME),
-            (
-                Making::WithoutContent,
-                Facts::example(FileType::Fifo, 1),
-                SAME,
-            ),
-            (Making::WithoutContent, link(1), Clear::AlreadyThere),
+            (Making::Symlink, Facts::example(FileType::Fifo, 1), SAME),
+            (Making::Symlink, link(1), Clear::AlreadyThere),
             (HARD, file(1), Clear::AlreadyThere),
             (HARD, link(1), Clear::AlreadyThere),
             (SYMBOLIC, file(1), SAME),
@@ -410,7 +411,7 @@ mod tests {
             one_leads_to_other: &|| false,
             dest_leads_to_directory: &|| false,
         };
-        let decision = clear(Making::WithoutContent, PLAIN, &link(1), &link(1), &lookups);
+        let decision = clear(Making::Symlink, PLAIN, &link(1), &link(1), &lookups);
         assert_eq!(decision, SAME);
     }
 
@@ -423,7 +424,7 @@ mod tests {
         };
         let fifo = Facts::example(FileType::Fifo, 1);
         for (making, source, dest, decision) in [
-            (Making::WithoutContent, link(1), file(2), SAME),
+            (Making::Symlink, link(1), file(2), SAME),
             (HARD, link(1), file(2), Clear::AlreadyThere),
             (HARD, fifo, link(2), Clear::Unlink),
             (SYMBOLIC, link(1), file(2), SAME),
@@ -454,7 +455,7 @@ mod tests {
             dest_leads_to_directory: &|| false,
         };
         let directory = Facts::example(FileType::Directory, 2);
-        for making in [Making::WithoutContent, SYMBOLIC] {
+        for making in [Making::Symlink, SYMBOLIC] {
             let early = clear_whatever_the_source(making, PLAIN, false, &directory);
             assert_eq!(early, None);
             let decision = clear(making, PLAIN, &link(1), &directory, &lookups);
@@ -495,29 +496,11 @@ mod tests {
                 file(2),
                 Clear::Write(Symlinks::Follow),
             ),
+            (Making::Symlink, PLAIN, link(1), file(2), Clear::Unlink),
+            (Making::Symlink, FOLLOWING, link(1), file(2), Clear::Keep),
+            (Making::Symlink, KEEPING, link(1), file(2), Clear::Keep),
             (
-                Making::WithoutContent,
-                PLAIN,
-                link(1),
-                file(2),
-                Clear::Unlink,
-            ),
-            (
-                Making::WithoutContent,
-                FOLLOWING,
-                link(1),
-                file(2),
-                Clear::Keep,
-            ),
-            (
-                Making::WithoutContent,
-                KEEPING,
-                link(1),
-                file(2),
-                Clear::Keep,
-            ),
-            (
-                Making::WithoutContent,
+                Making::Symlink,
                 ClearRules {
                     force: true,
                     ..KEEPING
@@ -527,7 +510,7 @@ mod tests {
                 Clear::Unlink,
             ),
             (
-                Making::WithoutContent,
+                Making::Symlink,
                 ClearRules {
                     separates_links: true,
                     ..FOLLOWING

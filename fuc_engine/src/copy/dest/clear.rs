@@ -42,7 +42,7 @@ pub(in crate::copy) fn clear_dest(
     let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
     let symlinks = match making {
         Making::File => rules.links_at_dest,
-        Making::WithoutContent | Making::Link(_) | Making::LinkToCopy(_) => Symlinks::NoFollow,
+        _ => Symlinks::NoFollow,
     };
     let dest = match look::at_dest(entry, symlinks) {
         Ok(dest) => Facts::of(&dest),

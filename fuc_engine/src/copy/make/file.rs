@@ -101,7 +101,7 @@ pub(in crate::copy) fn open_special(
     let is_in_the_way =
         entry.symlinks == Symlinks::NoFollow && look::at_dest(entry, Symlinks::NoFollow).is_ok();
     if is_in_the_way {
-        clear_dest(ctx, entry, Making::WithoutContent, None)?;
+        clear_dest(ctx, entry, Making::Special, None)?;
     }
     Ok(source)
 }

@@ -128,6 +128,8 @@ fn make(
         match clear_dest(ctx, entry, making, None)? {
             Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
             Cleared::Vacant => linked = attempt(),
+            // The dest is a directory.
+            Cleared::ToReplace(_) => linked = Err(Errno::ISDIR),
             _ => {}
         }
     }

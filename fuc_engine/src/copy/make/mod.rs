@@ -46,13 +46,16 @@ pub(super) enum Created {
 fn create_or_replace(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
+    making: Making,
     operation: Operation,
     create: impl Fn() -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
     let created = match create() {
-        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::WithoutContent, None)? {
+        Err(Errno::EXIST) => match clear_dest(ctx, entry, making, None)? {
             Cleared::Vacant => create(),
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
+            // The dest is a directory.
+            Cleared::ToReplace(_) => Err(Errno::ISDIR),
             _ => Err(Errno::EXIST),
         },
         created => created,

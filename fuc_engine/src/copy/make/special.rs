@@ -5,6 +5,7 @@ use rustix::fs::FileType;
 use super::{Created, create_or_replace, set_attributes};
 use crate::copy::attributes::path_only::PathOnly;
 use crate::copy::context::{Context, Failure};
+use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode;
 use crate::copy::facts::Entry;
 use crate::error::{Operation, Refusal};
@@ -41,7 +42,7 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created
         FileType::Fifo => Operation::CreateFifo,
         _ => Operation::CreateSpecial,
     };
-    create_or_replace(ctx, entry, operation, || {
+    create_or_replace(ctx, entry, Making::Special, operation, || {
         sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
     })
 }

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use super::{Created, create_or_replace, set_attributes};
 use crate::copy::attributes::path_only::PathOnly;
 use crate::copy::context::{Context, Failure};
+use crate::copy::decide::clear::Making;
 use crate::copy::diagnose;
 use crate::copy::facts::Entry;
 use crate::error::Operation;
@@ -28,7 +29,12 @@ pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Crea
 }
 
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
-    create_or_replace(ctx, entry, Operation::CreateSymlink, || {
-        sys::create_symlink(target, entry.dest_dir, entry.dest_name)
-    })
+    let create = || sys::create_symlink(target, entry.dest_dir, entry.dest_name);
+    create_or_replace(
+        ctx,
+        entry,
+        Making::Symlink,
+        Operation::CreateSymlink,
+        create,
+    )
 }
