@@ -290,3 +290,49 @@ fn an_unreadable_directory_is_not_copied_to_itself() {
         tree.dir("a").mode(0o311);
     });
 }
+
+#[test]
+fn a_link_cannot_replace_a_directory_even_if_dests_are_backed_up() {
+    for options in ["-Prb", "-Prbf", "-ab", "-abf"] {
+        for source in ["link", "fifo"] {
+            // cp changes the time of `d` in any case.
+            check(&[options, "file", source, "d"], |tree| {
+                tree.file("file", "x").symlink("link", "x").fifo("fifo");
+                tree.dir("d/link").dir("d/fifo");
+            });
+        }
+        check(&[options, "b", "c", "d"], |tree| {
+            tree.symlink("b", "x").hardlink("b", "c").dir("d/c");
+        });
+    }
+}
+
+#[test]
+fn a_dest_that_cannot_be_looked_at_is_reported_before_a_link_that_was_just_created() {
+    check(&["-r", "d", "a/d", "e"], |tree| {
+        tree.file("a/d", "x").symlink("d", "e/a").file("e/e", "");
+    });
+}
+
+#[test]
+fn an_unreadable_directory_is_not_linked_to_itself() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for options in ["-rl", "-rlb", "-rn", "-rln"] {
+        newest(&[options, "a", "."]).uid(NOBODY).check(|tree| {
+            tree.dir("a").mode(0o311);
+        });
+    }
+}
+
+#[test]
+fn the_copy_of_an_unreadable_directory_in_itself_gets_the_times_from_before() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    newest(&["-rp", "e", "e"]).uid(NOBODY).check(|tree| {
+        tree.dir("e").owner(NOBODY, NOBODY).mode(0o311);
+        tree.mtime(Duration::from_secs(1_000_000_000));
+    });
+}

@@ -150,6 +150,8 @@ fn compares_targets(ctx: &Context<'_>, place: &Place<CopyDir>) -> bool {
 pub(super) enum Unopened {
     /// Only the permission to read it is missing. cp makes an empty dest, then reports the error.
     Unreadable(Error, Unreadable),
+    /// The dest is the source.
+    IsItsDest,
     Failed(Error),
 }
 
@@ -181,9 +183,7 @@ pub(super) fn directory_opening(
     });
     let is_source = |dest: &Stat| FileId::of(dest) == FileId::of(&source);
     let dest = match dest {
-        Ok(dest) if is_source(&dest) && ctx.policy.changes_entries() => {
-            return Unopened::Failed(ctx.same_directory(place));
-        }
+        Ok(dest) if is_source(&dest) && !ctx.policy.keeps_existing() => return Unopened::IsItsDest,
         Ok(dest) if sys::file_type(&dest) == FileType::Directory => Origin::Existing,
         // A backup is made of it.
         Ok(_) if ctx.policy.options.rules.backup.is_some() => Origin::Created,

@@ -116,8 +116,9 @@ impl UsedNames {
         }
         let treatment = ctx.treatment(entry);
         let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-        if let Err(errno @ Errno::LOOP) = look::at_dest(entry, symlinks) {
-            return Err(ctx.dest_stat_failure(entry, errno));
+        match look::at_dest(entry, symlinks) {
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
         }
         let kind = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.kind);
         let writes_to_dest = ctx.policy.options.as_links.is_none()

@@ -58,11 +58,6 @@ impl<'a> Policy<'a> {
         )
     }
 
-    /// Returns `true` if merging a directory into itself may change its entries.
-    pub(super) fn changes_entries(&self) -> bool {
-        !self.keeps_existing() && !self.makes_hard_links()
-    }
-
     pub(super) fn makes_hard_links(&self) -> bool {
         self.options.as_links == Some(LinkKind::Hard)
     }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::{Attributes, Times, Transfer};
 use crate::copy::decide::mode::{Origin, SpecialBits};
+use crate::copy::facts::FileId;
 use crate::copy::policy::Policy;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
@@ -28,6 +29,14 @@ impl<'a> PathOnly<'a> {
         let stat = sys::stat_open(&fd)?;
         let at = Some(at);
         Ok(Self { fd, stat, at })
+    }
+
+    /// Takes the facts from `seen`, if that was the same inode.
+    pub(in crate::copy) fn with_facts_of(mut self, seen: &Stat) -> Self {
+        if FileId::of(seen) == FileId::of(&self.stat) {
+            self.stat = *seen;
+        }
+        self
     }
 
     /// Takes over the descriptor of a directory that this run created.

@@ -124,12 +124,7 @@ fn open(
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
     }
     if stat.identity.file() == dest.identity.file() && !ctx.policy.keeps_existing() {
-        // Each entry already is a hard link to itself.
-        let is_complete = ctx.policy.makes_hard_links();
-        return Err(Refused {
-            error: (!is_complete).then(|| ctx.same_directory(place)),
-            unfilled: None,
-        });
+        return Err(refuse_itself(ctx, place));
     }
     if dest.origin == Origin::Created {
         ctx.emit_directory_made(place);
@@ -191,6 +186,16 @@ fn open_to_list(
     }
 }
 
+/// Refuses to copy a directory to itself. This is not an error if hard links are made, because each entry
+/// already is one.
+fn refuse_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Refused {
+    let is_complete = ctx.policy.makes_hard_links();
+    Refused {
+        error: (!is_complete).then(|| ctx.same_directory(place)),
+        unfilled: None,
+    }
+}
+
 /// Fails if the copy of an operand has reached its own dest.
 fn check_into_itself(
     ctx: &Context<'_>,
@@ -218,12 +223,13 @@ fn not_opened(
     let diagnosis = diagnose::directory_opening(ctx, place, ctx.symlinks_at(place), errno);
     let (error, Unreadable { source, dest }) = match diagnosis {
         Unopened::Unreadable(error, unreadable) => (error, unreadable),
+        Unopened::IsItsDest => return refuse_itself(ctx, place),
         Unopened::Failed(error) => return error.into(),
     };
     let id = FileId::of(&source);
     match make_unfilled(ctx, place, &source, numbers) {
         Ok(origin) => {
-            if let Err(error) = finish_unfilled(ctx, place, dest) {
+            if let Err(error) = finish_unfilled(ctx, place, &source, dest) {
                 ctx.fail(place.operand, error);
             }
             Refused {
@@ -261,14 +267,21 @@ fn make_unfilled(
     }
 }
 
-/// Gives the dest of a directory that may not be read its attributes.
-fn finish_unfilled(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<(), Error> {
+/// Gives the dest of a directory that may not be read its attributes. The source was `seen` before its
+/// dest was made, perhaps in itself.
+fn finish_unfilled(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    seen: &Stat,
+    origin: Origin,
+) -> Result<(), Error> {
     if !ctx.policy.sets_attributes {
         return Ok(());
     }
     let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
     let transfer = |source: At<'_>, dest: At<'_>| {
         let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
+        let source = source.with_facts_of(seen);
         let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
         path_only::transfer(&ctx.policy, &source, &dest, origin).map_err(unseen(Side::Dest))
     };

@@ -363,6 +363,14 @@ impl Case {
         })
     }
 
+    /// Returns `true` if an argument ends in this text.
+    pub(crate) fn has_argument_ending_in(&self, end: &str) -> bool {
+        let arguments = self.symbolic_arguments();
+        arguments
+            .iter()
+            .any(|argument| argument.ends_with(end.as_bytes()))
+    }
+
     /// Returns the paths that are dests: the last operand of cp, and values of options.
     pub(crate) fn dests(&self) -> Vec<Vec<u8>> {
         let value = |word: &Word| match word {

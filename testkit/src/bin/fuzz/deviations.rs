@@ -1,9 +1,9 @@
 //! The deliberate differences from GNU. Each row names the line of the README that documents it.
 
 use crate::{
-    case::{AclKind, Called, Case, Entry, PRESUME_TERMINAL, Pair, User, Word},
-    difference::Difference,
-    run::Observed,
+    case::{AclKind, Called, Case, Entry, PRESUME_TERMINAL, Pair, User, What, Word},
+    difference::{Difference, Lines},
+    run::{Observed, Status},
 };
 
 /// A deliberate difference.
@@ -30,8 +30,12 @@ impl Comparison<'_> {
         says(self.gnu, text)
     }
 
+    fn ours_says(&self, text: &str) -> bool {
+        says(self.ours, text)
+    }
+
     fn one_says(&self, text: &str) -> bool {
-        says(self.gnu, text) || says(self.ours, text)
+        self.gnu_says(text) || self.ours_says(text)
     }
 
     /// Returns `true` if the command line has this long option, perhaps shortened, or this short one.
@@ -178,16 +182,14 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
         explains: |it| {
-            says(
-                it.ours,
-                "cannot create directory '': No such file or directory",
-            )
+            it.ours_says("'': No such file or directory")
+                || it.ours_says("cannot create hard link '' ")
         },
     },
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**`-s`** removes nothing if the link is impossible because the source is relative.",
+        line: "**`-s` of a link or a special file** (`cpz -sP link dir`) does not remove the dest",
         explains: |it| {
             it.has_option('s', "symbolic-link")
                 && it.gnu_says("can make relative symbolic links only in current directory")
@@ -207,13 +209,18 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`-u`** compares nanoseconds, looks at each file once, and opens no unchanged file.",
         explains: |it| {
-            it.has_option('u', "update") && it.differs_only_in(&["=", "nothing", "mtime"])
+            it.has_option('u', "update")
+                && (it.differs_only_in(&["=", "nothing", "mtime"])
+                    || it
+                        .difference
+                        .stderr
+                        .are_all_about("cannot create hard link"))
         },
     },
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**`--sparse`** also takes effect where blocks could be shared.",
+        line: "**`--sparse`** also takes effect if blocks could be shared",
         explains: |it| it.case.has_long("sparse") && it.differs_only_in(&["has", "nothing"]),
     },
     Deviation {
@@ -221,7 +228,9 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
         explains: |it| {
-            it.has_parents() && it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
+            it.has_parents()
+                && (it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
+                    || it.gnu_says("Permission denied"))
         },
     },
     Deviation {
@@ -230,9 +239,15 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
         explains: |it| {
             it.has_parents()
-                && (it.gnu_says("specified more than once")
-                    || it.gnu_says("File exists")
-                    || it.gnu_says("cannot create directory"))
+                && [
+                    "specified more than once",
+                    "File exists",
+                    "cannot create",
+                    "failed to get attributes of",
+                    "not writing through dangling symlink",
+                ]
+                .iter()
+                .any(|text| it.gnu_says(text))
         },
     },
     Deviation {
@@ -256,6 +271,62 @@ static DEVIATIONS: &[Deviation] = &[
                 .iter()
                 .any(|(name, _)| *name == "POSIXLY_CORRECT");
             is_set && it.one_says("dangling symlink")
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Attributes named by the dest** (`ln -s . d/p; cpz -rp p d/p`",
+        explains: |it| it.gnu_says("preserving permissions for") && it.gnu_says("Not a directory"),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--backup` with `DIR/.`** (`cpz -rb a/. file`) backs up the file",
+        explains: |it| {
+            let is_backup =
+                |kind: &String| kind.starts_with("tree + ") || kind.contains("removed N");
+            it.case.has_argument_ending_in("/.") && it.difference.kinds().iter().all(is_backup)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "If the dest is a directory, it does not open the FIFO.",
+        explains: |it| it.gnu.status == Status::Hung && it.ours_says("cannot overwrite directory "),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Devices, FIFOs and sockets** get no set-id and sticky bits if their owner is preserved",
+        explains: |it| {
+            let is_special = |entry: &Entry| {
+                let bits = entry.attributes.mode.unwrap_or_default() & 0o7000;
+                !matches!(entry.what, What::File(_) | What::Dir | What::Sparse(..)) && bits != 0
+            };
+            it.differs_only_in(&["mode"]) && it.has_entry(is_special)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Links in another dest** (`ln -s sub d/x; cpz -r sub x d`)",
+        explains: |it| {
+            it.difference
+                .stderr
+                .only_ours
+                .iter()
+                .any(|line| line.contains("dangling"))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**The same file** by two paths (`ln -s . c; cpz -P c/b .`) is always an error",
+        explains: |it| {
+            it.difference.stderr.are_all_about("are the same file")
+                && it.difference.tree.is_empty()
+                && it.difference.stdout == Lines::default()
         },
     },
 ];

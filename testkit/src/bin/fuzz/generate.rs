@@ -181,7 +181,7 @@ fn what(rights: Rights) -> impl Strategy<Value = What> {
             3 => Just(What::Fifo),
             3 => Just(What::Socket),
             1 => select(vec![(0, 0), (1, 3), (240, 7)]).prop_map(|(a, b)| What::CharDevice(a, b)),
-            1 => select(vec![(7, 99), (240, 1)]).prop_map(|(a, b)| What::BlockDevice(a, b)),
+            1 => select(vec![(240, 1), (240, 99)]).prop_map(|(a, b)| What::BlockDevice(a, b)),
         ]
         .boxed(),
         Rights::Ordinary => prop_oneof![Just(What::Fifo), Just(What::Socket)].boxed(),
