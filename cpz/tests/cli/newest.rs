@@ -336,3 +336,15 @@ fn the_copy_of_an_unreadable_directory_in_itself_gets_the_times_from_before() {
         tree.mtime(Duration::from_secs(1_000_000_000));
     });
 }
+
+#[test]
+fn an_unreadable_directory_does_not_replace_a_dangling_link() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for dest in ["b/", "b"] {
+        newest(&["-r", "a", dest]).uid(NOBODY).check(|tree| {
+            tree.dir("a").mode(0o311).symlink("b", "c");
+        });
+    }
+}

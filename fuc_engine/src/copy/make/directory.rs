@@ -17,7 +17,7 @@ use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::node::{CopyDir, CopyNode, DirFacts, Mark};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
-use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode, Stat};
+use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode};
 
 /// A directory that was not entered.
 pub(in crate::copy) struct NotEntered {
@@ -221,32 +221,34 @@ fn not_opened(
     numbers: &mut BackupNumbers,
 ) -> Refused {
     let diagnosis = diagnose::directory_opening(ctx, place, ctx.symlinks_at(place), errno);
-    let (error, Unreadable { source, dest }) = match diagnosis {
+    let (error, unreadable) = match diagnosis {
         Unopened::Unreadable(error, unreadable) => (error, unreadable),
         Unopened::IsItsDest => return refuse_itself(ctx, place),
         Unopened::Failed(error) => return error.into(),
     };
-    let id = FileId::of(&source);
-    match make_unfilled(ctx, place, &source, numbers) {
+    match make_unfilled(ctx, place, &unreadable, numbers) {
         Ok(origin) => {
-            if let Err(error) = finish_unfilled(ctx, place, &source, dest) {
+            if let Err(error) = finish_unfilled(ctx, place, &unreadable) {
                 ctx.fail(place.operand, error);
             }
+            let source = FileId::of(&unreadable.source);
             Refused {
                 error: Some(error),
-                unfilled: Some(Unfilled { source: id, origin }),
+                unfilled: Some(Unfilled { source, origin }),
             }
         }
         Err(error) => error.into(),
     }
 }
 
+/// Makes the dest of a directory that may not be read, unless it was `seen` to exist.
 fn make_unfilled(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
-    source: &Stat,
+    Unreadable { source, dest: seen }: &Unreadable,
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
+    let not_made = |errno| diagnose::directory_creation(ctx, place, FileId::of(source), errno);
     let mode = ctx.policy.directory_creation_mode(source.st_mode);
     let made = ctx.at(place, Side::Dest, |dir, name| {
         sys::create_directory(dir, name, mode)
@@ -258,22 +260,23 @@ fn make_unfilled(
         }
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, mode, numbers)? {
             Replaced::Yes => Ok(Origin::Created),
-            Replaced::No => Ok(Origin::Existing),
+            Replaced::No if *seen == Origin::Existing => Ok(Origin::Existing),
+            // The dest is a dangling link named with a trailing slash.
+            Replaced::No => Err(not_made(Errno::EXIST)),
         },
-        Err(errno) => {
-            let id = FileId::of(source);
-            Err(diagnose::directory_creation(ctx, place, id, errno))
-        }
+        Err(errno) => Err(not_made(errno)),
     }
 }
 
-/// Gives the dest of a directory that may not be read its attributes. The source was `seen` before its
-/// dest was made, perhaps in itself.
+/// Gives the dest of a directory that may not be read its attributes: those that the source had before
+/// the dest was made, perhaps in it.
 fn finish_unfilled(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
-    seen: &Stat,
-    origin: Origin,
+    Unreadable {
+        source: seen,
+        dest: origin,
+    }: &Unreadable,
 ) -> Result<(), Error> {
     if !ctx.policy.sets_attributes {
         return Ok(());
@@ -283,7 +286,7 @@ fn finish_unfilled(
         let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
         let source = source.with_facts_of(seen);
         let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
-        path_only::transfer(&ctx.policy, &source, &dest, origin).map_err(unseen(Side::Dest))
+        path_only::transfer(&ctx.policy, &source, &dest, *origin).map_err(unseen(Side::Dest))
     };
     let set = ctx.at(place, Side::Source, |dir, name| {
         let symlinks = ctx.symlinks_at(place);

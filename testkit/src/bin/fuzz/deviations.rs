@@ -239,15 +239,10 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
         explains: |it| {
             it.has_parents()
-                && [
-                    "specified more than once",
-                    "File exists",
-                    "cannot create",
-                    "failed to get attributes of",
-                    "not writing through dangling symlink",
-                ]
-                .iter()
-                .any(|text| it.gnu_says(text))
+                && (it.gnu_says("specified more than once")
+                    || it.gnu_says("File exists")
+                    || it.gnu_says("cannot create directory")
+                    || it.difference.is_of_stderr())
         },
     },
     Deviation {
@@ -276,8 +271,15 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**Attributes named by the dest** (`ln -s . d/p; cpz -rp p d/p`",
-        explains: |it| it.gnu_says("preserving permissions for") && it.gnu_says("Not a directory"),
+        line: "**Replaced links**: if the run replaces or backs up a link that leads to its own source or dest",
+        explains: |it| {
+            let is_link = |entry: &Entry| matches!(entry.what, What::Symlink(_));
+            let is_lost = it.gnu_says("Not a directory")
+                && it.gnu_says("preserving permissions for")
+                || it.gnu_says("No such file or directory")
+                    && it.gnu_says("cannot create hard link");
+            it.has_entry(is_link) && is_lost
+        },
     },
     Deviation {
         pair: Pair::Cp,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt};
 
 use crate::{
-    case::{Called, Case, replaced},
+    case::{Called, Case, PWD, replaced},
     run::{Observed, Status},
 };
 
@@ -47,7 +47,9 @@ impl Difference {
             false => Order::FreeWithinOperands,
         };
         let dests = case.dests();
-        let dests: Vec<String> = dests.iter().map(|dest| component(&legible(dest))).collect();
+        // In messages, a path begins with the real working directory.
+        let path = |dest: &Vec<u8>| legible(&replaced(dest, PWD.as_bytes(), ""));
+        let dests: Vec<String> = dests.iter().map(|dest| component(&path(dest))).collect();
         let lines = |gnu: &[u8], ours: &[u8]| match case.called {
             Called::Own => {
                 let (name, other) = (case.pair.ours(), case.pair.gnu());
@@ -76,6 +78,15 @@ impl Difference {
     pub(crate) fn is_of_stdout(&self) -> bool {
         Self {
             stdout: Lines::default(),
+            ..self.clone()
+        }
+        .is_empty()
+    }
+
+    /// Returns `true` if only stderr differs.
+    pub(crate) fn is_of_stderr(&self) -> bool {
+        Self {
+            stderr: Lines::default(),
             ..self.clone()
         }
         .is_empty()
