@@ -1,6 +1,6 @@
-//! Reports failures in the order of the operands, although several operands are worked on at once.
+//! Reports failures and warnings in the order of the operands, although several operands are worked on at once.
 //!
-//! A failure is reported at once if all operands before its own are finished. Otherwise it is held until
+//! A message is reported at once if all operands before its own are finished. Otherwise it is held until
 //! they are. Without failures, an operand costs two atomic operations.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::report::Report;
 /// Operands for which there is a bit in one word.
 const WORD_BITS: u32 = u64::BITS;
 
-/// The failures of a run that are not yet reported, and the progress of the operands.
+/// The failures and warnings of a run that are not yet reported, and the progress of the operands.
 ///
 /// The worker that finishes an operand sets its bit before it reads `holds`. The worker that fails sets `holds`
 /// before it reads the bits. All four accesses are `SeqCst`, so at least one of them sees the flag of the other,
@@ -31,7 +31,12 @@ pub(crate) struct Failures {
 struct Held {
     /// All operands before this one are finished.
     first_unfinished: u32,
-    by_operand: BTreeMap<u32, Vec<Error>>,
+    by_operand: BTreeMap<u32, Vec<Message>>,
+}
+
+enum Message {
+    Failure(Error),
+    Warning(Error),
 }
 
 impl Failures {
@@ -44,7 +49,7 @@ impl Failures {
         }
     }
 
-    /// Notes that nothing of an operand is left to do, and reports the failures that waited for it.
+    /// Notes that nothing of an operand is left to do, and reports what waited for it.
     #[inline]
     pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
         let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);
@@ -57,18 +62,28 @@ impl Failures {
     /// Reports a failure of an operand, or holds it.
     #[cold]
     pub(crate) fn fail(&self, operand: u32, error: Error, report: &Report<'_>) {
+        self.report_in_turn(operand, Message::Failure(error), report);
+    }
+
+    /// Reports a warning about an operand, or holds it.
+    #[cold]
+    pub(crate) fn warn(&self, operand: u32, warning: Error, report: &Report<'_>) {
+        self.report_in_turn(operand, Message::Warning(warning), report);
+    }
+
+    fn report_in_turn(&self, operand: u32, message: Message, report: &Report<'_>) {
         self.report_due(report, |held| {
-            held.by_operand.entry(operand).or_default().push(error);
+            held.by_operand.entry(operand).or_default().push(message);
             self.holds.store(true, Ordering::SeqCst);
         });
     }
 
-    /// Reports all failures that are held, after a run in which some operands may not have been finished.
+    /// Reports everything that is held, after a run in which some operands may not have been finished.
     pub(crate) fn report_rest(&self, report: &Report<'_>) {
         self.report_due(report, |held| held.first_unfinished = u32::MAX);
     }
 
-    /// Changes what is held, and then reports the failures for which no operand is left to wait.
+    /// Changes what is held, and then reports the messages for which no operand is left to wait.
     #[cold]
     fn report_due(&self, report: &Report<'_>, change: impl FnOnce(&mut Held)) {
         // If the observer has panicked, what is held can still be reported.
@@ -84,8 +99,11 @@ impl Failures {
         while let Some(first) = by_operand.first_entry()
             && first.key() <= first_unfinished
         {
-            for error in first.remove() {
-                report.failed(error);
+            for message in first.remove() {
+                match message {
+                    Message::Failure(error) => report.failed(error),
+                    Message::Warning(warning) => report.warn(warning),
+                }
             }
         }
         if by_operand.is_empty() {
@@ -120,7 +138,7 @@ mod tests {
         let seen = Mutex::new(Vec::new());
         let report = Report::new(&seen, None);
         let failures = Failures::of(100);
-        failures.fail(99, error("last"), &report);
+        failures.warn(99, error("last"), &report);
         failures.fail(1, error("second"), &report);
         assert!(paths(&seen).is_empty());
         failures.fail(0, error("first"), &report);

@@ -74,7 +74,7 @@
 //! | `operand` | the paths that a caller names, and which of them may be worked on together |
 //! | `hashing` | hash tables that need no system call for their seed |
 //! | `report` | the totals of a run, and its connection to the observer |
-//! | `failures` | reports failures in the order of the operands |
+//! | `failures` | reports failures and warnings in the order of the operands |
 //! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
 //! | `cancel` | the public type [`Cancel`], which stops runs before their end |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |

@@ -12,7 +12,7 @@ use crate::error::Error;
 ///
 /// - A directory is removed after everything in it.
 /// - A directory is created before everything in it.
-/// - Events come in the order of the operands. So do failures, except those that
+/// - Events come in the order of the operands. So do failures and warnings, except those that
 ///   [`CopyOptions::verify`](crate::CopyOptions::verify) finds.
 ///
 /// The calls happen on the engine's threads, which have stacks of 256 KiB. A thread does nothing else

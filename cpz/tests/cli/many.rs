@@ -236,3 +236,16 @@ fn prints_the_lines_of_operands_in_their_order() {
         }
     }
 }
+
+#[test]
+fn a_warning_waits_for_the_failures_of_the_operands_before_it() {
+    let cp = or_skip!(gnu("cp"));
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).file("f", "").dir("d");
+    let stderr = |program: &Path| {
+        let run = Run::new(program).args(["-r", "f", "d", "d", "f", "."]);
+        let outcome = run.current_dir(&scratch).output();
+        outcome.stderr_text().replace("cpz: ", "cp: ")
+    };
+    assert_eq!(stderr(CPZ.as_ref()), stderr(&cp));
+}

@@ -353,6 +353,7 @@ impl Context<'_> {
     /// Reports the warning about attributes, and returns their error, if there is one.
     pub(super) fn report_attributes(
         &self,
+        operand: u32,
         attributes: Attributes,
         dest_path: impl Fn() -> PathBuf,
     ) -> Result<(), Error> {
@@ -360,7 +361,7 @@ impl Context<'_> {
             Error::failed(operation, dest_path(), errno)
         };
         if let Some(warning) = attributes.warning {
-            self.report.warn(error(warning));
+            self.warn(operand, error(warning));
         }
         attributes.outcome.map_err(error)
     }
@@ -387,6 +388,11 @@ impl Context<'_> {
     /// Reports a failure that belongs to an operand.
     pub(super) fn fail(&self, operand: u32, error: Error) {
         self.failures.fail(operand, error, &self.report);
+    }
+
+    /// Reports a warning about an operand.
+    pub(super) fn warn(&self, operand: u32, warning: Error) {
+        self.failures.warn(operand, warning, &self.report);
     }
 
     /// Notes that nothing of an operand is left to do.

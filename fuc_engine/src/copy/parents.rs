@@ -260,7 +260,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
     let set = path_only::transfer(&ctx.policy, &source, &dest, parent.origin);
     let set = set.map_err(failed(Operation::Stat))?;
-    ctx.report_attributes(set, || parent.path.clone())
+    ctx.report_attributes(parent.operand, set, || parent.path.clone())
 }
 
 /// Opens the directory, and no other one that has its name now.

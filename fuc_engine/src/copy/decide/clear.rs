@@ -158,8 +158,9 @@ fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
     match making {
         Making::File => Clear::Write(rules.links_at_dest),
         Making::Link(kind) if rules.replaces_by(kind) => Clear::Replace(Removal::Silent),
-        Making::Symlink | Making::LinkToCopy(_) if rules.force => Clear::Replace(Removal::Silent),
-        Making::Link(_) | Making::LinkToCopy(_) | Making::Symlink | Making::Special => Clear::Keep,
+        Making::Symlink if rules.force => Clear::Replace(Removal::Silent),
+        Making::LinkToCopy(_) => Clear::Replace(Removal::Silent),
+        Making::Link(_) | Making::Symlink | Making::Special => Clear::Keep,
     }
 }
 
@@ -373,7 +374,7 @@ mod tests {
             (Making::Symlink, forcing, Clear::Replace(Removal::Silent)),
             (HARD, renaming, Clear::Keep),
             (SYMBOLIC, forcing, Clear::Replace(Removal::Silent)),
-            (copy, renaming, Clear::Keep),
+            (copy, renaming, Clear::Replace(Removal::Silent)),
             (copy, forcing, Clear::Replace(Removal::Silent)),
         ] {
             let row = (making, rules.force);

@@ -307,7 +307,7 @@ fn finish_unfilled(
     });
     let set = set.map_err(unseen(Side::Source))?;
     let set = set.map_err(unseen(Side::Dest))??;
-    ctx.report_attributes(set, || ctx.place_path(place, Side::Dest))
+    ctx.report_attributes(place.operand, set, || ctx.place_path(place, Side::Dest))
 }
 
 /// Makes the dest directory, or opens the one that is there. The owner of a new one may do
@@ -445,5 +445,7 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
         mode: node.state.mode(),
     };
     let set: Attributes = transfer.run(&ctx.policy);
-    ctx.report_attributes(set, || ctx.place_path(&node.place, Side::Dest))
+    ctx.report_attributes(node.place.operand, set, || {
+        ctx.place_path(&node.place, Side::Dest)
+    })
 }

@@ -230,7 +230,9 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     synced.map_err(failed(Operation::Sync))?;
     closed.map_err(failed(Operation::Close))?;
     let set = match attributes {
-        Some(attributes) => ctx.report_attributes(attributes, || ctx.path(entry, Side::Dest)),
+        Some(attributes) => {
+            ctx.report_attributes(entry.operand, attributes, || ctx.path(entry, Side::Dest))
+        }
         None => Ok(()),
     };
     let labelled =

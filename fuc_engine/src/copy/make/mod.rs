@@ -75,6 +75,6 @@ fn set_attributes(
     let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
     let set = path_only::transfer(&ctx.policy, source, &dest, Origin::Created);
     let set = set.map_err(unseen)?;
-    ctx.report_attributes(set, || ctx.path(entry, Side::Dest))
+    ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
 }

@@ -145,7 +145,7 @@ fn begin_one<'a>(
         return Err(ctx.source_refused(entry, Refusal::NotRecursive));
     }
     if let Err(warning) = run.used.note_source(ctx, entry, source) {
-        ctx.report.warn(warning);
+        ctx.warn(entry.operand, warning);
         return Ok(Begun::Finished);
     }
     if is_directory {

@@ -109,7 +109,7 @@ impl Fuzzer {
                     part.is_subset(&kinds) && !part.is_disjoint(&new)
                 };
                 let smallest = self.shrink(&mut tree, is_part)?;
-                self.report(number - 1, &smallest)?;
+                self.report(number - 1, &smallest, &difference)?;
             }
             differing += 1;
             if self.plan.at_difference == AtDifference::Stop {
@@ -207,8 +207,8 @@ impl Fuzzer {
         Ok(smallest)
     }
 
-    /// Prints a case, and how the commands differ in it.
-    fn report(&mut self, number: u64, case: &Case) -> Outcome<()> {
+    /// Prints a case, and how the commands differ in it: again, or else when it was `first` seen.
+    fn report(&mut self, number: u64, case: &Case, first: &Difference) -> Outcome<()> {
         let (gnu, ours) = self.observe(case)?;
         let difference = Difference::between(case, &gnu, &ours);
         println!(
@@ -217,7 +217,7 @@ impl Fuzzer {
             self.plan.seed
         );
         match difference.is_empty() {
-            true => println!("The difference does not occur in every run."),
+            true => print!("The difference does not occur in every run:\n{first}"),
             false => {
                 print!("{difference}");
                 self.known.entry(difference.kinds()).or_insert(1);
