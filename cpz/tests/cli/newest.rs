@@ -348,3 +348,35 @@ fn an_unreadable_directory_does_not_replace_a_dangling_link() {
         });
     }
 }
+
+#[test]
+fn a_hard_link_that_is_there_already_is_not_just_created() {
+    check(&["-l", "d/a", "a", "d"], |tree| {
+        tree.file("d/a", "1").file("a", "2");
+    });
+    check(&["-lf", "a", "d/a", "d"], |tree| {
+        tree.file("a", "1").symlink("d/a", "x");
+    });
+    check(&["-al", "d", "e/d", "e"], |tree| {
+        tree.symlink("d", "x").dir("e");
+    });
+}
+
+#[test]
+fn a_forced_copy_is_refused_at_a_link_to_itself_that_was_just_created() {
+    for options in ["-r", "-rf"] {
+        check(&[options, "a/e", "e", "b"], |tree| {
+            tree.symlink("a/e", "e").file("e", "").dir("b");
+        });
+    }
+}
+
+#[test]
+fn an_unreadable_directory_that_replaces_a_file_is_printed() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    newest(&["-rvb", "e", "a"]).uid(NOBODY).check(|tree| {
+        tree.file("a", "x").dir("e").mode(0);
+    });
+}

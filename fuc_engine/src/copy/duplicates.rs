@@ -111,13 +111,16 @@ impl UsedNames {
             return Ok(());
         }
         let source = &Facts::of(source);
-        if dest::sameness(ctx, entry, source) == Sameness::SameFile {
-            return Err(ctx.refused(entry, Refusal::SameFile));
+        match dest::sameness(ctx, entry, source) {
+            Sameness::SameFile => return Err(ctx.refused(entry, Refusal::SameFile)),
+            Sameness::AlreadyThere => return Ok(()),
+            Sameness::Distinct => {}
         }
         let treatment = ctx.treatment(entry);
         let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
         match look::at_dest(entry, symlinks) {
             Ok(_) | Err(Errno::NOENT) => {}
+            Err(Errno::LOOP) if ctx.policy.options.force => {}
             Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
         }
         let kind = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.kind);

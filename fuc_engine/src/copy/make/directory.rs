@@ -259,7 +259,10 @@ fn make_unfilled(
             Ok(Origin::Created)
         }
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, mode, numbers)? {
-            Replaced::Yes => Ok(Origin::Created),
+            Replaced::Yes => {
+                ctx.emit_directory_made(place);
+                Ok(Origin::Created)
+            }
             Replaced::No if *seen == Origin::Existing => Ok(Origin::Existing),
             // The dest is a dangling link named with a trailing slash.
             Replaced::No => Err(not_made(Errno::EXIST)),

@@ -20,13 +20,12 @@ use crate::node::Side;
 use crate::operand;
 use crate::sys::{self, CWD};
 
-/// Makes a link to a source that is not a directory. Returns `true` if it made one, `false` if
-/// the dest already was that link.
+/// Makes a link to a source that is not a directory.
 pub(in crate::copy) fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     kind: LinkKind,
-) -> Result<bool, Failure> {
+) -> Result<Created, Failure> {
     let target = match kind {
         LinkKind::Hard => None,
         LinkKind::Symbolic => Some(symlink_target(ctx, entry)?),
@@ -36,7 +35,7 @@ pub(in crate::copy) fn make(
         None => sys::create_hard_link(entry.source_at(), entry.dest_dir, name),
     };
     if create_or_replace(ctx, entry, kind, create)? == Created::AlreadyThere {
-        return Ok(false);
+        return Ok(Created::AlreadyThere);
     }
     if kind == LinkKind::Symbolic && ctx.policy.options.preserve.timestamps {
         let source = look::at_source(entry);
@@ -45,7 +44,7 @@ pub(in crate::copy) fn make(
         path_only::set_link_times(entry.dest_at(), &source)
             .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
     }
-    Ok(true)
+    Ok(Created::Yes)
 }
 
 fn create_or_replace(

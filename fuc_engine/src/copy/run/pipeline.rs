@@ -64,7 +64,7 @@ impl CopyRun<'_> {
         let options = self.ctx.policy.options;
         match (kind, options.as_links) {
             _ if !options.rules.are_plain() => return self.process_by_rules(entry, worker),
-            (FileType::RegularFile, Some(kind)) => self.make_link(entry, kind, worker)?,
+            (FileType::RegularFile, Some(kind)) => return self.make_link(entry, kind, worker),
             (FileType::Symlink, None) if entry.symlinks == Symlinks::NoFollow => {
                 self.make_symlink(entry, None, worker)?;
             }
@@ -190,8 +190,7 @@ impl CopyRun<'_> {
             let outcome = self.make_listed_file(entry, worker)?;
             self.retry_if_changed(entry, outcome, worker)
         } else {
-            self.make_seen(entry, source, worker)?;
-            Ok(Processed::Handled)
+            self.make_seen(entry, source, worker)
         }
     }
 
@@ -215,10 +214,7 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
         match self.look_or_queue(entry, worker)? {
-            Some(source) => {
-                self.make_seen(entry, &source, worker)?;
-                Ok(Processed::Handled)
-            }
+            Some(source) => self.make_seen(entry, &source, worker),
             None => Ok(Processed::Queued),
         }
     }
@@ -229,27 +225,28 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         source: &Stat,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Processed, Failure> {
         let ctx = &self.ctx;
         if let Some(kind) = ctx.policy.options.as_links {
             return self.make_link(entry, kind, worker);
         }
         match sys::file_type(source) {
-            FileType::Symlink => self.make_symlink(entry, Some(source), worker),
+            FileType::Symlink => self.make_symlink(entry, Some(source), worker)?,
             FileType::RegularFile => {
                 let opened = file::open_seen(ctx, entry, &mut worker.scratch.own)?;
-                self.copy_opened(entry, opened, worker)
+                self.copy_opened(entry, opened, worker)?;
             }
             _ if ctx.policy.reads_special_content() => {
                 let opened = file::open_special(ctx, entry, source, &mut worker.scratch.own)?;
-                self.copy_opened(entry, opened, worker)
+                self.copy_opened(entry, opened, worker)?;
             }
             _ => self.make_or_link(entry, source, worker, |worker| {
                 special::copy(ctx, entry, source)?;
                 self.copied(entry, worker);
                 Ok(None)
-            }),
+            })?,
         }
+        Ok(Processed::Handled)
     }
 
     /// Copies a source that was listed as a regular file, without looking at it first.
@@ -306,11 +303,14 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         kind: LinkKind,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
-        if link::make(&self.ctx, entry, kind)? {
-            self.copied(entry, worker);
-        }
-        Ok(())
+    ) -> Result<Processed, Failure> {
+        Ok(match link::make(&self.ctx, entry, kind)? {
+            Created::Yes => {
+                self.copied(entry, worker);
+                Processed::Handled
+            }
+            Created::AlreadyThere => Processed::NotCopied,
+        })
     }
 
     fn copy_opened(

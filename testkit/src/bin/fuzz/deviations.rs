@@ -91,10 +91,24 @@ fn says(observed: &Observed, text: &str) -> bool {
 
 /// Returns the deviation that explains the difference.
 pub(crate) fn explanation(comparison: &Comparison<'_>) -> Option<&'static Deviation> {
-    DEVIATIONS.iter().find(|deviation| {
-        deviation.pair == comparison.case.pair && (deviation.explains)(comparison)
+    let explains = |it: &Comparison<'_>| {
+        let mut rows = DEVIATIONS.iter();
+        rows.find(|row| row.pair == it.case.pair && (row.explains)(it))
+    };
+    explains(comparison).or_else(|| {
+        // Lines of --debug always have the same explanation.
+        let is_about_offload = comparison.difference.stdout.are_all_about(OFFLOAD);
+        let rest = comparison.difference.without_stdout();
+        let rest = Comparison {
+            difference: &rest,
+            ..*comparison
+        };
+        is_about_offload.then(|| explains(&rest)).flatten()
     })
 }
+
+/// The beginning of a line of `--debug`.
+const OFFLOAD: &str = "copy offload: ";
 
 static DEVIATIONS: &[Deviation] = &[
     Deviation {
@@ -135,6 +149,15 @@ static DEVIATIONS: &[Deviation] = &[
     },
     Deviation {
         pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Times of directories** are read when their copies are complete",
+        explains: |it| {
+            let is_fresh = |line: &String| line.contains("fresh");
+            it.differs_only_in(&["mtime"]) && !it.difference.tree.iter().any(is_fresh)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
         readme: "README.md",
         line: "If the destination has a default ACL, new directories follow that ACL. cp also",
         explains: |it| {
@@ -155,9 +178,7 @@ static DEVIATIONS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**`--debug`** describes what cpz did. It does not try to share blocks before it copies data,",
-        explains: |it| {
-            it.difference.is_of_stdout() && it.difference.stdout.are_all_about("copy offload: ")
-        },
+        explains: |it| it.difference.is_of_stdout() && it.difference.stdout.are_all_about(OFFLOAD),
     },
     Deviation {
         pair: Pair::Cp,
@@ -250,9 +271,11 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "README.md",
         line: "`cpz a . dest` copies `a` twice, to the same place. cp copies it once, and warns.",
         explains: |it| {
-            let warning = "stderr - warning: source directory";
-            let kinds = it.difference.kinds();
-            kinds.iter().all(|kind| kind.starts_with(warning))
+            it.difference.is_of_stderr()
+                && it
+                    .difference
+                    .stderr
+                    .are_all_about("warning: source directory")
         },
     },
     Deviation {
@@ -298,7 +321,13 @@ static DEVIATIONS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "If the dest is a directory, it does not open the FIFO.",
-        explains: |it| it.gnu.status == Status::Hung && it.ours_says("cannot overwrite directory "),
+        explains: |it| {
+            let waits = it.gnu.status == Status::Hung || it.gnu_says("No such device or address");
+            waits && it.ours_says("cannot overwrite directory ")
+                // cp has removed the dest of a source that it cannot open.
+                || it.case.has_long("copy-contents")
+                    && it.difference.kinds().iter().all(|kind| kind.starts_with("tree + "))
+        },
     },
     Deviation {
         pair: Pair::Cp,
@@ -329,7 +358,9 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**The same file** by two paths (`ln -s . c; cpz -P c/b .`) is always an error",
         explains: |it| {
-            let is_refusal = |line: &String| line.contains("are the same file");
+            let is_refusal = |line: &String| {
+                line.contains("are the same file") || line.contains("specified more than once")
+            };
             let refusals = &it.difference.stderr.only_ours;
             let kinds = it.difference.kinds();
             !refusals.is_empty()

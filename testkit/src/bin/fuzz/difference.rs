@@ -76,11 +76,15 @@ impl Difference {
 
     /// Returns `true` if only stdout differs.
     pub(crate) fn is_of_stdout(&self) -> bool {
+        self.without_stdout().is_empty()
+    }
+
+    /// Returns the rest of the difference.
+    pub(crate) fn without_stdout(&self) -> Self {
         Self {
             stdout: Lines::default(),
             ..self.clone()
         }
-        .is_empty()
     }
 
     /// Returns `true` if only stderr differs.
