@@ -363,6 +363,13 @@ impl Case {
         })
     }
 
+    /// Returns `true` if an argument is this text.
+    pub(crate) fn has_argument(&self, text: &str) -> bool {
+        self.symbolic_arguments()
+            .iter()
+            .any(|argument| argument == text.as_bytes())
+    }
+
     /// Returns `true` if an argument ends in this text.
     pub(crate) fn has_argument_ending_in(&self, end: &str) -> bool {
         let arguments = self.symbolic_arguments();

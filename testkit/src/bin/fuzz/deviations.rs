@@ -49,6 +49,10 @@ impl Comparison<'_> {
         self.case.has_long(long) || self.case.words.iter().any(has_short)
     }
 
+    fn has_backup(&self) -> bool {
+        self.has_option('b', "backup") || self.has_option('S', "suffix")
+    }
+
     fn has_parents(&self) -> bool {
         self.case.has_long("parents") || self.case.has_long("path")
     }
@@ -139,7 +143,15 @@ static DEVIATIONS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "README.md",
         line: "If a directory is copied into itself, the refused part is left out, and the",
-        explains: |it| it.one_says("cannot copy a directory, "),
+        explains: |it| {
+            it.one_says("cannot copy a directory, ")
+                || it.case.has_argument(".")
+                    && it.difference.is_of_stderr()
+                    && it
+                        .difference
+                        .stderr
+                        .are_all_about("preserving permissions for")
+        },
     },
     Deviation {
         pair: Pair::Cp,
@@ -150,10 +162,11 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**Times of directories** are read when their copies are complete",
+        line: "**Times of directories** are read and set when their copies are complete",
         explains: |it| {
-            let is_fresh = |line: &String| line.contains("fresh");
-            it.differs_only_in(&["mtime"]) && !it.difference.tree.iter().any(is_fresh)
+            let goes_in =
+                it.case.has_argument_ending_in("/.") || it.case.has_argument_ending_in("..");
+            goes_in && it.differs_only_in(&["mtime"])
         },
     },
     Deviation {
@@ -186,7 +199,7 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**`--keep-directory-symlink`** is honoured as the manual of cp says.",
         explains: |it| {
             it.case.has_long("keep-directory-symlink")
-                && it.gnu_says("cannot overwrite non-directory")
+                && it.one_says("cannot overwrite non-directory")
         },
     },
     Deviation {
@@ -296,7 +309,11 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**Paths that the run changes**: if the run replaces or backs up a link that leads to its own source",
         explains: |it| {
+            let only_ours = &it.difference.stderr.only_ours;
             it.gnu_says("preserving permissions for")
+                || it.has_backup()
+                    && it.difference.is_of_stderr()
+                    && only_ours.iter().any(|line| line.contains("cannot stat"))
                 || it.gnu_says("No such file or directory")
                     && it.gnu_says("cannot create hard link")
                     && it.has_entry(|entry| matches!(entry.what, What::Symlink(_)))
@@ -336,7 +353,9 @@ static DEVIATIONS: &[Deviation] = &[
             waits && it.ours_says("cannot overwrite directory ")
                 // cp has removed the dest of a source that it cannot open.
                 || it.case.has_long("copy-contents")
-                    && it.difference.kinds().iter().all(|kind| kind.starts_with("tree + "))
+                    && it.difference.kinds().iter().all(|kind| {
+                        kind.starts_with("tree + ") || kind == "tree ~ mtime"
+                    })
         },
     },
     Deviation {
