@@ -3,8 +3,8 @@
 //! `cargo run --release -p benches -- quick` makes trees, runs rmz, cpz and the installed peers on them, and writes
 //! the figures into `Benchmarks.md`. Peers that are missing are named and left out.
 //!
-//! Imports point down: `runs -> out, run -> results -> what -> host`. `floor` and `guard` are commands of their own;
-//! `run` calls the floor in a process of its own.
+//! Imports point down: `runs -> out, run -> results -> what -> host`. `floor`, `serve` and `guard` are commands of
+//! their own; `run` starts the floor and the server as processes of their own.
 //!
 //! - `runs`: the kinds of runs
 //! - `run`: the order and number of runs, the trees, and the clock
@@ -13,6 +13,7 @@
 //! - `what`: the cells, and the commands that compete in them
 //! - `host`: other programs, signals, the machine, the progress bar
 //! - `floor`: the system calls that no tool can do without, alone
+//! - `serve`: a filesystem whose server answers late
 //! - `guard`: fails if a small tree costs more than before
 
 use std::{
@@ -32,6 +33,7 @@ mod out;
 mod results;
 mod run;
 mod runs;
+mod serve;
 mod what;
 
 /// Measures rmz and cpz against their peers
@@ -89,6 +91,8 @@ enum Verb {
     Tables,
     /// Fails if a small tree costs more system calls or instructions than before
     Guard(guard::Options),
+    /// Mounts a filesystem in memory that answers late; ends when it is unmounted, or with Ctrl-C
+    Serve(serve::Options),
     /// Makes only the necessary system calls, once; prints JSON
     Floor {
         #[command(subcommand)]
@@ -144,6 +148,7 @@ fn run(cli: &Cli) -> Result<()> {
         Verb::Quick => runs::quick(&cli.settings),
         Verb::Full { only, missing } => runs::full(&cli.settings, only, *missing),
         Verb::Cell { names } => runs::some(&cli.settings, names),
+        Verb::Serve(options) => serve::run(options),
         Verb::Guard(options) => guard::run(&cli.settings, options),
     }
 }
