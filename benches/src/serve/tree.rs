@@ -77,7 +77,7 @@ pub(super) struct Listed<'a> {
     pub(super) attributes: FileAttr,
 }
 
-/// What the listing of an entry did.
+/// The part of an entry that a listing has room for.
 #[derive(PartialEq, Eq)]
 pub(super) enum Taken {
     /// The entry is in the reply, with its inode's number and attributes.
