@@ -88,3 +88,128 @@ impl fmt::Display for Counts {
         writeln!(f, "most_pending {}", self.most_pending)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, process::Command, thread};
+
+    use fuser::BackgroundSession;
+    use testkit::{
+        or_skip,
+        probe::Skip,
+        snapshot::{Attributes, assert_same_tree},
+        tree::Tree,
+    };
+
+    use super::*;
+
+    /// A filesystem that this process serves, and that is unmounted at the end.
+    struct Mounted {
+        session: Option<BackgroundSession>,
+        point: tempfile::TempDir,
+    }
+
+    impl Mounted {
+        fn new() -> Result<Self, Skip> {
+            let point = tempfile::tempdir().unwrap();
+            let session = mount(point.path(), Duration::ZERO, 2);
+            let session = session.map_err(|error| Skip(format!("{error:#}")))?;
+            Ok(Self {
+                session: Some(session.spawn().unwrap()),
+                point,
+            })
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.point.path().join(name)
+        }
+
+        fn set_latency(&self, latency: Duration) {
+            let text = latency.as_micros().to_string();
+            fs::write(self.path(tree::CONTROL_NAME), text).unwrap();
+        }
+
+        /// Returns the value of a line of the control file.
+        fn count(&self, name: &str) -> u64 {
+            let text = fs::read_to_string(self.path(tree::CONTROL_NAME)).unwrap();
+            let mut words = text.split_whitespace();
+            words.find(|word| *word == name).unwrap();
+            words.next().unwrap().parse().unwrap()
+        }
+    }
+
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            if let Some(session) = self.session.take() {
+                let _ = session.umount_and_join();
+            }
+        }
+    }
+
+    fn copy(source: &Path, dest: &Path) {
+        let mut cp = Command::new("cp");
+        let status = cp.args(["-a", "-T", "--"]).args([source, dest]).status();
+        assert!(status.unwrap().success());
+    }
+
+    #[test]
+    fn a_copy_to_the_filesystem_and_back_is_the_same_tree() {
+        let mounted = or_skip!(Mounted::new());
+        mounted.set_latency(Duration::from_micros(10));
+        let scratch = tempfile::tempdir().unwrap();
+        let [original, back] = ["original", "back"].map(|name| scratch.path().join(name));
+        let tree = Tree::at(&original);
+        tree.file("deep/er/file", b"content")
+            .owner(12, 34)
+            .mode(0o4751)
+            .mtime(Duration::new(1_234_567_890, 123_456_789))
+            .hardlink("deep/er/file", "deep/link")
+            .symlink("deep/symlink", "nowhere")
+            .file("large", vec![b'x'; 3 << 20])
+            .fifo("fifo");
+        for i in 0..2000 {
+            tree.file(format!("wide/{i}"), i.to_string());
+        }
+        tree.select("deep/er").mode(0o1700);
+        let there = mounted.path("there");
+        copy(&original, &there);
+        copy(&there, &back);
+        let same = Attributes::CONTENT | Attributes::OWNER | Attributes::MTIME;
+        assert_same_tree(&there, &original, same);
+        assert_same_tree(&back, &original, same);
+        fs::rename(mounted.path("there/deep"), mounted.path("there/wide/deep")).unwrap();
+        fs::remove_dir_all(&there).unwrap();
+        assert_eq!(fs::read_dir(mounted.path("")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_unlinked_file_can_be_used_until_it_is_closed() {
+        let mounted = or_skip!(Mounted::new());
+        fs::write(mounted.path("file"), "content").unwrap();
+        let open = fs::File::open(mounted.path("file")).unwrap();
+        fs::remove_file(mounted.path("file")).unwrap();
+        assert_eq!(std::io::read_to_string(open).unwrap(), "content");
+        assert!(!mounted.path("file").exists());
+    }
+
+    #[test]
+    fn many_requests_wait_at_the_same_time() {
+        const THREADS: usize = 128;
+        let mounted = or_skip!(Mounted::new());
+        let missing = |i: usize| mounted.path(&format!("{i}/missing"));
+        for i in 0..THREADS {
+            fs::create_dir(mounted.path(&i.to_string())).unwrap();
+        }
+        mounted.set_latency(Duration::from_secs(3600));
+        thread::scope(|scope| {
+            for i in 0..THREADS {
+                scope.spawn(move || fs::metadata(missing(i)).unwrap_err());
+            }
+            while mounted.count("most_pending") < THREADS as u64 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            mounted.set_latency(Duration::ZERO);
+        });
+        assert_eq!(mounted.count("most_pending"), 0);
+    }
+}

@@ -43,7 +43,7 @@ pub(super) struct Counts {
 
 struct Reply {
     due: Instant,
-    /// Replies that are due at the same time are sent in the order of their requests.
+    /// The order of replies that are due at the same time.
     number: u64,
     send: Box<dyn FnOnce() + Send>,
 }
@@ -64,14 +64,18 @@ impl Replies {
         Ok(replies)
     }
 
-    /// Sets the latency of the following requests, and begins to count again.
+    /// Sets the latency of the following requests, sends the replies that wait, and begins to count again.
     pub(super) fn set_latency(&self, latency: Duration) {
         let mut queue = self.queue();
         queue.counts = Counts {
             latency,
-            requests: 0,
-            most_pending: queue.waiting.len(),
+            ..Counts::default()
         };
+        let waiting = std::mem::take(&mut queue.waiting);
+        drop(queue);
+        for Reverse(reply) in waiting.into_sorted_vec().into_iter().rev() {
+            (reply.send)();
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
