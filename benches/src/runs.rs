@@ -14,7 +14,7 @@ use crate::{
     results::Results,
     run::{execute::execute, schedule::Schedule},
     what::{
-        cells,
+        cells::{self, Runs},
         select::{CALLS, CONTENTION},
     },
 };
@@ -23,15 +23,19 @@ use crate::{
 pub(crate) fn list() {
     for cell in cells::all() {
         println!(
-            "{:24} {}{}",
+            "{:26} {}{}",
             cell.name,
             cell.title,
-            if cell.quick { " (quick)" } else { "" }
+            match cell.runs {
+                Runs::QuickAndFull => " (quick)",
+                Runs::Full => "",
+                Runs::Selected => " (only if selected)",
+            }
         );
     }
-    println!("{CALLS:24} system calls per file and per directory, of each peer (quick)");
+    println!("{CALLS:26} system calls per file and per directory, of each peer (quick)");
     println!(
-        "{CONTENTION:24} threads that create and delete files in one directory, or each in its own (quick)"
+        "{CONTENTION:26} threads that create and delete files in one directory, or each in its own (quick)"
     );
 }
 

@@ -200,7 +200,7 @@ fn bar(area: &Area<'_>, row: &Row, y: i32, scale: &Scale) -> Result<(), String> 
     let (colour, style) = match row.role {
         Role::Ours => (OURS, Style::Ours),
         Role::Reference => (GNU, Style::Label),
-        Role::Other => (OTHER, Style::Label),
+        Role::Fixed | Role::Other => (OTHER, Style::Label),
     };
     let seconds = row.times.seconds;
     let (end, cut) = scale.end(seconds);

@@ -2,14 +2,21 @@
 
 use std::{
     fs,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
+use rustix::mount::{MountFlags, mount_remount};
 use tempfile::TempDir;
 
-use crate::host::{command, machine};
+use crate::{
+    host::{command, machine},
+    serve::CONTROL_NAME,
+};
 
 /// The runner's own directory, which is removed when it is dropped.
 pub(crate) struct Scratch {
@@ -52,7 +59,14 @@ impl Scratch {
 /// A new filesystem, mounted in the scratch directory, which is unmounted when it is dropped.
 pub(crate) struct Mount {
     dir: PathBuf,
-    image: Option<PathBuf>,
+    store: Store,
+}
+
+/// The place where a mounted filesystem has its data.
+enum Store {
+    Memory,
+    Image(PathBuf),
+    Server(Child),
 }
 
 /// The size of the image files; they are sparse.
@@ -65,7 +79,10 @@ impl Mount {
         let mut mount = Command::new("mount");
         if filesystem == "tmpfs" {
             command::run(mount.args(["-t", "tmpfs", "tmpfs"]).arg(&dir))?;
-            return Ok(Self { dir, image: None });
+            return Ok(Self {
+                dir,
+                store: Store::Memory,
+            });
         }
         let image = scratch.path().join("image");
         fs::File::create(&image)?
@@ -84,12 +101,43 @@ impl Mount {
         }
         Ok(Self {
             dir,
-            image: Some(image),
+            store: Store::Image(image),
+        })
+    }
+
+    /// Mounts a filesystem whose server can be slow. It is fast until [`set_latency`](Self::set_latency) is called.
+    pub(crate) fn serve(scratch: &Scratch) -> Result<Self> {
+        command::need_root("mounting")?;
+        let dir = scratch.subdir("mount")?;
+        let mut server = Command::new(std::env::current_exe()?);
+        // Ctrl-C on a terminal must not end the server before the mount is no longer used.
+        let mut server = server.process_group(0).arg("serve").arg(&dir).spawn()?;
+        while !dir.join(CONTROL_NAME).exists() {
+            if let Some(status) = server.try_wait()? {
+                bail!("no slow filesystem: {status}");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Self {
+            dir,
+            store: Store::Server(server),
         })
     }
 
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Sets how late the server answers each request.
+    pub(crate) fn set_latency(&self, latency: Duration) -> Result<()> {
+        let control = self.dir.join(CONTROL_NAME);
+        fs::write(control, latency.as_micros().to_string()).context("cannot set the latency")
+    }
+
+    /// Makes the kernel forget the names and attributes of this filesystem, and of no other one.
+    pub(crate) fn forget(&self) -> Result<()> {
+        // A remount that changes nothing drops all unused dentries, and FUSE keeps no inode without one.
+        mount_remount(&self.dir, MountFlags::empty(), c"").context("cannot remount")
     }
 }
 
@@ -102,9 +150,14 @@ impl Drop for Mount {
                 "cannot unmount {}: unmount it and remove it by hand",
                 self.dir.display()
             );
-        } else if let Some(image) = &self.image {
+            return;
+        }
+        match &mut self.store {
+            Store::Memory => {}
             // If this fails, the image is removed with the scratch directory.
-            let _ = fs::remove_file(image);
+            Store::Image(image) => drop(fs::remove_file(image)),
+            // The server ends after the unmount. A failure of its own was printed.
+            Store::Server(server) => drop(server.wait()),
         }
     }
 }

@@ -107,6 +107,8 @@ const NAMED: &[(&str, &str)] = &[
     ("xcp", ""),
     ("cpx", ""),
     ("wcp", ""),
+    ("drm", "mpifileutils "),
+    ("dcp", "mpifileutils "),
     ("rmz-published", ""),
     ("cpz-published", ""),
     ("hyperfine", ""),

@@ -8,7 +8,7 @@ use super::rounds::{Limits, Overtime};
 use crate::{
     results::Results,
     what::{
-        cells::{self, Cell},
+        cells::{self, Cell, Place, Runs},
         select::Selected,
     },
 };
@@ -39,7 +39,10 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Schedules the quick cells, each with a share of the time in proportion to its size.
     pub(crate) fn quick() -> Self {
-        let cells: Vec<_> = cells::all().into_iter().filter(|cell| cell.quick).collect();
+        let cells: Vec<_> = cells::all()
+            .into_iter()
+            .filter(|cell| cell.runs == Runs::QuickAndFull)
+            .collect();
         let weights = cells.iter().map(Cell::full_seconds);
         let all: f64 = weights.clone().sum();
         let shares: Vec<_> = weights.map(|weight| QUICK.mul_f64(weight / all)).collect();
@@ -54,17 +57,21 @@ impl Schedule {
         }
     }
 
-    /// Schedules all cells, or those that `only` selects.
+    /// Schedules all cells but the longest, or those that `only` selects.
     ///
     /// # Errors If a word of `only` selects no cell.
     pub(crate) fn full(only: &[String]) -> Result<Self> {
         let all = cells::all();
-        let wanted: f64 = all.iter().map(Cell::full_seconds).sum();
+        let usual = |cell: &&Cell| cell.runs != Runs::Selected;
+        let wanted: f64 = all.iter().filter(usual).map(Cell::full_seconds).sum();
         let scale = (FULL.as_secs_f64() / wanted).min(1.0);
         let selected = Selected::by(only)?;
         let cells = all
             .into_iter()
-            .filter(|cell| only.is_empty() || selected.cells.contains(&cell.name))
+            .filter(|cell| match only {
+                [] => usual(&cell),
+                _ => selected.cells.contains(&cell.name),
+            })
             .map(|cell| {
                 let seconds = cell.full_seconds() * scale;
                 (cell, Duration::from_secs_f64(seconds))
@@ -122,9 +129,14 @@ impl Schedule {
 
     /// Returns the limits of a cell, `elapsed` after the start; `None` if there is no time left.
     pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
+        let fewest = match self.cells[cell].0.place {
+            // One round shows which commands are far behind. Three of them would take most of an hour.
+            Place::Slow { .. } => 1,
+            Place::Here | Place::New(_) => self.fewest,
+        };
         Some(Limits {
             budget: self.budget(cell, elapsed)?,
-            fewest: self.fewest,
+            fewest,
             most: self.most,
             overtime: match self.limit {
                 Some(_) => Overtime::CutShort,

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     floor,
-    host::{command, interrupt, machine, progress::Progress},
+    host::{
+        command, interrupt, machine,
+        progress::{self, Progress},
+    },
     results::{CellResult, Row, Run, Times},
     what::{
         cells::{Cache, Cell, Place, Work},
@@ -41,6 +44,13 @@ struct Bench<'a> {
     stopwatch: Stopwatch<'a>,
     clock: Clock<'a>,
     original: Count,
+    slow: Option<Slow<'a>>,
+}
+
+/// The filesystem of a cell, if its server is slow while a command is timed.
+struct Slow<'a> {
+    mount: &'a Mount,
+    latency: Duration,
 }
 
 /// The time of one cell.
@@ -86,12 +96,17 @@ impl Session<'_> {
         let mount = match cell.place {
             Place::Here => None,
             Place::New(filesystem) => Some(Mount::new(scratch, filesystem)?),
+            Place::Slow { .. } => Some(Mount::serve(scratch)?),
         };
         let dir = match &mount {
             Some(mount) => mount.dir().to_owned(),
             None => scratch.subdir("work")?,
         };
-        if cell.cache == Cache::Cold {
+        let slow = match cell.place {
+            Place::Slow { latency } => mount.as_ref().map(|mount| Slow { mount, latency }),
+            Place::Here | Place::New(_) => None,
+        };
+        if cell.cache == Cache::Cold && slow.is_none() {
             place::need_cold(&dir)?;
         }
         result.filesystem = machine::filesystem(&dir)?;
@@ -100,7 +115,8 @@ impl Session<'_> {
             dir: &dir,
             export: scratch.path().join("hyperfine.json"),
         };
-        let done = Bench::prepare(self, cell, stopwatch, clock).and_then(|bench| bench.run(result));
+        let done = Bench::prepare(self, cell, stopwatch, clock)
+            .and_then(|bench| Bench { slow, ..bench }.run(result));
         if mount.is_none() {
             self.trees.clear(&dir)?;
         }
@@ -126,6 +142,7 @@ impl<'a> Bench<'a> {
             stopwatch,
             clock,
             original,
+            slow: None,
         })
     }
 
@@ -174,6 +191,14 @@ impl<'a> Bench<'a> {
         let installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
         let mut lanes = Vec::new();
         for peer in self.cell.peers().into_iter().filter(installed) {
+            if self.cell.is_too_slow(&peer) {
+                let waits = progress::show(self.cell.waits(&peer));
+                notes.push(format!(
+                    "{} is left out: it would take about {waits}",
+                    peer.label
+                ));
+                continue;
+            }
             if self.clock.is_cut_short() && peer.role == Role::Other {
                 notes.push(format!("{} is left out: no time left", peer.label));
                 continue;
@@ -191,13 +216,15 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        let mut floor = Lane {
-            command: Command::Floor,
-            runs: Vec::new(),
-            cost: Duration::ZERO,
-        };
-        self.run_lane(&mut floor, 0)?;
-        lanes.push(floor);
+        if self.cell.has_floor() {
+            let mut floor = Lane {
+                command: Command::Floor,
+                runs: Vec::new(),
+                cost: Duration::ZERO,
+            };
+            self.run_lane(&mut floor, 0)?;
+            lanes.push(floor);
+        }
         Ok(lanes)
     }
 
@@ -206,7 +233,7 @@ impl<'a> Bench<'a> {
         let run = match lane.command {
             Command::Peer(peer) => {
                 self.get_ready(peer.label, round)?;
-                self.stopwatch.time(peer.command)?
+                self.time(peer.command)?
             }
             Command::Floor => {
                 self.get_ready("floor", round)?;
@@ -221,7 +248,7 @@ impl<'a> Bench<'a> {
     /// Runs a peer, and checks that it did the whole work: doing less must not win.
     fn try_out(&self, peer: &Peer) -> Result<Run> {
         self.get_ready(peer.label, 0)?;
-        let Ok(run) = self.stopwatch.time(peer.command) else {
+        let Ok(run) = self.time(peer.command) else {
             // Run the command directly once, because hyperfine does not pass on its messages.
             self.reset()?;
             self.stopwatch.try_out(peer.command)?;
@@ -248,6 +275,17 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(run)
+    }
+
+    /// Runs a command once, and returns its time. The server of a slow filesystem is slow only now.
+    fn time(&self, line: &str) -> Result<Run> {
+        let Some(Slow { mount, latency }) = &self.slow else {
+            return self.stopwatch.time(line);
+        };
+        mount.set_latency(*latency)?;
+        let timed = self.stopwatch.time(line);
+        mount.set_latency(Duration::ZERO)?;
+        timed
     }
 
     fn get_ready(&self, name: &str, round: usize) -> Result<()> {
@@ -277,10 +315,11 @@ impl<'a> Bench<'a> {
             place::write_back(self.stopwatch.dir)?;
             thread::sleep(SETTLE);
         }
-        if self.cell.cache == Cache::Cold {
-            place::drop_caches()?;
+        match (self.cell.cache, &self.slow) {
+            (Cache::Warm, _) => Ok(()),
+            (Cache::Cold, Some(slow)) => slow.mount.forget(),
+            (Cache::Cold, None) => place::drop_caches(),
         }
-        Ok(())
     }
 
     /// Runs the floor in a process of its own, because this one has threads and memory already.

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::{place::Scratch, programs::Programs};
 use crate::{
     host::command,
-    what::cells::{Real, Tree},
+    what::cells::{Real, SPREAD_BYTES, Tree},
 };
 
 /// Makes trees in the scratch directory.
@@ -51,6 +51,7 @@ impl Trees<'_> {
                 ensure!(dest.is_dir(), "ftzz made no {}", dest.display());
                 Ok(())
             }
+            Tree::Spread { files, dirs } => spread(*files, *dirs, dest),
             Tree::Real(real) => self.copy(&self.find(*real)?, dest),
         }
     }
@@ -122,6 +123,24 @@ impl Trees<'_> {
     }
 }
 
+/// Makes `files` files, the first in the first of `dirs` directories, the second in the second one, and so on. A single
+/// directory is `dest` itself.
+fn spread(files: u64, dirs: u64, dest: &Path) -> Result<()> {
+    let dir = |i: u64| match dirs {
+        1 => dest.to_owned(),
+        _ => dest.join(format!("d{i:03}")),
+    };
+    for i in 0..dirs {
+        fs::create_dir_all(dir(i)).with_context(|| format!("cannot make {}", dir(i).display()))?;
+    }
+    for i in 0..files {
+        let file = dir(i % dirs).join(format!("f{i:05}"));
+        fs::write(&file, [b'x'; SPREAD_BYTES])
+            .with_context(|| format!("cannot make {}", file.display()))?;
+    }
+    Ok(())
+}
+
 /// Returns the last by name of the entries of `dirs` that have this prefix and suffix.
 fn newest(dirs: &[&str], prefix: &str, suffix: &str) -> Option<PathBuf> {
     let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
@@ -159,6 +178,22 @@ pub(crate) fn count(dir: &Path) -> Result<Count> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_is_spread_over_its_directories() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [many, one] = ["many", "one"].map(|name| scratch.path().join(name));
+        let expected = |dirs| Count {
+            files: 7,
+            dirs,
+            bytes: 7 * SPREAD_BYTES as u64,
+        };
+        spread(7, 3, &many).unwrap();
+        assert_eq!(count(&many).unwrap(), expected(4));
+        assert_eq!(fs::read_dir(many.join("d000")).unwrap().count(), 3);
+        spread(7, 1, &one).unwrap();
+        assert_eq!(count(&one).unwrap(), expected(1));
+    }
 
     #[test]
     fn a_tree_is_counted_with_its_root() {

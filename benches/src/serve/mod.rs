@@ -30,6 +30,8 @@ mod replies;
 mod server;
 mod tree;
 
+pub(crate) use tree::CONTROL_NAME;
+
 /// Options of `serve`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -126,12 +128,12 @@ mod tests {
 
         fn set_latency(&self, latency: Duration) {
             let text = latency.as_micros().to_string();
-            fs::write(self.path(tree::CONTROL_NAME), text).unwrap();
+            fs::write(self.path(CONTROL_NAME), text).unwrap();
         }
 
         /// Returns the value of a line of the control file.
         fn count(&self, name: &str) -> u64 {
-            let text = fs::read_to_string(self.path(tree::CONTROL_NAME)).unwrap();
+            let text = fs::read_to_string(self.path(CONTROL_NAME)).unwrap();
             let mut words = text.split_whitespace();
             words.find(|word| *word == name).unwrap();
             words.next().unwrap().parse().unwrap()

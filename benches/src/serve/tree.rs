@@ -22,7 +22,7 @@ pub(super) type Data = Arc<Mutex<Vec<u8>>>;
 /// The control file. It is in the root directory, but not in its listing.
 pub(super) const CONTROL: INodeNo = INodeNo(2);
 /// The name of the control file.
-pub(super) const CONTROL_NAME: &str = ".server";
+pub(crate) const CONTROL_NAME: &str = ".server";
 
 /// All inodes.
 pub(super) struct Tree {

@@ -1,5 +1,7 @@
 //! The cells that are measured: each is one operation on one tree in one place.
 
+use std::time::Duration;
+
 use super::peers::{self, Peer};
 
 /// One comparison of several commands.
@@ -12,7 +14,16 @@ pub(crate) struct Cell {
     pub(crate) tree: Tree,
     pub(crate) place: Place,
     pub(crate) cache: Cache,
-    pub(crate) quick: bool,
+    pub(crate) runs: Runs,
+}
+
+/// The runs in which a cell takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    QuickAndFull,
+    Full,
+    /// Only runs whose command line selects the cell, because it takes long.
+    Selected,
 }
 
 /// Cells that share a table and a plot.
@@ -23,6 +34,7 @@ pub(crate) enum Group {
     Real,
     Update,
     Filesystems,
+    Slow,
 }
 
 /// All groups, in the order of the tables.
@@ -32,6 +44,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::Real,
     Group::Update,
     Group::Filesystems,
+    Group::Slow,
 ];
 
 impl Group {
@@ -42,6 +55,7 @@ impl Group {
             Self::Real => "real",
             Self::Update => "update",
             Self::Filesystems => "filesystems",
+            Self::Slow => "slow",
         }
     }
 
@@ -52,6 +66,7 @@ impl Group {
             Self::Real => "Real trees",
             Self::Update => "Bringing a copy up to date",
             Self::Filesystems => "Filesystems on loop devices",
+            Self::Slow => "Requests answered late",
         }
     }
 }
@@ -73,6 +88,8 @@ pub(crate) enum Tree {
         bytes: u64,
         shape: &'static [&'static str],
     },
+    /// The tree has files of [`SPREAD_BYTES`], the same number in each of `dirs` directories.
+    Spread { files: u64, dirs: u64 },
     /// The tree is a copy of one that the machine has.
     Real(Real),
 }
@@ -91,6 +108,8 @@ pub(crate) enum Place {
     Here,
     /// The tree is in a new filesystem of this type.
     New(&'static str),
+    /// The tree is in a new filesystem whose server answers each request late; see `serve`.
+    Slow { latency: Duration },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +137,33 @@ impl Cell {
             (Group::Real, _) => peers::REAL_COPY.to_vec(),
             (Group::Filesystems, Work::Remove) => peers::FILESYSTEM_REMOVE.to_vec(),
             (Group::Filesystems, _) => peers::FILESYSTEM_COPY.to_vec(),
+            (Group::Slow, Work::Remove) => [peers::SLOW_REMOVE, peers::RMZ_FIXED].concat(),
+            (Group::Slow, _) => [peers::SLOW_COPY, peers::CPZ_FIXED].concat(),
         }
+    }
+
+    /// Returns `true` if the place makes the floor meaningless. Its two threads wait most of the time.
+    pub(crate) fn has_floor(&self) -> bool {
+        !matches!(self.place, Place::Slow { .. })
+    }
+
+    /// Returns about how long a peer waits for replies. Requests about directories are not counted.
+    pub(crate) fn waits(&self, peer: &Peer) -> Duration {
+        let (Place::Slow { latency }, Tree::Spread { files, dirs }) = (self.place, &self.tree)
+        else {
+            return Duration::ZERO;
+        };
+        let (requests, locked) = match self.work {
+            Work::Remove => REMOVE_REQUESTS,
+            Work::Copy | Work::Compare => COPY_REQUESTS,
+        };
+        let per_file = (requests / peer.at_once as f64).max(locked / *dirs as f64);
+        (latency + OVERHEAD).mul_f64(per_file * *files as f64)
+    }
+
+    /// Returns `true` if a peer waits so long for replies that it is left out.
+    pub(crate) fn is_too_slow(&self, peer: &Peer) -> bool {
+        self.waits(peer) > LONGEST_WAIT
     }
 
     /// Returns the approximate number of files and bytes.
@@ -127,6 +172,7 @@ impl Cell {
     pub(crate) fn size(&self) -> (u64, u64) {
         match self.tree {
             Tree::Made { files, bytes, .. } => (files, bytes),
+            Tree::Spread { files, .. } => (files, files * SPREAD_BYTES as u64),
             Tree::Real(Real::Linux) => (84_000, 1_500_000_000),
             Tree::Real(Real::Go) => (11_000, 120_000_000),
             Tree::Real(Real::NodeModules) => (66_000, 770_000_000),
@@ -139,6 +185,8 @@ impl Cell {
         let (files, bytes) = self.size();
         let once = files * if bytes == 0 { 1_500 } else { 5_500 } + bytes;
         match (&self.tree, self.work) {
+            // Such a tree is in the memory of the server.
+            (Tree::Spread { .. }, _) => 0,
             (Tree::Made { .. }, Work::Remove) => once,
             (Tree::Real(Real::Linux), _) => 3 * once,
             _ => 2 * once,
@@ -147,6 +195,13 @@ impl Cell {
 
     /// Returns how long a full run measures the cell: enough for some rounds of the slowest peers.
     pub(crate) fn full_seconds(&self) -> f64 {
+        if let Place::Slow { .. } = self.place {
+            let peers = self.peers();
+            let run = peers.iter().filter(|peer| !self.is_too_slow(peer));
+            let preparing = OVERHEAD.mul_f64(PREPARING_REQUESTS * self.size().0 as f64);
+            let once: Duration = run.map(|peer| self.waits(peer) + preparing).sum();
+            return once.as_secs_f64() + SLOW_SECONDS;
+        }
         let (files, bytes) = self.size();
         let peers = self.peers().len() as f64;
         let run = files as f64 * 8e-6 + bytes as f64 * 0.6e-9;
@@ -168,6 +223,22 @@ const SIZES: [(u64, &str, &str); 4] = [
     (1_000_000, "1m", "1 000 000"),
 ];
 const GB: u64 = 1_000_000_000;
+
+/// The size of the files of [`Tree::Spread`].
+pub(crate) const SPREAD_BYTES: usize = 1024;
+/// The requests to remove a file, and those among them that lock its directory.
+const REMOVE_REQUESTS: (f64, f64) = (1.0, 1.0);
+/// The requests to copy a file, and those among them that lock the directory of the dest. The file `.server` of the
+/// slow filesystem counts them: open, read, flush and release, then lookup, create, write, flush and release.
+const COPY_REQUESTS: (f64, f64) = (9.0, 2.0);
+/// The requests for each file to remove a tree and make it again, while the server is fast.
+const PREPARING_REQUESTS: f64 = 5.0;
+/// The time of a request without latency, on two cores.
+const OVERHEAD: Duration = Duration::from_micros(100);
+/// A peer that waits longer than this for replies is left out.
+const LONGEST_WAIT: Duration = Duration::from_secs(180);
+/// The time for more rounds on a slow filesystem, after the first one.
+const SLOW_SECONDS: f64 = 45.0;
 const FLAT: &[&str] = &["-d", "0"];
 const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
 const FEW: &[&str] = &["-r", "5"];
@@ -182,6 +253,7 @@ pub(crate) fn all() -> Vec<Cell> {
     real(&mut cells);
     update(&mut cells);
     filesystems(&mut cells);
+    slow(&mut cells);
     cells
 }
 
@@ -194,7 +266,7 @@ fn cell(group: Group, work: Work, name: String, title: String, tree: Tree) -> Ce
         tree,
         place: Place::Here,
         cache: Cache::Warm,
-        quick: false,
+        runs: Runs::Full,
     }
 }
 
@@ -207,9 +279,13 @@ fn sizes(cells: &mut Vec<Cell>, group: Group, work: Work) {
                 shape: &[],
             };
             let name = format!("{}-{short}{suffix}", group.name());
-            let quick = files == 100_000 || (bytes == 0 && files < 100_000);
+            let runs = if files == 100_000 || (bytes == 0 && files < 100_000) {
+                Runs::QuickAndFull
+            } else {
+                Runs::Full
+            };
             cells.push(Cell {
-                quick,
+                runs,
                 ..cell(group, work, name, format!("{long} {with}"), tree)
             });
         }
@@ -231,12 +307,12 @@ fn shapes(cells: &mut Vec<Cell>, group: Group, work: Work) {
         empty(FLAT),
     );
     cells.push(Cell {
-        quick: true,
+        runs: Runs::QuickAndFull,
         ..flat
     });
     let title = "100 000 empty files, 5 per directory".to_owned();
     cells.push(Cell {
-        quick: true,
+        runs: Runs::QuickAndFull,
         ..cell(group, work, name("5-per-dir"), title, empty(FEW))
     });
     if work == Work::Copy {
@@ -325,6 +401,37 @@ fn filesystems(cells: &mut Vec<Cell>) {
     }
 }
 
+fn slow(cells: &mut Vec<Cell>) {
+    const FEW: u64 = 1_500;
+    let shapes = [
+        (256, "256", "in 256 directories"),
+        (8, "8", "in 8 directories"),
+        (1, "flat", "in one directory"),
+    ];
+    for (files, short, long) in [(FEW, "", "1 500"), (50_000, "50k-", "50 000")] {
+        for (latency_us, name) in [(100, "0.1"), (1_000, "1"), (10_000, "10")] {
+            for (work, verb) in [(Work::Remove, "remove"), (Work::Copy, "copy")] {
+                for (dirs, shape, with) in shapes {
+                    let title = format!("{name} ms: {verb} {long} files {with}");
+                    let name = format!("slow-{name}ms-{verb}-{short}{shape}");
+                    let runs = match (latency_us, work) {
+                        (1_000, Work::Remove) if files == FEW && dirs == 256 => Runs::QuickAndFull,
+                        (100 | 1_000, _) if files == FEW => Runs::Full,
+                        _ => Runs::Selected,
+                    };
+                    let latency = Duration::from_micros(latency_us);
+                    cells.push(Cell {
+                        place: Place::Slow { latency },
+                        cache: Cache::Cold,
+                        runs,
+                        ..cell(Group::Slow, work, name, title, Tree::Spread { files, dirs })
+                    });
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -336,6 +443,21 @@ mod tests {
         let cells = all();
         let names: HashSet<_> = cells.iter().map(|cell| &cell.name).collect();
         assert_eq!(names.len(), cells.len());
+    }
+
+    #[test]
+    fn commands_that_wait_for_minutes_are_left_out() {
+        let left_out = |name: &str| -> Vec<_> {
+            let cell = all().into_iter().find(|cell| cell.name == name).unwrap();
+            let peers = cell.peers().into_iter();
+            let slow = peers.filter(|peer| cell.is_too_slow(peer));
+            slow.map(|peer| peer.label).collect()
+        };
+        assert!(left_out("slow-10ms-remove-256").is_empty());
+        assert!(left_out("slow-10ms-remove-50k-8").contains(&"rm -r"));
+        assert!(!left_out("slow-10ms-remove-50k-8").contains(&"rmz --threads=8"));
+        assert!(left_out("slow-10ms-copy-50k-flat").contains(&"cpz --threads=128"));
+        assert!(left_out("copy-1m").is_empty());
     }
 
     #[test]
@@ -354,7 +476,7 @@ mod tests {
         assert!(
             all()
                 .iter()
-                .filter(|cell| cell.quick)
+                .filter(|cell| cell.runs == Runs::QuickAndFull)
                 .all(|cell| cell.space_bytes() < 4 * GB)
         );
     }

@@ -13,6 +13,8 @@ pub(crate) struct Peer {
     pub(crate) program: &'static str,
     pub(crate) command: &'static str,
     pub(crate) role: Role,
+    /// How many requests it has under way at most, about. It only predicts how long the peer waits for a slow server.
+    pub(crate) at_once: u32,
 }
 
 /// The part that a peer plays in a comparison.
@@ -23,6 +25,8 @@ pub(crate) enum Role {
     Ours,
     /// The peer is GNU's command.
     Reference,
+    /// The peer is rmz or cpz of this repository, with a number of threads that the user has set.
+    Fixed,
     /// The peer is a competitor.
     #[default]
     Other,
@@ -47,11 +51,16 @@ impl Peer {
             program,
             command,
             role,
+            at_once: 1,
         }
+    }
+
+    const fn at_once(self, at_once: u32) -> Self {
+        Self { at_once, ..self }
     }
 }
 
-use Role::{Other, Ours, Reference};
+use Role::{Fixed, Other, Ours, Reference};
 
 const RMZ: Peer = Peer::new(Ours, "rmz", "rmz", "rmz tree");
 const RM: Peer = Peer::new(Reference, "rm -r", "rm", "rm -r tree");
@@ -151,6 +160,71 @@ pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ_PUBLISHED,
 ];
 
+/// The default of ours on a slow filesystem: at most four workers for each core.
+const DEFAULT_AT_ONCE: u32 = 8;
+/// The published commands and fcp have a thread for each core.
+const CORES_AT_ONCE: u32 = 2;
+
+/// The peers that remove a tree from a slow filesystem.
+pub(crate) const SLOW_REMOVE: &[Peer] = &[
+    RMZ.at_once(DEFAULT_AT_ONCE),
+    RM,
+    RMZ_PUBLISHED.at_once(CORES_AT_ONCE),
+    Peer::new(
+        Other,
+        "drm, 8 ranks",
+        "drm",
+        "mpirun --allow-run-as-root --oversubscribe -n 8 drm tree",
+    )
+    .at_once(8),
+    Peer::new(
+        Other,
+        "rsync --delete",
+        "rsync",
+        "rsync -r --delete empty/ tree/",
+    ),
+];
+/// The peers that copy a tree on a slow filesystem.
+pub(crate) const SLOW_COPY: &[Peer] = &[
+    CPZ.at_once(DEFAULT_AT_ONCE),
+    CP,
+    CPZ_PUBLISHED.at_once(CORES_AT_ONCE),
+    Peer::new(Other, "fcp", "fcp", "fcp tree copy").at_once(CORES_AT_ONCE),
+    Peer::new(
+        Other,
+        "xcp -w 64",
+        "xcp",
+        "xcp -r -w 64 --no-timestamps --no-progress tree copy",
+    )
+    .at_once(64),
+    Peer::new(
+        Other,
+        "dcp, 32 ranks",
+        "dcp",
+        "mpirun --allow-run-as-root --oversubscribe -n 32 dcp tree copy",
+    )
+    .at_once(32),
+    RSYNC_COPY,
+];
+
+/// Makes a list of one of our commands with each of these numbers of threads.
+macro_rules! fixed {
+    ($program:literal, $operands:literal: $($threads:literal)*) => {
+        &[$(Peer::new(
+            Fixed,
+            concat!($program, " --threads=", $threads),
+            $program,
+            concat!($program, " --threads=", $threads, " ", $operands),
+        )
+        .at_once($threads)),*]
+    };
+}
+
+/// rmz with fixed numbers of threads.
+pub(crate) const RMZ_FIXED: &[Peer] = fixed!("rmz", "tree": 1 2 4 8 16 32 64 128);
+/// cpz with fixed numbers of threads.
+pub(crate) const CPZ_FIXED: &[Peer] = fixed!("cpz", "tree copy": 1 2 4 8 16 32 64 128);
+
 /// The peers that bring a copy up to date, with modes, owners and times.
 ///
 /// `rsync -a` keeps the same attributes of such a tree, but does more. It copies after any difference in size or
@@ -174,6 +248,8 @@ mod tests {
             REAL_COPY,
             FILESYSTEM_REMOVE,
             FILESYSTEM_COPY,
+            SLOW_REMOVE,
+            SLOW_COPY,
             UPDATE,
         ] {
             for role in [Role::Ours, Role::Reference] {
