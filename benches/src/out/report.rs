@@ -2,11 +2,11 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use super::format::{NONE, escape, figure, list};
+use super::format::{NONE, escape, figure, list, time};
 use crate::{
     host::progress,
     results::{CellResult, Results, Row},
-    what::cells::GROUPS,
+    what::{cells::GROUPS, peers::Role},
 };
 
 /// A smaller loss is named in a line below the table, because the noise of the machine is of that size.
@@ -24,6 +24,7 @@ pub(super) fn section(results: &Results, details: &str) -> String {
         let cells: Vec<_> = results.cells.iter().filter(of_group).collect();
         for cells in by_program(&cells) {
             text += &summary(group.title(), &cells);
+            text += &fixed_numbers(&cells);
         }
     }
     text + &losses(results)
@@ -80,10 +81,12 @@ fn by_program<'a>(cells: &[&'a CellResult]) -> Vec<Vec<&'a CellResult>> {
     parts
 }
 
-/// Returns a table with a row for each cell and a column for each peer: the time against the floor's.
+/// Returns a table with a row for each cell and a column for each peer: the time against the floor's, or the time itself
+/// in a cell without a floor.
 fn summary(title: &str, cells: &[&CellResult]) -> String {
     let mut peers: Vec<&str> = Vec::new();
-    for row in cells.iter().flat_map(|cell| &cell.rows) {
+    let rows = cells.iter().flat_map(|cell| &cell.rows);
+    for row in rows.filter(|row| row.role != Role::Fixed) {
         if !peers.contains(&row.peer.as_str()) {
             peers.push(&row.peer);
         }
@@ -95,19 +98,53 @@ fn summary(title: &str, cells: &[&CellResult]) -> String {
     let mut text = format!("\n| {title} | {} |\n", escaped.join(" | "));
     let _ = writeln!(text, "|---|{}", "---|".repeat(peers.len()));
     for cell in cells.iter().filter(|cell| !cell.rows.is_empty()) {
+        let ranking = cell.ranking();
+        let fastest = ranking.into_iter().find(|row| row.role != Role::Fixed);
         let figures = peers.iter().map(|peer| {
-            match cell.row(peer).and_then(|row| against_floor(cell, row)) {
-                None => NONE.to_owned(),
-                Some(ratio) if cell.fastest().is_some_and(|row| row.peer == *peer) => {
-                    format!("**{}**", figure(ratio))
-                }
-                Some(ratio) => figure(ratio),
+            let Some(row) = cell.row(peer) else {
+                return NONE.to_owned();
+            };
+            let seconds = row.times.seconds;
+            let shown = against_floor(cell, row).map_or_else(|| time(seconds), figure);
+            match fastest {
+                Some(fastest) if fastest.peer == row.peer => format!("**{shown}**"),
+                _ => shown,
             }
         });
         let figures = figures.collect::<Vec<_>>().join(" | ");
         let _ = writeln!(text, "| {} | {figures} |", cell.title);
     }
     text
+}
+
+/// Returns a table of the cells in which ours also ran with fixed numbers of threads: the best of these against the
+/// default.
+fn fixed_numbers(cells: &[&CellResult]) -> String {
+    let best = |cell: &CellResult| {
+        let fixed = cell.rows.iter().filter(|row| row.role == Role::Fixed);
+        fixed
+            .min_by(|a, b| f64::total_cmp(&a.times.seconds, &b.times.seconds))
+            .cloned()
+    };
+    let lines = cells.iter().filter_map(|cell| {
+        let (ours, best) = (cell.ours()?, best(cell)?);
+        let (seconds, default) = (best.times.seconds, ours.times.seconds);
+        Some(format!(
+            "| {} | `{}` | {} | {} | {} |\n",
+            cell.title,
+            best.peer,
+            time(seconds),
+            time(default),
+            figure(default / seconds),
+        ))
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "\n| Threads | best fixed number | its time | default | default / best |\n|---|---|---|---|---|\n{lines}"
+    )
 }
 
 /// Returns the time of `row` as a multiple of the floor's.
@@ -186,6 +223,28 @@ mod tests {
             "\n| Removing | rm -r | rmz |\n|---|---|---|\n\
              | 10 files | 4.00 | **2.00** |\n| 10 files | – | **2.00** |\n"
         );
+    }
+
+    #[test]
+    fn the_best_fixed_number_of_threads_is_compared_with_the_default() {
+        let fixed = |threads: u64, seconds| Row {
+            role: Role::Fixed,
+            ..row(&format!("rmz --threads={threads}"), &[seconds])
+        };
+        let mut slow = cell("slow-1ms-remove-flat", &[("rmz", 3.0), ("rm -r", 8.0)]);
+        slow.floor = None;
+        slow.rows.extend([fixed(1, 6.0), fixed(32, 0.5)]);
+        assert_eq!(
+            fixed_numbers(&[&slow]),
+            "\n| Threads | best fixed number | its time | default | default / best |\n|---|---|---|---|---|\n\
+             | 10 files | `rmz --threads=32` | 500 ms | 3.00 s | 6.00 |\n"
+        );
+        let table = summary("Late", &[&slow]);
+        assert!(
+            table.ends_with("| 10 files | **3.00 s** | 8.00 s |\n"),
+            "{table}"
+        );
+        assert_eq!(fixed_numbers(&[&cell("copy-10", &[("cpz", 1.0)])]), "");
     }
 
     #[test]
