@@ -4,8 +4,18 @@
 //! reply waits. Waiting takes no processor time, and any number of requests can wait at once. So a command is as fast
 //! here as it has requests under way.
 //!
-//! Reading and writing the file `.server` in the root directory shows and sets the latency; it is not listed. A copy
-//! of a large tree to the filesystem is best made without latency.
+//! The file `.server` in the root directory is not listed. Reading it shows the latency and how many requests there
+//! were since it was set. Writing a number of microseconds sets it:
+//!
+//! ```console
+//! # benches serve /mnt &
+//! # cp -r tree /mnt
+//! # mount -i -o remount /mnt        # makes the kernel forget names and attributes
+//! # echo 1000 > /mnt/.server
+//! # time rm -r /mnt/tree
+//! # cat /mnt/.server
+//! # umount /mnt
+//! ```
 //!
 //! - `replies`: the queue of replies that are not due yet
 //! - `server`: the requests
@@ -35,7 +45,7 @@ pub(crate) use tree::CONTROL_NAME;
 /// Options of `serve`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Answer each request N microseconds late
+    /// Answer each request N microseconds late; to change it, write a number to MOUNT_POINT/.server
     #[arg(long, value_name = "N", default_value_t = 0)]
     latency_us: u64,
     /// Number of threads that read requests [default: one per core]

@@ -17,7 +17,7 @@ use fuser::{
 
 use super::{
     replies::Replies,
-    tree::{CONTROL, Kind, New, Result, Taken, Tree},
+    tree::{CONTROL, Kind, New, Place, Result, Taken, Tree},
 };
 
 /// How long the kernel trusts names and attributes: as long as an NFS client trusts the attributes of a file that
@@ -34,6 +34,8 @@ const MOST_BYTES: u32 = 1 << 20;
 /// The size of the filesystem, of which all is free. It is not a limit.
 const BLOCKS: u64 = 1 << 24;
 const BLOCK_BYTES: u32 = 4096;
+/// The largest size of a file. Holes take memory, so a larger file could end the server.
+const LARGEST_FILE: u64 = 1 << 30;
 
 /// The filesystem. Extended attributes, holes, and copies by the server are not supported.
 pub(super) struct Server {
@@ -120,19 +122,18 @@ impl Server {
         }
         let data = self.tree().data(inode)?;
         let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = offset as usize;
-        let end = start + bytes.len();
-        if data.len() < end {
-            data.resize(end, 0);
+        let end = offset.saturating_add(bytes.len() as u64);
+        if (data.len() as u64) < end {
+            resize(&mut data, end)?;
         }
-        data[start..end].copy_from_slice(bytes);
+        data[offset as usize..end as usize].copy_from_slice(bytes);
         self.tree().written(inode, data.len() as u64)
     }
 
     fn truncate(&self, inode: INodeNo, bytes: u64) -> Result<()> {
         let data = self.tree().data(inode)?;
         let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
-        data.resize(bytes as usize, 0);
+        resize(&mut data, bytes)?;
         self.tree().written(inode, bytes)
     }
 }
@@ -273,9 +274,11 @@ impl Filesystem for Server {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let done = self
-            .tree()
-            .rename((parent, name), (new_parent, new_name), flags);
+        let to = Place {
+            parent: new_parent,
+            name: new_name,
+        };
+        let done = self.tree().rename(&Place { parent, name }, &to, flags);
         self.reply_empty(parent, done, reply);
     }
 
@@ -449,6 +452,15 @@ impl Filesystem for Server {
             );
         });
     }
+}
+
+/// Cuts a file, or appends zeros.
+fn resize(data: &mut Vec<u8>, bytes: u64) -> Result<()> {
+    if bytes > LARGEST_FILE {
+        return Err(Errno::EFBIG);
+    }
+    data.resize(bytes as usize, 0);
+    Ok(())
 }
 
 fn time(time: TimeOrNow) -> SystemTime {

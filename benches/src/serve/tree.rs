@@ -69,6 +69,12 @@ pub(super) enum Kind<'a> {
     Symlink(&'a Path),
 }
 
+/// A name in a directory.
+pub(super) struct Place<'a> {
+    pub(super) parent: INodeNo,
+    pub(super) name: &'a OsStr,
+}
+
 /// One entry of a listing.
 pub(super) struct Listed<'a> {
     /// The offset at which the listing goes on after this entry.
@@ -181,25 +187,26 @@ impl Tree {
     /// Moves an entry. The kernel has checked that the types fit, and that no directory is moved into itself.
     pub(super) fn rename(
         &mut self,
-        (parent, name): (INodeNo, &OsStr),
-        (new_parent, new_name): (INodeNo, &OsStr),
+        from: &Place<'_>,
+        to: &Place<'_>,
         flags: RenameFlags,
     ) -> Result<()> {
-        let number = self.directory(parent)?.get(name).ok_or(Errno::ENOENT)?;
+        let number = self.directory(from.parent)?.get(from.name);
+        let number = number.ok_or(Errno::ENOENT)?;
         if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
             return Err(Errno::EINVAL);
         }
-        match self.directory(new_parent)?.get(new_name) {
+        match self.directory(to.parent)?.get(to.name) {
             Some(_) if !flags.is_empty() => return Err(Errno::EEXIST),
             Some(same) if same == number => return Ok(()),
-            Some(_) => self.remove(new_parent, new_name)?,
+            Some(_) => self.remove(to.parent, to.name)?,
             None => {}
         }
-        self.take(parent, name)?;
-        self.insert(new_parent, new_name, number)?;
+        self.take(from.parent, from.name)?;
+        self.insert(to.parent, to.name, number)?;
         self.change(number)?;
         if let Content::Directory(directory) = &mut self.inode_mut(number)?.content {
-            directory.parent = new_parent;
+            directory.parent = to.parent;
         }
         Ok(())
     }

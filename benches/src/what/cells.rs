@@ -153,12 +153,12 @@ impl Cell {
         else {
             return Duration::ZERO;
         };
-        let (requests, locked) = match self.work {
+        let requests = match self.work {
             Work::Remove => REMOVE_REQUESTS,
             Work::Copy | Work::Compare => COPY_REQUESTS,
         };
-        let per_file = (requests / peer.at_once as f64).max(locked / *dirs as f64);
-        (latency + OVERHEAD).mul_f64(per_file * *files as f64)
+        let in_turn = (requests.all / f64::from(peer.at_once)).max(requests.locked / *dirs as f64);
+        (latency + OVERHEAD).mul_f64(in_turn * *files as f64)
     }
 
     /// Returns `true` if a peer waits so long for replies that it is left out.
@@ -226,11 +226,23 @@ const GB: u64 = 1_000_000_000;
 
 /// The size of the files of [`Tree::Spread`].
 pub(crate) const SPREAD_BYTES: usize = 1024;
-/// The requests to remove a file, and those among them that lock its directory.
-const REMOVE_REQUESTS: (f64, f64) = (1.0, 1.0);
-/// The requests to copy a file, and those among them that lock the directory of the dest. The file `.server` of the
-/// slow filesystem counts them: open, read, flush and release, then lookup, create, write, flush and release.
-const COPY_REQUESTS: (f64, f64) = (9.0, 2.0);
+/// The numbers of requests for each file.
+struct Requests {
+    all: f64,
+    /// Those among them that lock the directory in which a name is made or removed.
+    locked: f64,
+}
+
+const REMOVE_REQUESTS: Requests = Requests {
+    all: 1.0,
+    locked: 1.0,
+};
+/// The slow filesystem counts these for cpz: open, read, flush and release, then lookup, create, write, flush and
+/// release.
+const COPY_REQUESTS: Requests = Requests {
+    all: 9.0,
+    locked: 2.0,
+};
 /// The requests for each file to remove a tree and make it again, while the server is fast.
 const PREPARING_REQUESTS: f64 = 5.0;
 /// The time of a request without latency, on two cores.
