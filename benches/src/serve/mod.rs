@@ -48,7 +48,7 @@ pub(crate) struct Options {
     /// Answer each request N microseconds late; to change it, write a number to MOUNT_POINT/.server
     #[arg(long, value_name = "N", default_value_t = 0)]
     latency_us: u64,
-    /// Number of threads that read requests [default: one per core]
+    /// Number of threads that read requests [default: one for two cores]
     #[arg(long, value_name = "N")]
     readers: Option<usize>,
     /// An existing directory
@@ -57,7 +57,11 @@ pub(crate) struct Options {
 
 /// Serves a new filesystem until it is unmounted, or until a signal asks this process to end.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let readers = options.readers.unwrap_or_else(machine::cores);
+    // Waiting is left to the queue, so readers only need processor time. On two loaded cores 128 threads that look up
+    // names got 71,000 replies per second from one reader, 68,000 from two, and 57,000 from four, at 1 ms.
+    let readers = options
+        .readers
+        .unwrap_or_else(|| machine::cores().div_ceil(2));
     let latency = Duration::from_micros(options.latency_us);
     let mut session = mount(&options.mount_point, latency, readers)?;
     let mut unmounter = session.unmount_callable();
