@@ -30,6 +30,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::mount::{UnmountFlags, unmount};
 
 use crate::host::{command, machine};
 
@@ -63,12 +64,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .readers
         .unwrap_or_else(|| machine::cores().div_ceil(2));
     let latency = Duration::from_micros(options.latency_us);
-    let mut session = mount(&options.mount_point, latency, readers)?;
-    let mut unmounter = session.unmount_callable();
+    let point = options.mount_point.canonicalize();
+    let point = point.with_context(|| options.mount_point.display().to_string())?;
+    let session = mount(&point, latency, readers)?;
     ctrlc::set_handler(move || {
-        // The kernel detaches the mount, even from processes that still use it; the end of this one wakes them.
-        if let Err(error) = unmounter.unmount() {
-            eprintln!("benches: cannot unmount: {error}");
+        // Other processes may still use the mount. The end of this one wakes those that wait for a reply.
+        if let Err(error) = unmount(&point, UnmountFlags::DETACH) {
+            eprintln!("benches: cannot unmount {}: {error}", point.display());
         }
         process::exit(0);
     })
