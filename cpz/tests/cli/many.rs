@@ -5,7 +5,7 @@ use std::path::Path;
 use testkit::{
     or_skip,
     probe::gnu,
-    run::{Parity, Run, Status},
+    run::{Outcome, Parity, Run, Status},
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
 };
@@ -169,6 +169,24 @@ fn all_attributes_and_links_with_six_free_descriptors() {
     }
 }
 
+/// Runs the command with `kib` KiB of address space.
+fn within_kib(kib: u32, dir: &Path, args: &[&str]) -> Outcome {
+    Run::new("sh")
+        .args(["-c", r#"ulimit -v $0; exec "$@""#])
+        .arg(kib.to_string())
+        .arg(CPZ)
+        .args(args)
+        .current_dir(dir)
+        .output()
+}
+
+/// Returns the address space, in KiB, with which the command succeeds.
+fn kib_to_run(dir: &Path, args: &[&str]) -> u32 {
+    let mut limits = (2_000..1_000_000).step_by(100);
+    let found = limits.find(|&kib| within_kib(kib, dir, args).status == Status::Exit(0));
+    found.expect("a limit with which the command succeeds")
+}
+
 #[test]
 fn running_out_of_memory_ends_with_a_message() {
     let scratch = Scratch::in_memory();
@@ -177,18 +195,8 @@ fn running_out_of_memory_ends_with_a_message() {
         tree.file(format!("s/a/{i}"), "")
             .hardlink(format!("s/a/{i}"), format!("s/b/{i}"));
     }
-    let within = |kib: u32, args: &[&str]| {
-        Run::new("sh")
-            .args(["-c", r#"ulimit -v $0; exec "$@""#])
-            .arg(kib.to_string())
-            .arg(CPZ)
-            .args(args)
-            .current_dir(&scratch)
-            .output()
-    };
-    let mut limits = (2_000..1_000_000).step_by(100);
-    let start = limits.find(|&kib| within(kib, &["--version"]).status == Status::Exit(0));
-    let start = start.expect("a limit with which the command starts");
+    let within = |kib, args: &[&str]| within_kib(kib, scratch.path(), args);
+    let start = kib_to_run(scratch.path(), &["--version"]);
     let mut exhausted = 0;
     for kib in (start..).step_by(100) {
         let outcome = within(kib, &["-a", "--threads=1", "s", &format!("d{kib}")]);
@@ -201,6 +209,24 @@ fn running_out_of_memory_ends_with_a_message() {
         exhausted += 1;
     }
     assert!(exhausted > 0, "the first limit was enough: {start}");
+}
+
+#[test]
+fn links_thousands_of_names_in_4_mib_more_than_one_name() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    tree.file("f", "").dir("s");
+    for i in 0..3_000 {
+        tree.dir(format!("s/a/d{i}"))
+            .file(format!("s/a/{i}"), "")
+            .hardlink(format!("s/a/{i}"), format!("s/b/{i}"));
+    }
+    let kib = kib_to_run(scratch.path(), &["-alf", "f", "link"]);
+    let outcome = within_kib(kib + 4_000, scratch.path(), &["-al", "s", "new"]);
+    assert_eq!(outcome.stderr_text(), "");
+    outcome.assert_success();
+    let [source, copy] = ["s", "new"].map(|name| scratch.path().join(name));
+    assert_same_tree(source, copy, Attributes::CONTENT);
 }
 
 /// Copies 200 directories, each with a file, 200 files, and 200 names that are missing. Returns both streams

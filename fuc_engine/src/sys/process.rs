@@ -63,6 +63,11 @@ pub(crate) fn descriptor_limit() -> usize {
     })
 }
 
+/// Returns how many bytes of address space this process may use.
+pub(crate) fn address_space_limit() -> u64 {
+    getrlimit(Resource::As).current.unwrap_or(u64::MAX)
+}
+
 /// Returns the permission bits that this process withholds from the files that it creates.
 pub(crate) fn umask() -> u32 {
     /// Value for an unknown umask. Too few permissions are safer than too many.

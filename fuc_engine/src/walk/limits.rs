@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use crate::descriptors;
 use crate::sched::Limits;
+use crate::sys;
 
 // Figures are ratios of times on two cores (Linux 6.18, tmpfs unless stated otherwise, medians of
 // 6 to 13 rounds in turn). To repeat them, change the constant and compare both builds on the
@@ -38,6 +39,12 @@ const WAITING: usize = 4;
 /// In the copy with a cold cache (see `WAITING`), 64 workers take 1.07 of the time of 32. Cell:
 /// copy-go-cold.
 const MOST_WAITING: usize = 32;
+/// Address space for each thread that is started: the allocator of glibc reserves 64 MiB for it,
+/// or twice as much for a moment. If it cannot, each small allocation of the thread takes a page.
+///
+/// Linking 10,000 directories and as many files (`ulimit -v 7000`, `cp -al`) runs out of memory
+/// with 8 workers, and takes 2,500 KiB with one. To repeat it: tests/cp/link-heap.sh of coreutils.
+const ADDRESS_SPACE_PER_THREAD: u64 = 128 << 20;
 /// Subdirectories queued after which a listing pauses, if a descriptor can be lent to
 /// it until it continues.
 ///
@@ -48,9 +55,9 @@ pub(super) const MANY_CHILDREN: usize = 512;
 /// Returns the most workers a run may have.
 ///
 /// These are as many as `asked`, or else one for each core that the process may use,
-/// and more if they wait. The limit on open descriptors bounds both.
+/// and more if they wait. The limits on open descriptors and on address space bound both.
 pub(crate) fn worker_limits(asked: Option<NonZeroUsize>) -> Limits {
-    let within = descriptors::max_workers();
+    let within = descriptors::max_workers().min(max_workers_with(sys::address_space_limit()));
     if let Some(asked) = asked {
         return Limits::of(asked.get().min(within));
     }
@@ -60,4 +67,11 @@ pub(crate) fn worker_limits(asked: Option<NonZeroUsize>) -> Limits {
         computing: cores.min(within),
         waiting: waiting.min(within),
     }
+}
+
+fn max_workers_with(address_space_bytes: u64) -> usize {
+    let started = address_space_bytes / ADDRESS_SPACE_PER_THREAD;
+    usize::try_from(started)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1)
 }
