@@ -259,6 +259,18 @@ fn tells_how_files_are_copied() {
 }
 
 #[test]
+fn tells_that_the_filesystem_reported_the_hole_of_a_file_without_data() {
+    for flag in ["--reflink=never", "--sparse=always"] {
+        let scratch = Scratch::in_memory();
+        Tree::at(scratch.path()).sparse("f", 1 << 20, &[]);
+        let outcome = run(CPZ, scratch.path(), &["--debug", flag, "f", "new"]);
+        let line = "copy offload: avoided, reflink: no, sparse detection: SEEK_HOLE";
+        assert_eq!(outcome.stdout_text(), format!("'f' -> 'new'\n{line}\n"));
+        assert_eq!(outcome.status, Status::Exit(0));
+    }
+}
+
+#[test]
 fn tells_under_each_file_how_it_was_copied() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path())

@@ -31,6 +31,9 @@ impl ContentCopy<'_> {
                     if sys::seek(self.source.fd, SeekFrom::Data(position)).is_ok() {
                         continue;
                     }
+                    if position == 0 {
+                        self.method.holes = HoleDetection::Seek;
+                    }
                     self.end_at(end)?;
                     self.punch_hole(position..end);
                     self.copy_behind(end)?;
