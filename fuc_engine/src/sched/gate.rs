@@ -17,8 +17,9 @@ struct State {
     target: usize,
     /// Workers without tasks: they wait on the channel, and no batch is under way to them.
     idle: usize,
-    /// `true` if the channel holds a batch for the next worker that runs out of tasks.
-    has_spare: bool,
+    /// Batches in the channel for the next workers that run out of tasks. There are several only if the
+    /// kernel has refused a thread.
+    spares: usize,
     /// Workers that wait, with tasks of their own, until they may go on.
     parked: usize,
     /// Workers that may go on and have not yet noticed. They count as active.
@@ -66,7 +67,7 @@ impl Gate {
             active: 1,
             target: 1,
             idle: 0,
-            has_spare: false,
+            spares: 0,
             parked: 0,
             permits: 0,
             threads: 1,
@@ -164,27 +165,60 @@ impl Gate {
     pub(super) fn reserve_spare(&self) -> bool {
         let mut state = self.lock();
         let others_run = state.active > 1 && state.idle == 0 && state.parked == 0;
-        let is_permitted = others_run && !state.has_spare;
-        state.has_spare |= is_permitted;
+        let is_permitted = others_run && state.spares == 0;
+        state.spares += usize::from(is_permitted);
         is_permitted
     }
 
-    /// Takes back a permission for a new thread that the kernel has refused. No other thread will
-    /// be started.
+    /// Claims the spare batch for a new thread, if there is one and more workers are wanted. Returns `true`
+    /// if it did. The caller must then start the thread, which counts as active at once.
+    pub(super) fn claim_spare(&self) -> bool {
+        let mut state = self.lock();
+        let has_room = state.active < state.target && state.threads < state.most;
+        let is_claimed = state.spares > 0 && has_room && state.parked == 0;
+        if is_claimed {
+            state.spares -= 1;
+            state.threads += 1;
+            state.active += 1;
+            self.rebalance(&mut state);
+        }
+        is_claimed
+    }
+
+    /// Takes back a permission for a new thread that the kernel has refused, because the caller keeps the
+    /// batch. No other thread will be started.
     pub(super) fn thread_refused(&self) {
         let mut state = self.lock();
         state.active -= 1;
+        self.start_no_more(&mut state);
+    }
+
+    /// Gives a claimed batch back, because the kernel has refused the thread. No other thread will be
+    /// started.
+    pub(super) fn give_spare_back(&self) {
+        let mut state = self.lock();
+        if state.idle > 0 {
+            // An idle worker takes it, and counts as active instead of the thread.
+            state.idle -= 1;
+        } else {
+            state.active -= 1;
+            state.spares += 1;
+        }
+        self.start_no_more(&mut state);
+    }
+
+    fn start_no_more(&self, state: &mut State) {
         state.threads -= 1;
         state.most = state.threads;
         state.was_refused = true;
-        self.rebalance(&mut state);
+        self.rebalance(state);
     }
 
     /// Counts a worker without tasks as idle, unless there is a spare batch, which it then takes.
     pub(super) fn go_idle(&self) -> IdleOutcome {
         let mut state = self.lock();
-        if state.has_spare {
-            state.has_spare = false;
+        if state.spares > 0 {
+            state.spares -= 1;
             return IdleOutcome::Wait;
         }
         state.active -= 1;

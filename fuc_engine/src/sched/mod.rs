@@ -46,6 +46,9 @@
 //!                                             receives the task at once, runs it
 //! ```
 //!
+//! If the governor then wants more workers, the one that stepped it starts a thread for the spare
+//! (`Gate::claim_spare`), and counts it as active.
+//!
 //! **Why a run ends.** `active` is the number of running workers, plus the batches under way to
 //! a worker that was idle. The spare is not counted: a worker that finds it takes it instead of going
 //! idle, so the spare never changes `active`. Now let `active` fall to zero. Then:
@@ -67,4 +70,4 @@ mod meter;
 mod worker;
 
 pub(crate) use governor::Limits;
-pub(crate) use worker::{Job, SLOW_OPERATION, Worker, scope};
+pub(crate) use worker::{Job, Worker, scope};

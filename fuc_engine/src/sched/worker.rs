@@ -20,7 +20,7 @@ const STACK_BYTES: usize = 256 << 10;
 ///
 /// Removing ten files of 100 MB on tmpfs, two cores: with 20 ms it takes 1.67 of the time, since
 /// the second worker gets files too late; with 0.05 ms 1.05 (9 rounds; cell remove-10-1gb).
-pub(crate) const SLOW_OPERATION: Duration = Duration::from_millis(1);
+const SLOW_OPERATION: Duration = Duration::from_millis(1);
 
 /// A kind of work that is divided into tasks.
 pub(crate) trait Job: Sync {
@@ -280,14 +280,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn step_governor(&self, now_nanos: u64, has_backlog: bool) {
         let Shared { gate, meter, .. } = self.shared;
         // Another worker is stepping the governor now, so this one need not.
-        let Ok(mut governor) = self.shared.governor.try_lock() else {
+        let Ok(mut guard) = self.shared.governor.try_lock() else {
             return;
         };
         let was_stepped = !meter.is_due(now_nanos);
-        if was_stepped || governor.is_none() && !has_backlog {
+        if was_stepped || guard.is_none() && !has_backlog {
             return;
         }
-        let governor = governor.get_or_insert_with(|| self.appoint_governor());
+        let governor = guard.get_or_insert_with(|| self.appoint_governor());
         if governor.due().is_some() {
             let sample = meter.sample();
             if governor.step(Duration::from_nanos(now_nanos), sample) {
@@ -296,6 +296,15 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             }
         }
         meter.set_due(governor.due());
+        drop(guard);
+        self.use_spare();
+    }
+
+    /// Starts a thread for the spare batch, if there is one and more workers are wanted.
+    fn use_spare(&self) {
+        if self.shared.gate.claim_spare() && !self.start_thread() {
+            self.shared.gate.give_spare_back();
+        }
     }
 
     fn appoint_governor(&self) -> Governor {

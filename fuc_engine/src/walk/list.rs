@@ -8,10 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::limits::MANY_CHILDREN;
+use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{share, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
-use crate::sched::SLOW_OPERATION;
 use crate::sys::{self, Listing};
 
 /// The state of a listing at the end of its task.
@@ -128,10 +127,13 @@ fn process<V: Visitor>(
             visitor.entries_skipped(node);
             break;
         }
-        worker.scratch.quick += worker.scratch.checkpoint_interval();
-        if time >= SLOW_OPERATION {
+        let visited = worker.scratch.checkpoint_interval();
+        let per_entry = time / visited as u32;
+        worker.scratch.quick += visited;
+        if per_entry >= SLOW_ENTRY {
             worker.scratch.quick = 0;
-            if worker.has_idle_worker() && worker.queued_tasks() == 0 {
+            let is_wanted = worker.has_idle_worker() && worker.queued_tasks() == 0;
+            if is_wanted && per_entry >= visitor.share_from() {
                 entries = share_half(entries, node, worker);
             }
         }

@@ -28,6 +28,7 @@ use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -105,6 +106,10 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Returns the number of workers to begin with; see [`Job::initial_workers`].
     fn initial_workers(&self) -> usize;
 
+    /// Returns the time per entry from which an idle worker gets half of the rest of a listing.
+    /// It is [`Duration::MAX`] if two workers are never faster than one in the same directory.
+    fn share_from(&self) -> Duration;
+
     /// Returns `true` if entries are visited in the order of the listing, and each
     /// subdirectory is finished before the entry after it. [`limits`](Self::limits)
     /// must then allow for a single worker only.
@@ -149,13 +154,13 @@ pub(crate) struct Scratch<S> {
     pub(crate) tally: Tally,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
-    /// Entries processed since the last slow one.
+    /// Entries processed since the last checkpoint at which they were slow.
     quick: usize,
 }
 
 impl<S> Scratch<S> {
     /// Returns how many entries to process before the next checkpoint: one at a time
-    /// until 32 in a row were fast, so that a slow entry cannot delay handing out work.
+    /// until 32 in a row were fast, so that slow entries cannot delay handing out work.
     fn checkpoint_interval(&self) -> usize {
         if self.quick < CHECKPOINT_ENTRIES {
             1

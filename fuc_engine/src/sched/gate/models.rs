@@ -20,6 +20,10 @@ enum Setting {
     Plain,
     /// Each task is slow, so that its worker leaves a spare batch.
     Slow,
+    /// Each task is slow, and then the governor wants a third worker.
+    TargetRises,
+    /// The same, but the kernel refuses the third thread.
+    Refused,
     /// After each task, the governor wants a single worker.
     TargetFalls,
     /// Wrong: a worker sends a batch before the gate counts the recipient.
@@ -98,8 +102,12 @@ impl Run {
                 self.offer_spare(stack);
             }
         }
-        if self.setting == Setting::TargetFalls {
-            self.gate.set_target(1, 2);
+        match self.setting {
+            Setting::TargetFalls => {
+                self.gate.set_target(1, 2);
+            }
+            Setting::TargetRises | Setting::Refused => self.use_spare(),
+            _ => {}
         }
         if self.gate.has_surplus() {
             self.gate.park();
@@ -122,9 +130,22 @@ impl Run {
         }
     }
 
+    fn use_spare(self: &Arc<Self>) {
+        self.gate.set_target(3, 3);
+        if !self.gate.claim_spare() {
+            return;
+        }
+        if self.setting == Setting::TargetRises {
+            let run = Arc::clone(self);
+            thread::spawn(move || run.serve());
+            return;
+        }
+        self.gate.give_spare_back();
+    }
+
     fn offer_spare(&self, stack: &mut Vec<usize>) {
         let is_permitted = match self.setting {
-            Setting::Slow => self.gate.reserve_spare(),
+            Setting::Slow | Setting::TargetRises | Setting::Refused => self.gate.reserve_spare(),
             Setting::UnreservedSpare => true,
             _ => false,
         };
@@ -199,6 +220,12 @@ fn a_run_ends_once_and_when_no_task_is_left() {
             Model::new("one worker is given tasks", 3, || run(2, Setting::Plain)),
             Model::new("two workers are given tasks", 2, || run(3, Setting::Plain)),
             Model::new("a spare batch is taken", 3, || run(2, Setting::Slow)),
+            Model::new("a new worker takes a spare batch", 2, || {
+                run(2, Setting::TargetRises);
+            }),
+            Model::new("no new worker takes a spare batch", 2, || {
+                run(2, Setting::Refused);
+            }),
             Model::new("a parked worker goes on", 3, || {
                 run(2, Setting::TargetFalls);
             }),
