@@ -160,8 +160,8 @@ pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ_PUBLISHED,
 ];
 
-/// The default of ours on a slow filesystem: at most four workers for each core.
-const DEFAULT_AT_ONCE: u32 = 8;
+/// The most threads that ours start by themselves on a slow filesystem.
+const DEFAULT_AT_ONCE: u32 = 128;
 /// The published commands and fcp have a thread for each core.
 const CORES_AT_ONCE: u32 = 2;
 

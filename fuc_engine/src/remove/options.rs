@@ -45,10 +45,11 @@ pub struct RemoveOptions {
     pub ask: Ask,
     /// Limits the number of threads, which includes the caller's.
     ///
-    /// With `None` there are up to as many as the process has cores to run on, or four times
-    /// as many (32 at most) if they wait for a disk or a server. There are fewer if more would
-    /// not be faster, if the system refuses to start a thread, or if the limit on open
-    /// descriptors is low (one thread for each 12). A small tree never starts a thread.
+    /// With `None` there are up to as many as the process has cores to run on, or up to 128 while
+    /// they wait for a disk or a server, as long as each doubling makes the removal faster. There
+    /// are fewer if more would not be faster, if the system refuses to start a thread, or if a limit
+    /// is low: on open descriptors (one thread for each 12) or on address space (one for each
+    /// 128 MiB). A small tree never starts a thread.
     pub threads: Option<NonZeroUsize>,
 }
 

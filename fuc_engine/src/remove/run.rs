@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -33,10 +35,17 @@ use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
 /// the end, because other processes add entries to it.
 const MOST_PASSES: u8 = 8;
 
+/// Time per entry from which an idle worker gets a part of the listing: the kernel frees about 10 MB in
+/// this time.
+const SHARE_FROM: Duration = Duration::from_millis(1);
+
 /// One run of a [`RemoveOp`](super::RemoveOp).
 pub(super) struct Removal<'a> {
     context: Context<'a>,
     guards: Guards,
+    /// The filesystem of the last operand, once more than one worker is wanted. The last operand is the
+    /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
+    filesystem: OnceLock<Option<u64>>,
 }
 
 impl<'a> Removal<'a> {
@@ -58,7 +67,11 @@ impl<'a> Removal<'a> {
         }
         context.failures = Failures::of(context.operands.len());
         let guards = Guards::new(&context);
-        Self { context, guards }
+        Self {
+            context,
+            guards,
+            filesystem: OnceLock::new(),
+        }
     }
 
     pub(super) fn run(self) -> Summary {
@@ -80,6 +93,14 @@ impl<'a> Removal<'a> {
             return (0..operands.len() as u32).map(|i| i..i + 1).collect();
         }
         operand::independent_runs(operands.iter().map(|path| &**path))
+    }
+
+    fn filesystem(&self) -> Option<u64> {
+        *self.filesystem.get_or_init(|| {
+            let last = (self.context.operands.len() as u32).saturating_sub(1);
+            let fd = self.context.open_operand(last, Side::Source).ok()?;
+            sys::filesystem(fd.as_fd())
+        })
     }
 
     /// Counts a name that was removed.
@@ -248,13 +269,19 @@ impl Visitor for Removal<'_> {
     /// through the single tree of the subvolume, and kernel threads do a part of the work.
     /// Two workers took 1.3 to 1.7 times as long as one (50 000 files, two cores).
     fn initial_workers(&self) -> usize {
-        // The last operand is the last to be removed. If it is gone, or is not a directory,
-        // its filesystem is not looked up.
-        let last = (self.context.operands.len() as u32).saturating_sub(1);
-        let fd = self.context.open_operand(last, Side::Source).ok();
-        match fd.and_then(|fd| sys::filesystem(fd.as_fd())) {
+        match self.filesystem() {
             Some(sys::BTRFS | sys::XFS) => 1,
             _ => 2,
+        }
+    }
+
+    /// The kernel locks the directory for each removal. Filesystems that store files themselves free the
+    /// blocks of large files without the lock, which takes milliseconds. If a server does the work, the lock
+    /// is held until it answers: then more workers in one directory only wait for each other.
+    fn share_from(&self) -> Duration {
+        match self.filesystem() {
+            Some(magic) if sys::is_of_server(magic) => Duration::MAX,
+            _ => SHARE_FROM,
         }
     }
 

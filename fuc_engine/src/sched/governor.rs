@@ -5,37 +5,46 @@
 //! one that records anything after the governor is due steps it. There is no thread and no timer.
 //!
 //! ```text
-//!                         Start          one worker, until there is a backlog
-//!                           |
-//!          +----------------+-----------------+
-//!          | 1 < initial < cores              | otherwise
-//!          v                                  v
-//!        Climb <----------+                 Probe        do the workers wait? (skipped
-//!          |              |                   |          if no more than cores are allowed)
-//!          v        pays, |                   v
-//!     Trial(Climb) -------+   ends         Settled <------------------+---------+
-//!          +----------------------------->    |                       |         |
-//!                                             v         does not pay  |         |
-//!                                        Trial(First) ----------------+         |
-//!                                             | pays                            |
-//!                                             v                                 |
-//!                                          Recheck ------> Trial(Second) -------+
-//!                                      (the old number)            pays: stay with the new number
-//!                                                                  else: back to the old one
+//!   Start                one worker, until there is a backlog
+//!     |
+//!     v
+//!   Climb                measures the number to begin with
+//!     |   |
+//!     |   | more workers are likely to be faster
+//!     |   +---> Trial(Climb) <--------------------------+
+//!     |          |   |    ^  | pays, and there is more  | the workers wait for requests,
+//!     |          |   |    +--+ to try                   | or are more than allowed
+//!     v          v   |                                  |
+//!   Settled <----+---+----------------------------------+
+//!     |  ^  (also from Start, if there is one limit only)
+//!     |  |
+//!     |  +--------------+---------------------------------+
+//!     v                 | does not pay                    | pays: the new number
+//!   Trial(First) -------+                                 | else: the old one
+//!     | pays                                              |
+//!     v                                                   |
+//!   Recheck (the old number) ------> Trial(Second) -------+
 //! ```
 //!
 //! `Climb`, `Settled` and `Recheck` measure the present number of workers; a trial then measures
 //! another one, twice or half as many, against it. Accepting a bad change costs more than retrying a
 //! good one, and measurements on a busy machine are noisy. So a change must win twice, and
-//! fewer workers must be faster, not just as fast. Only while climbing from a number that is
-//! known to be good does one win suffice.
+//! fewer workers must be faster, not just as fast. One win suffices while climbing from a number that
+//! is known to be good, and if the workers wait.
 //!
-//! Workers that compute gain nothing from more threads than cores. Workers that wait, for a
-//! disk or a server, do: more requests are then under way. The processor time of the process
-//! shows which of the two is the case, and limits the number. If the workers wait from the
-//! beginning, as in a tree that no cache holds, the governor begins with all of them: the
-//! latency of a disk varies too much to be judged in milliseconds. Workers that begin to compute
-//! later are not slower for being many, so only a measurement makes them fewer.
+//! A number that has won is kept for a short time at first. If its throughput then is below that of the
+//! number before it, the governor returns to that number at once.
+//!
+//! **Waiting.** Workers that compute gain nothing from more threads than cores. Workers that wait, for a
+//! disk or a server, do: more requests are then under way. Both show in what the kernel counts for the
+//! process: little processor time, and a switch to another thread for each request. But workers that
+//! contend for a lock of the filesystem, such as that of its log, look the same, and more of them make
+//! it worse. So the governor also asks whether they read from a disk, or whether entries were slow when few
+//! workers ran. Even then a measurement decides, one doubling at a time.
+//!
+//! More workers than cores that no longer wait, because the cache is warm, are halved as long as that
+//! is not slower. The kernel counts for the whole process, so other busy threads of the caller keep the
+//! number of workers low.
 //!
 //! The throughput of n workers is n times the work per *busy* time. A thread takes time to start,
 //! and until then it does not count against the number that was asked for.
@@ -50,8 +59,8 @@ use std::time::Duration;
 use super::meter::Sample;
 
 use tuning::{
-    ACCOUNTED, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, MORE, PARTS, PROBE_DELAY, SHORTEST,
-    TRIES,
+    ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, MORE,
+    PARTS, PROBE_DELAY, SHORTEST, SLOW, SWITCHES, TRIES,
 };
 
 pub(super) use tuning::FIRST;
@@ -79,16 +88,18 @@ impl Limits {
 enum State {
     /// One worker runs, and nothing has been decided.
     Start,
-    /// The initial number runs, to find out whether the workers wait.
-    Probe,
-    /// The present number is measured before a trial of more: so far, more were faster each time.
+    /// The number to begin with is measured.
     Climb,
     /// The present number is kept, and measured, until the next trial.
     Settled,
     /// The number before the first trial, which has won, is measured once more.
     Recheck,
-    /// Another number is measured against `base`.
-    Trial { round: Round, base: Base },
+    /// Another number is measured against `base`. It must have `needed` times its throughput.
+    Trial {
+        round: Round,
+        base: Base,
+        needed: f64,
+    },
 }
 
 /// Says how often a trial must win, and which of these times it is.
@@ -114,8 +125,13 @@ struct Base {
 struct Measured {
     throughput: f64,
     lasted: Duration,
-    /// How many workers are allowed, judged by the processor time they used.
+    /// How many workers are allowed. These are more than the cores only if the workers wait.
     most: usize,
+    /// Says whether the workers wait for a disk or a server, and not for each other.
+    waits_for_requests: bool,
+    reads_disk: bool,
+    /// Says whether most of the workers have recorded something.
+    is_accounted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,6 +155,11 @@ pub(super) struct Governor {
     hold: Duration,
     /// The direction of the next trial, if both are possible.
     direction: Direction,
+    /// The number before the last trial that was won, until the new number is measured again.
+    before: Option<Base>,
+    /// Says whether entries were slow when no more than the initial number of workers ran, so that they
+    /// did not wait for each other.
+    entries_are_slow: bool,
 }
 
 impl Governor {
@@ -152,8 +173,13 @@ impl Governor {
             state: State::Start,
             began: Duration::ZERO,
             due: FIRST,
-            hold: INITIAL_HOLD,
+            hold: match (initial, limits.computing) {
+                (1, ..=2) => HOLD_RANGE[1],
+                _ => INITIAL_HOLD,
+            },
             direction: Direction::More,
+            before: None,
+            entries_are_slow: false,
         }
     }
 
@@ -173,20 +199,15 @@ impl Governor {
             self.limits.waiting = most;
             self.limits.computing = self.limits.computing.min(most);
             self.workers = self.workers.min(most);
-            let is_climbing = matches!(
-                self.state,
+            self.before = None;
+            match self.state {
                 State::Climb
-                    | State::Trial {
-                        round: Round::Climb,
-                        ..
-                    }
-            );
-            let state = if is_climbing {
-                State::Climb
-            } else {
-                State::Settled
-            };
-            self.enter(state, self.hold);
+                | State::Trial {
+                    round: Round::Climb,
+                    ..
+                } => self.enter(State::Climb, SHORTEST),
+                _ => self.enter(State::Settled, self.hold),
+            }
         }
     }
 
@@ -200,78 +221,121 @@ impl Governor {
     pub(super) fn step(&mut self, now: Duration, sample: Sample) -> bool {
         // A worker may have read the clock before another one stepped the governor.
         let lasted = now.saturating_sub(self.began);
-        if !self.is_enough(lasted, sample) {
+        if self.workers <= self.initial {
+            self.entries_are_slow = is_slow(sample);
+        }
+        let measured = self.measured(lasted, sample);
+        if !self.is_enough(sample, measured) {
             self.due = now + SHORTEST;
             return false;
         }
-        let worth_a_trial = self.worth_a_trial(sample);
-        if lasted < worth_a_trial {
-            self.due = self.began + worth_a_trial;
+        let least = self.least(sample, measured);
+        if lasted < least {
+            self.due = self.began + least;
             return false;
         }
-        let busy = sample.busy.as_secs_f64().max(1e-9);
-        let measured = Measured {
-            throughput: self.workers as f64 * sample.work as f64 / busy,
-            lasted,
-            most: self.most_while(lasted, sample.cpu),
-        };
         self.began = now.max(self.began);
         match self.state {
-            State::Start => self.begin(),
-            State::Probe => {
-                if self.initial > 1 {
-                    self.workers = measured.most;
-                }
-                self.enter(State::Settled, self.hold);
-            }
-            State::Climb => self.start_trial(Round::Climb, measured),
-            State::Settled => self.start_trial(Round::First, measured),
+            State::Start => self.begin(sample),
+            State::Climb if self.may_climb(measured) => self.start_trial(Round::Climb, measured),
+            State::Climb => self.enter(State::Settled, self.hold),
+            State::Settled => self.reconsider(measured),
             State::Recheck => self.start_trial(Round::Second, measured),
-            State::Trial { round, base } => self.judge(round, base, measured),
+            State::Trial {
+                round,
+                base,
+                needed,
+            } => self.judge(round, base, needed, measured),
         }
         true
     }
 
-    /// Returns how many workers are allowed, given the processor time that they used.
-    fn most_while(&self, lasted: Duration, cpu: Duration) -> usize {
+    fn measured(&self, lasted: Duration, sample: Sample) -> Measured {
+        let busy = sample.busy.as_secs_f64().max(1e-9);
         let usable = lasted * self.workers.min(self.limits.computing) as u32;
-        let load = cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
-        if load < LOAD {
-            self.limits.waiting
-        } else {
-            self.limits.computing
+        let load = sample.cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
+        let reads_disk = sample.blocks_read as f64 * BLOCKS >= sample.work.max(1.0);
+        let switches = sample.switches as f64 * SWITCHES >= sample.work;
+        let waits = load < LOAD && (reads_disk || switches);
+        Measured {
+            throughput: self.workers as f64 * sample.work / busy,
+            lasted,
+            most: match waits {
+                true => self.limits.waiting,
+                false => self.limits.computing,
+            },
+            waits_for_requests: waits && (reads_disk || self.entries_are_slow),
+            reads_disk,
+            is_accounted: self.is_accounted(lasted, sample),
         }
     }
 
     /// Returns `true` if a measurement has lasted long enough to be believed.
-    fn is_enough(&self, lasted: Duration, sample: Sample) -> bool {
-        if self.state == State::Start || lasted >= LONGEST {
-            return true;
-        }
-        let all = (lasted * self.workers as u32).as_secs_f64();
-        let accounted = sample.busy.as_secs_f64() / all.max(1e-9);
-        accounted >= ACCOUNTED && sample.busy >= sample.longest * PARTS
+    fn is_enough(&self, sample: Sample, measured: Measured) -> bool {
+        let climbs = match self.state {
+            State::Start => return true,
+            State::Climb => self.may_climb(measured),
+            State::Trial { round, .. } => round == Round::Climb,
+            State::Settled | State::Recheck => false,
+        };
+        // Replies of a server take similar times, so that few of them show how long.
+        let parts = match climbs && self.entries_are_slow && !measured.reads_disk {
+            true => FEW_PARTS,
+            false => PARTS,
+        };
+        let is_steady = sample.busy >= sample.longest * parts;
+        // A climb begins with a steady measurement. Other ones do not wait for that for ever, but after a long
+        // wait the other workers may not have recorded anything yet.
+        let is_late = measured.lasted >= LONGEST.max(sample.longest * 2);
+        measured.is_accounted && is_steady || is_late && !(climbs && self.state == State::Climb)
     }
 
-    /// Returns how long to stay settled so that a trial is a small part of the time. A trial
+    fn is_accounted(&self, lasted: Duration, sample: Sample) -> bool {
+        let all = lasted * self.workers as u32;
+        all > Duration::ZERO && sample.busy >= all.mul_f64(ACCOUNTED)
+    }
+
+    /// Returns the least time to stay settled, so that a trial is a small part of the time. A trial
     /// lasts several times as long as the longest wait.
-    fn worth_a_trial(&self, sample: Sample) -> Duration {
+    fn least(&self, sample: Sample, measured: Measured) -> Duration {
         let trial = sample.longest * PARTS;
-        if self.state == State::Settled && trial > SHORTEST {
+        // Then other numbers cost little, or win.
+        let is_cheap = self.workers > measured.most || measured.waits_for_requests;
+        if self.state == State::Settled && trial > SHORTEST && !is_cheap {
             (trial * TRIES).min(HOLD_RANGE[1])
         } else {
             Duration::ZERO
         }
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, sample: Sample) {
         self.workers = self.initial;
-        if self.initial > 1 && self.initial < self.limits.computing {
+        let is_slow = sample.busy >= SLOW.mul_f64(sample.work.max(1.0));
+        if self.initial > 1 && self.initial < self.limits.computing || is_slow {
             self.enter(State::Climb, SHORTEST);
         } else if self.limits.computing < self.limits.waiting {
-            self.enter(State::Probe, PROBE_DELAY);
+            self.enter(State::Climb, PROBE_DELAY);
         } else {
             self.enter(State::Settled, self.hold);
+        }
+    }
+
+    /// Returns `true` if more workers than the initial number are likely to be faster.
+    fn may_climb(&self, measured: Measured) -> bool {
+        let has_idle_cores = self.initial > 1 && self.workers < self.limits.computing;
+        self.workers < measured.most && (has_idle_cores || measured.waits_for_requests)
+    }
+
+    /// Ends the time for which a number was kept.
+    fn reconsider(&mut self, measured: Measured) {
+        match self.before.take() {
+            Some(before) if measured.throughput < before.throughput => {
+                self.go_back(before, measured.lasted);
+            }
+            _ if measured.waits_for_requests || self.workers > measured.most => {
+                self.start_trial(Round::Climb, measured);
+            }
+            _ => self.start_trial(Round::First, measured),
         }
     }
 
@@ -286,35 +350,56 @@ impl Governor {
             workers: self.workers,
             throughput: measured.throughput,
         };
-        if base.workers == 1 {
-            self.direction = Direction::More;
-        } else if base.workers >= measured.most {
+        if base.workers >= measured.most.max(2) {
             self.direction = Direction::Fewer;
+        } else if base.workers == 1 || measured.waits_for_requests {
+            self.direction = Direction::More;
         }
-        self.workers = match self.direction {
-            Direction::More => (base.workers * 2).min(measured.most),
-            Direction::Fewer => base.workers.div_ceil(2),
+        let needed;
+        (self.workers, needed) = match self.direction {
+            // Waiting workers cost nothing, and times of a disk vary too much to show a small gain soon.
+            Direction::More if measured.reads_disk && measured.waits_for_requests => {
+                ((base.workers * 2).min(measured.most), AS_FAST)
+            }
+            Direction::More => ((base.workers * 2).min(measured.most), MORE),
+            Direction::Fewer if base.workers > measured.most => {
+                (base.workers.div_ceil(2).max(measured.most), AS_FAST)
+            }
+            Direction::Fewer => (base.workers.div_ceil(2), FEWER),
         };
         let time = (measured.lasted / TRIES).clamp(SHORTEST, LONGEST);
-        self.enter(State::Trial { round, base }, time);
+        let trial = State::Trial {
+            round,
+            base,
+            needed,
+        };
+        self.enter(trial, time);
     }
 
     /// Ends a trial.
-    fn judge(&mut self, round: Round, base: Base, measured: Measured) {
+    fn judge(&mut self, round: Round, base: Base, needed: f64, measured: Measured) {
         let is_more = self.workers > base.workers;
-        let needed = if is_more { MORE } else { FEWER };
-        let pays = measured.throughput / base.throughput >= needed;
-        let may_grow = is_more && self.workers < measured.most;
+        // If the new workers have no tasks yet, the result is that of the old ones.
+        let is_known = measured.is_accounted || !is_more;
+        let pays = is_known && measured.throughput >= needed * base.throughput;
         match (round, pays) {
             (Round::First, true) => {
                 self.workers = base.workers;
                 self.enter(State::Recheck, measured.lasted.min(LONGEST));
             }
-            (Round::Climb, true) if may_grow => self.grow(State::Climb),
-            (Round::Second, true) if may_grow => self.grow(State::Settled),
             (Round::Climb | Round::Second, true) => {
                 self.hold = HOLD_RANGE[0];
-                self.settle(Duration::ZERO);
+                self.before = Some(base);
+                let goes_on = match is_more {
+                    true => self.workers < measured.most,
+                    false => self.workers > measured.most,
+                };
+                match (round, goes_on) {
+                    (Round::Climb, true) => self.start_trial(Round::Climb, measured),
+                    // Still more may be faster, so the new number is measured only briefly.
+                    (_, true) if is_more => self.enter(State::Settled, SHORTEST),
+                    _ => self.settle(Duration::ZERO),
+                }
             }
             (Round::Climb, false) => {
                 self.hold = HOLD_RANGE[0];
@@ -322,12 +407,6 @@ impl Governor {
             }
             (Round::First | Round::Second, false) => self.go_back(base, measured.lasted),
         }
-    }
-
-    /// Measures the new number only briefly, since still more may be faster.
-    fn grow(&mut self, state: State) {
-        self.hold = HOLD_RANGE[0];
-        self.enter(state, SHORTEST);
     }
 
     /// Returns to the number before the trial. The next one goes the other way.
@@ -346,6 +425,12 @@ impl Governor {
         self.enter(State::Settled, self.hold.max(least));
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
     }
+}
+
+/// Returns `true` if entries take so long that workers probably wait for more than each other.
+fn is_slow(sample: Sample) -> bool {
+    let usual = sample.busy.saturating_sub(sample.longest);
+    sample.work > 0.0 && usual >= SLOW.mul_f64(sample.work)
 }
 
 mod tuning;

@@ -15,16 +15,23 @@ use crate::sys;
 /// Value of `due_nanos` when only one worker is allowed: nothing is measured.
 const NEVER: u64 = u64::MAX;
 
+/// Work is summed in parts of this size, because a window may hold only a part of a lap.
+const PARTS: f64 = 1024.0;
+
 /// Sums of the workers' laps in one window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
-    pub(super) work: u64,
+    pub(super) work: f64,
     /// Time spent working, summed over the workers.
     pub(super) busy: Duration,
     /// The longest lap of any worker.
     pub(super) longest: Duration,
     /// Processor time that the process has used.
     pub(super) cpu: Duration,
+    /// Number of times that a thread of the process gave up its processor, to wait.
+    pub(super) switches: u64,
+    /// Number of blocks of 512 bytes that the process has read from disks.
+    pub(super) blocks_read: u64,
 }
 
 /// Work of one worker that it has not yet added to the meter.
@@ -66,6 +73,11 @@ pub(super) struct Meter {
     began_nanos: AtomicU64,
     /// Processor time that the process had used when the window began.
     cpu_before_nanos: AtomicU64,
+    /// Switches of the process before the window began.
+    switches_before: AtomicU64,
+    /// Blocks that the process had read before the window began.
+    blocks_read_before: AtomicU64,
+    /// In parts; see [`PARTS`].
     work: AtomicU64,
     busy_nanos: AtomicU64,
     longest_nanos: AtomicU64,
@@ -79,6 +91,8 @@ impl Meter {
             due_nanos: AtomicU64::new(nanos(first)),
             began_nanos: AtomicU64::new(0),
             cpu_before_nanos: AtomicU64::new(0),
+            switches_before: AtomicU64::new(0),
+            blocks_read_before: AtomicU64::new(0),
             work: AtomicU64::new(0),
             busy_nanos: AtomicU64::new(0),
             longest_nanos: AtomicU64::new(0),
@@ -109,9 +123,9 @@ impl Meter {
             // A lap that began before this window is prorated.
             let within = now - window_began;
             let share = within as f64 / time as f64;
-            (within, (lap.work as f64 * share) as u64)
+            (within, (lap.work as f64 * PARTS * share) as u64)
         } else {
-            (time, lap.work)
+            (time, lap.work * PARTS as u64)
         };
         self.work.fetch_add(work, Relaxed);
         self.busy_nanos.fetch_add(busy, Relaxed);
@@ -140,12 +154,15 @@ impl Meter {
     /// Returns what was done since the window began. It costs a system call.
     pub(super) fn sample(&self) -> Sample {
         let duration = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Relaxed));
-        let cpu = sys::processor_time();
+        let usage = sys::usage();
+        let since = |now: u64, before: &AtomicU64| now.saturating_sub(before.load(Relaxed));
         Sample {
-            work: self.work.load(Relaxed),
+            work: self.work.load(Relaxed) as f64 / PARTS,
             busy: duration(&self.busy_nanos),
             longest: duration(&self.longest_nanos),
-            cpu: cpu.saturating_sub(duration(&self.cpu_before_nanos)),
+            cpu: usage.cpu.saturating_sub(duration(&self.cpu_before_nanos)),
+            switches: since(usage.voluntary_switches, &self.switches_before),
+            blocks_read: since(usage.blocks_read, &self.blocks_read_before),
         }
     }
 
@@ -153,6 +170,9 @@ impl Meter {
     pub(super) fn start_window(&self, now_nanos: u64, sample: &Sample) {
         self.began_nanos.store(now_nanos, Relaxed);
         self.cpu_before_nanos.fetch_add(nanos(sample.cpu), Relaxed);
+        self.switches_before.fetch_add(sample.switches, Relaxed);
+        self.blocks_read_before
+            .fetch_add(sample.blocks_read, Relaxed);
         self.work.store(0, Relaxed);
         self.busy_nanos.store(0, Relaxed);
         self.longest_nanos.store(0, Relaxed);

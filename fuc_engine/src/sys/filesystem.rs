@@ -32,6 +32,19 @@ fn is_native(file: BorrowedFd<'_>) -> bool {
     filesystem(file).is_some_and(|magic| NATIVE.contains(&magic))
 }
 
+/// Returns `true` if a server, or a process, does the work of the filesystem with this magic number.
+pub(crate) fn is_of_server(magic: u64) -> bool {
+    const OF_SERVERS: [u32; 6] = [
+        CIFS_SUPER_MAGIC,
+        FUSE_SUPER_MAGIC,
+        NFS_SUPER_MAGIC,
+        SMB2_SUPER_MAGIC,
+        SMB_SUPER_MAGIC,
+        V9FS_MAGIC,
+    ];
+    OF_SERVERS.iter().any(|&other| magic == u64::from(other))
+}
+
 /// Returns `true` if the `st_size` of a file on this filesystem is the number of bytes that can be read.
 ///
 /// A filesystem that makes up content while it is read, or fetches it from elsewhere, may report
@@ -53,15 +66,7 @@ pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
 /// Returns `true` if `syncfs` writes everything on the filesystem of `file` to the disk. On the
 /// filesystems of servers, it may only send the content to the server.
 pub(crate) fn syncfs_is_enough(file: BorrowedFd<'_>) -> bool {
-    const OF_SERVERS: [u32; 6] = [
-        CIFS_SUPER_MAGIC,
-        FUSE_SUPER_MAGIC,
-        NFS_SUPER_MAGIC,
-        SMB2_SUPER_MAGIC,
-        SMB_SUPER_MAGIC,
-        V9FS_MAGIC,
-    ];
-    filesystem(file).is_some_and(|magic| OF_SERVERS.iter().all(|&other| magic != u64::from(other)))
+    filesystem(file).is_some_and(|magic| !is_of_server(magic))
 }
 
 /// Returns the largest number of bytes of a name in this directory.

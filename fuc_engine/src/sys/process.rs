@@ -1,19 +1,44 @@
 //! Facts about this process, none of which the engine changes.
 
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the processor time of all threads, in user space and in the kernel.
-pub(crate) fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        time.tv_sec.try_into().unwrap_or(0),
-        time.tv_nsec.try_into().unwrap_or(0),
-    )
+/// The resources that all threads of this process have used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// Processor time, in user space and in the kernel.
+    pub(crate) cpu: Duration,
+    /// Number of times that a thread gave up its processor, to wait.
+    pub(crate) voluntary_switches: u64,
+    /// Number of blocks of 512 bytes that were read from disks.
+    pub(crate) blocks_read: u64,
+}
+
+/// Returns what this process has used. Returns zeros if the call fails.
+pub(crate) fn usage() -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `getrusage` writes an `rusage`, which this is large enough for.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: zeros are a valid `rusage`, and the kernel writes a valid one.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let count = |number| u64::try_from(number).unwrap_or(0);
+        // The type of the fields depends on the architecture.
+        #[allow(clippy::useless_conversion)]
+        let (seconds, micros) = (i64::from(time.tv_sec), i64::from(time.tv_usec));
+        Duration::from_secs(count(seconds)) + Duration::from_micros(count(micros))
+    };
+    #[allow(clippy::useless_conversion)]
+    let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
+    Usage {
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        voluntary_switches: count(usage.ru_nvcsw),
+        blocks_read: count(usage.ru_inblock),
+    }
 }
 
 pub(crate) fn effective_user() -> u32 {

@@ -113,9 +113,10 @@ pub struct CopyOptions {
     /// With [`Replace::Changed`], dests that are kept are compared, too.
     pub verify: bool,
     /// Maximum number of threads, including the caller's own. `None`: as many as the process
-    /// has cores to run on, or four times as many (32 at most) while they wait for a disk or a
-    /// server. There are fewer if more do not pay, if a thread cannot be started, or if the
-    /// limit on open descriptors is low (12 for each thread). A small tree never starts one.
+    /// has cores to run on, or up to 128 while they wait for a disk or a server, as long as each
+    /// doubling makes the copy faster. There are fewer if more do not pay, if a thread cannot be
+    /// started, or if a limit is low: on open descriptors (12 for each thread) or on address space
+    /// (128 MiB for each thread). A small tree never starts one.
     pub threads: Option<NonZeroUsize>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -21,6 +22,12 @@ use crate::report::Report;
 use crate::sched::Limits;
 use crate::sys::{self, Identity};
 use crate::walk::{self, OpenDirs, SourceAndDest, Visit, Visitor, Walker};
+
+/// Time per entry from which an idle worker gets a part of the listing.
+///
+/// Copying 1,500 files in one directory to a server that answers after 0.1 ms: 1 ms takes 2.1 times as
+/// long. Cell: slow-0.1ms-copy-flat.
+const SHARE_FROM: Duration = Duration::from_micros(100);
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
 fn is_mount_point(node: &CopyNode) -> bool {
@@ -175,6 +182,11 @@ impl Visitor for CopyRun<'_> {
                 .and_then(|fd| sys::filesystem(fd.as_fd())),
         };
         if filesystem == Some(sys::BTRFS) { 1 } else { 2 }
+    }
+
+    /// Content is copied without a lock of the directory.
+    fn share_from(&self) -> Duration {
+        SHARE_FROM
     }
 
     fn is_in_order(&self) -> bool {

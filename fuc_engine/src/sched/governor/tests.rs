@@ -2,18 +2,41 @@
 
 use super::*;
 
+/// The work of a number of workers.
+#[derive(Clone, Copy)]
+struct Work {
+    /// How many times as fast they are as one.
+    speed: f64,
+    /// The number of busy processors.
+    processors: f64,
+    waits_for: WaitsFor,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum WaitsFor {
+    Nothing,
+    /// Another worker, so that more of them wait longer.
+    Lock,
+    Disk,
+    /// A server, for 100 µs per entry.
+    Server,
+}
+
 /// Runs a governor for `time` on work that goes `speedup(n)` times as fast
 /// on n workers. Returns the share of the time that each number of workers had.
 fn shares(governor: Governor, time: Duration, mut speedup: impl FnMut(usize) -> f64) -> Vec<f64> {
-    shares_with_load(governor, time, |n| (speedup(n), 1.0))
+    shares_of(governor, time, |n, _| Work {
+        speed: speedup(n),
+        processors: n as f64,
+        waits_for: WaitsFor::Nothing,
+    })
 }
 
-/// Returns the shares for work that may keep fewer processors busy. `work(n)` returns the speed and the number of
-/// busy processors.
-fn shares_with_load(
+/// Returns the shares for `work(n, time)` of n workers.
+fn shares_of(
     mut governor: Governor,
     time: Duration,
-    mut work: impl FnMut(usize) -> (f64, f64),
+    mut work: impl FnMut(usize, Duration) -> Work,
 ) -> Vec<f64> {
     let mut now = Duration::ZERO;
     let mut sample = Sample::default();
@@ -24,9 +47,19 @@ fn shares_with_load(
         let workers = governor.workers();
         shares[workers] += tick.as_secs_f64() / time.as_secs_f64();
         sample.busy += tick * workers as u32;
-        let (speedup, processors) = work(workers);
-        sample.work += (1000.0 * speedup) as u64;
-        sample.cpu += tick.mul_f64(processors);
+        let work = work(workers, now);
+        let entries = match work.waits_for {
+            WaitsFor::Server => work.speed as u64,
+            _ => (1000.0 * work.speed) as u64,
+        };
+        sample.work += entries as f64;
+        sample.cpu += tick.mul_f64(work.processors);
+        if work.waits_for != WaitsFor::Nothing {
+            sample.switches += entries;
+        }
+        if work.waits_for == WaitsFor::Disk {
+            sample.blocks_read += entries;
+        }
         sample.longest = tick / 2;
         if governor.due().is_some_and(|due| now >= due) && governor.step(now, sample) {
             sample = Sample::default();
@@ -51,8 +84,8 @@ fn goes_back_to_one_worker_if_two_turn_out_slower() {
 
 #[test]
 fn soon_uses_all_workers_if_each_adds_throughput() {
-    for initial in [1, 2] {
-        let time = Duration::from_secs(2);
+    for (initial, seconds) in [(1, 7), (2, 2)] {
+        let time = Duration::from_secs(seconds);
         let shares = shares(Governor::new(Limits::of(16), initial), time, |n| n as f64);
         assert!(shares[16] > 0.85, "{initial}: {shares:?}");
     }
@@ -85,34 +118,112 @@ fn lowers_the_number_when_the_work_changes() {
 
 const TWO_CORES: Limits = Limits {
     computing: 2,
-    waiting: 8,
+    waiting: 128,
 };
 
 #[test]
-fn runs_more_workers_than_cores_if_they_wait() {
+fn soon_uses_all_workers_if_they_wait_for_a_disk_or_a_server() {
+    for (waits_for, initial) in [
+        (WaitsFor::Disk, 1),
+        (WaitsFor::Disk, 2),
+        (WaitsFor::Server, 1),
+        (WaitsFor::Server, 2),
+    ] {
+        let time = Duration::from_millis(500);
+        let shares = shares_of(Governor::new(TWO_CORES, initial), time, |n, _| Work {
+            speed: n as f64,
+            processors: 0.01 * n as f64,
+            waits_for,
+        });
+        assert!(shares[128] > 0.85, "{initial}: {shares:?}");
+    }
+}
+
+#[test]
+fn stops_at_the_number_above_which_a_server_is_not_faster() {
     let time = Duration::from_millis(500);
-    let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
-        (n as f64, 0.1 * n as f64)
+    let shares = shares_of(Governor::new(TWO_CORES, 2), time, |n, _| Work {
+        speed: n.min(16) as f64,
+        processors: 0.1,
+        waits_for: WaitsFor::Server,
     });
-    assert!(shares[8] > 0.85, "{shares:?}");
+    assert!(shares[16] > 0.75, "{shares:?}");
+    assert!(shares[64..].iter().sum::<f64>() < 0.05, "{shares:?}");
+}
+
+#[test]
+fn runs_no_more_workers_than_cores_if_they_contend_for_a_lock() {
+    for initial in [1, 2] {
+        let time = Duration::from_millis(500);
+        let shares = shares_of(Governor::new(TWO_CORES, initial), time, |n, _| Work {
+            speed: [0.0, 1.0, 1.2, 0.9, 0.7][n.min(4)],
+            processors: 0.9,
+            waits_for: WaitsFor::Lock,
+        });
+        let many: f64 = shares[3..].iter().sum();
+        assert!(many < 0.1, "{initial}: {shares:?}");
+    }
 }
 
 #[test]
 fn runs_no_more_workers_than_cores_if_they_compute() {
     let time = Duration::from_secs(2);
-    let shares = shares_with_load(Governor::new(TWO_CORES, 2), time, |n| {
-        // Without the limit on cores, the governor would use all eight.
-        (n as f64, n.min(2) as f64)
+    let shares = shares_of(Governor::new(TWO_CORES, 2), time, |n, _| Work {
+        // Without the limit on cores, the governor would use all of them.
+        speed: n as f64,
+        processors: n.min(2) as f64,
+        waits_for: WaitsFor::Nothing,
     });
     assert!(shares[2] > 0.9, "{shares:?}");
-    assert_eq!(shares[3..], [0.0; 6]);
+    assert_eq!(shares[3..].iter().sum::<f64>(), 0.0);
 }
 
 #[test]
-fn an_initial_single_worker_stays_alone_even_if_it_waits() {
-    let time = Duration::from_millis(150);
-    let shares = shares_with_load(Governor::new(TWO_CORES, 1), time, |n| (n as f64, 0.0));
-    assert!(shares[1] > 0.99, "{shares:?}");
+fn goes_back_to_the_number_of_cores_when_the_workers_compute() {
+    let warm = Duration::from_millis(200);
+    let time = Duration::from_secs(3);
+    let shares = shares_of(Governor::new(TWO_CORES, 2), time, |n, now| {
+        if now < warm {
+            Work {
+                speed: n as f64,
+                processors: 0.01 * n as f64,
+                waits_for: WaitsFor::Server,
+            }
+        } else {
+            Work {
+                speed: n.min(2) as f64,
+                processors: n.min(2) as f64,
+                waits_for: WaitsFor::Nothing,
+            }
+        }
+    });
+    assert!(shares[2] > 0.5, "{shares:?}");
+}
+
+#[test]
+fn returns_at_once_from_a_number_that_has_won_by_chance() {
+    // Four workers are faster only while they are new.
+    let mut four_ticks = 0;
+    let shares = shares_of(
+        Governor::new(TWO_CORES, 2),
+        Duration::from_millis(400),
+        |n, _| {
+            four_ticks += usize::from(n == 4);
+            Work {
+                speed: match n {
+                    1 => 1.0,
+                    2 => 2.0,
+                    4 if four_ticks < 25 => 4.0,
+                    _ => 1.0,
+                },
+                processors: 0.1,
+                waits_for: WaitsFor::Server,
+            }
+        },
+    );
+    let more: f64 = shares[3..].iter().sum();
+    assert!(more < 0.25, "{shares:?}");
+    assert!(shares[2] > 0.6, "{shares:?}");
 }
 
 /// Returns pseudo-random numbers from 0 to 1, the same ones in each run.
@@ -148,7 +259,7 @@ fn keeps_both_workers_on_a_noisy_machine() {
 fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
     let mut governor = Governor::new(Limits::of(2), 2);
     let sample = |busy| Sample {
-        work: 1000,
+        work: 1000.0,
         busy,
         longest: Duration::from_micros(10),
         ..Sample::default()
@@ -169,7 +280,7 @@ fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
 fn slow_operations_delay_the_first_trial() {
     let mut governor = Governor::new(Limits::of(2), 2);
     let sample = |busy| Sample {
-        work: 1000,
+        work: 1000.0,
         busy,
         longest: Duration::from_millis(4),
         ..Sample::default()
@@ -188,7 +299,7 @@ fn half_of_three_workers_is_two() {
     let mut governor = Governor::new(Limits::of(3), 3);
     governor.step(FIRST, Sample::default());
     let sample = Sample {
-        work: 1000,
+        work: 1000.0,
         busy: 3 * INITIAL_HOLD,
         ..Sample::default()
     };
@@ -204,7 +315,7 @@ fn a_measurement_with_one_long_wait_is_prolonged() {
     // Two workers worked for two milliseconds, most of it in one call.
     let now = FIRST + Duration::from_millis(2);
     let sample = Sample {
-        work: 100,
+        work: 100.0,
         busy: Duration::from_millis(4),
         longest: Duration::from_millis(2),
         ..Sample::default()
@@ -212,7 +323,7 @@ fn a_measurement_with_one_long_wait_is_prolonged() {
     assert!(!governor.step(now, sample));
     // One of the workers has not recorded anything in this window.
     let sample = Sample {
-        work: 4000,
+        work: 4000.0,
         busy: Duration::from_millis(6),
         longest: Duration::from_micros(10),
         ..Sample::default()
@@ -230,4 +341,32 @@ fn a_step_with_an_older_clock_changes_nothing() {
 #[test]
 fn is_never_due_if_only_one_worker_is_allowed() {
     assert_eq!(Governor::new(Limits::of(1), 2).due(), None);
+}
+
+#[test]
+fn a_stall_is_not_taken_for_waiting_workers() {
+    let mut governor = Governor::new(TWO_CORES, 2);
+    governor.step(FIRST, Sample::default());
+    let probe = governor.due().unwrap();
+    // Both workers waited for a full log once, and had not done much before.
+    let stall = Duration::from_millis(54);
+    let sample = Sample {
+        work: 66.0,
+        busy: stall + Duration::from_millis(4),
+        longest: stall,
+        cpu: Duration::from_millis(1),
+        switches: 6,
+        ..Sample::default()
+    };
+    assert!(!governor.step(probe + stall, sample));
+    assert_eq!(governor.workers(), 2);
+    let later = probe + stall * 3;
+    let sample = Sample {
+        work: 30_000.0,
+        busy: stall * 6,
+        cpu: stall * 4,
+        ..sample
+    };
+    assert!(governor.step(later, sample));
+    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
 }
