@@ -49,7 +49,7 @@ impl Failures {
         }
     }
 
-    /// Notes that nothing of an operand is left to do, and reports what waited for it.
+    /// Notes that nothing of an operand is left to do, and reports the messages that waited for it.
     #[inline]
     pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
         let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);

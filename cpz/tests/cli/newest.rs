@@ -360,6 +360,12 @@ fn a_hard_link_that_is_there_already_is_not_just_created() {
     check(&["-al", "d", "e/d", "e"], |tree| {
         tree.symlink("d", "x").dir("e");
     });
+    check(&["-P", "a", "e/a", "d"], |tree| {
+        tree.symlink("a", "x")
+            .symlink("e/a", "y")
+            .dir("d")
+            .hardlink("a", "d/a");
+    });
 }
 
 #[test]

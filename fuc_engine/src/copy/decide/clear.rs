@@ -10,7 +10,7 @@
 //!
 //! "Fine" means that nothing is left to do. A dest that stays is a failure, reported as "File
 //! exists". If dests are backed up, a directory is not refused: it stays, and creating the copy or
-//! opening the dest fails.
+//! opening the dest fails. A link to the first copy, and a forced symbolic link, report "Is a directory".
 //!
 //! A symbolic link or a special file does not replace the dest if links are followed, unless the dest
 //! has other names and hard links are preserved. It does not if only attributes are copied, unless
@@ -85,6 +85,8 @@ pub(in crate::copy) enum Clear {
     AlreadyThere,
     /// The dest stays, so the copy cannot be made.
     Keep,
+    /// The dest is a directory and stays, although the link would replace anything else.
+    KeepDirectory,
     Refuse(Refusal),
 }
 
@@ -158,8 +160,8 @@ fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
     match making {
         Making::File => Clear::Write(rules.links_at_dest),
         Making::Link(kind) if rules.replaces_by(kind) => Clear::Replace(Removal::Silent),
-        Making::Symlink if rules.force => Clear::Replace(Removal::Silent),
-        Making::LinkToCopy(_) => Clear::Replace(Removal::Silent),
+        Making::Symlink if rules.force => Clear::KeepDirectory,
+        Making::LinkToCopy(_) => Clear::KeepDirectory,
         Making::Link(_) | Making::Symlink | Making::Special => Clear::Keep,
     }
 }
@@ -371,11 +373,11 @@ mod tests {
             (Making::File, renaming, Clear::Write(Symlinks::Follow)),
             (Making::Special, forcing, Clear::Keep),
             (Making::Symlink, renaming, Clear::Keep),
-            (Making::Symlink, forcing, Clear::Replace(Removal::Silent)),
+            (Making::Symlink, forcing, Clear::KeepDirectory),
             (HARD, renaming, Clear::Keep),
             (SYMBOLIC, forcing, Clear::Replace(Removal::Silent)),
-            (copy, renaming, Clear::Replace(Removal::Silent)),
-            (copy, forcing, Clear::Replace(Removal::Silent)),
+            (copy, renaming, Clear::KeepDirectory),
+            (copy, forcing, Clear::KeepDirectory),
         ] {
             let row = (making, rules.force);
             let decided = decided(making, rules, &file(1), &directory);

@@ -27,6 +27,8 @@ pub(in crate::copy) enum Cleared {
     ToReplace(Removal),
     /// The dest stays, and the caller fails with EEXIST.
     Kept,
+    /// The dest stays, and the caller fails with EISDIR.
+    KeptDirectory,
 }
 
 /// Decides about the dest that is in the way, and unlinks it if that is the decision.
@@ -91,6 +93,7 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
         Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
         Clear::Keep => Ok(Cleared::Kept),
+        Clear::KeepDirectory => Ok(Cleared::KeptDirectory),
         Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
     }
 }

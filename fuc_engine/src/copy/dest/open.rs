@@ -87,7 +87,7 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
         Cleared::Writable(symlinks) => symlinks,
         Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
         Cleared::Vacant => return create_again(ctx, entry, source),
-        Cleared::AlreadyThere | Cleared::Kept | Cleared::ToReplace(_) => {
+        Cleared::AlreadyThere | Cleared::Kept | Cleared::KeptDirectory | Cleared::ToReplace(_) => {
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
         }
     };

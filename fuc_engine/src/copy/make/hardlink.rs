@@ -128,8 +128,7 @@ fn make(
         match clear_dest(ctx, entry, making, None)? {
             Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
             Cleared::Vacant => linked = attempt(),
-            // The dest is a directory.
-            Cleared::ToReplace(_) => linked = Err(Errno::ISDIR),
+            Cleared::KeptDirectory => linked = Err(Errno::ISDIR),
             _ => {}
         }
     }

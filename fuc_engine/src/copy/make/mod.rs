@@ -54,8 +54,7 @@ fn create_or_replace(
         Err(Errno::EXIST) => match clear_dest(ctx, entry, making, None)? {
             Cleared::Vacant => create(),
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
-            // The dest is a directory.
-            Cleared::ToReplace(_) => Err(Errno::ISDIR),
+            Cleared::KeptDirectory => Err(Errno::ISDIR),
             _ => Err(Errno::EXIST),
         },
         created => created,

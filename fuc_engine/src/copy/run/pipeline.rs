@@ -63,14 +63,13 @@ impl CopyRun<'_> {
     ) -> Result<Processed, Failure> {
         let options = self.ctx.policy.options;
         match (kind, options.as_links) {
-            _ if !options.rules.are_plain() => return self.process_by_rules(entry, worker),
-            (FileType::RegularFile, Some(kind)) => return self.make_link(entry, kind, worker),
+            _ if !options.rules.are_plain() => self.process_by_rules(entry, worker),
+            (FileType::RegularFile, Some(kind)) => self.make_link(entry, kind, worker),
             (FileType::Symlink, None) if entry.symlinks == Symlinks::NoFollow => {
-                self.make_symlink(entry, None, worker)?;
+                self.make_symlink(entry, None, worker)
             }
-            _ => return self.look_and_make(entry, worker),
+            _ => self.look_and_make(entry, worker),
         }
-        Ok(Processed::Handled)
     }
 
     /// Looks at the source, applies the rules about its dest, and copies it.
@@ -231,7 +230,7 @@ impl CopyRun<'_> {
             return self.make_link(entry, kind, worker);
         }
         match sys::file_type(source) {
-            FileType::Symlink => self.make_symlink(entry, Some(source), worker)?,
+            FileType::Symlink => return self.make_symlink(entry, Some(source), worker),
             FileType::RegularFile => {
                 let opened = file::open_seen(ctx, entry, &mut worker.scratch.own)?;
                 self.copy_opened(entry, opened, worker)?;
@@ -278,16 +277,19 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         source: Option<&Stat>,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Processed, Failure> {
         let ctx = &self.ctx;
-        let make = |worker: &mut Walker<'_, '_, Self>| {
-            if symlink::copy(ctx, entry)? == Created::Yes {
-                self.copied(entry, worker);
+        let mut processed = Processed::Handled;
+        let mut make = |worker: &mut Walker<'_, '_, Self>| {
+            match symlink::copy(ctx, entry)? {
+                Created::Yes => self.copied(entry, worker),
+                Created::AlreadyThere => processed = Processed::NotCopied,
             }
             Ok(None)
         };
         if !ctx.policy.options.preserve.links {
-            return make(worker).map(|_: Option<FileId>| ());
+            make(worker).map(|_: Option<FileId>| ())?;
+            return Ok(processed);
         }
         let source = match source {
             Some(source) => *source,
@@ -295,7 +297,8 @@ impl CopyRun<'_> {
                 look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?
             }
         };
-        self.make_or_link(entry, &source, worker, make)
+        self.make_or_link(entry, &source, worker, &mut make)?;
+        Ok(processed)
     }
 
     pub(super) fn make_link(
