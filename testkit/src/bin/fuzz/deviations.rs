@@ -34,6 +34,11 @@ impl Comparison<'_> {
         says(self.ours, text)
     }
 
+    /// Returns `true` if both commands print the same, or GNU's more.
+    fn ours_says_no_more(&self) -> bool {
+        self.difference.stderr.only_ours.is_empty()
+    }
+
     fn one_says(&self, text: &str) -> bool {
         self.gnu_says(text) || self.ours_says(text)
     }
@@ -166,7 +171,7 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             let goes_in =
                 it.case.has_argument_ending_in("/.") || it.case.has_argument_ending_in("..");
-            goes_in && it.differs_only_in(&["mtime"])
+            goes_in && it.differs_only_in(&["mtime"]) && it.difference.tree.len() <= 2
         },
     },
     Deviation {
@@ -199,7 +204,9 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**`--keep-directory-symlink`** is honoured as the manual of cp says.",
         explains: |it| {
             it.case.has_long("keep-directory-symlink")
-                && it.one_says("cannot overwrite non-directory")
+                && (it.gnu_says("cannot overwrite non-directory")
+                    || it.difference.is_of_stderr()
+                        && it.ours_says("cannot overwrite non-directory"))
         },
     },
     Deviation {
@@ -216,8 +223,9 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
         explains: |it| {
-            it.ours_says("'': No such file or directory")
-                || it.ours_says("cannot create hard link '' ")
+            it.case.dests().iter().any(Vec::is_empty)
+                && (it.ours_says("'': No such file or directory")
+                    || it.ours_says("cannot create hard link '' "))
         },
     },
     Deviation {
@@ -227,6 +235,7 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             it.has_option('s', "symbolic-link")
                 && it.one_says("can make relative symbolic links only in current directory")
+                && it.difference.status.is_none()
         },
     },
     Deviation {
@@ -245,10 +254,11 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             it.has_option('u', "update")
                 && (it.differs_only_in(&["=", "nothing", "mtime"])
-                    || it
-                        .difference
-                        .stderr
-                        .are_all_about("cannot create hard link"))
+                    || it.difference.is_of_stderr()
+                        && it
+                            .difference
+                            .stderr
+                            .are_all_about("cannot create hard link"))
         },
     },
     Deviation {
@@ -264,7 +274,7 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             it.has_parents()
                 && (it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
-                    || it.gnu_says("Permission denied"))
+                    || it.gnu_says("Permission denied") && it.ours_says_no_more())
         },
     },
     Deviation {
@@ -310,7 +320,7 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**Paths that the run changes**: if the run replaces or backs up a link that leads to its own source",
         explains: |it| {
             let only_ours = &it.difference.stderr.only_ours;
-            it.gnu_says("preserving permissions for")
+            it.gnu_says("preserving permissions for") && it.ours_says_no_more()
                 || it.has_backup()
                     && it.difference.is_of_stderr()
                     && only_ours.iter().any(|line| line.contains("cannot stat"))
@@ -341,7 +351,9 @@ static DEVIATIONS: &[Deviation] = &[
                     || kind == "tree ~ nothing"
                     || kind.contains("removed N")
             };
-            it.case.has_argument_ending_in("/.") && it.difference.kinds().iter().all(is_backup)
+            it.has_backup()
+                && it.case.has_argument_ending_in("/.")
+                && it.difference.kinds().iter().all(is_backup)
         },
     },
     Deviation {
@@ -353,6 +365,7 @@ static DEVIATIONS: &[Deviation] = &[
             waits && it.ours_says("cannot overwrite directory ")
                 // cp has removed the dest of a source that it cannot open.
                 || it.case.has_long("copy-contents")
+                    && it.gnu_says("cannot open")
                     && it.difference.kinds().iter().all(|kind| {
                         kind.starts_with("tree + ") || kind == "tree ~ mtime"
                     })
@@ -365,7 +378,11 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             let is_special = |entry: &Entry| {
                 let bits = entry.attributes.mode.unwrap_or_default() & 0o7000;
-                !matches!(entry.what, What::File(_) | What::Dir | What::Sparse(..)) && bits != 0
+                let is_special = matches!(
+                    entry.what,
+                    What::Fifo | What::Socket | What::CharDevice(..) | What::BlockDevice(..)
+                );
+                is_special && bits != 0
             };
             it.differs_only_in(&["mode"]) && it.has_entry(is_special)
         },
@@ -375,11 +392,8 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**Links in another dest** (`ln -s sub d/x; cpz -r sub x d`)",
         explains: |it| {
-            it.difference
-                .stderr
-                .only_ours
-                .iter()
-                .any(|line| line.contains("dangling"))
+            let lines = &it.difference.stderr.only_ours;
+            it.difference.is_of_stderr() && lines.iter().any(|line| line.contains("dangling"))
         },
     },
     Deviation {
