@@ -1,7 +1,7 @@
 //! A command under way: a test waits for its output and answers it, so that no test depends on time.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read, Write as _},
     process::Child,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
@@ -125,9 +125,13 @@ impl Live {
     /// Sends a signal to the command itself.
     ///
     /// # Panics
-    /// If the command has ended.
+    /// If the command has ended, or if it ignores the signal because this process does.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
+        assert!(
+            !is_ignored(signal),
+            "{signal:?} is ignored here, as under nohup, and so the command ignores it"
+        );
         let child = self
             .child
             .as_ref()
@@ -201,6 +205,16 @@ fn forward(
             let _ = sender.send((stream, buffer[..len].to_vec()));
         }
     });
+}
+
+/// Returns `true` if this process ignores the signal, and so do the commands that it starts.
+fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
 }
 
 #[cfg(test)]
