@@ -34,6 +34,13 @@ impl Comparison<'_> {
         says(self.ours, text)
     }
 
+    /// Returns `true` if nothing differs but messages and times.
+    fn is_of_messages_and_times(&self) -> bool {
+        let kinds = self.difference.kinds();
+        let is_meant = |kind: &String| kind.starts_with("stderr ") || kind == "tree ~ mtime";
+        kinds.iter().all(is_meant)
+    }
+
     /// Returns `true` if both commands print the same, or GNU's more.
     fn ours_says_no_more(&self) -> bool {
         self.difference.stderr.only_ours.is_empty()
@@ -286,7 +293,7 @@ static DEVIATIONS: &[Deviation] = &[
                 && (it.gnu_says("specified more than once")
                     || it.gnu_says("File exists")
                     || it.gnu_says("cannot create directory")
-                    || it.difference.is_of_stderr())
+                    || it.is_of_messages_and_times())
         },
     },
     Deviation {
@@ -320,7 +327,15 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**Paths that the run changes**: if the run replaces or backs up a link that leads to its own source",
         explains: |it| {
             let only_ours = &it.difference.stderr.only_ours;
-            it.gnu_says("preserving permissions for") && it.ours_says_no_more()
+            let copies_more = it.has_backup()
+                && it.case.has_argument_ending_in("/")
+                && it
+                    .difference
+                    .kinds()
+                    .iter()
+                    .all(|kind| kind.starts_with("tree + "));
+            copies_more
+                || it.gnu_says("preserving permissions for") && it.ours_says_no_more()
                 || it.has_backup()
                     && it.difference.is_of_stderr()
                     && only_ours.iter().any(|line| line.contains("cannot stat"))
@@ -334,12 +349,20 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**Two reasons**: if a copy fails for two reasons, cpz can report the other one",
         explains: |it| {
+            let is_about_link = |kind: &String| kind.contains("cannot create symbolic link N");
             let kinds = it.difference.kinds();
-            it.case.has_argument_ending_in("/")
-                && kinds.iter().all(|kind| {
-                    kind.contains("cannot create symbolic link N") || kind == "tree ~ mtime"
-                })
+            it.gnu_says("cannot create symbolic link")
+                && (it.has_option('f', "force") || it.case.has_argument_ending_in("/"))
+                && kinds
+                    .iter()
+                    .all(|kind| is_about_link(kind) || kind == "tree ~ mtime")
         },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-S x/`** is ignored, as every suffix with a slash.",
+        explains: |it| it.gnu_says("cannot backup") && it.gnu_says("Not a directory"),
     },
     Deviation {
         pair: Pair::Cp,
@@ -352,7 +375,7 @@ static DEVIATIONS: &[Deviation] = &[
                     || kind.contains("removed N")
             };
             it.has_backup()
-                && it.case.has_argument_ending_in("/.")
+                && (it.case.has_argument_ending_in("/.") || it.case.has_argument_ending_in("/./"))
                 && it.difference.kinds().iter().all(is_backup)
         },
     },
