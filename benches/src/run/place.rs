@@ -110,7 +110,7 @@ impl Mount {
         command::need_root("mounting")?;
         let dir = scratch.subdir("mount")?;
         let mut server = Command::new(std::env::current_exe()?);
-        // Ctrl-C on a terminal must not end the server before the mount is no longer used.
+        // Ctrl-C on a terminal reaches all processes, but the server is needed until it is unmounted.
         let mut server = server.process_group(0).arg("serve").arg(&dir).spawn()?;
         while !dir.join(CONTROL_NAME).exists() {
             if let Some(status) = server.try_wait()? {

@@ -14,7 +14,7 @@ pub(crate) struct Difference {
     pub(crate) status: Option<(Status, Status)>,
     pub(crate) stdout: Lines,
     pub(crate) stderr: Lines,
-    /// What differs between the trees, one line for each entry, as [`testkit::snapshot`] writes it.
+    /// The differences between the trees, one line for each entry, as [`testkit::snapshot`] writes it.
     pub(crate) tree: Vec<String>,
 }
 

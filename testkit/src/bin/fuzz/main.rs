@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Plan {
     pair: Pair,
     seed: u64,

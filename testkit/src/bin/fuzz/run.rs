@@ -56,7 +56,7 @@ pub(crate) struct Side {
     pub(crate) first: Vec<&'static str>,
 }
 
-/// What a run did.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) status: Status,
