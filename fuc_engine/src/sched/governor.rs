@@ -272,22 +272,29 @@ impl Governor {
 
     /// Returns `true` if a measurement has lasted long enough to be believed.
     fn is_enough(&self, sample: Sample, measured: Measured) -> bool {
-        let climbs = match self.state {
-            State::Start => return true,
-            State::Climb => self.may_climb(measured),
-            State::Trial { round, .. } => round == Round::Climb,
-            State::Settled | State::Recheck => false,
-        };
+        if self.state == State::Start {
+            return true;
+        }
+        // A climb begins with a steady measurement.
+        let begins_climb = self.state == State::Climb && self.may_climb(measured);
+        let continues_climb = matches!(
+            self.state,
+            State::Trial {
+                round: Round::Climb,
+                ..
+            }
+        );
         // Replies of a server take similar times, so that few of them show how long.
+        let climbs = begins_climb || continues_climb;
         let parts = match climbs && self.entries_are_slow && !measured.reads_disk {
             true => FEW_PARTS,
             false => PARTS,
         };
         let is_steady = sample.busy >= sample.longest * parts;
-        // A climb begins with a steady measurement. Other ones do not wait for that for ever, but after a long
-        // wait the other workers may not have recorded anything yet.
+        // Other measurements are not waited for without a limit. But after a long wait, the other workers may
+        // not have recorded anything yet.
         let is_late = measured.lasted >= LONGEST.max(sample.longest * 2);
-        measured.is_accounted && is_steady || is_late && !(climbs && self.state == State::Climb)
+        measured.is_accounted && is_steady || is_late && !begins_climb
     }
 
     fn is_accounted(&self, lasted: Duration, sample: Sample) -> bool {
@@ -355,17 +362,12 @@ impl Governor {
         } else if base.workers == 1 || measured.waits_for_requests {
             self.direction = Direction::More;
         }
-        let needed;
-        (self.workers, needed) = match self.direction {
-            // Waiting workers cost nothing, and times of a disk vary too much to show a small gain soon.
-            Direction::More if measured.reads_disk && measured.waits_for_requests => {
-                ((base.workers * 2).min(measured.most), AS_FAST)
-            }
-            Direction::More => ((base.workers * 2).min(measured.most), MORE),
-            Direction::Fewer if base.workers > measured.most => {
-                (base.workers.div_ceil(2).max(measured.most), AS_FAST)
-            }
-            Direction::Fewer => (base.workers.div_ceil(2), FEWER),
+        let needed = self.needed(measured);
+        let most = measured.most;
+        self.workers = match self.direction {
+            Direction::More => (base.workers * 2).min(most),
+            Direction::Fewer if base.workers > most => base.workers.div_ceil(2).max(most),
+            Direction::Fewer => base.workers.div_ceil(2),
         };
         let time = (measured.lasted / TRIES).clamp(SHORTEST, LONGEST);
         let trial = State::Trial {
@@ -374,6 +376,17 @@ impl Governor {
             needed,
         };
         self.enter(trial, time);
+    }
+
+    /// Returns how many times as fast the next trial must be.
+    fn needed(&self, measured: Measured) -> f64 {
+        match self.direction {
+            // Waiting workers cost nothing, and times of a disk vary too much to show a small gain soon.
+            Direction::More if measured.reads_disk && measured.waits_for_requests => AS_FAST,
+            Direction::More => MORE,
+            Direction::Fewer if self.workers > measured.most => AS_FAST,
+            Direction::Fewer => FEWER,
+        }
     }
 
     /// Ends a trial.
