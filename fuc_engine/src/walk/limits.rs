@@ -33,8 +33,8 @@ pub(super) const SLOW_ENTRY: Duration = Duration::from_micros(100);
 pub(super) const MAX_BATCH: usize = 64;
 /// The most workers while they wait for a disk or a server.
 ///
-/// Copying 1,500 files in 256 directories to a server that answers after 10 ms: 32 take 1.02 of the time,
-/// 8 about 3. Cell: slow-10ms-copy-256.
+/// Copying 1,500 files in 256 directories to a server that answers after 10 ms: 32 take 1.02 of the
+/// time. Cell: slow-10ms-copy-256.
 const MOST_WAITING: usize = 128;
 /// Address space for each thread that is started: the allocator of glibc reserves 64 MiB for it,
 /// or twice as much for a moment. If it cannot, each small allocation of the thread takes a page.
