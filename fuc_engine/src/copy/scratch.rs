@@ -6,15 +6,15 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use super::dest::backup_names::BackupNumbers;
 use super::node::CopyNode;
 use crate::report::Report;
-use crate::sys::{self, Stat};
+use crate::sys::{Stat, Storage};
 
 /// State of one worker. All of it is a cache or a guess: losing it costs time only.
 #[derive(Default)]
 pub(super) struct CopyScratch {
     /// `true` if the last file was empty, so that the next one probably is, too.
     pub(super) expects_empty: bool,
-    /// The filesystem that was queried last, and whether it reports true sizes.
-    reports_true_size: Option<(u64, bool)>,
+    /// The filesystem that was queried last, by its device number.
+    storage: Option<(u64, Storage)>,
     /// Buffer for content that is read and written.
     pub(super) buffer: Vec<u8>,
     /// Buffer for content that is read past the page cache.
@@ -34,14 +34,14 @@ pub(super) struct LinkedTo {
 }
 
 impl CopyScratch {
-    /// Returns `true` if the filesystem of `file`, whose stat is given, reports true sizes.
-    pub(super) fn reports_true_size(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> bool {
-        match self.reports_true_size {
-            Some((device, reports)) if device == stat.st_dev => reports,
+    /// Returns the storage of the filesystem of `file`, whose stat is given.
+    pub(super) fn storage(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> Storage {
+        match self.storage {
+            Some((device, storage)) if device == stat.st_dev => storage,
             _ => {
-                let reports = sys::reports_true_size(file);
-                self.reports_true_size = Some((stat.st_dev, reports));
-                reports
+                let storage = Storage::of(file);
+                self.storage = Some((stat.st_dev, storage));
+                storage
             }
         }
     }

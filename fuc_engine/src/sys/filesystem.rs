@@ -45,12 +45,30 @@ pub(crate) fn is_of_server(magic: u64) -> bool {
     OF_SERVERS.iter().any(|&other| magic == u64::from(other))
 }
 
-/// Returns `true` if the `st_size` of a file on this filesystem is the number of bytes that can be read.
-///
-/// A filesystem that makes up content while it is read, or fetches it from elsewhere, may report
-/// another size.
-pub(crate) fn reports_true_size(file: BorrowedFd<'_>) -> bool {
-    is_native(file)
+/// Says where a filesystem has the content of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// The filesystem stores it.
+    Native,
+    /// A server, or a process, stores it.
+    Server,
+    /// The content may be made up while it is read, or be on another filesystem.
+    Other,
+}
+
+impl Storage {
+    pub(crate) fn of(file: BorrowedFd<'_>) -> Self {
+        match filesystem(file) {
+            Some(magic) if NATIVE.contains(&magic) => Self::Native,
+            Some(magic) if is_of_server(magic) => Self::Server,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns `true` if the `st_size` of a file is the number of bytes that can be read.
+    pub(crate) fn reports_true_size(self) -> bool {
+        self == Self::Native
+    }
 }
 
 /// Returns `true` if a file on this filesystem keeps its time of birth and its inode number, and if

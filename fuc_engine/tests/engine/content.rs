@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use fuc_engine::{Backup, BackupNaming, Counts, Dest, Errno, Event, Operation};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::ioctl_fionread;
-use testkit::probe::{Fs, LoopMount};
+use testkit::or_skip;
+use testkit::probe::{Fs, FuseMount, LoopMount, Numbering};
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
@@ -36,6 +37,42 @@ fn data_map(path: &Path) -> Vec<(u64, u64)> {
         map.push((data, at));
     }
     map
+}
+
+#[test]
+fn a_large_file_on_a_server_is_copied_whole() {
+    const MIB: usize = 1 << 20;
+    let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+    for bytes in [MIB - 1, MIB, MIB + 5, 3 * MIB + 7, 11 * MIB] {
+        let source = mount.path().join(format!("{bytes}"));
+        let dest = mount.path().join(format!("{bytes}.copy"));
+        fs::write(&source, pattern(bytes)).unwrap();
+        assert_eq!(copy(&source, &dest), Told::complete(1, bytes as u64));
+        let copied = fs::read(&dest).unwrap();
+        assert!(copied == pattern(bytes), "{bytes} bytes");
+    }
+}
+
+#[test]
+fn large_files_among_small_ones_are_copied_by_several_workers() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch);
+    for i in 0..400 {
+        tree.file(format!("s/{i}"), "small");
+    }
+    for i in 0..12 {
+        tree.file(format!("s/large{i}"), pattern((5 << 20) + i));
+        tree.file(format!("s/{i}d/large"), pattern((4 << 20) + i));
+    }
+    let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
+    let bytes: u64 = 400 * 5 + (0..12).map(|i| (9 << 20) + 2 * i).sum::<u64>();
+    for number in [1, 2, 4] {
+        let options = copy_options(|options| options.threads = threads(number));
+        let told = copy_with(options, [&source], &Dest::Exactly(dest.clone()));
+        assert_eq!(told, Told::complete(400 + 24 + 13, bytes));
+        assert_same_tree(&source, &dest, plain());
+        fs::remove_dir_all(&dest).unwrap();
+    }
 }
 
 #[track_caller]

@@ -86,7 +86,7 @@ impl ContentCopy<'_> {
 
     /// Copies the data after `end`, which exists only on filesystems with untrue sizes.
     fn copy_behind(&mut self, end: u64) -> Result<(), ContentError> {
-        if !self.source.reports_true_size {
+        if !self.source.reports_true_size() {
             self.read_extent(end, u64::MAX)?;
         }
         Ok(())

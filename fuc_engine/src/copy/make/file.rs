@@ -34,14 +34,15 @@ use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
 use crate::error::{Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, At, Blocking, Inode, Stat};
+use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
 
 /// A source that is open.
 pub(in crate::copy) struct OpenSource {
     fd: OwnedFd,
     /// Stat of the source when it was opened.
     pub(in crate::copy) stat: Stat,
-    reports_true_size: bool,
+    /// Says where the content is, if the source is a regular file.
+    storage: Storage,
 }
 
 impl OpenSource {
@@ -50,7 +51,7 @@ impl OpenSource {
     }
 
     pub(in crate::copy) fn is_known_empty(&self) -> bool {
-        self.reports_true_size && self.stat.st_size == 0
+        self.storage.reports_true_size() && self.stat.st_size == 0
     }
 
     /// Prepares to copy the content of a regular file once more.
@@ -121,13 +122,11 @@ fn open(
         )
     })?;
     let stat = sys::stat_open(&fd)?;
-    let reports_true_size = sys::file_type(&stat) == FileType::RegularFile
-        && scratch.reports_true_size(&stat, fd.as_fd());
-    Ok(OpenSource {
-        fd,
-        stat,
-        reports_true_size,
-    })
+    let storage = match sys::file_type(&stat) {
+        FileType::RegularFile => scratch.storage(&stat, fd.as_fd()),
+        _ => Storage::Other,
+    };
+    Ok(OpenSource { fd, stat, storage })
 }
 
 /// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
@@ -144,7 +143,7 @@ pub(in crate::copy) fn try_copy_empty(
         && stat.st_size == 0
         && !ctx.policy.has_other_names(entry, &stat)
         && look::is_on_filesystem_of_directory(entry, &stat)
-        && scratch.reports_true_size(&stat, entry.source_dir);
+        && scratch.storage(&stat, entry.source_dir).reports_true_size();
     scratch.expects_empty = is_empty;
     if !is_empty || !ctx.policy.may_read(&stat) {
         return false;
@@ -258,7 +257,7 @@ fn move_content<W: CopyWorker>(
     worker: &mut W,
 ) -> Result<Moved, ContentError> {
     let mut buffer = std::mem::take(&mut worker.scratch().buffer);
-    let from = Source::new(source.fd.as_fd(), &source.stat, source.reports_true_size);
+    let from = Source::new(source.fd.as_fd(), &source.stat, source.storage);
     let to = Sink {
         fd: dest.fd.as_fd(),
         is_file: dest.is_file,
