@@ -39,6 +39,12 @@ const MOST_PASSES: u8 = 8;
 /// this time.
 const SHARE_FROM: Duration = Duration::from_millis(1);
 
+/// Bytes on the disk of a file whose removal takes long enough to start another worker before.
+///
+/// Removing ten files of 1 MB in one directory on tmpfs, two cores: without it 1.12 of the time, of 250 KB
+/// 1.04 (40 rounds). Cell: remove-10-1gb.
+const SLOW_BYTES: u64 = 1 << 20;
+
 /// One run of a [`RemoveOp`](super::RemoveOp).
 pub(super) struct Removal<'a> {
     context: Context<'a>,
@@ -149,6 +155,11 @@ impl Visitor for Removal<'_> {
         }
         walk::leave(self, place.parent, worker);
         None
+    }
+
+    fn is_slow(&self, dirs: &SourceOnly<'_>, entry: Entry<'_>) -> bool {
+        sys::stat(dirs.source(), entry.name, Symlinks::NoFollow)
+            .is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES)
     }
 
     // Inlined by force, because two loops call this function. Without that, the removal of a file

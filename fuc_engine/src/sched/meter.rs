@@ -67,6 +67,8 @@ pub(super) struct Recorded {
 /// Sums the work of all workers since the window began.
 pub(super) struct Meter {
     started: Instant,
+    /// When the governor is due for the first time, counted from `started`.
+    first: Duration,
     /// When the governor is due, in nanoseconds since `started`; or [`NEVER`].
     due_nanos: AtomicU64,
     /// When the window began, in nanoseconds since `started`.
@@ -88,6 +90,7 @@ impl Meter {
     pub(super) fn new(first: Duration) -> Self {
         Self {
             started: Instant::now(),
+            first,
             due_nanos: AtomicU64::new(nanos(first)),
             began_nanos: AtomicU64::new(0),
             cpu_before_nanos: AtomicU64::new(0),
@@ -139,6 +142,11 @@ impl Meter {
             ended_nanos: now,
             is_due: now >= due,
         })
+    }
+
+    /// Returns `true` until the governor has decided anything. Until then, only one worker runs.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.due_nanos.load(Relaxed) == nanos(self.first)
     }
 
     /// Returns `true` if the governor is due at `now_nanos`.

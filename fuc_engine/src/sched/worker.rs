@@ -256,6 +256,20 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         time
     }
 
+    /// Returns `true` if this worker is the only one, and its speed has not been measured yet.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.shared.meter.is_at_start()
+    }
+
+    /// Lets other workers in without waiting for a measurement, because the next entry takes long.
+    /// Does nothing after the first measurement.
+    pub(crate) fn expect_slow_work(&mut self) {
+        if self.is_at_start() {
+            self.shared.meter.set_due(Some(Duration::ZERO));
+            self.checkpoint();
+        }
+    }
+
     /// Counts work for the governor: one for each entry, more for large ones.
     pub(crate) fn count(&mut self, work: u64) {
         self.lap.count(work);

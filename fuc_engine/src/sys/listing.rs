@@ -48,6 +48,12 @@ impl Listing {
         }
     }
 
+    /// Replaces the content by those `entries` of another listing that have not been returned yet.
+    pub(crate) fn take_rest(&mut self, entries: &Entries<'_>) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(entries.rest);
+    }
+
     /// Returns a listing of those `entries` of this listing that have not been returned yet.
     pub(crate) fn rest(&self, entries: &Entries<'_>) -> Self {
         Self {
@@ -80,6 +86,7 @@ pub(crate) struct Entry<'a> {
 }
 
 /// The entries of a [`Listing`].
+#[derive(Clone)]
 pub(crate) struct Entries<'a> {
     rest: &'a [u8],
 }
@@ -103,12 +110,11 @@ impl<'a> Entries<'a> {
 impl Entries<'_> {
     /// Returns the first half and moves the rest to `second`. A single entry stays in the first half.
     pub(crate) fn halve(self, second: &mut Listing) -> Self {
-        let count = Entries { rest: self.rest }.count();
-        let mut left = Entries { rest: self.rest };
+        let count = self.clone().count();
+        let mut left = self.clone();
         left.by_ref().take(count.div_ceil(2)).for_each(drop);
         let (first, left) = self.rest.split_at(self.rest.len() - left.rest.len());
-        second.bytes.clear();
-        second.bytes.extend_from_slice(left);
+        second.take_rest(&Entries { rest: left });
         Entries { rest: first }
     }
 }

@@ -117,7 +117,7 @@ fn visit_files<V: Visitor>(
         let visit = visitor.visit(node, dirs, entry, worker);
         // The user may take long to answer the next question and watch the progress.
         visitor.report().publish(&mut worker.scratch.tally);
-        if visit == Visit::Queued {
+        if visit != Visit::Done {
             return Some(listing.rest(&entries));
         }
     }

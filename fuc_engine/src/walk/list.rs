@@ -3,15 +3,27 @@
 //! Entries are visited while the listing goes on, and subdirectories are queued. A
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
+//!
+//! A slow entry runs as soon as it is found. The listing pauses for it, so that other
+//! workers can have the rest, and so that the slow entry is not the last to run.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
-use super::share::{share, share_half};
+use super::share::{queue_rest, share, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
-use crate::sys::{self, Listing};
+use crate::sys::{self, Entries, Listing};
+
+/// The result of [`process`].
+struct Processed {
+    /// Number of tasks that were queued.
+    queued: usize,
+    /// `true` if a slow entry was queued, and the entries after it wait below it.
+    is_interrupted: bool,
+}
 
 /// The state of a listing at the end of its task.
 enum Listed {
@@ -59,8 +71,9 @@ fn list_into<V: Visitor>(
             share(std::mem::replace(buffer, empty), node, worker);
             continue;
         }
-        queued += process(visitor, buffer, node, &dirs, worker);
-        if queued >= MANY_CHILDREN
+        let processed = process(visitor, buffer, node, &dirs, worker);
+        queued += processed.queued;
+        if (queued >= MANY_CHILDREN || processed.is_interrupted)
             && let Some(position) = lend_position(visitor, dir)
         {
             let node = NodeOf::<V>::clone(node);
@@ -101,21 +114,32 @@ pub(super) fn process_batch<V: Visitor>(
     leave(visitor, Some(node), worker);
 }
 
-/// Visits the entries of `buffer`, with checkpoints between them. Returns how many
-/// directories were queued.
+/// Visits the entries of `buffer`, with checkpoints between them.
 fn process<V: Visitor>(
     visitor: &V,
     buffer: &Listing,
     node: &NodeOf<V>,
     dirs: &V::Open<'_>,
     worker: &mut Walker<'_, '_, V>,
-) -> usize {
+) -> Processed {
     let mut entries = buffer.entries();
+    if worker.is_at_start() && !worker.scratch.has_looked {
+        entries = look_ahead(visitor, entries, node, dirs, worker);
+    }
     let mut queued = 0;
     let mut left = worker.scratch.checkpoint_interval();
     while let Some(entry) = entries.next() {
-        if visitor.visit(node, dirs, entry, worker) == Visit::Queued {
-            queued += 1;
+        match visitor.visit(node, dirs, entry, worker) {
+            Visit::Done => {}
+            Visit::Queued => queued += 1,
+            Visit::QueuedSlow => {
+                queued += 1 + queue_rest(&entries, node, worker);
+                worker.expect_slow_work();
+                return Processed {
+                    queued,
+                    is_interrupted: true,
+                };
+            }
         }
         left -= 1;
         if left > 0 {
@@ -132,12 +156,50 @@ fn process<V: Visitor>(
         worker.scratch.quick += visited;
         if per_entry >= SLOW_ENTRY {
             worker.scratch.quick = 0;
-            let is_wanted = worker.has_idle_worker() && worker.queued_tasks() == 0;
-            if is_wanted && per_entry >= visitor.share_from() {
-                entries = share_half(entries, node, worker);
+            if per_entry >= visitor.share_from() {
+                entries = share_if_wanted(entries, node, worker);
             }
         }
         left = worker.scratch.checkpoint_interval();
     }
-    queued
+    Processed {
+        queued,
+        is_interrupted: false,
+    }
+}
+
+/// Lets another worker in before the first of `entries` is visited, if that one is slow. Returns the
+/// entries that are left to this worker.
+#[cold]
+fn look_ahead<'a, V: Visitor>(
+    visitor: &V,
+    entries: Entries<'a>,
+    node: &NodeOf<V>,
+    dirs: &V::Open<'_>,
+    worker: &mut Walker<'_, '_, V>,
+) -> Entries<'a> {
+    let mut files = entries.clone().filter(|e| e.kind != FileType::Directory);
+    let Some(first) = files.next() else {
+        return entries;
+    };
+    worker.scratch.has_looked = true;
+    if !visitor.is_slow(dirs, first) {
+        return entries;
+    }
+    worker.expect_slow_work();
+    share_if_wanted(entries, node, worker)
+}
+
+/// Gives half of `entries` to an idle worker, if there is one and nothing else to give. Returns the
+/// other half.
+fn share_if_wanted<'a, V: Visitor>(
+    entries: Entries<'a>,
+    node: &NodeOf<V>,
+    worker: &mut Walker<'_, '_, V>,
+) -> Entries<'a> {
+    if worker.has_idle_worker() && worker.queued_tasks() == 0 {
+        share_half(entries, node, worker)
+    } else {
+        entries
+    }
 }

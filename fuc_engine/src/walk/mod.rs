@@ -7,9 +7,10 @@
 //! ```text
 //!   Enter --opened--> list: a buffer at a time --end of listing--> climb
 //!                       |  ^            |
-//!   many subdirectories |  |            | a full buffer,
-//!   are queued          v  |            v and a worker is idle
-//!                      Resume          Batch (on that worker) --> climb
+//!   many subdirectories |  |            | a full buffer, and a worker is idle; or the
+//!   are queued, or a    |  |            | rest of a buffer, because an entry is slow
+//!   slow entry is       v  |            v
+//!                      Resume          Batch (on any worker) --> climb
 //! ```
 //!
 //! If the user must be asked in the order of the listing, [`in_order`] visits the
@@ -79,6 +80,10 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
+    /// Returns `true` if `entry` will keep a worker busy for so long that another worker is worth
+    /// starting before. Called once, for the first entry that is not a directory.
+    fn is_slow(&self, dirs: &Self::Open<'_>, entry: Entry<'_>) -> bool;
+
     /// Processes an entry of `node`. Calls [`queue`] for a directory.
     fn visit(
         &self,
@@ -130,6 +135,9 @@ pub(crate) enum Visit {
     Done,
     /// The entry is a directory, and a task for it was queued.
     Queued,
+    /// The entry takes long, and a task for it was queued. It runs before the rest of the listing, which
+    /// other workers can have in the meantime.
+    QueuedSlow,
 }
 
 pub(crate) enum Task<V: Visitor> {
@@ -156,6 +164,8 @@ pub(crate) struct Scratch<S> {
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow.
     quick: usize,
+    /// `true` after [`Visitor::is_slow`] was called.
+    has_looked: bool,
 }
 
 impl<S> Scratch<S> {
@@ -238,6 +248,7 @@ impl<V: Visitor> Job for V {
             tally: Tally::default(),
             spare: None,
             quick: 0,
+            has_looked: false,
         }
     }
 

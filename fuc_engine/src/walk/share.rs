@@ -1,6 +1,6 @@
-//! Gives a part of a directory's listing to an idle worker.
+//! Makes tasks of parts of a directory's listing, for other workers.
 //!
-//! The part is a `Batch` task. It counts as a user of the node, so the directory is
+//! A part is a `Batch` task. It counts as a user of the node, so the directory is
 //! finished only after all of its parts.
 
 use super::{NodeOf, Task, Visitor, Walker};
@@ -12,10 +12,31 @@ pub(super) fn share<V: Visitor>(
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,
 ) {
+    worker.push(batch(listing, node));
+    worker.checkpoint();
+}
+
+fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
     node.retain();
     let node = NodeOf::<V>::clone(node);
-    worker.push(Task::Batch { node, listing });
-    worker.checkpoint();
+    Task::Batch { node, listing }
+}
+
+/// Queues `entries`, if there are any, below the task that was queued last. Returns the number of
+/// tasks queued.
+#[cold]
+pub(super) fn queue_rest<V: Visitor>(
+    entries: &Entries<'_>,
+    node: &NodeOf<V>,
+    worker: &mut Walker<'_, '_, V>,
+) -> usize {
+    if entries.clone().next().is_none() {
+        return 0;
+    }
+    let mut rest = worker.scratch.buffer();
+    rest.take_rest(entries);
+    worker.push_under(1, batch(rest, node));
+    1
 }
 
 /// Hands the second half of `entries` to an idle worker and returns the first half.

@@ -161,6 +161,33 @@ fn each_copied_path_is_reported_once_by_several_threads() {
     events_of_a_copy_are_complete(8);
 }
 
+/// Otherwise a large file would be the last one to run, and only one worker would have work.
+#[test]
+fn a_large_file_is_copied_when_it_is_found() {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let tree = Tree::at(&source);
+    for i in 0..2_000 {
+        tree.file(format!("a-longer-name-of-a-small-file-{i}"), "x");
+        if i % 500 == 250 {
+            tree.file(format!("large-{i}"), vec![1; 4 << 20]);
+        }
+    }
+    let diary = Diary::default();
+    let copy = CopyOp::new(copy_options(|options| options.threads = threads(1)));
+    let summary = copy.run([&source], &Dest::Exactly(dest), &diary);
+    assert_eq!(summary.entries, 2_005);
+    let events = diary.events.into_inner().unwrap();
+    let copied = events.into_iter().map(|event| match event {
+        Seen::Copied(source, _) => source,
+        other => panic!("{other:?}"),
+    });
+    let listed = std::fs::read_dir(&source).unwrap();
+    let mut expected = vec![source];
+    expected.extend(listed.map(|entry| entry.unwrap().path()));
+    assert!(copied.eq(expected), "not in the order of the listing");
+}
+
 #[test]
 fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let scratch = Scratch::new();

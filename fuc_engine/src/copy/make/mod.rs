@@ -26,14 +26,6 @@ use super::facts::Entry;
 use crate::error::Operation;
 use crate::node::Side;
 
-/// The result of making a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Made,
-    /// The source is not of the type that the listing said. Nothing was made.
-    TypeChanged,
-}
-
 /// Says whether a copy was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Created {

@@ -27,7 +27,7 @@ use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::hardlinks::{Claim, FirstCopy};
 use crate::copy::look;
 use crate::copy::make::file::{self, Filled, OpenSource};
-use crate::copy::make::{Created, Outcome, hardlink, link, special, symlink};
+use crate::copy::make::{Created, hardlink, link, special, symlink};
 use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
@@ -45,12 +45,21 @@ pub(super) const BYTES_PER_WORK: u64 = 16 << 10;
 /// The result for an entry that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Processed {
-    /// Copied, or queued to be copied.
+    /// Copied, or waits for another name of its source.
     Handled,
+    /// Queued, because there is much content to copy.
+    QueuedLarge,
     /// Nothing was to be done, or a failure was reported already.
     NotCopied,
     /// The entry is a directory, for which a task was queued.
     Queued,
+}
+
+/// The result for a source that was listed as a regular file.
+pub(super) enum Outcome {
+    Processed(Processed),
+    /// The source is of another type. Nothing was made.
+    TypeChanged,
 }
 
 impl CopyRun<'_> {
@@ -84,7 +93,7 @@ impl CopyRun<'_> {
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
         if self.is_large_task(entry, &source) {
             queue_large(entry, &source, None, worker);
-            return Ok(Processed::Handled);
+            return Ok(Processed::QueuedLarge);
         }
         self.copy_by_rules(entry, &source, worker)
     }
@@ -201,7 +210,7 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
         match outcome {
-            Outcome::Made => Ok(Processed::Handled),
+            Outcome::Processed(processed) => Ok(processed),
             Outcome::TypeChanged => self.look_and_make(entry, worker),
         }
     }
@@ -233,11 +242,11 @@ impl CopyRun<'_> {
             FileType::Symlink => return self.make_symlink(entry, Some(source), worker),
             FileType::RegularFile => {
                 let opened = file::open_seen(ctx, entry, &mut worker.scratch.own)?;
-                self.copy_opened(entry, opened, worker)?;
+                return self.copy_opened(entry, opened, worker);
             }
             _ if ctx.policy.reads_special_content() => {
                 let opened = file::open_special(ctx, entry, source, &mut worker.scratch.own)?;
-                self.copy_opened(entry, opened, worker)?;
+                return self.copy_opened(entry, opened, worker);
             }
             _ => self.make_or_link(entry, source, worker, |worker| {
                 special::copy(ctx, entry, source)?;
@@ -261,12 +270,12 @@ impl CopyRun<'_> {
         {
             self.count_copied(0, worker);
             ctx.emit_content_copied(entry, CopyMethod::default());
-            return Ok(Outcome::Made);
+            return Ok(Outcome::Processed(Processed::Handled));
         }
         match file::open_listed(ctx, entry, scratch)? {
             Some(source) => {
-                self.copy_opened(entry, source, worker)?;
-                Ok(Outcome::Made)
+                let processed = self.copy_opened(entry, source, worker)?;
+                Ok(Outcome::Processed(processed))
             }
             None => Ok(Outcome::TypeChanged),
         }
@@ -316,38 +325,26 @@ impl CopyRun<'_> {
         })
     }
 
+    /// Copies the content, or queues that as a task.
     fn copy_opened(
         &self,
         entry: &Entry<'_>,
         source: OpenSource,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Processed, Failure> {
         worker.scratch.own.expects_empty = source.is_known_empty();
-        if !self.ctx.policy.has_other_names(entry, &source.stat) {
-            return self.copy_or_queue(entry, source, worker).map(drop);
-        }
         let stat = source.stat;
-        self.make_or_link(entry, &stat, worker, |worker| {
-            self.copy_or_queue(entry, source, worker)
-        })
-    }
-
-    /// Copies the content, or queues that as a task. Returns the file that was written, if
-    /// further names of its source may link to it.
-    #[inline]
-    fn copy_or_queue(
-        &self,
-        entry: &Entry<'_>,
-        source: OpenSource,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<Option<FileId>, Failure> {
-        let is_small = (source.stat.st_size as u64) < LARGE_BYTES;
-        if is_small || !self.is_large_task(entry, &source.stat) {
-            return self.copy_content(entry, source, worker);
+        if self.ctx.policy.has_other_names(entry, &stat) {
+            self.make_or_link(entry, &stat, worker, |worker| {
+                self.copy_content(entry, source, worker)
+            })?;
+        } else if stat.st_size as u64 >= LARGE_BYTES && self.is_large_task(entry, &stat) {
+            queue_large(entry, &stat, Some(source), worker);
+            return Ok(Processed::QueuedLarge);
+        } else {
+            self.copy_content(entry, source, worker)?;
         }
-        let stat = source.stat;
-        queue_large(entry, &stat, Some(source), worker);
-        Ok(None)
+        Ok(Processed::Handled)
     }
 
     /// Opens the dest and copies the content. Returns the file that was written, if further

@@ -103,6 +103,11 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
+    /// Returns `false`: large files become tasks, and their size is known without another call.
+    fn is_slow(&self, _dirs: &SourceAndDest<'_>, _entry: sys::Entry<'_>) -> bool {
+        false
+    }
+
     fn visit(
         &self,
         node: &CopyNode,
@@ -123,6 +128,7 @@ impl Visitor for CopyRun<'_> {
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
+            Ok(Processed::QueuedLarge) => Visit::QueuedSlow,
             Ok(Processed::Handled | Processed::NotCopied) => Visit::Done,
             Err(failure) => {
                 self.ctx.report_failure(&entry, failure);

@@ -1,6 +1,7 @@
 //! Tests of workers that run small jobs.
 
 use super::*;
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Each task of height n makes two of height n - 1.
@@ -98,6 +99,65 @@ fn every_task_of_several_runs_is_run_once() {
             worker.run_all();
             assert_eq!(job.leaves.load(Ordering::Relaxed), run << 18);
         }
+    });
+}
+
+/// Task 0 queues others, and expects to be slow. Then it waits until another worker has run one of them.
+struct Slow {
+    has_run: (Mutex<bool>, Condvar),
+}
+
+impl Job for Slow {
+    type Task = u32;
+    type Scratch = ();
+
+    fn scratch(&self) {}
+
+    fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
+        let (has_run, changed) = &self.has_run;
+        if task > 0 {
+            *has_run.lock().unwrap() = true;
+            changed.notify_all();
+            return;
+        }
+        worker.push(1);
+        worker.push(2);
+        assert!(worker.is_at_start());
+        worker.expect_slow_work();
+        assert!(!worker.is_at_start());
+        let waiting = changed.wait_timeout_while(
+            has_run.lock().unwrap(),
+            Duration::from_secs(20),
+            |has_run| !*has_run,
+        );
+        assert!(*waiting.unwrap().0, "no other worker ran");
+    }
+
+    fn can_migrate(&self, _: &u32) -> bool {
+        true
+    }
+
+    fn max_batch(&self) -> usize {
+        8
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::of(2)
+    }
+
+    fn initial_workers(&self) -> usize {
+        2
+    }
+}
+
+#[test]
+fn another_worker_runs_before_slow_work_is_done() {
+    let job = Slow {
+        has_run: Default::default(),
+    };
+    scope(&job, |worker| {
+        worker.push(0);
+        worker.run_all();
     });
 }
 
