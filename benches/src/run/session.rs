@@ -255,24 +255,8 @@ impl<'a> Bench<'a> {
             bail!("it failed once, and then no more");
         };
         match self.cell.work {
-            Work::Remove => {
-                let left = trees::count(&self.tree())?;
-                // rsync empties the directory but keeps it.
-                ensure!(
-                    left.files == 0 && left.dirs <= 1,
-                    "it left {} files and {} directories",
-                    left.files,
-                    left.dirs
-                );
-            }
-            Work::Copy | Work::Compare => {
-                let made = trees::count(&self.copy())?;
-                ensure!(
-                    made == self.original,
-                    "the copy has {made:?}, the tree {:?}",
-                    self.original
-                );
-            }
+            Work::Remove => trees::need_removed(&self.tree())?,
+            Work::Copy | Work::Compare => trees::need_copied(self.original, &self.copy())?,
         }
         Ok(run)
     }

@@ -175,6 +175,29 @@ pub(crate) fn count(dir: &Path) -> Result<Count> {
     Ok(count)
 }
 
+/// Checks that a tree was removed.
+pub(super) fn need_removed(dir: &Path) -> Result<()> {
+    let left = count(dir)?;
+    // rsync empties the directory but keeps it.
+    ensure!(
+        left.files == 0 && left.dirs <= 1,
+        "it left {} files and {} directories",
+        left.files,
+        left.dirs
+    );
+    Ok(())
+}
+
+/// Checks that a copy has as many files, directories and bytes as the tree.
+pub(super) fn need_copied(original: Count, copy: &Path) -> Result<()> {
+    let made = count(copy)?;
+    ensure!(
+        made == original,
+        "the copy has {made:?}, the tree {original:?}"
+    );
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
