@@ -122,6 +122,16 @@ impl CellResult {
         self.rows.iter().find(|row| row.role == Role::Reference)
     }
 
+    /// Returns the row of ours with the best fixed number of threads.
+    ///
+    /// A number that stopped early does not count, because its runs are not those of the same rounds.
+    pub(crate) fn best_fixed(&self) -> Option<&Row> {
+        let runs = self.ours()?.times.runs;
+        let fixed = |row: &&Row| row.role == Role::Fixed && row.times.runs >= runs;
+        let order = |a: &&Row, b: &&Row| f64::total_cmp(&a.times.seconds, &b.times.seconds);
+        self.rows.iter().filter(fixed).min_by(order)
+    }
+
     /// Returns the row with the lowest median.
     pub(crate) fn fastest(&self) -> Option<&Row> {
         let order = |a: &&Row, b: &&Row| f64::total_cmp(&a.times.seconds, &b.times.seconds);
@@ -174,6 +184,9 @@ pub(crate) struct Times {
     pub(crate) seconds: f64,
     /// The shortest and the longest time.
     pub(crate) range: (f64, f64),
+    /// The time that nine of ten runs do not exceed. Older figures lack it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) nine_in_ten_seconds: Option<f64>,
     pub(crate) runs: usize,
     /// The median of user and system time together.
     pub(crate) cpu_seconds: f64,
@@ -192,6 +205,7 @@ impl Times {
                 seconds().fold(f64::INFINITY, f64::min),
                 seconds().fold(0.0, f64::max),
             ),
+            nine_in_ten_seconds: nine_in_ten(seconds()),
             runs: runs.len(),
             cpu_seconds: whole_nanoseconds(median(runs.iter().map(|run| run.cpu_seconds))?),
             peak_bytes: runs.iter().filter_map(|run| run.peak_bytes).max(),
@@ -236,6 +250,14 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     }
 }
 
+/// Returns the value that nine of ten values do not exceed. With n values it is the one at rank ceil(0.9 n).
+fn nine_in_ten(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let rank = (9 * values.len()).div_ceil(10);
+    values.get(rank.checked_sub(1)?).copied()
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -257,6 +279,7 @@ pub(crate) mod tests {
             role: match peer {
                 "rmz" => Role::Ours,
                 "rm -r" => Role::Reference,
+                _ if peer.contains("--threads=") => Role::Fixed,
                 _ => Role::Other,
             },
             command: format!("{peer} tree"),
@@ -272,12 +295,31 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn nine_of_ten_runs_are_counted_with_the_rest_rounded_up() {
+        let of = |n: u8| nine_in_ten((1..=n).rev().map(f64::from));
+        let cases = [
+            (1, 1.0),
+            (2, 2.0),
+            (9, 9.0),
+            (10, 9.0),
+            (11, 10.0),
+            (20, 18.0),
+            (21, 19.0),
+        ];
+        for (n, expected) in cases {
+            assert_eq!(of(n), Some(expected), "{n} runs");
+        }
+        assert_eq!(of(0), None);
+    }
+
+    #[test]
     fn runs_are_summarised() {
         let mut three = runs(&[3.0, 1.0, 9.0]);
         three[2].peak_bytes = Some(1 << 22);
         let expected = Times {
             seconds: 3.0,
             range: (1.0, 9.0),
+            nine_in_ten_seconds: Some(9.0),
             runs: 3,
             cpu_seconds: 6.0,
             peak_bytes: Some(1 << 22),
@@ -323,6 +365,22 @@ pub(crate) mod tests {
         };
         let results = results.carry_over(other.clone(), "full", |_| ());
         assert!(results.cells.is_empty() && results.machine == other);
+    }
+
+    #[test]
+    fn the_best_fixed_number_has_the_lowest_median_of_those_that_ran_to_the_end() {
+        let rows = vec![
+            row("rmz", &[1.0, 1.0, 1.0]),
+            row("rmz --threads=1", &[4.0, 2.0, 3.0]),
+            row("rmz --threads=2", &[1.0, 2.0, 9.0]),
+            row("rmz --threads=8", &[1.5]),
+        ];
+        let best = |cell: &CellResult| cell.best_fixed().map(|row| row.peer.clone());
+        assert_eq!(
+            best(&cell("copy-10", rows)).as_deref(),
+            Some("rmz --threads=2")
+        );
+        assert_eq!(best(&cell("copy-10", vec![row("rmz", &[1.0])])), None);
     }
 
     #[test]

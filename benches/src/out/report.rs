@@ -120,14 +120,8 @@ fn summary(title: &str, cells: &[&CellResult]) -> String {
 /// Returns a table of the cells in which ours also ran with fixed numbers of threads: the best of these against the
 /// default.
 fn fixed_numbers(cells: &[&CellResult]) -> String {
-    let best = |cell: &CellResult| {
-        let fixed = cell.rows.iter().filter(|row| row.role == Role::Fixed);
-        fixed
-            .min_by(|a, b| f64::total_cmp(&a.times.seconds, &b.times.seconds))
-            .cloned()
-    };
     let lines = cells.iter().filter_map(|cell| {
-        let (ours, best) = (cell.ours()?, best(cell)?);
+        let (ours, best) = (cell.ours()?, cell.best_fixed()?);
         let (seconds, default) = (best.times.seconds, ours.times.seconds);
         Some(format!(
             "| {} | `{}` | {} | {} | {} |\n",
@@ -227,10 +221,7 @@ mod tests {
 
     #[test]
     fn the_best_fixed_number_of_threads_is_compared_with_the_default() {
-        let fixed = |threads: u64, seconds| Row {
-            role: Role::Fixed,
-            ..row(&format!("rmz --threads={threads}"), &[seconds])
-        };
+        let fixed = |threads: u64, seconds| row(&format!("rmz --threads={threads}"), &[seconds]);
         let mut slow = cell("slow-1ms-remove-flat", &[("rmz", 3.0), ("rm -r", 8.0)]);
         slow.floor = None;
         slow.rows.extend([fixed(1, 6.0), fixed(32, 0.5)]);
