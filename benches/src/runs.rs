@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::{
     Settings,
     host::{command, machine::Machine},
-    out::document::{Document, Files},
+    out::document::{Document, Files, Section},
     results::Results,
     run::{execute::execute, schedule::Schedule},
     what::{
@@ -41,14 +41,14 @@ pub(crate) fn list() {
 
 /// Measures the most telling cells.
 pub(crate) fn quick(settings: &Settings) -> Result<()> {
-    let document = Document::open(settings.document(), "quick")?;
+    let document = Document::open(settings.document(), Section::Quick)?;
     let earlier = document.read();
     update(settings, &document, Schedule::quick(), earlier)
 }
 
 /// Measures all cells, or those that `only` selects, or those that have no figures yet.
 pub(crate) fn full(settings: &Settings, only: &[String], missing: bool) -> Result<()> {
-    let document = Document::open(settings.document(), "full")?;
+    let document = Document::open(settings.document(), Section::Full)?;
     let earlier = document.read();
     let mut schedule = Schedule::full(only)?;
     if missing {
@@ -73,9 +73,8 @@ pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
 
 /// Writes all tables and plots again, from the figures of earlier runs on any machine.
 pub(crate) fn tables(settings: &Settings) -> Result<()> {
-    for section in ["quick", "full"] {
-        let document = Document::open(settings.document(), section)?;
-        document.write(&document.parse())?;
+    for section in Section::ALL {
+        Document::open(settings.document(), section)?.rewrite()?;
     }
     Ok(())
 }

@@ -17,16 +17,35 @@ use crate::{
 /// The directory of the files, relative to the page.
 const RESULTS: &str = "benches/results";
 
+/// A section of the page, whose figures are those of one kind of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Quick,
+    Full,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 2] = [Self::Quick, Self::Full];
+
+    /// Returns the name in the markers, and the stem of the files.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// A page with a section of tables, and the directory of their figures and plots.
 pub(crate) struct Document {
     page: PathBuf,
     dir: PathBuf,
-    section: &'static str,
+    section: Section,
 }
 
 impl Document {
     /// Checks that `page` has the markers of `section`, so that a missing one is an error before a long run.
-    pub(crate) fn open(page: PathBuf, section: &'static str) -> Result<Self> {
+    pub(crate) fn open(page: PathBuf, section: Section) -> Result<Self> {
         let dir = page.parent().unwrap_or(Path::new(".")).join(RESULTS);
         let document = Self { page, dir, section };
         document.with("").map(|_| document)
@@ -35,26 +54,40 @@ impl Document {
     /// Returns the figures of earlier runs on this machine, to which a run adds its own.
     pub(crate) fn read(&self) -> Results {
         let log = |line: &str| eprintln!("{}: {line}", self.page.display());
-        self.parse().carry_over(Machine::probe(), self.section, log)
+        self.parse()
+            .carry_over(Machine::probe(), self.section.name(), log)
     }
 
     /// Returns the figures of earlier runs; if their file cannot be read, there are none.
     pub(crate) fn parse(&self) -> Results {
-        let file = self.dir.join(format!("{}.jsonl", self.section));
+        let file = self.figures();
         store::read(&file).unwrap_or_else(|error| {
             eprintln!("{} is ignored: {error:#}", file.display());
             Results::default()
         })
     }
 
+    /// Writes the section again from the figures of earlier runs. A section without such figures stays as it is.
+    pub(crate) fn rewrite(&self) -> Result<()> {
+        if self.figures().exists() {
+            self.write(&self.parse())?;
+        }
+        Ok(())
+    }
+
+    fn figures(&self) -> PathBuf {
+        store::file(&self.dir, self.section.name())
+    }
+
     /// Writes the section, and the files of figures, tables and plots.
     pub(crate) fn write(&self, results: &Results) -> Result<()> {
         let files = Files {
             dir: &self.dir,
-            stem: self.section,
+            stem: self.section.name(),
         };
         files.write(results)?;
-        let text = report::section(results, &format!("{RESULTS}/{}.md", self.section));
+        let details = format!("{RESULTS}/{}.md", self.section.name());
+        let text = report::section(results, &details);
         // The page is read again, because the user may have edited it during the run.
         fs::write(&self.page, self.with(&text)?)
             .with_context(|| format!("cannot write {}", self.page.display()))
@@ -64,7 +97,7 @@ impl Document {
     fn with(&self, text: &str) -> Result<String> {
         let page = self.page.display();
         let old = fs::read_to_string(&self.page).with_context(|| format!("cannot read {page}"))?;
-        markers::replace(&old, self.section, text).with_context(|| page.to_string())
+        markers::replace(&old, self.section.name(), text).with_context(|| page.to_string())
     }
 }
 
@@ -86,7 +119,7 @@ impl Files<'_> {
     pub(crate) fn write(&self, results: &Results) -> Result<String> {
         let Self { dir, stem } = self;
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        store::write(results, &dir.join(format!("{stem}.jsonl")))?;
+        store::write(results, &store::file(dir, stem))?;
         let mut drawn = Vec::new();
         for &group in GROUPS {
             let of_group = |cell: &&CellResult| cell.group == group.name();
@@ -116,13 +149,16 @@ mod tests {
     fn the_committed_tables_and_plots_are_those_of_the_committed_figures() {
         let scratch = tempfile::tempdir().unwrap();
         let page = Path::new(command::repository()).join("Benchmarks.md");
-        for section in ["quick", "full"] {
+        for section in Section::ALL {
             let document = Document::open(page.clone(), section).unwrap();
             let again = Document {
                 page: scratch.path().join("Benchmarks.md"),
                 dir: scratch.path().to_owned(),
                 section,
             };
+            if !document.figures().exists() {
+                continue;
+            }
             fs::copy(&document.page, &again.page).unwrap();
             again.write(&document.parse()).unwrap();
             for made in fs::read_dir(scratch.path()).unwrap() {

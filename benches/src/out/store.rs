@@ -4,11 +4,19 @@
 //! A later run reads them, so that it has to measure only what is new, and a change of one cell changes only its
 //! line.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 
 use crate::results::Results;
+
+/// Returns the file of the figures of a run.
+pub(super) fn file(dir: &Path, stem: &str) -> PathBuf {
+    dir.join(format!("{stem}.jsonl"))
+}
 
 /// Writes `results` to `file`.
 pub(super) fn write(results: &Results, file: &Path) -> Result<()> {
