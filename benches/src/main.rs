@@ -25,6 +25,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use host::{command, machine};
+use what::steady::Load;
 
 mod floor;
 mod guard;
@@ -58,7 +59,7 @@ struct Settings {
     /// A node_modules whose copies are copied and removed [default: target/peers/npm/node_modules]
     #[arg(long, global = true, value_name = "DIR")]
     node_modules: Option<PathBuf>,
-    /// Run each command at most N times, to see that everything works
+    /// Run each command at most N times, to see that everything works; for `steady`, N times [default there: 20]
     #[arg(long, global = true, value_name = "N")]
     rounds: Option<usize>,
     /// The document that gets the tables [default: Benchmarks.md]
@@ -78,6 +79,15 @@ enum Verb {
         /// Measure only cells without figures
         #[arg(long)]
         missing: bool,
+    },
+    /// Measures how much the runs of the default number of threads differ; updates Benchmarks.md
+    Steady {
+        /// Measure only on these filesystems: tmpfs, ext4, xfs, btrfs
+        #[arg(long, value_name = "FS", num_args = 1..)]
+        only: Vec<String>,
+        /// Keep one core busy during the measurement; the figures have rows of their own
+        #[arg(long)]
+        busy: bool,
     },
     /// Measures some cells; prints the tables
     Cell {
@@ -147,6 +157,10 @@ fn run(cli: &Cli) -> Result<()> {
         }
         Verb::Quick => runs::quick(&cli.settings),
         Verb::Full { only, missing } => runs::full(&cli.settings, only, *missing),
+        Verb::Steady { only, busy } => {
+            let load = if *busy { Load::BusyCore } else { Load::Idle };
+            runs::steady(&cli.settings, only, load)
+        }
         Verb::Cell { names } => runs::some(&cli.settings, names),
         Verb::Serve(options) => serve::run(options),
         Verb::Guard(options) => guard::run(&cli.settings, options),

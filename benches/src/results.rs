@@ -7,6 +7,7 @@ use crate::{
     what::{
         cells::{self, Cell},
         peers::{Peer, Role},
+        steady,
     },
 };
 
@@ -49,7 +50,7 @@ impl Results {
 
     /// Adds or replaces a cell, but keeps earlier figures if there are no new ones.
     ///
-    /// The cells are then in the order of `cells::all`, and those that no longer exist are dropped.
+    /// The cells are then in the order of `cells::all` and `steady::all`, and those that no longer exist are dropped.
     pub(crate) fn put(&mut self, cell: CellResult) {
         let mut old = std::mem::take(&mut self.cells);
         match old.iter_mut().find(|old| old.name == cell.name) {
@@ -57,7 +58,9 @@ impl Results {
             Some(old) => *old = cell,
             None => old.push(cell),
         }
-        for Cell { name, .. } in cells::all() {
+        let steady = steady::all().into_iter();
+        let steady = steady.flat_map(|alternation| [alternation.copy, alternation.remove]);
+        for Cell { name, .. } in cells::all().into_iter().chain(steady) {
             let place = old.iter().position(|cell| cell.name == name);
             self.cells.extend(place.map(|place| old.swap_remove(place)));
         }

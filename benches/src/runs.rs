@@ -16,6 +16,7 @@ use crate::{
     what::{
         cells::{self, Runs},
         select::{CALLS, CONTENTION},
+        steady::Load,
     },
 };
 
@@ -55,6 +56,13 @@ pub(crate) fn full(settings: &Settings, only: &[String], missing: bool) -> Resul
         schedule.without(&earlier);
     }
     update(settings, &document, schedule, earlier)
+}
+
+/// Measures how much the runs of the default number of threads differ, on the filesystems that `only` names or on all.
+pub(crate) fn steady(settings: &Settings, only: &[String], load: Load) -> Result<()> {
+    let document = Document::open(settings.document(), Section::Steady)?;
+    let earlier = document.read();
+    update(settings, &document, Schedule::steady(only, load)?, earlier)
 }
 
 /// Measures cells by name; prints the tables, and writes the files to target/benches.

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use super::{details, markers, plot, report, store};
+use super::{details, markers, plot, report, steady, store};
 use crate::{
     host::machine::Machine,
     results::{CellResult, Results},
@@ -22,16 +22,18 @@ const RESULTS: &str = "benches/results";
 pub(crate) enum Section {
     Quick,
     Full,
+    Steady,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 2] = [Self::Quick, Self::Full];
+    pub(crate) const ALL: [Self; 3] = [Self::Quick, Self::Full, Self::Steady];
 
     /// Returns the name in the markers, and the stem of the files.
     fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
             Self::Full => "full",
+            Self::Steady => "steady",
         }
     }
 }
@@ -87,7 +89,10 @@ impl Document {
         };
         files.write(results)?;
         let details = format!("{RESULTS}/{}.md", self.section.name());
-        let text = report::section(results, &details);
+        let text = match self.section {
+            Section::Quick | Section::Full => report::section(results, &details),
+            Section::Steady => steady::section(results, &details),
+        };
         // The page is read again, because the user may have edited it during the run.
         fs::write(&self.page, self.with(&text)?)
             .with_context(|| format!("cannot write {}", self.page.display()))
@@ -121,7 +126,8 @@ impl Files<'_> {
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         store::write(results, &store::file(dir, stem))?;
         let mut drawn = Vec::new();
-        for &group in GROUPS {
+        // A plot shows medians, and the steadiness is about the runs around them.
+        for &group in GROUPS.iter().filter(|&&group| group != Group::Steady) {
             let of_group = |cell: &&CellResult| cell.group == group.name();
             let cells: Vec<_> = results.cells.iter().filter(of_group).collect();
             if plot::draw(&cells, &dir.join(self.plot(group)))? {

@@ -6,4 +6,5 @@ mod format;
 mod markers;
 mod plot;
 mod report;
+mod steady;
 mod store;

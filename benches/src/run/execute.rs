@@ -10,17 +10,22 @@ use super::{
     programs::Programs,
     schedule::Schedule,
     session::Session,
+    steady,
     tracer::Tracer,
     trees::Trees,
 };
 use crate::{
     Settings,
     host::{
-        command, interrupt, machine,
+        command, interrupt,
+        machine::{self, Stamp},
         progress::{self, Progress},
     },
     results::{CellResult, Results},
-    what::select::{CALLS, CONTENTION},
+    what::{
+        select::{CALLS, CONTENTION},
+        steady::Alternation,
+    },
 };
 
 /// Runs what is scheduled, and returns it together with the `earlier` figures.
@@ -46,7 +51,7 @@ pub(crate) fn execute(
     eprintln!(
         "{}: {} cells, about {}; at most {:.1} GB in {} ({}, {:.1} GB free)",
         schedule.mode,
-        schedule.cells.len(),
+        schedule.len(),
         progress::show(schedule.total()),
         schedule.space_bytes() as f64 / 1e9,
         scratch.path().display(),
@@ -89,6 +94,7 @@ fn measure(
         progress: &progress,
     };
     measure_cells(schedule, &session, start, &mut results, &save)?;
+    measure_alternations(schedule, &session, &mut results, &save)?;
     let end = schedule.end(start);
     if schedule.contention {
         measure_contention(&session, end, &mut results)?;
@@ -111,19 +117,45 @@ fn measure_cells(
     let stamp = machine::stamp()?;
     for (i, (cell, planned)) in schedule.cells.iter().enumerate() {
         session.progress.begin(&cell.name);
-        let mut measured = match schedule.limits(i, start.elapsed()) {
+        let measured = match schedule.limits(i, start.elapsed()) {
             Some(limits) => session.measure(cell, &limits)?,
             None => CellResult::skipped(cell, "no time left"),
         };
-        for note in &measured.notes {
-            session.progress.note(&format!("{}: {note}", cell.name));
-        }
-        measured.stamp.clone_from(&stamp);
-        results.put(measured);
+        record(measured, &stamp, session, results);
         save(results)?;
         session.progress.advance(*planned);
     }
     Ok(())
+}
+
+fn measure_alternations(
+    schedule: &Schedule,
+    session: &Session<'_>,
+    results: &mut Results,
+    save: &impl Fn(&Results) -> Result<()>,
+) -> Result<()> {
+    let stamp = machine::stamp()?;
+    for alternation in &schedule.alternations {
+        let Alternation { copy, remove, .. } = alternation;
+        session
+            .progress
+            .begin(&format!("{}, {}", copy.name, remove.name));
+        for measured in steady::measure(session, alternation, schedule.steady_rounds())? {
+            record(measured, &stamp, session, results);
+        }
+        save(results)?;
+        session.progress.advance(schedule.steady_time(alternation));
+    }
+    Ok(())
+}
+
+/// Adds a cell to the results, and prints its notes.
+fn record(mut measured: CellResult, stamp: &Stamp, session: &Session<'_>, results: &mut Results) {
+    for note in &measured.notes {
+        session.progress.note(&format!("{}: {note}", measured.name));
+    }
+    measured.stamp.clone_from(stamp);
+    results.put(measured);
 }
 
 fn measure_contention(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::rounds::{Limits, Overtime};
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     what::{
         cells::{self, Cell, Place, Runs},
         select::Selected,
+        steady::{self, Alternation, Load},
     },
 };
 
@@ -23,11 +24,14 @@ const EXTRAS: Duration = Duration::from_secs(45);
 const MOST_ROUNDS: usize = 41;
 /// The fewest rounds in which one outlier does not move the median.
 const FEWEST_ROUNDS: usize = 3;
+/// The rounds of an alternation, so that nine of ten runs are 18.
+const STEADY_ROUNDS: usize = 20;
 
 /// The cells and other measurements of a run.
 pub(crate) struct Schedule {
     pub(crate) mode: String,
     pub(crate) cells: Vec<(Cell, Duration)>,
+    pub(crate) alternations: Vec<Alternation>,
     pub(crate) calls: bool,
     pub(crate) contention: bool,
     fewest: usize,
@@ -49,6 +53,7 @@ impl Schedule {
         Self {
             mode: "quick".to_owned(),
             cells: cells.into_iter().zip(shares).collect(),
+            alternations: Vec::new(),
             calls: true,
             contention: true,
             fewest: 1,
@@ -79,6 +84,7 @@ impl Schedule {
         Ok(Self {
             mode: "full".to_owned(),
             cells: cells.collect(),
+            alternations: Vec::new(),
             calls: only.is_empty() || selected.calls,
             contention: only.is_empty() || selected.contention,
             fewest: FEWEST_ROUNDS,
@@ -95,6 +101,44 @@ impl Schedule {
             mode: names.join(" "),
             ..Self::full(names)?
         })
+    }
+
+    /// Schedules the alternations under `load`, on the filesystems that `only` names or on all.
+    ///
+    /// # Errors If a word of `only` names no filesystem of them.
+    pub(crate) fn steady(only: &[String], load: Load) -> Result<Self> {
+        for word in only {
+            ensure!(
+                cells::FILESYSTEMS.contains(&word.as_str()),
+                "there is no cell on {word}, only on {}",
+                cells::FILESYSTEMS.join(", ")
+            );
+        }
+        let wanted = |alternation: &Alternation| {
+            let named = only.iter().any(|word| word == alternation.filesystem);
+            alternation.load == load && (only.is_empty() || named)
+        };
+        Ok(Self {
+            mode: "steady".to_owned(),
+            cells: Vec::new(),
+            alternations: steady::all().into_iter().filter(wanted).collect(),
+            calls: false,
+            contention: false,
+            fewest: STEADY_ROUNDS,
+            most: STEADY_ROUNDS,
+            limit: None,
+        })
+    }
+
+    /// Returns the number of rounds of each alternation.
+    pub(crate) fn steady_rounds(&self) -> usize {
+        self.most
+    }
+
+    /// Returns the planned time of an alternation.
+    pub(crate) fn steady_time(&self, alternation: &Alternation) -> Duration {
+        // One more round checks the commands.
+        alternation.planned_round() * (self.most as u32 + 1)
     }
 
     /// Limits the number of rounds.
@@ -119,7 +163,10 @@ impl Schedule {
     /// Returns the planned time of the whole run.
     pub(crate) fn total(&self) -> Duration {
         let extras = u32::from(self.calls || self.contention) * EXTRAS;
-        self.cells.iter().map(|(_, time)| *time).sum::<Duration>() + extras
+        let cells: Duration = self.cells.iter().map(|(_, time)| *time).sum();
+        let alternations = self.alternations.iter();
+        let alternations: Duration = alternations.map(|both| self.steady_time(both)).sum();
+        cells + alternations + extras
     }
 
     /// Returns the time by which a run that began at `start` must be over, if it has a limit.
@@ -156,13 +203,17 @@ impl Schedule {
         Some(time.mul_f64(left[0].1.as_secs_f64() / planned.as_secs_f64()))
     }
 
+    /// Returns the number of cells.
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len() + 2 * self.alternations.len()
+    }
+
     /// Returns how much space the largest cell needs.
     pub(crate) fn space_bytes(&self) -> u64 {
-        self.cells
-            .iter()
-            .map(|(cell, _)| cell.space_bytes())
-            .max()
-            .unwrap_or(0)
+        let cells = self.cells.iter().map(|(cell, _)| cell.space_bytes());
+        let alternations = self.alternations.iter();
+        let alternations = alternations.map(|both| both.copy.space_bytes());
+        cells.chain(alternations).max().unwrap_or(0)
     }
 }
 
@@ -206,6 +257,34 @@ mod tests {
     fn a_quick_run_takes_less_than_five_minutes_and_a_full_one_an_hour() {
         assert!(Schedule::quick().total() < Duration::from_secs(290));
         assert!(Schedule::full(&[]).unwrap().total() <= Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn alternations_are_selected_by_load_and_by_filesystem() {
+        let select = |only: &[&str], load| {
+            let schedule = Schedule::steady(&words(only), load).unwrap();
+            let copies = schedule.alternations.into_iter();
+            copies.map(|both| both.copy.name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            select(&["xfs"], Load::Idle),
+            ["steady-xfs-copy", "steady-xfs-copy-data"]
+        );
+        assert_eq!(
+            select(&["xfs"], Load::BusyCore),
+            ["steady-xfs-copy-busy", "steady-xfs-copy-data-busy"]
+        );
+        assert_eq!(select(&[], Load::Idle).len(), 8);
+        assert!(Schedule::steady(&words(&["xf"]), Load::Idle).is_err());
+    }
+
+    #[test]
+    fn each_kind_of_steady_run_takes_about_half_an_hour_at_most() {
+        for load in [Load::Idle, Load::BusyCore] {
+            let schedule = Schedule::steady(&[], load).unwrap();
+            assert_eq!(schedule.steady_rounds(), 20);
+            assert!(schedule.total() < Duration::from_secs(35 * 60), "{load:?}");
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) enum Group {
     Update,
     Filesystems,
     Slow,
+    /// The cells of [`steady`](super::steady), which are not in [`all`].
+    Steady,
 }
 
 /// All groups, in the order of the tables.
@@ -45,6 +47,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::Update,
     Group::Filesystems,
     Group::Slow,
+    Group::Steady,
 ];
 
 impl Group {
@@ -56,6 +59,7 @@ impl Group {
             Self::Update => "update",
             Self::Filesystems => "filesystems",
             Self::Slow => "slow",
+            Self::Steady => "steady",
         }
     }
 
@@ -67,6 +71,7 @@ impl Group {
             Self::Update => "Bringing a copy up to date",
             Self::Filesystems => "Filesystems on loop devices",
             Self::Slow => "Requests answered late",
+            Self::Steady => "Steadiness",
         }
     }
 }
@@ -139,6 +144,10 @@ impl Cell {
             (Group::Filesystems, _) => peers::FILESYSTEM_COPY.to_vec(),
             (Group::Slow, Work::Remove) => [peers::SLOW_REMOVE, peers::RMZ_FIXED].concat(),
             (Group::Slow, _) => [peers::SLOW_COPY, peers::CPZ_FIXED].concat(),
+            (Group::Steady, Work::Remove) => {
+                [peers::STEADY_REMOVE, peers::STEADY_RMZ_FIXED].concat()
+            }
+            (Group::Steady, _) => [peers::STEADY_COPY, peers::STEADY_CPZ_FIXED].concat(),
         }
     }
 
@@ -254,6 +263,9 @@ const SLOW_SECONDS: f64 = 45.0;
 const FLAT: &[&str] = &["-d", "0"];
 const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
 const FEW: &[&str] = &["-r", "5"];
+
+/// The filesystems of [`Group::Filesystems`].
+pub(crate) const FILESYSTEMS: [&str; 4] = ["tmpfs", "ext4", "xfs", "btrfs"];
 
 /// Returns every cell, in the order in which they run.
 pub(crate) fn all() -> Vec<Cell> {
@@ -390,7 +402,7 @@ fn update(cells: &mut Vec<Cell>) {
 }
 
 fn filesystems(cells: &mut Vec<Cell>) {
-    for filesystem in ["tmpfs", "ext4", "xfs", "btrfs"] {
+    for filesystem in FILESYSTEMS {
         for (work, verb) in [(Work::Remove, "remove"), (Work::Copy, "copy")] {
             for (bytes, suffix, with) in [
                 (0, "", "empty files"),

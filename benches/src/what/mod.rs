@@ -3,3 +3,4 @@
 pub(crate) mod cells;
 pub(crate) mod peers;
 pub(crate) mod select;
+pub(crate) mod steady;

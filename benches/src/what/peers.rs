@@ -1,7 +1,7 @@
 //! The peers: the commands that compete in a cell.
 //!
 //! Every command runs in the directory that holds the trees, under fixed names: `tree` is removed, or copied to
-//! `copy`; `empty` is an empty directory.
+//! `copy`; `empty` is an empty directory. The cells of `steady` remove `copy` instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -225,6 +225,18 @@ pub(crate) const RMZ_FIXED: &[Peer] = fixed!("rmz", "tree": 1 2 4 8 16 32 64 128
 /// cpz with fixed numbers of threads.
 pub(crate) const CPZ_FIXED: &[Peer] = fixed!("cpz", "tree copy": 1 2 4 8 16 32 64 128);
 
+/// The peers that take turns to copy a tree in the cells of `steady`.
+pub(crate) const STEADY_COPY: &[Peer] = &[CPZ, CP];
+/// The peers that take turns to remove the copy in the cells of `steady`.
+pub(crate) const STEADY_REMOVE: &[Peer] = &[
+    Peer::new(Ours, "rmz", "rmz", "rmz copy"),
+    Peer::new(Reference, "rm -r", "rm", "rm -r copy"),
+];
+/// cpz with fixed numbers of threads, as in [`STEADY_COPY`].
+pub(crate) const STEADY_CPZ_FIXED: &[Peer] = fixed!("cpz", "tree copy": 1 2 4 8);
+/// rmz with fixed numbers of threads, as in [`STEADY_REMOVE`].
+pub(crate) const STEADY_RMZ_FIXED: &[Peer] = fixed!("rmz", "copy": 1 2 4 8);
+
 /// The peers that bring a copy up to date, with modes, owners and times.
 ///
 /// `rsync -a` keeps the same attributes of such a tree, but does more. It copies after any difference in size or
@@ -250,6 +262,8 @@ mod tests {
             FILESYSTEM_COPY,
             SLOW_REMOVE,
             SLOW_COPY,
+            STEADY_REMOVE,
+            STEADY_COPY,
             UPDATE,
         ] {
             for role in [Role::Ours, Role::Reference] {
