@@ -67,8 +67,8 @@ pub(super) struct Recorded {
 /// Sums the work of all workers since the window began.
 pub(super) struct Meter {
     started: Instant,
-    /// When the governor is due for the first time, counted from `started`.
-    first: Duration,
+    /// When the governor is due for the first time, in nanoseconds since `started`.
+    first_nanos: u64,
     /// When the governor is due, in nanoseconds since `started`; or [`NEVER`].
     due_nanos: AtomicU64,
     /// When the window began, in nanoseconds since `started`.
@@ -90,7 +90,7 @@ impl Meter {
     pub(super) fn new(first: Duration) -> Self {
         Self {
             started: Instant::now(),
-            first,
+            first_nanos: nanos(first),
             due_nanos: AtomicU64::new(nanos(first)),
             began_nanos: AtomicU64::new(0),
             cpu_before_nanos: AtomicU64::new(0),
@@ -146,7 +146,7 @@ impl Meter {
 
     /// Returns `true` until the governor has decided anything. Until then, only one worker runs.
     pub(super) fn is_at_start(&self) -> bool {
-        self.due_nanos.load(Relaxed) == nanos(self.first)
+        self.due_nanos.load(Relaxed) == self.first_nanos
     }
 
     /// Returns `true` if the governor is due at `now_nanos`.

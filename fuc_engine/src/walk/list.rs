@@ -127,18 +127,15 @@ fn process<V: Visitor>(
         entries = look_ahead(visitor, entries, node, dirs, worker);
     }
     let mut queued = 0;
+    let mut is_interrupted = false;
     let mut left = worker.scratch.checkpoint_interval();
     while let Some(entry) = entries.next() {
-        match visitor.visit(node, dirs, entry, worker) {
-            Visit::Done => {}
-            Visit::Queued => queued += 1,
-            Visit::QueuedSlow => {
-                queued += 1 + queue_rest(&entries, node, worker);
-                worker.expect_slow_work();
-                return Processed {
-                    queued,
-                    is_interrupted: true,
-                };
+        let visit = visitor.visit(node, dirs, entry, worker);
+        if visit != Visit::Done {
+            queued += 1;
+            if visit == Visit::QueuedSlow {
+                is_interrupted = true;
+                break;
             }
         }
         left -= 1;
@@ -162,9 +159,12 @@ fn process<V: Visitor>(
         }
         left = worker.scratch.checkpoint_interval();
     }
+    if is_interrupted {
+        queued += queue_rest(entries, node, worker);
+    }
     Processed {
         queued,
-        is_interrupted: false,
+        is_interrupted,
     }
 }
 

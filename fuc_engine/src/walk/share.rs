@@ -22,21 +22,22 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
     Task::Batch { node, listing }
 }
 
-/// Queues `entries`, if there are any, below the task that was queued last. Returns the number of
-/// tasks queued.
+/// Queues `entries`, if there are any, below the task of a slow entry, and lets other workers have them.
+/// Returns the number of tasks queued.
 #[cold]
 pub(super) fn queue_rest<V: Visitor>(
-    entries: &Entries<'_>,
+    entries: Entries<'_>,
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,
 ) -> usize {
-    if entries.clone().next().is_none() {
-        return 0;
+    let has_entries = entries.clone().next().is_some();
+    if has_entries {
+        let mut rest = worker.scratch.buffer();
+        rest.take_rest(&entries);
+        worker.push_under(1, batch(rest, node));
     }
-    let mut rest = worker.scratch.buffer();
-    rest.take_rest(entries);
-    worker.push_under(1, batch(rest, node));
-    1
+    worker.expect_slow_work();
+    usize::from(has_entries)
 }
 
 /// Hands the second half of `entries` to an idle worker and returns the first half.

@@ -225,7 +225,7 @@ impl<'a> ContentCopy<'a> {
         }
         if self.source.size > 0
             && self.ways.let_kernel_copy()
-            && !self.reading_is_faster()?
+            && !(self.is_worth_a_trial() && self.reading_is_faster()?)
             && matches!(self.copy_in_kernel()?, Rung::Copied)
         {
             return Ok(());
@@ -277,13 +277,16 @@ impl<'a> ContentCopy<'a> {
         }
     }
 
-    /// Copies a piece of a large file by each of the two ways below cloning, and returns `true` if `read`
-    /// and `write` are faster. Copies nothing if no server stores the file, because they never are.
+    /// Returns `true` if the file is large and a server stores it. On other filesystems `read` and `write`
+    /// are never faster than the kernel.
+    fn is_worth_a_trial(&self) -> bool {
+        self.source.size >= 4 * TRIAL_BYTES as u64 && self.source.storage == Storage::Server
+    }
+
+    /// Copies a piece by each of the two ways below cloning, and returns `true` if `read` and `write` are
+    /// faster.
+    #[cold]
     fn reading_is_faster(&mut self) -> Result<bool, ContentError> {
-        let is_large = self.source.size >= 4 * TRIAL_BYTES as u64;
-        if self.source.storage != Storage::Server || !is_large {
-            return Ok(false);
-        }
         let started = Instant::now();
         let copied = sys::copy_range(self.source.fd, None, self.dest, None, TRIAL_BYTES);
         let by_kernel = started.elapsed();

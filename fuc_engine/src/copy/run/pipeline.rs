@@ -333,18 +333,21 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
         worker.scratch.own.expects_empty = source.is_known_empty();
-        let stat = source.stat;
-        if self.ctx.policy.has_other_names(entry, &stat) {
+        if self.ctx.policy.has_other_names(entry, &source.stat) {
+            let stat = source.stat;
             self.make_or_link(entry, &stat, worker, |worker| {
                 self.copy_content(entry, source, worker)
             })?;
-        } else if stat.st_size as u64 >= LARGE_BYTES && self.is_large_task(entry, &stat) {
-            queue_large(entry, &stat, Some(source), worker);
-            return Ok(Processed::QueuedLarge);
-        } else {
-            self.copy_content(entry, source, worker)?;
+            return Ok(Processed::Handled);
         }
-        Ok(Processed::Handled)
+        let is_small = (source.stat.st_size as u64) < LARGE_BYTES;
+        if is_small || !self.is_large_task(entry, &source.stat) {
+            self.copy_content(entry, source, worker)?;
+            return Ok(Processed::Handled);
+        }
+        let stat = source.stat;
+        queue_large(entry, &stat, Some(source), worker);
+        Ok(Processed::QueuedLarge)
     }
 
     /// Opens the dest and copies the content. Returns the file that was written, if further
