@@ -108,6 +108,11 @@ impl Gate {
         self.starving.load(Ordering::Relaxed) > 0
     }
 
+    /// Returns `true` if more workers than the caller are active or should be.
+    pub(super) fn has_company(&self) -> bool {
+        self.is_starving() || self.lock().active > 1
+    }
+
     /// Returns `true` if a worker should [`park`](Self::park).
     pub(super) fn has_surplus(&self) -> bool {
         self.surplus.load(Ordering::Relaxed)

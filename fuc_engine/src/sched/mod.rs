@@ -32,8 +32,9 @@
 //!   sends its oldest tasks  ----------------> receives them, runs them
 //! ```
 //!
-//! A worker inside one slow operation cannot give anything. So after a slow operation it leaves one
-//! *spare* batch in the channel, for the next worker that runs out of tasks:
+//! A worker inside one slow operation cannot give anything. So after a slow operation, and before the
+//! entries of a wide directory, it leaves one *spare* batch in the channel. The next worker that runs out
+//! of tasks takes it:
 //!
 //! ```text
 //!   worker A, with tasks                      worker B, running

@@ -183,6 +183,20 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.shared.gate.is_starving()
     }
 
+    /// Returns `true` if other workers run, or would take a task now.
+    pub(crate) fn has_company(&self) -> bool {
+        self.shared.gate.has_company()
+    }
+
+    /// Gives tasks to an idle worker, or else leaves one for the next worker that runs out of tasks.
+    pub(crate) fn offer(&mut self) {
+        if self.has_idle_worker() {
+            self.give_work(0);
+        } else {
+            self.offer_spare();
+        }
+    }
+
     /// Queues a task to run when no other task is queued or running on any worker. Several
     /// such tasks run one after the other, in the order in which they were queued.
     pub(crate) fn push_when_idle(&mut self, task: J::Task) {

@@ -4,8 +4,12 @@
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
 //!
-//! A slow entry runs as soon as it is found. The listing pauses for it, so that other
-//! workers can have the rest, and so that the slow entry is not the last to run.
+//! In a wide directory, workers take turns: the one that has filled a buffer offers the rest of the
+//! directory to others, as a `Resume` task, before it visits the entries of its buffer. So a worker
+//! that is busy with a slow entry holds up no more than one buffer.
+//!
+//! A slow entry that is known before it is processed runs as soon as it is found. The listing pauses for
+//! it, so that other workers can have the rest, and so that the slow entry is not the last to run.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,7 +17,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
-use super::share::{queue_rest, share, share_half};
+use super::share::{queue_rest, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
 use crate::sys::{self, Entries, Listing};
 
@@ -66,10 +70,9 @@ fn list_into<V: Visitor>(
             break;
         }
         let is_wide = buffer.is_nearly_full();
-        if is_wide && worker.has_idle_worker() && worker.queued_tasks() == 0 {
-            let empty = worker.scratch.buffer();
-            share(std::mem::replace(buffer, empty), node, worker);
-            continue;
+        if is_wide && worker.has_company() && offer_rest(visitor, node, dir, worker) {
+            process(visitor, buffer, node, &dirs, worker);
+            break;
         }
         let processed = process(visitor, buffer, node, &dirs, worker);
         queued += processed.queued;
@@ -82,6 +85,24 @@ fn list_into<V: Visitor>(
         }
     }
     Ok(Listed::ToTheEnd)
+}
+
+/// Offers the rest of a listing to other workers. Returns `false` if no descriptor can be lent.
+fn offer_rest<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
+    worker: &mut Walker<'_, '_, V>,
+) -> bool {
+    let Some(position) = lend_position(visitor, dir) else {
+        return false;
+    };
+    // The task is one more user of the directory, beside the caller.
+    node.retain();
+    let node = NodeOf::<V>::clone(node);
+    worker.push(Task::Resume { node, position });
+    worker.offer();
+    true
 }
 
 /// Duplicates `dir` for a task that continues its listing, if a descriptor can be lent.

@@ -7,10 +7,11 @@
 //! ```text
 //!   Enter --opened--> list: a buffer at a time --end of listing--> climb
 //!                       |  ^            |
-//!   many subdirectories |  |            | a full buffer, and a worker is idle; or the
-//!   are queued, or a    |  |            | rest of a buffer, because an entry is slow
-//!   slow entry is       v  |            v
-//!                      Resume          Batch (on any worker) --> climb
+//!   a full buffer, many |  |            | a part of a buffer,
+//!   subdirectories, or  |  |            | because entries are slow
+//!   a slow entry        v  |            v
+//!                      Resume          Batch --> climb
+//!              (both on any worker)
 //! ```
 //!
 //! If the user must be asked in the order of the listing, [`in_order`] visits the

@@ -1,10 +1,11 @@
 //! Events for observers: each path once, in the promised order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, OnceLock};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use fuc_engine::{
@@ -186,6 +187,72 @@ fn a_large_file_is_copied_when_it_is_found() {
     let mut expected = vec![source];
     expected.extend(listed.map(|entry| entry.unwrap().path()));
     assert!(copied.eq(expected), "not in the order of the listing");
+}
+
+/// Stops the thread that began the removal, once another thread helps it, and counts what the other
+/// removes in the meantime.
+struct Stopper {
+    first: ThreadId,
+    /// Number of entries that each thread has removed.
+    removed: (Mutex<HashMap<ThreadId, usize>>, Condvar),
+    /// The number of entries that the others have removed while the first thread waited.
+    meanwhile: OnceLock<usize>,
+}
+
+impl Stopper {
+    /// More entries than two buffers hold.
+    const MANY: usize = 4_000;
+}
+
+impl Observer for Stopper {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, _: Event<'_>) {
+        let (removed, changed) = &self.removed;
+        let mut removed = removed.lock().unwrap();
+        let this = thread::current().id();
+        *removed.entry(this).or_default() += 1;
+        changed.notify_all();
+        if this == self.first && removed.len() > 1 && self.meanwhile.get().is_none() {
+            let total = |removed: &HashMap<_, usize>| removed.values().sum::<usize>();
+            let before = total(&removed);
+            let limit = Duration::from_secs(1);
+            let (removed, _) = changed
+                .wait_timeout_while(removed, limit, |removed| {
+                    total(removed) - before < Self::MANY
+                })
+                .unwrap();
+            let _ = self.meanwhile.set(total(&removed) - before);
+        }
+    }
+}
+
+#[test]
+fn a_slow_entry_does_not_hold_up_a_wide_directory() {
+    let scratch = Scratch::in_memory();
+    // The governor may stop the other thread, too, but not each time.
+    let most = (0..10).map(|attempt| {
+        let wide = Tree::at(scratch.path().join(attempt.to_string()));
+        for i in 0..10_000 {
+            File::create(wide.path().join(i.to_string())).unwrap();
+        }
+        let stopper = Stopper {
+            first: thread::current().id(),
+            removed: Default::default(),
+            meanwhile: OnceLock::new(),
+        };
+        let remove = RemoveOp::new(remove_options(|options| options.threads = threads(2)));
+        assert_eq!(remove.run([wide.path()], &stopper).entries, 10_001);
+        stopper.meanwhile.into_inner()
+    });
+    let mut enough = most.filter(|&most| most >= Some(Stopper::MANY));
+    assert!(enough.next().is_some(), "the rest waited for the entry");
 }
 
 #[test]
