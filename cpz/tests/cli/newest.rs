@@ -338,6 +338,27 @@ fn the_copy_of_an_unreadable_directory_in_itself_gets_the_times_from_before() {
 }
 
 #[test]
+fn an_unreadable_directory_loses_the_set_group_id_bit_of_another_group() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for option in [
+        "-r",
+        "-p",
+        "-l",
+        "--preserve=timestamps",
+        "--preserve=ownership",
+    ] {
+        for mode in [0o311, 0] {
+            newest(&["-r", option, "a", "b"]).uid(NOBODY).check(|tree| {
+                tree.dir("a").mode(mode);
+                tree.dir("b").owner(NOBODY, 1).mode(0o2777);
+            });
+        }
+    }
+}
+
+#[test]
 fn an_unreadable_directory_does_not_replace_a_dangling_link() {
     if !is_root() {
         skip!("only root can become another user");

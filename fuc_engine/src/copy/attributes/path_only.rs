@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{Attributes, Times, Transfer};
-use crate::copy::decide::mode::{Origin, SpecialBits};
+use crate::copy::decide::mode::{self, Origin, SpecialBits};
 use crate::copy::facts::FileId;
 use crate::copy::policy::Policy;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
@@ -99,7 +99,8 @@ pub(in crate::copy) fn transfer(
             // A symbolic link has no mode.
             FileType::Symlink => None,
             FileType::Directory => {
-                policy.last_directory_mode(stat.st_mode, present.st_mode, origin)
+                let last = policy.last_directory_mode(stat.st_mode, present.st_mode, origin);
+                last.or_else(|| mode::of_unfilled_directory(present.st_mode, origin))
             }
             _ => policy.last_mode(stat.st_mode, origin),
         },

@@ -186,6 +186,17 @@ pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> Directo
     }
 }
 
+/// Returns the mode to set on a directory that is not filled, and whose present mode is `present`.
+/// `None`: the directory keeps its mode.
+///
+/// The mode that is set is the present one. This makes the kernel remove an inherited set-group-ID bit
+/// if the user is not in the group. A directory that is filled loses the bit in the same way.
+pub(in crate::copy) fn of_unfilled_directory(present: u32, origin: Origin) -> Option<u32> {
+    let is_set_again =
+        origin == Origin::Created && present & OWNER != OWNER && present & 0o2000 != 0;
+    is_set_again.then_some(present & 0o7777)
+}
+
 /// Removes set-id and sticky bits, for a copy whose owner could not be set. As in cp, a directory
 /// keeps its sticky bit if modes are not preserved.
 pub(in crate::copy) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
@@ -350,6 +361,20 @@ mod tests {
             let row = format!("{present:o} {requested:o} {gets_mode}");
             let found = is_unfinished(present, requested, filling);
             assert_eq!(found, unfinished, "{row}");
+        }
+    }
+
+    #[test]
+    fn only_an_inherited_set_group_id_bit_is_set_again() {
+        use Origin::{Created, Existing};
+        for (present, origin, last) in [
+            (0o2311, Created, Some(0o2311)),
+            (0o2311, Existing, None),
+            (0o2711, Created, None),
+            (0o311, Created, None),
+        ] {
+            let last_mode = of_unfilled_directory(DIRECTORY | present, origin);
+            assert_eq!(last_mode, last, "{present:o} {origin:?}");
         }
     }
 

@@ -271,8 +271,8 @@ fn make_unfilled(
     }
 }
 
-/// Gives the dest of a directory that may not be read its attributes: those that the source had before
-/// the dest was made, perhaps in it.
+/// Gives the dest of a directory that may not be read its mode and its attributes: those that the source
+/// had before the dest was made, perhaps in it.
 fn finish_unfilled(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -281,7 +281,7 @@ fn finish_unfilled(
         dest: origin,
     }: &Unreadable,
 ) -> Result<(), Error> {
-    if !ctx.policy.sets_attributes {
+    if !ctx.policy.sets_attributes && *origin == Origin::Existing {
         return Ok(());
     }
     let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
