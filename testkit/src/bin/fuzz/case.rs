@@ -240,7 +240,7 @@ pub(crate) const PWD: &str = "$PWD";
 
 impl Operand {
     /// Writes the operand, with [`PWD`] in it.
-    fn render(&self, names: &Names) -> Vec<u8> {
+    pub(crate) fn render(&self, names: &Names) -> Vec<u8> {
         match self {
             Self::Text(text) => text.as_bytes().to_vec(),
             Self::Path {

@@ -1,7 +1,7 @@
 //! The deliberate differences from GNU. Each row names the line of the README that documents it.
 
 use crate::{
-    case::{AclKind, Called, Case, Entry, PRESUME_TERMINAL, Pair, User, What, Word},
+    case::{AclKind, Called, Case, Entry, Owner, PRESUME_TERMINAL, Pair, User, What, Word},
     difference::{Difference, Lines},
     run::{Observed, Status},
 };
@@ -52,11 +52,16 @@ impl Comparison<'_> {
 
     /// Returns `true` if the command line has this long option, perhaps shortened, or this short one.
     fn has_option(&self, short: char, long: &str) -> bool {
+        let is_bundle = |text: &[u8]| {
+            text.starts_with(b"-") && !text.starts_with(b"--") && text.contains(&(short as u8))
+        };
         let has_short = |word: &Word| match word {
-            Word::Text(text) => !text.starts_with("--") && text.contains(short),
+            Word::Text(text) => is_bundle(text.as_bytes()),
             Word::Bundle(flags) => flags.contains(&short),
             Word::ShortWith(flag, ..) => *flag == short,
-            Word::Long { .. } | Word::LongWith { .. } | Word::Operand(_) => false,
+            Word::Long { .. } | Word::LongWith { .. } => false,
+            // A name can look like options.
+            Word::Operand(operand) => is_bundle(&operand.render(&self.case.names)),
         };
         self.case.has_long(long) || self.case.words.iter().any(has_short)
     }
@@ -92,6 +97,58 @@ impl Comparison<'_> {
         self.difference.kinds().iter().all(|kind| is_meant(kind))
     }
 
+    /// Returns `true` if trees differ, and each difference is described by a line of this kind.
+    fn tree_lines_all(&self, is_meant: impl Fn(&str) -> bool) -> bool {
+        let lines = &self.difference.tree;
+        !lines.is_empty() && lines.iter().all(|line| is_meant(line))
+    }
+
+    /// Returns `true` if GNU removes something that ours keeps, and then makes it again. So the directory differs in
+    /// its time.
+    fn gnu_links_again(&self) -> bool {
+        let Difference {
+            status,
+            stdout,
+            stderr,
+            tree,
+        } = self.difference;
+        let is_of_time =
+            |line: &String| line.contains(": mtime fresh != mtime 1") && !line.contains(';');
+        status.is_none()
+            && stdout.only_ours.is_empty()
+            && stdout
+                .only_gnu
+                .iter()
+                .all(|line| line.starts_with("removed "))
+            && *stderr == Lines::default()
+            && tree.iter().all(is_of_time)
+    }
+
+    /// Returns `true` if ours copies more than GNU, and nothing else differs. Ours may also report files that it
+    /// cannot read or clone, because GNU does not try to copy them.
+    fn ours_only_copies_more(&self) -> bool {
+        let Difference {
+            status,
+            stdout,
+            stderr,
+            tree,
+        } = self.difference;
+        let is_failed_try =
+            |line: &String| line.contains("cannot open") || line.contains("failed to clone");
+        let is_status_expected = match status {
+            None => true,
+            Some(statuses) => {
+                *statuses == (Status::Exit(0), Status::Exit(1)) && !stderr.only_ours.is_empty()
+            }
+        };
+        !(tree.is_empty() && stderr.only_ours.is_empty())
+            && is_status_expected
+            && stdout.only_gnu.is_empty()
+            && stderr.only_gnu.is_empty()
+            && stderr.only_ours.iter().all(is_failed_try)
+            && tree.iter().all(|line| line.starts_with("+ "))
+    }
+
     /// Returns `true` if GNU prints its help or its version, and nothing else differs.
     fn is_own_text(&self) -> bool {
         let is_text = self.gnu.stdout.starts_with(b"Usage: ") || self.gnu_says("(GNU coreutils)");
@@ -105,6 +162,14 @@ fn says(observed: &Observed, text: &str) -> bool {
     stdout.contains(text) || stderr.contains(text)
 }
 
+/// Returns the mode in GNU's tree and that in ours from a line about an entry whose mode alone differs.
+fn modes(line: &str) -> Option<(u32, u32)> {
+    let (_, modes) = line.split_once(": mode ")?;
+    let (gnu, ours) = modes.split_once(" != mode ")?;
+    let mode = |digits| u32::from_str_radix(digits, 8).ok();
+    Some((mode(gnu)?, mode(ours)?))
+}
+
 /// Returns the deviation that explains the difference.
 pub(crate) fn explanation(comparison: &Comparison<'_>) -> Option<&'static Deviation> {
     let explains = |it: &Comparison<'_>| {
@@ -113,13 +178,11 @@ pub(crate) fn explanation(comparison: &Comparison<'_>) -> Option<&'static Deviat
     };
     explains(comparison).or_else(|| {
         // Lines of --debug always have the same explanation.
-        let is_about_offload = comparison.difference.stdout.are_all_about(OFFLOAD);
-        let rest = comparison.difference.without_stdout();
-        let rest = Comparison {
+        let rest = comparison.difference.without_stdout_about(OFFLOAD)?;
+        explains(&Comparison {
             difference: &rest,
             ..*comparison
-        };
-        is_about_offload.then(|| explains(&rest)).flatten()
+        })
     })
 }
 
@@ -178,7 +241,11 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             let goes_in =
                 it.case.has_argument_ending_in("/.") || it.case.has_argument_ending_in("..");
+            let links = it.has_option('a', "archive")
+                || it.has_option('d', "")
+                || it.case.has_long("preserve");
             goes_in && it.differs_only_in(&["mtime"]) && it.difference.tree.len() <= 2
+                || links && it.has_option('L', "dereference") && it.gnu_links_again()
         },
     },
     Deviation {
@@ -223,6 +290,37 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             (it.has_acl(AclKind::Access) || it.has_acl(AclKind::Default))
                 && it.differs_only_in(&["mode", "xattrs", "nothing"])
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--preserve`**: extended attributes are set even if the umask forbids the owner to write",
+        explains: |it| {
+            let is_lost = |line: &str| line.contains(": nothing != xattrs user.");
+            let is_error = |line: &String| line.contains("setting attribute");
+            let stderr = &it.difference.stderr;
+            it.case.user == User::Nobody
+                && it.case.umask & 0o200 != 0
+                && it.tree_lines_all(is_lost)
+                && stderr.only_ours.is_empty()
+                && stderr.only_gnu.iter().all(is_error)
+                && (it.difference.status.is_none() || !stderr.only_gnu.is_empty())
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**The sticky bit** of a new directory marks that its mode is temporary",
+        explains: |it| {
+            let sets_mode = it.case.has_long("no-preserve") || it.case.has_long("preserve");
+            let is_taken_for_unfinished = |gnu: u32, ours: u32| {
+                gnu & 0o1722 == 0o1700 && ours & 0o1000 == 0 && (ours & 0o700 != 0o700 || sets_mode)
+            };
+            it.differs_only_in(&["mode"])
+                && it.tree_lines_all(|line| {
+                    modes(line).is_some_and(|(gnu, ours)| is_taken_for_unfinished(gnu, ours))
+                })
         },
     },
     Deviation {
@@ -279,9 +377,11 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
         explains: |it| {
+            let only_ours = &it.difference.stderr.only_ours;
+            let is_failed_clone = |line: &String| line.contains("failed to clone");
             it.has_parents()
                 && (it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
-                    || it.gnu_says("Permission denied") && it.ours_says_no_more())
+                    || it.gnu_says("Permission denied") && only_ours.iter().all(is_failed_clone))
         },
     },
     Deviation {
@@ -294,6 +394,29 @@ static DEVIATIONS: &[Deviation] = &[
                     || it.gnu_says("File exists")
                     || it.gnu_says("cannot create directory")
                     || it.is_of_messages_and_times())
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--parents`** refuses a symbolic link in place of a parent directory, unless it belongs to",
+        explains: |it| {
+            let is_of_other_user = |entry: &Entry| {
+                matches!(entry.what, What::Symlink(_))
+                    && matches!(entry.attributes.owner, Owner::Ids(user, _) if user != 0)
+            };
+            let refusals = &it.difference.stderr.only_ours;
+            it.has_parents()
+                && it.has_entry(is_of_other_user)
+                && !refusals.is_empty()
+                && refusals
+                    .iter()
+                    .all(|line| line.contains("exists but is not a directory"))
+                && it
+                    .difference
+                    .tree
+                    .iter()
+                    .all(|line| line.starts_with("- ") || line.contains("mtime"))
         },
     },
     Deviation {
@@ -327,13 +450,13 @@ static DEVIATIONS: &[Deviation] = &[
         line: "**Paths that the run changes**: if the run replaces or backs up a link that leads to its own source",
         explains: |it| {
             let only_ours = &it.difference.stderr.only_ours;
+            let follows = it.case.has_argument_ending_in("/")
+                || it.has_option('H', "")
+                || it.has_option('L', "dereference");
             let copies_more = it.has_backup()
-                && it.case.has_argument_ending_in("/")
-                && it
-                    .difference
-                    .kinds()
-                    .iter()
-                    .all(|kind| kind.starts_with("tree + "));
+                && follows
+                && it.has_entry(|entry| matches!(entry.what, What::Symlink(_)))
+                && it.ours_only_copies_more();
             copies_more
                 || it.gnu_says("preserving permissions for") && it.ours_says_no_more()
                 || it.has_backup()
@@ -351,11 +474,18 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             let is_about_link = |kind: &String| kind.contains("cannot create symbolic link N");
             let kinds = it.difference.kinds();
-            it.gnu_says("cannot create symbolic link")
+            let is_other_link = it.gnu_says("cannot create symbolic link")
                 && (it.has_option('f', "force") || it.case.has_argument_ending_in("/"))
                 && kinds
                     .iter()
-                    .all(|kind| is_about_link(kind) || kind == "tree ~ mtime")
+                    .all(|kind| is_about_link(kind) || kind == "tree ~ mtime");
+            // cp tries to remove a directory that is named with a slash.
+            let is_removal = it.has_option('f', "force")
+                && it.difference.is_of_stderr()
+                && it.difference.stderr.are_all_about("/': Is a directory")
+                && it.gnu_says("cannot remove ")
+                && it.ours_says("cannot create regular file ");
+            is_other_link || is_removal
         },
     },
     Deviation {
@@ -367,7 +497,7 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**`--backup` with `DIR/.`** (`cpz -rb a/. file`) backs up the file",
+        line: "**`--backup` with `DIR/.`** or `DIR/..` (`cpz -rb a/. file`) backs up the file",
         explains: |it| {
             let is_backup = |kind: &String| {
                 kind.starts_with("tree + ")
@@ -375,7 +505,9 @@ static DEVIATIONS: &[Deviation] = &[
                     || kind.contains("removed N")
             };
             it.has_backup()
-                && (it.case.has_argument_ending_in("/.") || it.case.has_argument_ending_in("/./"))
+                && ["/.", "/./", "/..", "/../"]
+                    .iter()
+                    .any(|end| it.case.has_argument_ending_in(end))
                 && it.difference.kinds().iter().all(is_backup)
         },
     },

@@ -87,6 +87,15 @@ impl Difference {
         }
     }
 
+    /// Returns the difference without the lines of stdout that contain `text`, or `None` if there are none.
+    pub(crate) fn without_stdout_about(&self, text: &str) -> Option<Self> {
+        let mut rest = self.clone();
+        for lines in [&mut rest.stdout.only_gnu, &mut rest.stdout.only_ours] {
+            lines.retain(|line| !line.contains(text));
+        }
+        (rest != *self).then_some(rest)
+    }
+
     /// Returns `true` if only stderr differs.
     pub(crate) fn is_of_stderr(&self) -> bool {
         Self {
