@@ -391,7 +391,7 @@ fn a_hard_link_that_is_there_already_is_not_just_created() {
 
 #[test]
 fn a_forced_copy_is_refused_at_a_link_to_itself_that_was_just_created() {
-    for options in ["-r", "-rf"] {
+    for options in ["-r", "-rf", "-rfu", "-rfn", "-rbf"] {
         check(&[options, "a/e", "e", "b"], |tree| {
             tree.symlink("a/e", "e").file("e", "").dir("b");
         });

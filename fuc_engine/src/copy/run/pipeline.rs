@@ -151,15 +151,16 @@ impl CopyRun<'_> {
                 ctx.emit_dest_skipped(entry);
                 return Ok(Processed::NotCopied);
             }
-            Decided::ProceedThroughLoop => Prepared::Occupied,
+            Decided::ProceedThroughLoop => {
+                self.check_dest_of_operand(entry, source)?;
+                Prepared::Occupied
+            }
             Decided::Proceed(dest) => {
                 // Other names of a source may become links, which need no room.
                 if !ctx.policy.has_other_names(entry, source) {
                     self.check_room(entry, source)?;
                 }
-                if entry.is_operand() {
-                    self.used.check_dest(ctx, entry, source)?;
-                }
+                self.check_dest_of_operand(entry, source)?;
                 match dest {
                     None => Prepared::Vacant { backup: None },
                     Some(dest) => {
@@ -184,6 +185,14 @@ impl CopyRun<'_> {
             backup::restore(ctx, entry);
             Ok(Processed::NotCopied)
         })
+    }
+
+    /// Fails if the entry is an operand whose dest an earlier operand has made.
+    fn check_dest_of_operand(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
+        if !entry.is_operand() {
+            return Ok(());
+        }
+        self.used.check_dest(&self.ctx, entry, source)
     }
 
     /// Copies a source whose type is known but may have changed.
