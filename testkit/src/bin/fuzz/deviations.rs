@@ -115,6 +115,7 @@ impl Comparison<'_> {
         let is_of_time =
             |line: &String| line.contains(": mtime fresh != mtime 1") && !line.contains(';');
         status.is_none()
+            && !stdout.order
             && stdout.only_ours.is_empty()
             && stdout
                 .only_gnu
@@ -141,7 +142,10 @@ impl Comparison<'_> {
                 *statuses == (Status::Exit(0), Status::Exit(1)) && !stderr.only_ours.is_empty()
             }
         };
-        !(tree.is_empty() && stderr.only_ours.is_empty())
+        let differs_in_order = stdout.order || stderr.order;
+        let copies_more = !tree.is_empty() || !stderr.only_ours.is_empty();
+        copies_more
+            && !differs_in_order
             && is_status_expected
             && stdout.only_gnu.is_empty()
             && stderr.only_gnu.is_empty()
@@ -304,6 +308,7 @@ static DEVIATIONS: &[Deviation] = &[
                 && it.case.umask & 0o200 != 0
                 && it.tree_lines_all(is_lost)
                 && stderr.only_ours.is_empty()
+                && !stderr.order
                 && stderr.only_gnu.iter().all(is_error)
                 && (it.difference.status.is_none() || !stderr.only_gnu.is_empty())
         },
@@ -377,11 +382,21 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
         explains: |it| {
-            let only_ours = &it.difference.stderr.only_ours;
-            let is_failed_clone = |line: &String| line.contains("failed to clone");
+            let Lines {
+                only_gnu,
+                only_ours,
+                ..
+            } = &it.difference.stderr;
+            // Ours gets to the source, and fails there.
+            let fails_later = only_ours.len() <= only_gnu.len()
+                && only_gnu
+                    .iter()
+                    .all(|line| line.contains("Permission denied"))
+                && it.tree_lines_all(|line| line.starts_with("+ "));
             it.has_parents()
                 && (it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
-                    || it.gnu_says("Permission denied") && only_ours.iter().all(is_failed_clone))
+                    || it.gnu_says("Permission denied") && it.ours_says_no_more()
+                    || fails_later)
         },
     },
     Deviation {
@@ -424,11 +439,18 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "README.md",
         line: "`cpz a . dest` copies `a` twice, to the same place. cp copies it once, and warns.",
         explains: |it| {
+            let stderr = &it.difference.stderr;
+            let is_warning = |line: &String| line.contains("warning: source directory");
+            // An unreadable directory is reported as often as it is copied.
+            let is_unreadable = |line: &String| {
+                line.contains("cannot access") && line.ends_with("Permission denied")
+            };
             it.difference.is_of_stderr()
-                && it
-                    .difference
-                    .stderr
-                    .are_all_about("warning: source directory")
+                && !stderr.order
+                && stderr.only_gnu.iter().all(is_warning)
+                && stderr.only_ours.iter().all(|line| {
+                    is_warning(line) || !stderr.only_gnu.is_empty() && is_unreadable(line)
+                })
         },
     },
     Deviation {

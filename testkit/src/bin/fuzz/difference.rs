@@ -165,9 +165,13 @@ impl Lines {
     }
 }
 
+/// The end of a prompt.
+const PROMPT_END: &[u8] = b"? ";
+
 /// Counts the prompts in a stream.
 pub(crate) fn prompts(stderr: &[u8]) -> usize {
-    stderr.windows(2).filter(|bytes| bytes == b"? ").count()
+    let is_end = |bytes: &&[u8]| *bytes == PROMPT_END;
+    stderr.windows(PROMPT_END.len()).filter(is_end).count()
 }
 
 /// Cuts a stream into its messages. A prompt ends without a newline.
@@ -176,6 +180,8 @@ fn messages(stream: &[u8]) -> Vec<String> {
     for line in stream.split_inclusive(|&byte| byte == b'\n') {
         let (line, end) = match line.strip_suffix(b"\n") {
             Some(line) => (line, ""),
+            // Another message may follow this prompt in another order.
+            None if line.ends_with(PROMPT_END) => (line, ""),
             None => (line, "(no newline)"),
         };
         let text = legible(line) + end;
@@ -309,6 +315,15 @@ mod tests {
             (difference.only_gnu, difference.only_ours),
             (vec!["x".to_owned()], vec!["z".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_prompt_may_come_last() {
+        let first = "cp: overwrite 'a/b'? cp: cannot open 'a/c'\n";
+        let last = "cp: cannot open 'a/c'\ncp: overwrite 'a/b'? ";
+        let free = Order::FreeWithinOperands;
+        assert_eq!(lines(first, last, free), Lines::default());
+        assert_ne!(lines("x\n", "x", free), Lines::default());
     }
 
     #[test]
