@@ -359,6 +359,25 @@ fn an_unreadable_directory_loses_the_set_group_id_bit_of_another_group() {
 }
 
 #[test]
+fn a_dest_that_cannot_be_looked_at_is_reported_before_an_unreadable_source() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for option in ["-r", "-f", "-b", "-u", "-n", "-p", "--remove-destination"] {
+        for dest in ["loop", "closed", "hidden", "nowhere", "d"] {
+            let copy = newest(&["-r", option, "a", dest]).uid(NOBODY);
+            copy.check(|tree| {
+                tree.file("a", "x").mode(0);
+                tree.symlink("loop", "loop").symlink("nowhere", "missing");
+                tree.symlink("hidden", "secret/f").symlink("closed", "a/f");
+                tree.file("secret/f", "y").symlink("d/a", "a");
+                tree.select("secret").owner(0, 0).mode(0o700);
+            });
+        }
+    }
+}
+
+#[test]
 fn an_unreadable_directory_does_not_replace_a_dangling_link() {
     if !is_root() {
         skip!("only root can become another user");

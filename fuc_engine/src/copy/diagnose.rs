@@ -26,9 +26,7 @@ pub(super) fn reading(
     operation: Operation,
     errno: Errno,
 ) -> Failure {
-    let unseen_dest = look::at_dest(entry, Symlinks::NoFollow).err();
     let source = look::at_source(entry).map(|stat| Facts::of(&stat));
-    let dest = look::dest_facts(entry, Symlinks::Follow);
     // If the dest was moved away, the source was seen before that, and has vanished since.
     let was_seen = matches!(entry.dest_state, DestState::Vacant { .. });
     if let Err(unseen) = source
@@ -36,11 +34,19 @@ pub(super) fn reading(
     {
         return ctx.source_stat_failure(entry, unseen);
     }
-    if unseen_dest.is_some_and(|unseen| unseen != Errno::NOENT) {
-        return creation(ctx, entry, operation, errno);
-    }
     let source = source.ok();
-    let refusal = dest.and_then(|dest| obstacle(ctx.treatment(entry), source.as_ref(), &dest));
+    let treatment = ctx.treatment(entry);
+    let symlinks = source.map_or(Symlinks::NoFollow, |source| {
+        ctx.policy.symlinks_of_dest(&source, treatment)
+    });
+    match look::at_dest(entry, symlinks) {
+        Ok(_) | Err(Errno::NOENT) => {}
+        // The link is unlinked.
+        Err(Errno::LOOP) if ctx.policy.options.force => {}
+        Err(unseen) => return ctx.dest_stat_failure(entry, unseen),
+    }
+    let dest = look::dest_facts(entry, Symlinks::Follow);
+    let refusal = dest.and_then(|dest| obstacle(treatment, source.as_ref(), &dest));
     match refusal {
         Some(refusal) => ctx.refused(entry, refusal),
         None => Failure::making(ctx.source_error(entry, operation, errno)),
