@@ -335,7 +335,8 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             it.case.dests().iter().any(Vec::is_empty)
                 && (it.ours_says("'': No such file or directory")
-                    || it.ours_says("cannot create hard link '' "))
+                    || it.ours_says("cannot create hard link '' ")
+                    || it.ours_says("cannot create symbolic link '' "))
         },
     },
     Deviation {
