@@ -1,7 +1,7 @@
 //! The deliberate differences from GNU. Each row names the line of the README that documents it.
 
 use crate::{
-    case::{AclKind, Called, Case, Entry, Owner, PRESUME_TERMINAL, Pair, User, What, Word},
+    case::{AclKind, Called, Case, Entry, Owner, PRESUME_TERMINAL, PWD, Pair, User, What, Word},
     difference::{Difference, Lines},
     run::{Observed, Status},
 };
@@ -70,6 +70,22 @@ impl Comparison<'_> {
 
     fn has_backup(&self) -> bool {
         self.has_option('b', "backup") || self.has_option('S', "suffix")
+    }
+
+    /// Returns `true` if a dest is a directory above an operand, as far as the paths show that.
+    fn copies_upward(&self) -> bool {
+        let arguments = self.case.symbolic_arguments();
+        let is_above = |dest: &Vec<u8>| {
+            let end = dest.iter().rposition(|&byte| byte != b'/');
+            let dest = &dest[..end.map_or(0, |end| end + 1)];
+            let is_below = |argument: &Vec<u8>| {
+                argument
+                    .strip_prefix(dest)
+                    .is_some_and(|rest| rest.starts_with(b"/") && rest.len() > 1)
+            };
+            dest == b"." || dest == PWD.as_bytes() || arguments.iter().any(is_below)
+        };
+        self.case.dests().iter().any(is_above)
     }
 
     fn has_parents(&self) -> bool {
@@ -250,7 +266,9 @@ static DEVIATIONS: &[Deviation] = &[
             let links = it.has_option('a', "archive")
                 || it.has_option('d', "")
                 || it.case.has_long("preserve");
-            goes_in && it.differs_only_in(&["mtime"]) && it.difference.tree.len() <= 2
+            (goes_in || it.copies_upward())
+                && it.differs_only_in(&["mtime"])
+                && it.difference.tree.len() <= 2
                 || links && it.has_option('L', "dereference") && it.gnu_links_again()
         },
     },
@@ -512,12 +530,23 @@ static DEVIATIONS: &[Deviation] = &[
                 && kinds
                     .iter()
                     .all(|kind| is_about_link(kind) || kind == "tree ~ mtime");
-            // cp tries to remove a directory that is named with a slash.
+            // cp tries to remove a directory, or a link to itself, that is named with a slash.
+            let Lines {
+                only_gnu,
+                only_ours,
+                ..
+            } = &it.difference.stderr;
+            let is_failed_removal =
+                |line: &String| line.contains("cannot remove ") && line.contains("/': ");
+            let is_first_reason = |line: &String| {
+                line.contains("cannot create regular file ")
+                    || line.ends_with("Too many levels of symbolic links")
+            };
             let is_removal = it.has_option('f', "force")
                 && it.difference.is_of_stderr()
-                && it.difference.stderr.are_all_about("/': Is a directory")
-                && it.gnu_says("cannot remove ")
-                && it.ours_says("cannot create regular file ");
+                && !only_gnu.is_empty()
+                && only_gnu.iter().all(is_failed_removal)
+                && only_ours.iter().all(is_first_reason);
             is_other_link || is_removal
         },
     },
