@@ -158,8 +158,9 @@ impl Visitor for Removal<'_> {
     }
 
     fn is_slow(&self, dirs: &SourceOnly<'_>, entry: Entry<'_>) -> bool {
-        sys::stat(dirs.source(), entry.name, Symlinks::NoFollow)
-            .is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES)
+        let is_alone = self.context.options.threads == Some(NonZeroUsize::MIN);
+        let stat = || sys::stat(dirs.source(), entry.name, Symlinks::NoFollow);
+        !is_alone && stat().is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES)
     }
 
     // Inlined by force, because two loops call this function. Without that, the removal of a file

@@ -174,8 +174,8 @@ fn process<V: Visitor>(
         worker.scratch.quick += visited;
         if per_entry >= SLOW_ENTRY {
             worker.scratch.quick = 0;
-            if per_entry >= visitor.share_from() {
-                entries = share_if_wanted(entries, node, worker);
+            if wants_entries(worker) && per_entry >= visitor.share_from() {
+                entries = share_half(entries, node, worker);
             }
         }
         left = worker.scratch.checkpoint_interval();
@@ -208,19 +208,13 @@ fn look_ahead<'a, V: Visitor>(
         return entries;
     }
     worker.expect_slow_work();
-    share_if_wanted(entries, node, worker)
+    match wants_entries(worker) {
+        true => share_half(entries, node, worker),
+        false => entries,
+    }
 }
 
-/// Gives half of `entries` to an idle worker, if there is one and nothing else to give. Returns the
-/// other half.
-fn share_if_wanted<'a, V: Visitor>(
-    entries: Entries<'a>,
-    node: &NodeOf<V>,
-    worker: &mut Walker<'_, '_, V>,
-) -> Entries<'a> {
-    if worker.has_idle_worker() && worker.queued_tasks() == 0 {
-        share_half(entries, node, worker)
-    } else {
-        entries
-    }
+/// Returns `true` if another worker is idle, and there is nothing to give it but entries of a listing.
+fn wants_entries<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
+    worker.has_idle_worker() && worker.queued_tasks() == 0
 }
