@@ -8,7 +8,8 @@ use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
-/// The work that one worker has done and not yet added to the totals.
+/// The work that one worker has done and not yet added to the totals. A worker adds it when it has run out
+/// of tasks, since all workers write to the totals.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) entries: u64,
@@ -112,8 +113,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Moves a worker's tally to the totals in the middle of a task, if other threads read the
-    /// counters.
+    /// Moves a worker's tally to the totals while the worker has tasks, if other threads read the counters.
     pub(crate) fn publish(&self, tally: &mut Tally) {
         if self.live.is_some() {
             self.add(tally);

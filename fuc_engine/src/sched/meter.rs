@@ -15,6 +15,12 @@ use crate::sys;
 /// Value of `due_nanos` when only one worker is allowed: nothing is measured.
 const NEVER: u64 = u64::MAX;
 
+/// A lap with less work than this, in less time than [`SHORT_NANOS`], is not worth recording. It is also
+/// the number of entries between two checkpoints.
+const SHORT_WORK: u64 = 32;
+/// A tenth of the time of an operation that counts as slow.
+const SHORT_NANOS: u64 = 100_000;
+
 /// Work is summed in parts of this size, because a window may hold only a part of a lap.
 const PARTS: f64 = 1024.0;
 
@@ -110,6 +116,17 @@ impl Meter {
             lap.work = 0;
             lap.began_nanos = self.now_nanos();
         }
+    }
+
+    /// Returns `true` if a lap is so short that the next task may become a part of it, and the governor is
+    /// not due.
+    pub(super) fn is_short(&self, lap: &Lap) -> bool {
+        let due = self.due_nanos.load(Relaxed);
+        if lap.work >= SHORT_WORK || due == NEVER {
+            return false;
+        }
+        let now = self.now_nanos();
+        now < due && now < lap.began_nanos + SHORT_NANOS
     }
 
     /// Adds a lap and begins the next one. Returns `None` if nothing is measured any more.

@@ -36,6 +36,9 @@ pub(crate) trait Job: Sync {
     where
         Self: Sized;
 
+    /// Called each time a worker has run out of tasks.
+    fn out_of_tasks(&self, _scratch: &mut Self::Scratch) {}
+
     /// Returns `true` if another worker could run the task as cheaply as this one.
     fn can_migrate(&self, task: &Self::Task) -> bool;
 
@@ -253,11 +256,17 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         while let Some(task) = self.stack.pop_back() {
             self.shared.job.run(task, self);
             let has_more = !self.stack.is_empty();
-            let time = self.record(has_more);
+            // Short tasks are recorded together, because each record writes to memory that all workers
+            // share.
+            let time = match has_more && self.shared.meter.is_short(&self.lap) {
+                true => Duration::ZERO,
+                false => self.record(has_more),
+            };
             if has_more {
                 self.adapt(1, time);
             }
         }
+        self.shared.job.out_of_tasks(&mut self.scratch);
     }
 
     /// Hands out work, or waits if there are too many workers. A long task calls it between its

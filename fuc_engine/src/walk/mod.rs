@@ -278,7 +278,11 @@ impl<V: Visitor> Job for V {
             }
             Task::Own(task) => self.run_own(task, worker),
         }
-        self.report().add(&mut worker.scratch.tally);
+        self.report().publish(&mut worker.scratch.tally);
+    }
+
+    fn out_of_tasks(&self, scratch: &mut Scratch<V::Scratch>) {
+        self.report().add(&mut scratch.tally);
     }
 
     fn can_migrate(&self, task: &Task<V>) -> bool {
