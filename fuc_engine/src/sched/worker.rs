@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::Scope;
+use std::thread::{self, Scope, ThreadId};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -85,6 +85,9 @@ struct Shared<'j, J: Job> {
     meter: Meter,
     /// `None` until there is a backlog.
     governor: Mutex<Option<Governor>>,
+    /// The thread that stepped the governor last. It does not park: another worker may be in a slow
+    /// operation, and then none would make progress.
+    leader: Mutex<ThreadId>,
 }
 
 impl<J: Job> Shared<'_, J> {
@@ -92,6 +95,10 @@ impl<J: Job> Shared<'_, J> {
         self.when_idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leader(&self) -> MutexGuard<'_, ThreadId> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,7 +128,7 @@ struct ReportPanic<'a, 'j, J: Job>(&'a Shared<'j, J>);
 
 impl<J: Job> Drop for ReportPanic<'_, '_, J> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             self.0.gate.release_all();
             let _ = self.0.done.sender.try_send(());
         }
@@ -139,8 +146,9 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
         when_idle: Mutex::default(),
         meter: Meter::new(FIRST),
         governor: Mutex::new(None),
+        leader: Mutex::new(thread::current().id()),
     };
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let _end = EndThreads(&shared);
         main(&mut Worker::new(&shared, scope))
     })
@@ -329,6 +337,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let sample = meter.sample();
             if governor.step(Duration::from_nanos(now_nanos), sample) {
                 meter.start_window(now_nanos, &sample);
+                *self.shared.leader() = thread::current().id();
                 governor.limit(gate.set_target(governor.workers(), governor.most()));
             }
         }
@@ -365,6 +374,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             }
         }
         if self.shared.gate.has_surplus() {
+            self.park();
+        }
+    }
+
+    /// Waits while more workers are active than should be, unless this one is the leader.
+    #[cold]
+    fn park(&mut self) {
+        if *self.shared.leader() != thread::current().id() {
             self.shared.gate.park();
             self.shared.meter.start_lap(&mut self.lap);
         }
@@ -413,7 +430,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Returns `false` if the kernel refuses another thread.
     fn start_thread(&self) -> bool {
         let (shared, scope) = (self.shared, self.scope);
-        std::thread::Builder::new()
+        thread::Builder::new()
             .stack_size(STACK_BYTES)
             .spawn_scoped(scope, move || Worker::new(shared, scope).serve())
             .is_ok()

@@ -102,8 +102,10 @@ fn every_task_of_several_runs_is_run_once() {
     });
 }
 
-/// Task 0 queues others, and expects to be slow. Then it waits until another worker has run one of them.
+/// Task 0 queues others, and expects to be slow. Then it waits until another worker has run one of them,
+/// which has many parts.
 struct Slow {
+    parts: usize,
     has_run: (Mutex<bool>, Condvar),
 }
 
@@ -116,6 +118,11 @@ impl Job for Slow {
     fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
         let (has_run, changed) = &self.has_run;
         if task > 0 {
+            for _ in 0..self.parts {
+                thread::sleep(Duration::from_millis(1));
+                worker.count(1);
+                worker.checkpoint();
+            }
             *has_run.lock().unwrap() = true;
             changed.notify_all();
             return;
@@ -150,15 +157,28 @@ impl Job for Slow {
     }
 }
 
+impl Slow {
+    fn run_with(parts: usize) {
+        let job = Self {
+            parts,
+            has_run: Default::default(),
+        };
+        scope(&job, |worker| {
+            worker.push(0);
+            worker.run_all();
+        });
+    }
+}
+
 #[test]
 fn another_worker_runs_before_slow_work_is_done() {
-    let job = Slow {
-        has_run: Default::default(),
-    };
-    scope(&job, |worker| {
-        worker.push(0);
-        worker.run_all();
-    });
+    Slow::run_with(0);
+}
+
+/// The governor tries a single worker in the meantime, and the other one is in a slow operation.
+#[test]
+fn the_worker_that_makes_progress_does_not_park() {
+    Slow::run_with(1_000);
 }
 
 #[test]
