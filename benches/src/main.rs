@@ -73,7 +73,7 @@ enum Verb {
     Quick,
     /// Measures all cells in about an hour; updates Benchmarks.md after each of them
     Full {
-        /// Measure only these: names of cells as in `list`, parts of names, or remove, copy, real, update, filesystems
+        /// Measure only these: names of cells as in `list`, parts of names, or remove, copy, real, update, filesystems, slow, large
         #[arg(long, value_name = "NAME", num_args = 1..)]
         only: Vec<String>,
         /// Measure only cells without figures

@@ -8,7 +8,7 @@ use super::rounds::{Limits, Overtime};
 use crate::{
     results::Results,
     what::{
-        cells::{self, Cell, Place, Runs},
+        cells::{self, Cell, Group, LARGE_ROUNDS, Runs},
         select::Selected,
         steady::{self, Alternation, Load},
     },
@@ -176,10 +176,11 @@ impl Schedule {
 
     /// Returns the limits of a cell, `elapsed` after the start; `None` if there is no time left.
     pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
-        let fewest = match self.cells[cell].0.place {
+        let fewest = match self.cells[cell].0.group {
             // One round shows which commands are far behind. Three of them would take most of an hour.
-            Place::Slow { .. } => 1,
-            Place::Here | Place::New(_) => self.fewest,
+            Group::Slow => 1,
+            Group::Large => LARGE_ROUNDS.min(self.most),
+            _ => self.fewest,
         };
         Some(Limits {
             budget: self.budget(cell, elapsed)?,
@@ -327,6 +328,16 @@ mod tests {
         schedule.without(&earlier);
         assert_eq!(names(&schedule), ["update-unchanged"]);
         assert!(schedule.calls);
+    }
+
+    #[test]
+    fn large_files_have_more_rounds_unless_the_user_wants_fewer() {
+        let name = words(&["large-one-tmpfs"]);
+        let fewest = |schedule: &Schedule| schedule.limits(0, Duration::ZERO).unwrap().fewest;
+        let mut schedule = Schedule::full(&name).unwrap();
+        assert_eq!(fewest(&schedule), LARGE_ROUNDS);
+        schedule.at_most(2);
+        assert_eq!(fewest(&schedule), 2);
     }
 
     #[test]

@@ -31,6 +31,10 @@ use crate::{
 /// The kernel frees some memory later. It does so in this pause, and not during the next run.
 const SETTLE: Duration = Duration::from_millis(50);
 
+/// A tree of this many files or bytes leaves work to the kernel that would disturb the next run.
+const SETTLE_FILES: u64 = 1_000;
+const SETTLE_BYTES: u64 = 100_000_000;
+
 /// The environment that all cells share.
 pub(super) struct Session<'a> {
     pub(super) trees: Trees<'a>,
@@ -295,7 +299,7 @@ impl<'a> Bench<'a> {
     }
 
     fn settle(&self) -> Result<()> {
-        if self.original.files >= 1000 {
+        if self.original.files >= SETTLE_FILES || self.original.bytes >= SETTLE_BYTES {
             place::write_back(self.stopwatch.dir)?;
             thread::sleep(SETTLE);
         }

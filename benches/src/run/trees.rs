@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    io::{self, Read as _, Write as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::Command,
@@ -12,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::{place::Scratch, programs::Programs};
 use crate::{
     host::command,
-    what::cells::{Real, SPREAD_BYTES, Tree},
+    what::cells::{Real, Spread, Tree},
 };
 
 /// Makes trees in the scratch directory.
@@ -51,7 +52,7 @@ impl Trees<'_> {
                 ensure!(dest.is_dir(), "ftzz made no {}", dest.display());
                 Ok(())
             }
-            Tree::Spread { files, dirs } => spread(*files, *dirs, dest),
+            Tree::Spread(tree) => spread(tree, dest),
             Tree::Real(real) => self.copy(&self.find(*real)?, dest),
         }
     }
@@ -123,22 +124,41 @@ impl Trees<'_> {
     }
 }
 
-/// Makes `files` files, the first in the first of `dirs` directories, the second in the second one, and so on. A single
-/// directory is `dest` itself.
-fn spread(files: u64, dirs: u64, dest: &Path) -> Result<()> {
-    let dir = |i: u64| match dirs {
+/// The size of each write to a file.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Makes the first file in the first directory, the second in the second one, and so on. A single directory is `dest`
+/// itself.
+fn spread(tree: &Spread, dest: &Path) -> Result<()> {
+    let dir = |i: u64| match tree.dirs {
         1 => dest.to_owned(),
         _ => dest.join(format!("d{i:03}")),
     };
-    for i in 0..dirs {
+    for i in 0..tree.dirs {
         fs::create_dir_all(dir(i)).with_context(|| format!("cannot make {}", dir(i).display()))?;
     }
-    for i in 0..files {
-        let file = dir(i % dirs).join(format!("f{i:05}"));
-        fs::write(&file, [b'x'; SPREAD_BYTES])
-            .with_context(|| format!("cannot make {}", file.display()))?;
+    for i in 0..tree.files {
+        if let Some(bytes) = tree.large_file_bytes
+            && i == tree.files / 2
+        {
+            fill(&dir(0).join(format!("f{i:05}-large")), bytes)?;
+        }
+        fill(
+            &dir(i % tree.dirs).join(format!("f{i:05}")),
+            tree.file_bytes,
+        )?;
     }
     Ok(())
+}
+
+/// Makes a file of `bytes`, none of which is zero.
+fn fill(file: &Path, bytes: u64) -> Result<()> {
+    let write = || -> io::Result<()> {
+        let mut writer = io::BufWriter::with_capacity(WRITE_BYTES, fs::File::create(file)?);
+        io::copy(&mut io::repeat(b'x').take(bytes), &mut writer)?;
+        writer.flush()
+    };
+    write().with_context(|| format!("cannot make {}", file.display()))
 }
 
 /// Returns the last by name of the entries of `dirs` that have this prefix and suffix.
@@ -202,6 +222,16 @@ pub(super) fn need_copied(original: Count, copy: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// Returns seven files of ten bytes in `dirs` directories.
+    fn seven(dirs: u64) -> Spread {
+        Spread {
+            dirs,
+            files: 7,
+            file_bytes: 10,
+            large_file_bytes: None,
+        }
+    }
+
     #[test]
     fn a_tree_is_spread_over_its_directories() {
         let scratch = tempfile::tempdir().unwrap();
@@ -209,13 +239,40 @@ mod tests {
         let expected = |dirs| Count {
             files: 7,
             dirs,
-            bytes: 7 * SPREAD_BYTES as u64,
+            bytes: 70,
         };
-        spread(7, 3, &many).unwrap();
+        spread(&seven(3), &many).unwrap();
         assert_eq!(count(&many).unwrap(), expected(4));
         assert_eq!(fs::read_dir(many.join("d000")).unwrap().count(), 3);
-        spread(7, 1, &one).unwrap();
+        spread(&seven(1), &one).unwrap();
         assert_eq!(count(&one).unwrap(), expected(1));
+    }
+
+    #[test]
+    fn a_large_file_is_one_more_in_the_first_directory() {
+        let scratch = tempfile::tempdir().unwrap();
+        for dirs in [1, 3] {
+            let root = scratch.path().join(dirs.to_string());
+            let bytes = 2 * WRITE_BYTES as u64 + 1;
+            let tree = Spread {
+                large_file_bytes: Some(bytes),
+                ..seven(dirs)
+            };
+            spread(&tree, &root).unwrap();
+            let all = count(&root).unwrap();
+            assert_eq!(
+                (all.files, all.bytes),
+                (8, 70 + bytes),
+                "{dirs} directories"
+            );
+            let first = if dirs == 1 { root } else { root.join("d000") };
+            let content = fs::read(first.join("f00003-large")).unwrap();
+            assert_eq!(content.len() as u64, bytes, "{dirs} directories");
+            assert!(
+                content.iter().all(|&byte| byte == b'x'),
+                "{dirs} directories"
+            );
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(crate) enum Group {
     Update,
     Filesystems,
     Slow,
+    Large,
     /// The cells of [`steady`](super::steady), which are not in [`all`].
     Steady,
 }
@@ -47,6 +48,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::Update,
     Group::Filesystems,
     Group::Slow,
+    Group::Large,
     Group::Steady,
 ];
 
@@ -59,6 +61,7 @@ impl Group {
             Self::Update => "update",
             Self::Filesystems => "filesystems",
             Self::Slow => "slow",
+            Self::Large => "large",
             Self::Steady => "steady",
         }
     }
@@ -71,6 +74,7 @@ impl Group {
             Self::Update => "Bringing a copy up to date",
             Self::Filesystems => "Filesystems on loop devices",
             Self::Slow => "Requests answered late",
+            Self::Large => "Large files",
             Self::Steady => "Steadiness",
         }
     }
@@ -93,10 +97,21 @@ pub(crate) enum Tree {
         bytes: u64,
         shape: &'static [&'static str],
     },
-    /// The tree has files of [`SPREAD_BYTES`], the same number in each of `dirs` directories.
-    Spread { files: u64, dirs: u64 },
+    /// The tree is made by the runner, because ftzz draws the sizes and places of files at random.
+    Spread(Spread),
     /// The tree is a copy of one that the machine has.
     Real(Real),
+}
+
+/// Files of the same size, the same number in each directory, and at most one larger file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spread {
+    pub(crate) dirs: u64,
+    /// The number of files of `file_bytes`, in all directories together.
+    pub(crate) files: u64,
+    pub(crate) file_bytes: u64,
+    /// The size of one more file in the first directory. It is made after half of the others.
+    pub(crate) large_file_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +158,10 @@ impl Cell {
             (Group::Filesystems, Work::Remove) => peers::FILESYSTEM_REMOVE.to_vec(),
             (Group::Filesystems, _) => peers::FILESYSTEM_COPY.to_vec(),
             (Group::Slow, Work::Remove) => [peers::SLOW_REMOVE, peers::RMZ_FIXED].concat(),
-            (Group::Slow, _) => [peers::SLOW_COPY, peers::CPZ_FIXED].concat(),
+            (Group::Slow, _) => [peers::SLOW_COPY, &[peers::RSYNC_COPY], peers::CPZ_FIXED].concat(),
+            (Group::Large, Work::Remove) => [peers::FILESYSTEM_REMOVE, &[peers::RM_RAYON]].concat(),
+            (Group::Large, _) if self.is_slow() => peers::SLOW_COPY.to_vec(),
+            (Group::Large, _) => [peers::FILESYSTEM_COPY, &[peers::FCP, peers::XCP]].concat(),
             (Group::Steady, Work::Remove) => {
                 [peers::STEADY_REMOVE, peers::STEADY_RMZ_FIXED].concat()
             }
@@ -153,21 +171,30 @@ impl Cell {
 
     /// Returns `true` if the place makes the floor meaningless. Its two threads wait most of the time.
     pub(crate) fn has_floor(&self) -> bool {
-        !matches!(self.place, Place::Slow { .. })
+        !self.is_slow()
+    }
+
+    fn is_slow(&self) -> bool {
+        matches!(self.place, Place::Slow { .. })
     }
 
     /// Returns about how long a peer waits for replies. Requests about directories are not counted.
     pub(crate) fn waits(&self, peer: &Peer) -> Duration {
-        let (Place::Slow { latency }, Tree::Spread { files, dirs }) = (self.place, &self.tree)
-        else {
+        let (Place::Slow { latency }, Tree::Spread(spread)) = (self.place, &self.tree) else {
             return Duration::ZERO;
         };
         let requests = match self.work {
             Work::Remove => REMOVE_REQUESTS,
             Work::Copy | Work::Compare => COPY_REQUESTS,
         };
-        let in_turn = (requests.all / f64::from(peer.at_once)).max(requests.locked / *dirs as f64);
-        (latency + OVERHEAD).mul_f64(in_turn * *files as f64)
+        let at_once = f64::from(peer.at_once);
+        let each = (requests.all / at_once).max(requests.locked / spread.dirs as f64);
+        // The pieces of one file are copied one after another.
+        let pieces = |bytes: u64| (bytes / PIECE_BYTES) as f64 * requests.piece;
+        let equal = pieces(spread.file_bytes);
+        let equal = (equal * spread.files as f64 / at_once).max(equal);
+        let large = pieces(spread.large_file_bytes.unwrap_or(0));
+        (latency + OVERHEAD).mul_f64(each * spread.files as f64 + equal + large)
     }
 
     /// Returns `true` if a peer waits so long for replies that it is left out.
@@ -181,7 +208,7 @@ impl Cell {
     pub(crate) fn size(&self) -> (u64, u64) {
         match self.tree {
             Tree::Made { files, bytes, .. } => (files, bytes),
-            Tree::Spread { files, .. } => (files, files * SPREAD_BYTES as u64),
+            Tree::Spread(spread) => spread.size(),
             Tree::Real(Real::Linux) => (84_000, 1_500_000_000),
             Tree::Real(Real::Go) => (11_000, 120_000_000),
             Tree::Real(Real::NodeModules) => (66_000, 770_000_000),
@@ -194,9 +221,9 @@ impl Cell {
         let (files, bytes) = self.size();
         let once = files * if bytes == 0 { 1_500 } else { 5_500 } + bytes;
         match (&self.tree, self.work) {
-            // Such a tree is in the memory of the server.
-            (Tree::Spread { .. }, _) => 0,
-            (Tree::Made { .. }, Work::Remove) => once,
+            // The tree is in the memory of the server.
+            _ if self.is_slow() => 0,
+            (Tree::Made { .. } | Tree::Spread(_), Work::Remove) => once,
             (Tree::Real(Real::Linux), _) => 3 * once,
             _ => 2 * once,
         }
@@ -204,12 +231,18 @@ impl Cell {
 
     /// Returns how long a full run measures the cell: enough for some rounds of the slowest peers.
     pub(crate) fn full_seconds(&self) -> f64 {
-        if let Place::Slow { .. } = self.place {
+        if self.is_slow() {
             let peers = self.peers();
             let run = peers.iter().filter(|peer| !self.is_too_slow(peer));
             let preparing = OVERHEAD.mul_f64(PREPARING_REQUESTS * self.size().0 as f64);
             let once: Duration = run.map(|peer| self.waits(peer) + preparing).sum();
-            return once.as_secs_f64() + SLOW_SECONDS;
+            return match self.group {
+                Group::Large => once.as_secs_f64() * LARGE_ROUNDS as f64,
+                _ => once.as_secs_f64() + SLOW_SECONDS,
+            };
+        }
+        if self.group == Group::Large {
+            return LARGE_SECONDS;
         }
         let (files, bytes) = self.size();
         let peers = self.peers().len() as f64;
@@ -224,6 +257,27 @@ impl Cell {
     }
 }
 
+impl Spread {
+    /// Returns files of the same size in a single directory.
+    const fn flat(files: u64, file_bytes: u64) -> Self {
+        Self {
+            dirs: 1,
+            files,
+            file_bytes,
+            large_file_bytes: None,
+        }
+    }
+
+    /// Returns the number of files and bytes.
+    fn size(&self) -> (u64, u64) {
+        let large = self.large_file_bytes;
+        (
+            self.files + u64::from(large.is_some()),
+            self.files * self.file_bytes + large.unwrap_or(0),
+        )
+    }
+}
+
 /// Numbers of files, with their short and long names.
 const SIZES: [(u64, &str, &str); 4] = [
     (10, "10", "10"),
@@ -232,25 +286,32 @@ const SIZES: [(u64, &str, &str); 4] = [
     (1_000_000, "1m", "1 000 000"),
 ];
 const GB: u64 = 1_000_000_000;
+const MB: u64 = 1_000_000;
+const KB: u64 = 1_000;
 
-/// The size of the files of [`Tree::Spread`].
-pub(crate) const SPREAD_BYTES: usize = 1024;
 /// The numbers of requests for each file.
 struct Requests {
     all: f64,
     /// Those among them that lock the directory in which a name is made or removed.
     locked: f64,
+    /// The number for each piece of [`PIECE_BYTES`] of a large file.
+    piece: f64,
 }
+
+/// The size of the kernel's writes when it carries out `copy_file_range`. It reads ahead, so only its writes wait.
+const PIECE_BYTES: u64 = 64 << 10;
 
 const REMOVE_REQUESTS: Requests = Requests {
     all: 1.0,
     locked: 1.0,
+    piece: 0.0,
 };
 /// The slow filesystem counts these for cpz: open, read, flush and release, then lookup, create, write, flush and
 /// release.
 const COPY_REQUESTS: Requests = Requests {
     all: 9.0,
     locked: 2.0,
+    piece: 1.0,
 };
 /// The requests for each file to remove a tree and make it again, while the server is fast.
 const PREPARING_REQUESTS: f64 = 5.0;
@@ -260,11 +321,64 @@ const OVERHEAD: Duration = Duration::from_micros(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(180);
 /// The time for more rounds on a slow filesystem, after the first one.
 const SLOW_SECONDS: f64 = 45.0;
+/// The time of a cell of [`Group::Large`] without latency. Except for clones, the fewest rounds take longer.
+const LARGE_SECONDS: f64 = 15.0;
+/// The fewest rounds of a cell of [`Group::Large`], so that medians can show small losses.
+pub(crate) const LARGE_ROUNDS: usize = 5;
 const FLAT: &[&str] = &["-d", "0"];
 const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
 const FEW: &[&str] = &["-r", "5"];
 
-/// The filesystems of [`Group::Filesystems`].
+/// A tree of [`Group::Large`], with a word for the name of its cells and a phrase for their titles.
+struct LargeTree {
+    short: &'static str,
+    long: &'static str,
+    spread: Spread,
+}
+
+const LARGE: [LargeTree; 3] = [
+    LargeTree {
+        short: "one",
+        long: "one file of 1 GB",
+        spread: Spread::flat(1, GB),
+    },
+    LargeTree {
+        short: "ten",
+        long: "ten files of 100 MB",
+        spread: Spread::flat(10, 100 * MB),
+    },
+    LargeTree {
+        short: "among",
+        long: "a file of 500 MB among 10 000 of 4 KB",
+        spread: Spread {
+            large_file_bytes: Some(500 * MB),
+            ..Spread::flat(10_000, 4 * KB)
+        },
+    },
+];
+/// The trees on the slow filesystem. They are smaller, because most commands wait for one reply at a time.
+const LARGE_SLOW: [LargeTree; 3] = [
+    LargeTree {
+        short: "one",
+        long: "one file of 100 MB",
+        spread: Spread::flat(1, 100 * MB),
+    },
+    LargeTree {
+        short: "ten",
+        long: "ten files of 10 MB",
+        spread: Spread::flat(10, 10 * MB),
+    },
+    LargeTree {
+        short: "among",
+        long: "a file of 50 MB among 1 000 of 4 KB",
+        spread: Spread {
+            large_file_bytes: Some(50 * MB),
+            ..Spread::flat(1_000, 4 * KB)
+        },
+    },
+];
+
+/// The filesystems of [`Group::Filesystems`] and [`Group::Large`].
 pub(crate) const FILESYSTEMS: [&str; 4] = ["tmpfs", "ext4", "xfs", "btrfs"];
 
 /// Returns every cell, in the order in which they run.
@@ -278,6 +392,7 @@ pub(crate) fn all() -> Vec<Cell> {
     update(&mut cells);
     filesystems(&mut cells);
     slow(&mut cells);
+    large(&mut cells);
     cells
 }
 
@@ -444,15 +559,67 @@ fn slow(cells: &mut Vec<Cell>) {
                         _ => Runs::Selected,
                     };
                     let latency = Duration::from_micros(latency_us);
+                    let tree = Tree::Spread(Spread {
+                        dirs,
+                        files,
+                        file_bytes: 1024,
+                        large_file_bytes: None,
+                    });
                     cells.push(Cell {
                         place: Place::Slow { latency },
                         cache: Cache::Cold,
                         runs,
-                        ..cell(Group::Slow, work, name, title, Tree::Spread { files, dirs })
+                        ..cell(Group::Slow, work, name, title, tree)
                     });
                 }
             }
         }
+    }
+}
+
+fn large(cells: &mut Vec<Cell>) {
+    for filesystem in FILESYSTEMS {
+        for LargeTree {
+            short,
+            long,
+            spread,
+        } in LARGE
+        {
+            let copy = (Work::Copy, "copy", "");
+            let remove = (Work::Remove, "remove", "-remove");
+            let works = match (short, filesystem) {
+                ("among", "tmpfs" | "ext4") => vec![copy, remove],
+                _ => vec![copy],
+            };
+            for (work, verb, suffix) in works {
+                let title = format!("{filesystem}: {verb} {long}");
+                let name = format!("large-{short}-{filesystem}{suffix}");
+                cells.push(Cell {
+                    place: Place::New(filesystem),
+                    ..cell(Group::Large, work, name, title, Tree::Spread(spread))
+                });
+            }
+        }
+    }
+    for LargeTree {
+        short,
+        long,
+        spread,
+    } in LARGE_SLOW
+    {
+        let title = format!("1 ms: copy {long}");
+        let name = format!("large-{short}-slow-1ms");
+        let latency = Duration::from_millis(1);
+        cells.push(Cell {
+            place: Place::Slow { latency },
+            cache: Cache::Cold,
+            runs: if short == "among" {
+                Runs::Selected
+            } else {
+                Runs::Full
+            },
+            ..cell(Group::Large, Work::Copy, name, title, Tree::Spread(spread))
+        });
     }
 }
 
@@ -493,6 +660,51 @@ mod tests {
             .map(|cell| cell.name)
             .collect();
         assert_eq!(names, ["remove-flat"]);
+    }
+
+    #[test]
+    fn large_files_are_copied_in_each_place_and_no_peer_waits_for_minutes() {
+        let large = |cell: &Cell| cell.group == Group::Large;
+        let copies: Vec<_> = all()
+            .into_iter()
+            .filter(|cell| large(cell) && cell.work == Work::Copy)
+            .collect();
+        for place in [&FILESYSTEMS[..], &["slow-1ms"]].concat() {
+            for tree in ["one", "ten", "among"] {
+                let name = format!("large-{tree}-{place}");
+                let cell = copies.iter().find(|cell| cell.name == name);
+                let peers = cell.expect(&name).peers();
+                for label in ["fcp", "cpz (published)"] {
+                    assert!(peers.iter().any(|peer| peer.label == label), "{name}");
+                }
+                let waits = peers.iter().any(|peer| cell.unwrap().is_too_slow(peer));
+                assert!(!waits, "{name}");
+            }
+        }
+        let removals = all()
+            .into_iter()
+            .filter(|cell| large(cell) && cell.work == Work::Remove);
+        let names: Vec<_> = removals.map(|cell| cell.name).collect();
+        assert_eq!(
+            names,
+            ["large-among-tmpfs-remove", "large-among-ext4-remove"]
+        );
+    }
+
+    #[test]
+    fn pieces_of_one_file_are_waited_for_in_turn_and_those_of_ten_at_once() {
+        let waits = |name: &str, at_once| {
+            let cell = all().into_iter().find(|cell| cell.name == name).unwrap();
+            let peer = Peer {
+                at_once,
+                ..cell.peers()[0]
+            };
+            cell.waits(&peer).as_secs_f64()
+        };
+        let (one, ten) = ("large-one-slow-1ms", "large-ten-slow-1ms");
+        assert!(waits(one, 10) > 0.9 * waits(one, 1));
+        assert!(waits(ten, 10) < 0.2 * waits(ten, 1));
+        assert!((waits(one, 1) / waits(ten, 1) - 1.0).abs() < 0.1);
     }
 
     #[test]

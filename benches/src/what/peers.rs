@@ -70,6 +70,7 @@ const RMZ_PUBLISHED: Peer = Peer::new(
     "rmz-published",
     "rmz-published tree",
 );
+pub(crate) const RM_RAYON: Peer = Peer::new(Other, "rm_rayon", "rm_rayon", "rm_rayon tree");
 const CPZ: Peer = Peer::new(Ours, "cpz", "cpz", "cpz tree copy");
 const CP: Peer = Peer::new(Reference, "cp -r", "cp", "cp -r tree copy");
 const CPZ_PUBLISHED: Peer = Peer::new(
@@ -78,14 +79,16 @@ const CPZ_PUBLISHED: Peer = Peer::new(
     "cpz-published",
     "cpz-published tree copy",
 );
-const XCP: Peer = Peer::new(
+pub(crate) const FCP: Peer = Peer::new(Other, "fcp", "fcp", "fcp tree copy");
+pub(crate) const XCP: Peer = Peer::new(
     Other,
     "xcp",
     "xcp",
     "xcp -r --no-timestamps --no-progress tree copy",
 );
 const CPX: Peer = Peer::new(Other, "cpx", "cpx", "cpx -r -P tree/. copy");
-const RSYNC_COPY: Peer = Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
+pub(crate) const RSYNC_COPY: Peer =
+    Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
 
 // Peers begin in the order of these lists. If the time does not suffice for one run of each, the last ones are left
 // out.
@@ -95,7 +98,7 @@ pub(crate) const REMOVE: &[Peer] = &[
     RMZ,
     RM,
     RMZ_PUBLISHED,
-    Peer::new(Other, "rm_rayon", "rm_rayon", "rm_rayon tree"),
+    RM_RAYON,
     Peer::new(
         Other,
         "rm_remove_dir_all",
@@ -126,7 +129,7 @@ pub(crate) const COPY: &[Peer] = &[
     CP,
     CPZ_PUBLISHED,
     Peer::new(Other, "cp_rayon", "cp_rayon", "cp_rayon tree copy"),
-    Peer::new(Other, "fcp", "fcp", "fcp tree copy"),
+    FCP,
     XCP,
     Peer::new(Other, "wcp", "wcp", "wcp tree copy"),
     Peer::new(Other, "cp_stdlib", "cp_stdlib", "cp_stdlib tree copy"),
@@ -184,12 +187,12 @@ pub(crate) const SLOW_REMOVE: &[Peer] = &[
         "rsync -r --delete empty/ tree/",
     ),
 ];
-/// The peers that copy a tree on a slow filesystem.
+/// The peers that copy a tree on a slow filesystem. rsync is not among them, because it is slow with large files.
 pub(crate) const SLOW_COPY: &[Peer] = &[
     CPZ.at_once(DEFAULT_AT_ONCE),
     CP,
     CPZ_PUBLISHED.at_once(CORES_AT_ONCE),
-    Peer::new(Other, "fcp", "fcp", "fcp tree copy").at_once(CORES_AT_ONCE),
+    FCP.at_once(CORES_AT_ONCE),
     Peer::new(
         Other,
         "xcp -w 64",
@@ -204,7 +207,6 @@ pub(crate) const SLOW_COPY: &[Peer] = &[
         "mpirun --allow-run-as-root --oversubscribe -n 32 dcp tree copy",
     )
     .at_once(32),
-    RSYNC_COPY,
 ];
 
 /// Makes a list of one of our commands with each of these numbers of threads.
