@@ -290,7 +290,7 @@ impl Visitor for Removal<'_> {
     /// The kernel locks the directory for each removal. Filesystems that store files themselves free the
     /// blocks of large files without the lock, which takes milliseconds. If a server does the work, the lock
     /// is held until it answers: then more workers in one directory only wait for each other.
-    fn share_from(&self) -> Duration {
+    fn share_from(&self, _scratch: &()) -> Duration {
         match self.filesystem() {
             Some(magic) if sys::is_of_server(magic) => Duration::MAX,
             _ => SHARE_FROM,

@@ -174,9 +174,9 @@ fn process<V: Visitor>(
         worker.scratch.quick += visited;
         if per_entry >= SLOW_ENTRY {
             worker.scratch.quick = 0;
-            if wants_entries(worker) && per_entry >= visitor.share_from() {
-                entries = share_half(entries, node, worker);
-            }
+        }
+        if wants_entries(worker) && per_entry >= visitor.share_from(&worker.scratch.own) {
+            entries = share_half(entries, node, worker);
         }
         left = worker.scratch.checkpoint_interval();
     }

@@ -113,8 +113,9 @@ pub(crate) trait Visitor: Sync + Sized {
     fn initial_workers(&self) -> usize;
 
     /// Returns the time per entry from which an idle worker gets half of the rest of a listing.
-    /// It is [`Duration::MAX`] if two workers are never faster than one in the same directory.
-    fn share_from(&self) -> Duration;
+    /// It is [`Duration::MAX`] if two workers are never faster than one in the same directory. `scratch` is
+    /// that of the worker that lists.
+    fn share_from(&self, scratch: &Self::Scratch) -> Duration;
 
     /// Returns `true` if entries are visited in the order of the listing, and each
     /// subdirectory is finished before the entry after it. [`limits`](Self::limits)

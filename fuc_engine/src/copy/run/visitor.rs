@@ -23,11 +23,18 @@ use crate::sched::Limits;
 use crate::sys::{self, Identity};
 use crate::walk::{self, OpenDirs, SourceAndDest, Visit, Visitor, Walker};
 
-/// Time per entry from which an idle worker gets a part of the listing.
+/// Time per empty file from which an idle worker gets a part of the listing.
 ///
 /// Copying 1,500 files in one directory to a server that answers after 0.1 ms: 1 ms takes 2.1 times as
-/// long. Cell: slow-0.1ms-copy-flat.
-const SHARE_FROM: Duration = Duration::from_micros(100);
+/// long. Cell: slow-0.1ms-copy-flat. Copying 2,000 empty files in one directory on ext4: 12 µs takes 1.1 times
+/// as long (41 rounds).
+const SHARE_EMPTY_FROM: Duration = Duration::from_micros(100);
+
+/// The same for files with content, which is copied without a lock of the directory.
+///
+/// Copying 1,000 files of 16 KiB in one directory with 100 µs: 1.13 of the time on ext4, 1.06 on tmpfs
+/// (41 rounds, two cores).
+const SHARE_CONTENT_FROM: Duration = Duration::from_micros(12);
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
 fn is_mount_point(node: &CopyNode) -> bool {
@@ -190,9 +197,11 @@ impl Visitor for CopyRun<'_> {
         if filesystem == Some(sys::BTRFS) { 1 } else { 2 }
     }
 
-    /// Content is copied without a lock of the directory.
-    fn share_from(&self) -> Duration {
-        SHARE_FROM
+    fn share_from(&self, scratch: &CopyScratch) -> Duration {
+        match scratch.expects_empty {
+            true => SHARE_EMPTY_FROM,
+            false => SHARE_CONTENT_FROM,
+        }
     }
 
     fn is_in_order(&self) -> bool {
