@@ -215,6 +215,50 @@ fn a_link_replaces_a_dest_by_force_even_without_content() {
 }
 
 #[test]
+fn a_link_that_leads_to_its_source_or_from_it_is_the_same_file() {
+    for options in [
+        &["-r", "--attributes-only"][..],
+        &["-a", "--attributes-only"],
+        &["-rf", "--attributes-only"],
+        &["-rl", "--attributes-only"],
+        &["-rlf", "--attributes-only"],
+        &["-al", "--attributes-only"],
+        &["-rs"],
+        &["-rsf"],
+        &["-rs", "--attributes-only"],
+        &["-rl"],
+        &["-r"],
+    ] {
+        for source in ["to_file", "to_fifo", "to_dir", "fifo", "linked"] {
+            if options[0].starts_with("-rs") && source == "fifo" {
+                // If the source is relative, cp removes the dest for nothing.
+                continue;
+            }
+            check(&[options, &[source, "d"]].concat(), |tree| {
+                tree.file("d/to_file", "x").symlink("to_file", "d/to_file");
+                tree.fifo("d/to_fifo").symlink("to_fifo", "d/to_fifo");
+                tree.dir("d/to_dir").symlink("to_dir", "d/to_dir");
+                tree.fifo("fifo").symlink("d/fifo", "../fifo");
+                tree.symlink("linked", "x").hardlink("linked", "d/linked");
+            });
+        }
+        let absolute = [options, &["-v", "$PWD/fifo", "d"]].concat();
+        check(&absolute, |tree| {
+            tree.fifo("fifo").symlink("d/fifo", "../fifo");
+        });
+    }
+}
+
+#[test]
+fn a_special_file_replaces_no_other_if_only_attributes_are_copied() {
+    for options in ["-r", "-rf", "-a", "-af", "-rl", "-rlf", "-alf"] {
+        check(&["--attributes-only", options, "fifo", "d"], |tree| {
+            tree.fifo("fifo").fifo("d/fifo");
+        });
+    }
+}
+
+#[test]
 fn a_special_file_replaces_one_name_of_several() {
     for options in ["-aL", "-rL", "-aLf", "-a"] {
         check(&[options, "a", "b"], |tree| {

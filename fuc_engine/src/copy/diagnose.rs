@@ -99,19 +99,6 @@ pub(super) fn linking(
     }
 }
 
-/// Chooses the error if a symbolic link would lead elsewhere because the source is relative: a
-/// dest in the way is reported first.
-pub(super) fn relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Failure {
-    if let Some(dest) = look::dest_facts(entry, Symlinks::NoFollow) {
-        let source = look::at_source(entry).ok().map(|stat| Facts::of(&stat));
-        if let Some(refusal) = obstacle(ctx.treatment(entry), source.as_ref(), &dest) {
-            return ctx.refused(entry, refusal);
-        }
-    }
-    let dest = ctx.path(entry, Side::Dest);
-    Failure::making(Error::refused(Refusal::RelativeSymlink, dest))
-}
-
 /// Chooses the error if a dest directory cannot be made or opened.
 pub(super) fn directory_creation(
     ctx: &Context<'_>,

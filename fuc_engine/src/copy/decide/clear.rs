@@ -13,8 +13,8 @@
 //! opening the dest fails. A link to the first copy, and a forced symbolic link, report "Is a directory".
 //!
 //! A symbolic link or a special file does not replace the dest if links are followed, unless the dest
-//! has other names and hard links are preserved. It does not if only attributes are copied, unless
-//! `--force` is given.
+//! has other names and hard links are preserved. It does not if only attributes are copied, unless it is
+//! a link and `--force` is given.
 //!
 //! A link that is made instead of a copy replaces the dest under `--force`, or if the dest has
 //! other names and hard links are preserved. A hard link also does if the user is asked. Otherwise
@@ -218,10 +218,12 @@ fn clear_without_content(
         None => {}
     }
     let is_separated = rules.separates_links && dest.links > 1;
-    if rules.symlinks == Symlinks::Follow && !is_separated || rules.keeps_content && !rules.force {
+    if rules.symlinks == Symlinks::Follow && !is_separated {
         Clear::Keep
     } else if (lookups.one_leads_to_other)() {
         Clear::Refuse(Refusal::SameFile)
+    } else if rules.keeps_content && !(rules.force && source.kind == FileType::Symlink) {
+        Clear::Keep
     } else {
         Clear::Unlink
     }
@@ -243,11 +245,18 @@ fn clear_for_link(
         match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => {}
             // One of the two names leads to the other.
-            Clear::Refuse(Refusal::SameFile) if kind == LinkKind::Hard => {
-                return match source.kind {
-                    FileType::Symlink => Clear::AlreadyThere,
-                    _ => Clear::Unlink,
-                };
+            Clear::Refuse(Refusal::SameFile)
+                if kind == LinkKind::Hard && source.kind == FileType::Symlink =>
+            {
+                return Clear::AlreadyThere;
+            }
+            // The dest is a link to the special file, so nothing is lost.
+            Clear::Refuse(Refusal::SameFile)
+                if dest.kind == FileType::Symlink && source.kind != FileType::Symlink =>
+            {
+                if !rules.keeps_content {
+                    return Clear::Unlink;
+                }
             }
             decision => return decision,
         }

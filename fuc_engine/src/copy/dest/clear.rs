@@ -39,6 +39,21 @@ pub(in crate::copy) fn clear_dest(
     making: Making,
     source: Option<Facts>,
 ) -> Result<Cleared, Failure> {
+    match decide(ctx, entry, making, source)? {
+        Some(decision) => apply(ctx, entry, decision),
+        None if making == Making::File => Ok(Cleared::LeadsNowhere),
+        None => Ok(Cleared::Vacant),
+    }
+}
+
+/// Decides about the dest that is in the way. Returns `None` if it has vanished, or is a dangling link
+/// that is followed or named with a trailing slash.
+pub(in crate::copy) fn decide(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    making: Making,
+    source: Option<Facts>,
+) -> Result<Option<Clear>, Failure> {
     let origin = ctx.dest_directory_origin(entry);
     let rules = ctx.policy.clear_rules(entry, ctx.treatment(entry), origin);
     let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
@@ -48,21 +63,18 @@ pub(in crate::copy) fn clear_dest(
     };
     let dest = match look::at_dest(entry, symlinks) {
         Ok(dest) => Facts::of(&dest),
-        Err(Errno::NOENT) if making == Making::File => return Ok(Cleared::LeadsNowhere),
-        // The dest has vanished, or is a dangling link named with a trailing slash.
-        Err(Errno::NOENT) => return Ok(Cleared::Vacant),
+        Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
-            let decision = if was_vacated {
+            return Ok(Some(if was_vacated {
                 Clear::Keep
             } else {
                 Clear::Unlink
-            };
-            return apply(ctx, entry, decision);
+            }));
         }
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     if let Some(decision) = clear_whatever_the_source(making, rules, was_vacated, &dest) {
-        return apply(ctx, entry, decision);
+        return Ok(Some(decision));
     }
     let source = match source {
         Some(source) => source,
@@ -83,7 +95,7 @@ pub(in crate::copy) fn clear_dest(
                     .is_some_and(|target| target.kind == FileType::Directory)
         },
     };
-    apply(ctx, entry, clear(making, rules, &source, &dest, &lookups))
+    Ok(Some(clear(making, rules, &source, &dest, &lookups)))
 }
 
 fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleared, Failure> {

@@ -8,14 +8,14 @@ use rustix::io::Errno;
 use super::Created;
 use crate::copy::attributes::path_only;
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::{Making, Removal};
-use crate::copy::dest::clear::{Cleared, clear_dest};
+use crate::copy::decide::clear::{Clear, Making, Removal};
+use crate::copy::dest::clear::{Cleared, clear_dest, decide};
 use crate::copy::dest::replace::replace;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::options::LinkKind;
-use crate::error::Operation;
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::operand;
 use crate::sys::{self, CWD};
@@ -28,7 +28,10 @@ pub(in crate::copy) fn make(
 ) -> Result<Created, Failure> {
     let target = match kind {
         LinkKind::Hard => None,
-        LinkKind::Symbolic => Some(symlink_target(ctx, entry)?),
+        LinkKind::Symbolic => match symlink_target(ctx, entry)? {
+            None => return refuse_relative_link(ctx, entry),
+            target => target,
+        },
     };
     let create = |name: &CStr| match &target {
         Some(target) => sys::create_symlink(target, entry.dest_dir, name),
@@ -75,16 +78,31 @@ fn create_or_replace(
         .map_err(|errno| diagnose::linking(ctx, entry, operation, errno))
 }
 
-/// Returns the path of the source as the target of a symbolic link.
-fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<CString, Failure> {
+/// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in
+/// the way is reported first.
+fn refuse_relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
+    match decide(ctx, entry, Making::Link(LinkKind::Symbolic), None)? {
+        Some(Clear::AlreadyThere) => Ok(Created::AlreadyThere),
+        Some(Clear::Refuse(refusal)) => Err(ctx.refused(entry, refusal)),
+        _ => {
+            let dest = ctx.path(entry, Side::Dest);
+            let error = Error::refused(Refusal::RelativeSymlink, dest);
+            Err(Failure::making(error))
+        }
+    }
+}
+
+/// Returns the path of the source as the target of a symbolic link, or `None` if that would lead
+/// elsewhere.
+fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString>, Failure> {
     // The kernel would make a link to a source that does not exist.
     look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
     let path = ctx.path(entry, Side::Source);
     if path.is_relative() && !is_in_working_directory(entry) {
-        return Err(diagnose::relative_link(ctx, entry));
+        return Ok(None);
     }
     let path = CString::new(path.as_os_str().as_bytes());
-    Ok(path.expect("BUG: a NUL within C strings"))
+    Ok(Some(path.expect("BUG: a NUL within C strings")))
 }
 
 /// Returns `true` if the dest is in the working directory. Also `true` if either directory cannot
