@@ -432,9 +432,16 @@ static DEVIATIONS: &[Deviation] = &[
                     .stderr
                     .are_all_about("will not overwrite just-created")
                 && it.tree_lines_all(|line| line.starts_with("+ "));
+            // cp takes the dest of a later operand for a new one, and does not look through it.
+            let is_not_seen = it.difference.stderr.only_ours.is_empty()
+                && it
+                    .difference
+                    .stderr
+                    .are_all_about("not writing through dangling symlink");
             it.has_parents()
                 && (it.gnu_says("specified more than once")
                     || is_just_created
+                    || is_not_seen
                     || it.gnu_says("File exists")
                     || it.gnu_says("cannot create directory")
                     || it.is_of_messages_and_times())
