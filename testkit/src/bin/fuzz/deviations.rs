@@ -152,8 +152,10 @@ impl Comparison<'_> {
             stderr,
             tree,
         } = self.difference;
-        let is_failed_try =
-            |line: &String| line.contains("cannot open") || line.contains("failed to clone");
+        let is_failed_try = |line: &String| {
+            let tries = ["cannot open", "cannot access", "failed to clone"];
+            tries.iter().any(|failed| line.contains(failed))
+        };
         let is_status_expected = match status {
             None => true,
             Some(statuses) => {
