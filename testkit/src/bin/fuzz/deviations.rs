@@ -153,7 +153,12 @@ impl Comparison<'_> {
             tree,
         } = self.difference;
         let is_failed_try = |line: &String| {
-            let tries = ["cannot open", "cannot access", "failed to clone"];
+            let tries = [
+                "cannot open",
+                "cannot access",
+                "cannot stat",
+                "failed to clone",
+            ];
             tries.iter().any(|failed| line.contains(failed))
         };
         let is_status_expected = match status {
@@ -385,13 +390,12 @@ static DEVIATIONS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`-u`** compares nanoseconds, looks at each file once, and opens no unchanged file.",
         explains: |it| {
+            let stderr = &it.difference.stderr;
+            let is_failed_link = stderr.are_all_about("cannot create hard link")
+                && (it.difference.is_of_stderr()
+                    || stderr.only_ours.is_empty() && it.difference.tree.is_empty());
             it.has_option('u', "update")
-                && (it.differs_only_in(&["=", "nothing", "mtime"])
-                    || it.difference.is_of_stderr()
-                        && it
-                            .difference
-                            .stderr
-                            .are_all_about("cannot create hard link"))
+                && (it.differs_only_in(&["=", "nothing", "mtime"]) || is_failed_link)
         },
     },
     Deviation {
@@ -479,9 +483,10 @@ static DEVIATIONS: &[Deviation] = &[
         explains: |it| {
             let stderr = &it.difference.stderr;
             let is_warning = |line: &String| line.contains("warning: source directory");
-            // An unreadable directory is reported as often as it is copied.
+            // The same error is reported as often as the copy is tried.
             let is_unreadable = |line: &String| {
-                line.contains("cannot access") && line.ends_with("Permission denied")
+                let is_look = line.contains("cannot access") || line.contains("cannot stat");
+                is_look && line.ends_with("Permission denied")
             };
             it.difference.is_of_stderr()
                 && !stderr.order
@@ -512,7 +517,8 @@ static DEVIATIONS: &[Deviation] = &[
             let only_ours = &it.difference.stderr.only_ours;
             let follows = it.case.has_argument_ending_in("/")
                 || it.has_option('H', "")
-                || it.has_option('L', "dereference");
+                || it.has_option('L', "dereference")
+                || it.has_option('l', "link");
             let copies_more = it.has_backup()
                 && follows
                 && it.has_entry(|entry| matches!(entry.what, What::Symlink(_)))
@@ -590,7 +596,7 @@ static DEVIATIONS: &[Deviation] = &[
             let waits = it.gnu.status == Status::Hung || it.gnu_says("No such device or address");
             waits && it.ours_says("cannot overwrite directory ")
                 // cp has removed the dest of a source that it cannot open.
-                || it.case.has_long("copy-contents")
+                || it.has_entry(|entry| matches!(entry.what, What::Fifo | What::Socket))
                     && it.gnu_says("cannot open")
                     && it.difference.kinds().iter().all(|kind| {
                         kind.starts_with("tree + ") || kind == "tree ~ mtime"
