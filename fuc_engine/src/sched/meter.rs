@@ -1,7 +1,7 @@
 //! Measures what the workers do, so that the governor can judge their number.
 //!
 //! Each worker counts and times its own work in a [`Lap`], and adds it to the shared [`Meter`]
-//! after each task and at each checkpoint. A *window* is the time between two decisions of the
+//! at each checkpoint, and after each task unless that was short. A *window* is the time between two decisions of the
 //! governor; [`Meter::sample`] returns what the workers have done in the current one.
 //!
 //! All atomics are `Relaxed`, and none publishes anything else. They are statistics: a window
@@ -45,6 +45,8 @@ pub(super) struct Lap {
     work: u64,
     /// When the lap began, in nanoseconds since the meter started.
     began_nanos: u64,
+    /// When the last part of the lap began. A lap has several parts if short tasks are recorded together.
+    part_began_nanos: u64,
 }
 
 impl Lap {
@@ -52,6 +54,7 @@ impl Lap {
         Self {
             work: 0,
             began_nanos: 0,
+            part_began_nanos: 0,
         }
     }
 
@@ -63,6 +66,7 @@ impl Lap {
 
 /// A lap that has been added to the meter.
 pub(super) struct Recorded {
+    /// How long its last part took.
     pub(super) time: Duration,
     /// When the lap ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
@@ -115,18 +119,23 @@ impl Meter {
         if self.due_nanos.load(Relaxed) != NEVER {
             lap.work = 0;
             lap.began_nanos = self.now_nanos();
+            lap.part_began_nanos = lap.began_nanos;
         }
     }
 
-    /// Returns `true` if a lap is so short that the next task may become a part of it, and the governor is
-    /// not due.
-    pub(super) fn is_short(&self, lap: &Lap) -> bool {
+    /// Returns `true` if a lap is so short that the next task becomes a part of it, and the governor is not
+    /// due. If so, begins a new part.
+    pub(super) fn continues(&self, lap: &mut Lap) -> bool {
         let due = self.due_nanos.load(Relaxed);
         if lap.work >= SHORT_WORK || due == NEVER {
             return false;
         }
         let now = self.now_nanos();
-        now < due && now < lap.began_nanos + SHORT_NANOS
+        let is_short = now < due && now < lap.began_nanos + SHORT_NANOS;
+        if is_short {
+            lap.part_began_nanos = now;
+        }
+        is_short
     }
 
     /// Adds a lap and begins the next one. Returns `None` if nothing is measured any more.
@@ -152,10 +161,14 @@ impl Meter {
         if time > self.longest_nanos.load(Relaxed) {
             self.longest_nanos.fetch_max(time, Relaxed);
         }
-        lap.work = 0;
-        lap.began_nanos = now;
+        let part = now - lap.part_began_nanos;
+        *lap = Lap {
+            work: 0,
+            began_nanos: now,
+            part_began_nanos: now,
+        };
         Some(Recorded {
-            time: Duration::from_nanos(time),
+            time: Duration::from_nanos(part),
             ended_nanos: now,
             is_due: now >= due,
         })

@@ -85,9 +85,10 @@ struct Shared<'j, J: Job> {
     meter: Meter,
     /// `None` until there is a backlog.
     governor: Mutex<Option<Governor>>,
-    /// The thread that stepped the governor last. It does not park: another worker may be in a slow
-    /// operation, and then none would make progress.
-    leader: Mutex<ThreadId>,
+    /// The thread that stepped the governor last, until it runs out of tasks. It does not park: the others
+    /// may be in slow operations, and then none would make progress. Without a leader, the next worker
+    /// that should park becomes the leader.
+    leader: Mutex<Option<ThreadId>>,
 }
 
 impl<J: Job> Shared<'_, J> {
@@ -97,7 +98,7 @@ impl<J: Job> Shared<'_, J> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leader(&self) -> MutexGuard<'_, ThreadId> {
+    fn leader(&self) -> MutexGuard<'_, Option<ThreadId>> {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -146,7 +147,7 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
         when_idle: Mutex::default(),
         meter: Meter::new(FIRST),
         governor: Mutex::new(None),
-        leader: Mutex::new(thread::current().id()),
+        leader: Mutex::default(),
     };
     thread::scope(|scope| {
         let _end = EndThreads(&shared);
@@ -266,7 +267,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let has_more = !self.stack.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
-            let time = match has_more && self.shared.meter.is_short(&self.lap) {
+            let time = match has_more && self.shared.meter.continues(&mut self.lap) {
                 true => Duration::ZERO,
                 false => self.record(has_more),
             };
@@ -275,6 +276,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             }
         }
         self.shared.job.out_of_tasks(&mut self.scratch);
+        self.shared
+            .leader()
+            .take_if(|leader| *leader == thread::current().id());
     }
 
     /// Hands out work, or waits if there are too many workers. A long task calls it between its
@@ -337,7 +341,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let sample = meter.sample();
             if governor.step(Duration::from_nanos(now_nanos), sample) {
                 meter.start_window(now_nanos, &sample);
-                *self.shared.leader() = thread::current().id();
+                *self.shared.leader() = Some(thread::current().id());
                 governor.limit(gate.set_target(governor.workers(), governor.most()));
             }
         }
@@ -381,7 +385,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Waits while more workers are active than should be, unless this one is the leader.
     #[cold]
     fn park(&mut self) {
-        if *self.shared.leader() != thread::current().id() {
+        let this = thread::current().id();
+        let leader = *self.shared.leader().get_or_insert(this);
+        if leader != this {
             self.shared.gate.park();
             self.shared.meter.start_lap(&mut self.lap);
         }

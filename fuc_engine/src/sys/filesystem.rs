@@ -45,7 +45,7 @@ pub(crate) fn is_of_server(magic: u64) -> bool {
     OF_SERVERS.iter().any(|&other| magic == u64::from(other))
 }
 
-/// Says where a filesystem has the content of its files.
+/// Says where a filesystem stores the content of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// The filesystem stores it.
@@ -57,6 +57,7 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
+    /// Returns the storage of the filesystem that `file` is on.
     pub(crate) fn of(file: BorrowedFd<'_>) -> Self {
         match filesystem(file) {
             Some(magic) if NATIVE.contains(&magic) => Self::Native,

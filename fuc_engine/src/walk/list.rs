@@ -6,18 +6,21 @@
 //!
 //! In a wide directory, workers take turns: the one that has filled a buffer offers the rest of the
 //! directory to others, as a `Resume` task, before it visits the entries of its buffer. So a worker
-//! that is busy with a slow entry holds up no more than one buffer.
+//! that is busy with a slow entry usually holds up no more than one buffer.
 //!
 //! A slow entry that is known before it is processed runs as soon as it is found. The listing pauses for
 //! it, so that other workers can have the rest, and so that the slow entry is not the last to run.
+//!
+//! A `Resume` task needs a descriptor. If none can be lent, the worker goes on with the listing.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
-use super::share::{queue_rest, share_half};
+use super::share::{queue_rest, share, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
 use crate::sys::{self, Entries, Listing};
 
@@ -70,9 +73,16 @@ fn list_into<V: Visitor>(
             break;
         }
         let is_wide = buffer.is_nearly_full();
-        if is_wide && worker.has_company() && offer_rest(visitor, node, dir, worker) {
-            process(visitor, buffer, node, &dirs, worker);
-            break;
+        if is_wide && worker.has_company() && may_share(visitor, worker) {
+            if offer_rest(visitor, node, dir, worker) {
+                process(visitor, buffer, node, &dirs, worker);
+                break;
+            }
+            if wants_entries(worker) {
+                let empty = worker.scratch.buffer();
+                share(std::mem::replace(buffer, empty), node, worker);
+                continue;
+            }
         }
         let processed = process(visitor, buffer, node, &dirs, worker);
         queued += processed.queued;
@@ -100,7 +110,8 @@ fn offer_rest<V: Visitor>(
     // The task is one more user of the directory, beside the caller.
     node.retain();
     let node = NodeOf::<V>::clone(node);
-    worker.push(Task::Resume { node, position });
+    // The oldest task is offered first.
+    worker.push_under(worker.queued_tasks(), Task::Resume { node, position });
     worker.offer();
     true
 }
@@ -204,14 +215,19 @@ fn look_ahead<'a, V: Visitor>(
         return entries;
     };
     worker.scratch.has_looked = true;
-    if !visitor.is_slow(dirs, first) {
+    if !visitor.is_worth_a_worker(dirs, first) {
         return entries;
     }
     worker.expect_slow_work();
-    match wants_entries(worker) {
+    match wants_entries(worker) && may_share(visitor, worker) {
         true => share_half(entries, node, worker),
         false => entries,
     }
+}
+
+/// Returns `true` if two workers may be faster than one in the same directory.
+fn may_share<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
+    visitor.share_from(&worker.scratch.own) < Duration::MAX
 }
 
 /// Returns `true` if another worker is idle, and there is nothing to give it but entries of a listing.

@@ -81,9 +81,9 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
-    /// Returns `true` if `entry` will keep a worker busy for so long that another worker is worth
-    /// starting before. Called once, for the first entry that is not a directory.
-    fn is_slow(&self, dirs: &Self::Open<'_>, entry: Entry<'_>) -> bool;
+    /// Returns `true` if `entry` will keep this worker busy for so long that another one must be started
+    /// first. Called at most once, for the first entry that is not a directory.
+    fn is_worth_a_worker(&self, dirs: &Self::Open<'_>, entry: Entry<'_>) -> bool;
 
     /// Processes an entry of `node`. Calls [`queue`] for a directory.
     fn visit(
@@ -166,7 +166,7 @@ pub(crate) struct Scratch<S> {
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow.
     quick: usize,
-    /// `true` after [`Visitor::is_slow`] was called.
+    /// `true` after [`Visitor::is_worth_a_worker`] was called.
     has_looked: bool,
 }
 

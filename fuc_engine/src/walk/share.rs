@@ -22,8 +22,8 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
     Task::Batch { node, listing }
 }
 
-/// Queues `entries`, if there are any, below the task of a slow entry, and lets other workers have them.
-/// Returns the number of tasks queued.
+/// Queues `entries`, if there are any, below the task of a slow entry. Other workers get them at its next
+/// checkpoint, or at once if none has been started. Returns the number of tasks queued.
 #[cold]
 pub(super) fn queue_rest<V: Visitor>(
     entries: Entries<'_>,

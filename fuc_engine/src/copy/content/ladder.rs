@@ -6,16 +6,17 @@
 //! | `copy_file_range` | if the options do not restrict blocks | if the filesystem can |
 //! | `read` and `write` | always possible | never |
 //!
-//! On the filesystem of a server, `copy_file_range` is the best way if the server copies. If it cannot, the
-//! kernel sends it 64 KiB at a time and waits for each reply. So both ways copy a piece of a large file
-//! there, and the faster one copies the rest.
+//! If the source is on the filesystem of a server, `copy_file_range` is the best way as long as the server
+//! copies. If the server cannot, the kernel sends it 64 KiB at a time and waits for each reply, and larger
+//! writes are faster. So a large file without holes begins with a trial, which shows how the time grows
+//! with the number of bytes.
 //!
 //! The invariant: a rung that is not possible between two files says so before it has moved
 //! anything, or leaves both offsets at the position from which the next rung can continue.
 
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -28,20 +29,22 @@ use crate::sys::{self, Stat, Storage};
 /// Size of the buffer for `read` and `write`. Larger buffers were not faster on tmpfs, ext4
 /// and xfs.
 const BUFFER_BYTES: usize = 128 << 10;
-/// The same for large files on the filesystem of a server, which gets larger requests then.
+/// The same for large files that come from the filesystem of a server, which gets larger requests then.
 ///
 /// Copying 200 MB to a server that answers after 1 ms: 128 KiB takes 1.37 of the time.
 const SERVER_BUFFER_BYTES: usize = 1 << 20;
-/// Bytes that are copied each way to find the faster one. A file must have four times as many, so that
-/// the slower way costs little.
+/// Bytes that the kernel sends to a server by one request if the server cannot copy by itself.
+const REQUEST_BYTES: usize = 64 << 10;
+/// Number of such requests that are compared with a single one.
+const REQUESTS: u32 = 4;
+/// Time for one request from which the kernel probably waits for a server. A copy of as many bytes in memory
+/// takes less.
 ///
-/// Copying 200 MB to a server that cannot copy itself, without trials: 2.4 times as long if it answers
-/// after 1 ms, 1.45 after 0.1 ms, 1.05 without delay (medians of 3, two cores). The test server is `benches
-/// serve`.
-const TRIAL_BYTES: usize = 256 << 10;
-/// `read` and `write` are preferred if they take less than this share of the time: a server that copies
-/// stores less, and equal times vary by a tenth.
-const FASTER: f64 = 0.8;
+/// Copying 200 MB within a server's filesystem, which answers after 1 ms, 0.1 ms and at once: 2.4, 1.4 and 1.0
+/// of the time if the kernel copies (medians of 3 to 5, two cores). The test server is `benches serve`.
+const SLOW_REQUEST: Duration = Duration::from_micros(50);
+/// Size of the smallest file that begins with a trial. The trial copies a third of it.
+const WORTH_A_TRIAL: u64 = 1 << 20;
 /// Smallest file for which cloning is tried even if the options do not ask for it. For smaller
 /// files the extra call does not pay, because `copy_file_range` clones too if the filesystem can.
 const WORTH_CLONING: u64 = 4 << 20;
@@ -135,6 +138,12 @@ impl<'a> Source<'a> {
     pub(super) fn reports_true_size(&self) -> bool {
         self.storage.reports_true_size()
     }
+
+    /// Returns `true` if the file is large and a server stores it. On other filesystems `read` and `write`
+    /// are never faster than the kernel.
+    fn is_worth_a_trial(&self) -> bool {
+        self.size >= WORTH_A_TRIAL && self.storage == Storage::Server
+    }
 }
 
 /// The file that content goes to.
@@ -154,8 +163,9 @@ pub(in crate::copy) struct ContentCopy<'a> {
     pub(super) method: CopyMethod,
     /// Makes holes that the source does not have.
     pub(super) hole_maker: Option<HoleMaker<'a>>,
-    /// The buffer of `read` and `write`, which is empty until they need it.
+    /// The buffer of `read` and `write`, which may be empty until they need it.
     buffer: &'a mut Vec<u8>,
+    buffer_bytes: usize,
     pub(super) copied: u64,
     /// `true` if the source ended before its size.
     pub(super) is_short: bool,
@@ -181,6 +191,7 @@ impl<'a> ContentCopy<'a> {
             method: CopyMethod::default(),
             hole_maker: None,
             buffer,
+            buffer_bytes: BUFFER_BYTES,
             copied: 0,
             is_short: false,
             progress,
@@ -225,7 +236,7 @@ impl<'a> ContentCopy<'a> {
         }
         if self.source.size > 0
             && self.ways.let_kernel_copy()
-            && !(self.is_worth_a_trial() && self.reading_is_faster()?)
+            && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests())
             && matches!(self.copy_in_kernel()?, Rung::Copied)
         {
             return Ok(());
@@ -277,30 +288,42 @@ impl<'a> ContentCopy<'a> {
         }
     }
 
-    /// Returns `true` if the file is large and a server stores it. On other filesystems `read` and `write`
-    /// are never faster than the kernel.
-    fn is_worth_a_trial(&self) -> bool {
-        self.source.size >= 4 * TRIAL_BYTES as u64 && self.source.storage == Storage::Server
+    /// Lets the kernel copy some pieces. Returns `true` if it waits for a server after each 64 KiB.
+    /// Reads and writes of this file use larger buffers from now on.
+    #[cold]
+    fn kernel_waits_for_requests(&mut self) -> bool {
+        self.buffer_bytes = SERVER_BUFFER_BYTES;
+        let Some((one, several)) = self.time_of_requests() else {
+            return false;
+        };
+        // If the server copies, the time hardly grows with the number of bytes.
+        let waits = one >= SLOW_REQUEST && several >= one * REQUESTS / 2;
+        if waits {
+            self.method.offload = Mechanism::Avoided;
+        }
+        waits
     }
 
-    /// Copies a piece by each of the two ways below cloning, and returns `true` if `read` and `write` are
-    /// faster.
-    #[cold]
-    fn reading_is_faster(&mut self) -> Result<bool, ContentError> {
+    /// Returns the time to copy the bytes of one request, and of [`REQUESTS`]. Returns `None` if the kernel
+    /// cannot copy here.
+    fn time_of_requests(&mut self) -> Option<(Duration, Duration)> {
+        // The first call also waits for the first bytes of the source.
+        self.time_in_kernel(REQUEST_BYTES)?;
+        let one = self.time_in_kernel(REQUEST_BYTES)?;
+        let several = self.time_in_kernel(REQUEST_BYTES * REQUESTS as usize)?;
+        Some((one, several))
+    }
+
+    /// Copies `bytes` by `copy_file_range` and returns how long it took. Returns `None` if fewer were copied.
+    fn time_in_kernel(&mut self, bytes: usize) -> Option<Duration> {
         let started = Instant::now();
-        let copied = sys::copy_range(self.source.fd, None, self.dest, None, TRIAL_BYTES);
-        let by_kernel = started.elapsed();
-        let copied = copied.unwrap_or(0);
-        self.copied += copied as u64;
-        // The kernel cannot copy here, or has reached the end.
-        if copied < TRIAL_BYTES {
-            return Ok(false);
+        let copied = sys::copy_range(self.source.fd, None, self.dest, None, bytes).unwrap_or(0);
+        let time = started.elapsed();
+        if copied > 0 {
+            self.method.offload = Mechanism::Used;
+            self.copied += copied as u64;
         }
-        self.method.offload = Mechanism::Used;
-        self.buffer.resize(SERVER_BUFFER_BYTES, 0);
-        let started = Instant::now();
-        self.read_and_write(TRIAL_BYTES as u64)?;
-        Ok(started.elapsed() < by_kernel.mul_f64(FASTER))
+        (copied == bytes).then_some(time)
     }
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
@@ -357,14 +380,14 @@ impl<'a> ContentCopy<'a> {
 
     /// Copies up to `limit` bytes from the current offsets, and returns how many there were.
     fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
-        if self.buffer.is_empty() {
-            self.buffer.resize(BUFFER_BYTES, 0);
+        if self.buffer.len() < self.buffer_bytes {
+            self.buffer.resize(self.buffer_bytes, 0);
         }
         let (mut done, mut unreported) = (0, 0);
         while done < limit {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
-                .min(self.buffer.len());
+                .min(self.buffer_bytes);
             let read = sys::read(self.source.fd, &mut self.buffer[..wanted])
                 .map_err(ContentError::Read)?;
             if read == 0 {
@@ -382,6 +405,10 @@ impl<'a> ContentCopy<'a> {
             if unreported >= PIECE_BYTES as u64 {
                 self.moved_piece(std::mem::take(&mut unreported))?;
             }
+        }
+        // Only few files need a large buffer.
+        if self.buffer.len() > BUFFER_BYTES {
+            *self.buffer = Vec::new();
         }
         Ok(done)
     }

@@ -13,8 +13,8 @@
 //! opening the dest fails. A link to the first copy, and a forced symbolic link, report "Is a directory".
 //!
 //! A symbolic link or a special file does not replace the dest if links are followed, unless the dest
-//! has other names and hard links are preserved. It does not if only attributes are copied, unless it is
-//! a link and `--force` is given.
+//! has other names and hard links are preserved. It does not if only attributes are copied, unless
+//! the source is a link and `--force` is given.
 //!
 //! A link that is made instead of a copy replaces the dest under `--force`, or if the dest has
 //! other names and hard links are preserved. A hard link also does if the user is asked. Otherwise
@@ -242,6 +242,7 @@ fn clear_for_link(
     let copies_link_or_special =
         rules.symlinks == Symlinks::NoFollow && source.kind != FileType::RegularFile;
     if copies_link_or_special {
+        let is_link_to_special = dest.kind == FileType::Symlink && source.kind != FileType::Symlink;
         match clear_without_content(rules, source, dest, lookups) {
             Clear::Keep => {}
             // One of the two names leads to the other.
@@ -251,13 +252,10 @@ fn clear_for_link(
                 return Clear::AlreadyThere;
             }
             // The dest is a link to the special file, so nothing is lost.
-            Clear::Refuse(Refusal::SameFile)
-                if dest.kind == FileType::Symlink && source.kind != FileType::Symlink =>
-            {
-                if !rules.keeps_content {
-                    return Clear::Unlink;
-                }
+            Clear::Refuse(Refusal::SameFile) if is_link_to_special && !rules.keeps_content => {
+                return Clear::Unlink;
             }
+            Clear::Refuse(Refusal::SameFile) if is_link_to_special => {}
             decision => return decision,
         }
     } else if let Some(refusal) = obstacle(rules.treatment, Some(source), dest) {

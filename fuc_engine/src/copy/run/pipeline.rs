@@ -470,6 +470,7 @@ impl CopyRun<'_> {
     fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.entries += 1;
         worker.scratch.tally.bytes += bytes;
+        worker.scratch.own.had_content = bytes > 0;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
 
