@@ -161,6 +161,13 @@ impl Comparison<'_> {
             ];
             tries.iter().any(|failed| line.contains(failed))
         };
+        // A directory can replace another dest, which is backed up.
+        let is_copy = |line: &String| line.starts_with("+ ") || line.contains(" != Directory");
+        // GNU looks for what it is copying.
+        let is_not_found = |line: &String| {
+            let is_look = line.contains("cannot access") || line.contains("cannot stat");
+            is_look && line.ends_with("No such file or directory")
+        };
         let is_status_expected = match status {
             None => true,
             Some(statuses) => {
@@ -173,9 +180,9 @@ impl Comparison<'_> {
             && !differs_in_order
             && is_status_expected
             && stdout.only_gnu.is_empty()
-            && stderr.only_gnu.is_empty()
+            && stderr.only_gnu.iter().all(is_not_found)
             && stderr.only_ours.iter().all(is_failed_try)
-            && tree.iter().all(|line| line.starts_with("+ "))
+            && tree.iter().all(is_copy)
     }
 
     /// Returns `true` if GNU prints its help or its version, and nothing else differs.
@@ -266,7 +273,7 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**Times of directories** are read and set when their copies are complete",
+        line: "**Times of directories**, like their other attributes, are read and set when their copies",
         explains: |it| {
             let goes_in =
                 it.case.has_argument_ending_in("/.") || it.case.has_argument_ending_in("..");
@@ -274,7 +281,7 @@ static DEVIATIONS: &[Deviation] = &[
                 || it.has_option('d', "")
                 || it.case.has_long("preserve");
             (goes_in || it.copies_upward())
-                && it.differs_only_in(&["mtime"])
+                && it.differs_only_in(&["mtime", "mode", "owner"])
                 && it.difference.tree.len() <= 2
                 || links && it.has_option('L', "dereference") && it.gnu_links_again()
         },
@@ -326,13 +333,17 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**`--preserve`**: extended attributes are set even if the umask forbids the owner to write",
+        line: "**`--preserve`**: extended attributes are set even if the umask, or the mode of a dest",
         explains: |it| {
+            let forbids_writing = |entry: &Entry| {
+                let mode = entry.attributes.mode;
+                matches!(entry.what, What::Dir) && mode.is_some_and(|mode| mode & 0o200 == 0)
+            };
             let is_lost = |line: &str| line.contains(": nothing != xattrs user.");
             let is_error = |line: &String| line.contains("setting attribute");
             let stderr = &it.difference.stderr;
             it.case.user == User::Nobody
-                && it.case.umask & 0o200 != 0
+                && (it.case.umask & 0o200 != 0 || it.has_entry(forbids_writing))
                 && it.tree_lines_all(is_lost)
                 && stderr.only_ours.is_empty()
                 && !stderr.order
@@ -364,6 +375,24 @@ static DEVIATIONS: &[Deviation] = &[
                 && (it.ours_says("'': No such file or directory")
                     || it.ours_says("cannot create hard link '' ")
                     || it.ours_says("cannot create symbolic link '' "))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-s` with preserved links** (`ln -s f d/l; cpz -rsL --preserve=links",
+        explains: |it| {
+            let is_hard_link =
+                |line: &str| line.contains(" != Symlink") || line.ends_with(" != nothing");
+            let kinds = it.difference.kinds();
+            it.has_option('s', "symbolic-link")
+                && kinds.iter().all(|kind| kind.starts_with("tree ~ "))
+                && it.tree_lines_all(is_hard_link)
+                && it
+                    .difference
+                    .tree
+                    .iter()
+                    .any(|line| line.contains("; = ") || line.contains(": = "))
         },
     },
     Deviation {
@@ -421,7 +450,7 @@ static DEVIATIONS: &[Deviation] = &[
                     .all(|line| line.contains("Permission denied"))
                 && it.tree_lines_all(|line| line.starts_with("+ "));
             it.has_parents()
-                && (it.differs_only_in(&["mode", "mtime", "owner", "xattrs"])
+                && (it.differs_only_in(&["mode", "mtime", "owner", "xattrs", "nothing"])
                     || it.gnu_says("Permission denied") && it.ours_says_no_more()
                     || fails_later)
         },
