@@ -108,6 +108,19 @@ fn keeps_a_file_that_is_all_hole() {
 }
 
 #[test]
+fn keeps_no_hole_that_is_shorter_than_a_block() {
+    for len_bytes in [1, 511, 512, 8_193, 8_703, 8_704] {
+        copies_holes(|tree| {
+            let data: &[(u64, &[u8])] = match len_bytes {
+                ..=512 => &[],
+                _ => &[(0, b"data"), (4_093, b"data")],
+            };
+            tree.sparse("f", len_bytes, data);
+        });
+    }
+}
+
+#[test]
 fn keeps_many_holes() {
     let data: Vec<(u64, &[u8])> = (0..20).map(|i| (i * MIB / 2 + i, &b"data"[..])).collect();
     copies_holes(|tree| {

@@ -125,11 +125,13 @@ pub(in crate::copy) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(in crate::copy) fn new(fd: BorrowedFd<'a>, stat: &Stat, storage: Storage) -> Self {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
-        let allocated = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
         Self {
             fd,
             size,
-            has_holes: allocated < size,
+            // As in cp, a last block that is incomplete does not count. A small file can be stored
+            // without blocks.
+            has_holes: blocks < size / 512,
             storage,
         }
     }
