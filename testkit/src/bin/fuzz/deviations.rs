@@ -34,11 +34,14 @@ impl Comparison<'_> {
         says(self.ours, text)
     }
 
-    /// Returns `true` if nothing differs but messages and times. GNU may announce more copies, which then fail.
-    fn is_of_messages_and_times(&self) -> bool {
+    /// Returns `true` if nothing differs but messages, times and modes. GNU may announce more copies, which then
+    /// fail.
+    fn is_of_messages_times_and_modes(&self) -> bool {
         let kinds = self.difference.kinds();
         let is_meant = |kind: &String| {
-            kind.starts_with("stderr ") || kind == "tree ~ mtime" || kind == "stdout - N -> N"
+            kind.starts_with("stderr ")
+                || kind == "stdout - N -> N"
+                || ["tree ~ mtime", "tree ~ mode", "tree ~ mode,mtime"].contains(&&**kind)
         };
         kinds.iter().all(is_meant)
     }
@@ -479,7 +482,7 @@ static DEVIATIONS: &[Deviation] = &[
                     || is_not_seen
                     || it.gnu_says("File exists")
                     || it.gnu_says("cannot create directory")
-                    || it.is_of_messages_and_times())
+                    || it.is_of_messages_times_and_modes())
         },
     },
     Deviation {
