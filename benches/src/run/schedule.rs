@@ -105,7 +105,8 @@ impl Schedule {
 
     /// Schedules the alternations under `load`, on the filesystems that `only` names or on all.
     ///
-    /// # Errors If a word of `only` names no filesystem of them.
+    /// # Errors
+    /// If a word of `only` names no filesystem of them.
     pub(crate) fn steady(only: &[String], load: Load) -> Result<Self> {
         for word in only {
             ensure!(
