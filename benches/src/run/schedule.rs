@@ -64,7 +64,8 @@ impl Schedule {
 
     /// Schedules all cells but the longest, or those that `only` selects.
     ///
-    /// # Errors If a word of `only` selects no cell.
+    /// # Errors
+    /// If a word of `only` selects no cell.
     pub(crate) fn full(only: &[String]) -> Result<Self> {
         let all = cells::all();
         let usual = |cell: &&Cell| cell.runs != Runs::Selected;
@@ -95,7 +96,8 @@ impl Schedule {
 
     /// Schedules the cells that `names` select, for the time that a full run takes for them.
     ///
-    /// # Errors If one of them selects no cell.
+    /// # Errors
+    /// If one of them selects no cell.
     pub(crate) fn cells(names: &[String]) -> Result<Self> {
         Ok(Self {
             mode: names.join(" "),
