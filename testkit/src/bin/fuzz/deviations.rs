@@ -357,6 +357,26 @@ static DEVIATIONS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "If an extended attribute cannot be read or set, cpz names the file",
+        explains: |it| {
+            let Lines {
+                only_gnu,
+                only_ours,
+                ..
+            } = &it.difference.stderr;
+            it.difference.status.is_none()
+                && !only_gnu.is_empty()
+                && only_gnu.iter().all(|line| line.contains(" attribute '"))
+                && only_ours
+                    .iter()
+                    .all(|line| line.contains("setting attributes for "))
+                && (it.difference.tree.is_empty()
+                    || it.tree_lines_all(|line| modes(line).is_some()))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**The sticky bit** of a new directory marks that its mode is temporary",
         explains: |it| {
             let sets_mode = it.case.has_long("no-preserve") || it.case.has_long("preserve");
@@ -427,7 +447,9 @@ static DEVIATIONS: &[Deviation] = &[
                 && (it.difference.is_of_stderr()
                     || stderr.only_ours.is_empty() && it.difference.tree.is_empty());
             it.has_option('u', "update")
-                && (it.differs_only_in(&["=", "nothing", "mtime"]) || is_failed_link)
+                && (it.differs_only_in(&["=", "nothing", "mtime"])
+                    || is_failed_link
+                    || it.gnu_links_again())
         },
     },
     Deviation {
@@ -516,16 +538,21 @@ static DEVIATIONS: &[Deviation] = &[
             let stderr = &it.difference.stderr;
             let is_warning = |line: &String| line.contains("warning: source directory");
             // The same error is reported as often as the copy is tried.
-            let is_unreadable = |line: &String| {
-                let is_look = line.contains("cannot access") || line.contains("cannot stat");
-                is_look && line.ends_with("Permission denied")
-            };
-            it.difference.is_of_stderr()
-                && !stderr.order
+            let is_refused = |line: &String| line.ends_with("Permission denied");
+            let stdout = &it.difference.stdout;
+            // `-p` may remove an ACL.
+            let is_repeated = |line: &str| line.contains(": mtime ") || line.contains(": xattrs ");
+            it.difference.status.is_none()
+                && !(stdout.order || stderr.order)
+                && stdout.only_gnu.is_empty()
+                && stdout.only_ours.iter().all(|line| line.contains(" -> "))
                 && stderr.only_gnu.iter().all(is_warning)
-                && stderr.only_ours.iter().all(|line| {
-                    is_warning(line) || !stderr.only_gnu.is_empty() && is_unreadable(line)
-                })
+                && stderr
+                    .only_ours
+                    .iter()
+                    .all(|line| is_warning(line) || !stderr.only_gnu.is_empty() && is_refused(line))
+                && (it.difference.tree.is_empty()
+                    || !stderr.only_gnu.is_empty() && it.tree_lines_all(is_repeated))
         },
     },
     Deviation {
@@ -557,6 +584,7 @@ static DEVIATIONS: &[Deviation] = &[
                 && it.ours_only_copies_more();
             copies_more
                 || it.gnu_says("preserving permissions for") && it.ours_says_no_more()
+                || it.has_backup() && it.gnu_says("cannot un-backup")
                 || it.has_backup()
                     && it.difference.is_of_stderr()
                     && only_ours.iter().any(|line| line.contains("cannot stat"))
@@ -613,11 +641,17 @@ static DEVIATIONS: &[Deviation] = &[
                     || kind == "tree ~ nothing"
                     || kind.contains("removed N")
             };
+            // cp removes nothing if the directory is unreadable, and fails.
+            let errors = &it.difference.stderr.only_gnu;
+            let is_kept = !errors.is_empty()
+                && errors.iter().all(|line| {
+                    line.contains("cannot create directory ") && line.ends_with("File exists")
+                });
             it.has_backup()
                 && ["/.", "/./", "/..", "/../"]
                     .iter()
                     .any(|end| it.case.has_argument_ending_in(end))
-                && it.difference.kinds().iter().all(is_backup)
+                && (is_kept || it.difference.kinds().iter().all(is_backup))
         },
     },
     Deviation {
