@@ -297,6 +297,13 @@ impl Visitor for Removal<'_> {
         }
     }
 
+    /// Returns `false`, because workers in one directory wait for its lock. Removing
+    /// 90,000 empty files in one directory on tmpfs, two cores, takes 1.06 of the time with offers, and 0.87
+    /// with one worker (9 rounds). Cell: remove-flat.
+    fn offers_rest(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if the user must be able to follow the order of the questions.
     fn is_in_order(&self) -> bool {
         match self.context.options.ask {

@@ -195,9 +195,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.shared.gate.is_starving()
     }
 
-    /// Returns `true` if other workers run, or would take a task now.
+    /// Returns `true` if other workers run, would take a task now, or may soon be started.
     pub(crate) fn has_company(&self) -> bool {
-        self.shared.gate.has_company()
+        self.is_at_start() || self.shared.gate.has_company()
     }
 
     /// Gives tasks to an idle worker, or else leaves one for the next worker that runs out of tasks.

@@ -4,7 +4,7 @@
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
 //!
-//! In a wide directory, workers take turns: the one that has filled a buffer offers the rest of the
+//! In a wide directory, an idle worker gets a whole buffer. In a copy, workers take turns: the one that has filled a buffer offers the rest of the
 //! directory to others, as a `Resume` task, before it visits the entries of its buffer. So a worker
 //! that is busy with a slow entry usually holds up no more than one buffer.
 //!
@@ -73,16 +73,18 @@ fn list_into<V: Visitor>(
             break;
         }
         let is_wide = buffer.is_nearly_full();
-        if is_wide && worker.has_company() && may_share(visitor, worker) {
-            if offer_rest(visitor, node, dir, worker) {
-                process(visitor, buffer, node, &dirs, worker);
-                break;
-            }
-            if wants_entries(worker) {
-                let empty = worker.scratch.buffer();
-                share(std::mem::replace(buffer, empty), node, worker);
-                continue;
-            }
+        if is_wide
+            && visitor.offers_rest()
+            && worker.has_company()
+            && offer_rest(visitor, node, dir, worker)
+        {
+            process(visitor, buffer, node, &dirs, worker);
+            break;
+        }
+        if is_wide && wants_entries(worker) && may_share(visitor, worker) {
+            let empty = worker.scratch.buffer();
+            share(std::mem::replace(buffer, empty), node, worker);
+            continue;
         }
         let processed = process(visitor, buffer, node, &dirs, worker);
         queued += processed.queued;

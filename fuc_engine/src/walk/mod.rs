@@ -117,6 +117,10 @@ pub(crate) trait Visitor: Sync + Sized {
     /// that of the worker that lists.
     fn share_from(&self, scratch: &Self::Scratch) -> Duration;
 
+    /// Returns `true` if a worker offers the rest of a wide directory to others before it visits a buffer of
+    /// entries.
+    fn offers_rest(&self) -> bool;
+
     /// Returns `true` if entries are visited in the order of the listing, and each
     /// subdirectory is finished before the entry after it. [`limits`](Self::limits)
     /// must then allow for a single worker only.

@@ -189,13 +189,13 @@ fn a_large_file_is_copied_when_it_is_found() {
     assert!(copied.eq(expected), "not in the order of the listing");
 }
 
-/// Stops the thread that began the removal, once another thread helps it, and counts what the other
-/// removes in the meantime.
+/// Stops the thread that began the copy, once another thread helps it, and counts what the other copies in
+/// the meantime.
 struct Stopper {
     first: ThreadId,
-    /// Number of entries that each thread has removed.
-    removed: (Mutex<HashMap<ThreadId, usize>>, Condvar),
-    /// The number of entries that the others have removed while the first thread waited.
+    /// Number of entries that each thread has copied.
+    copied: (Mutex<HashMap<ThreadId, usize>>, Condvar),
+    /// The number of entries that the others have copied while the first thread waited.
     meanwhile: OnceLock<usize>,
 }
 
@@ -214,21 +214,19 @@ impl Observer for Stopper {
     }
 
     fn on_event(&self, _: Event<'_>) {
-        let (removed, changed) = &self.removed;
-        let mut removed = removed.lock().unwrap();
+        let (copied, changed) = &self.copied;
+        let mut copied = copied.lock().unwrap();
         let this = thread::current().id();
-        *removed.entry(this).or_default() += 1;
+        *copied.entry(this).or_default() += 1;
         changed.notify_all();
-        if this == self.first && removed.len() > 1 && self.meanwhile.get().is_none() {
-            let total = |removed: &HashMap<_, usize>| removed.values().sum::<usize>();
-            let before = total(&removed);
+        if this == self.first && copied.len() > 1 && self.meanwhile.get().is_none() {
+            let total = |copied: &HashMap<_, usize>| copied.values().sum::<usize>();
+            let before = total(&copied);
             let limit = Duration::from_secs(1);
-            let (removed, _) = changed
-                .wait_timeout_while(removed, limit, |removed| {
-                    total(removed) - before < Self::MANY
-                })
+            let (copied, _) = changed
+                .wait_timeout_while(copied, limit, |copied| total(copied) - before < Self::MANY)
                 .unwrap();
-            let _ = self.meanwhile.set(total(&removed) - before);
+            let _ = self.meanwhile.set(total(&copied) - before);
         }
     }
 }
@@ -238,17 +236,19 @@ fn a_slow_entry_does_not_hold_up_a_wide_directory() {
     let scratch = Scratch::in_memory();
     // The governor may stop the other thread, too, but not each time.
     let most = (0..10).map(|attempt| {
-        let wide = Tree::at(scratch.path().join(attempt.to_string()));
+        let at = |side| scratch.path().join(format!("{side}{attempt}"));
+        let wide = Tree::at(at("s"));
         for i in 0..10_000 {
             File::create(wide.path().join(i.to_string())).unwrap();
         }
         let stopper = Stopper {
             first: thread::current().id(),
-            removed: Default::default(),
+            copied: Default::default(),
             meanwhile: OnceLock::new(),
         };
-        let remove = RemoveOp::new(remove_options(|options| options.threads = threads(2)));
-        assert_eq!(remove.run([wide.path()], &stopper).entries, 10_001);
+        let copy = CopyOp::new(copy_options(|options| options.threads = threads(2)));
+        let dest = Dest::Exactly(at("d"));
+        assert_eq!(copy.run([wide.path()], &dest, &stopper).entries, 10_001);
         stopper.meanwhile.into_inner()
     });
     let mut enough = most.filter(|&most| most >= Some(Stopper::MANY));

@@ -204,6 +204,10 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
+    fn offers_rest(&self) -> bool {
+        true
+    }
+
     fn is_in_order(&self) -> bool {
         self.ctx.policy.options.rules.ask
     }
