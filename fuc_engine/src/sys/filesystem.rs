@@ -28,10 +28,6 @@ const NATIVE: [u64; 5] = [
     XFS,
 ];
 
-fn is_native(file: BorrowedFd<'_>) -> bool {
-    filesystem(file).is_some_and(|magic| NATIVE.contains(&magic))
-}
-
 /// Returns `true` if a server, or a process, does the work of the filesystem with this magic number.
 pub(crate) fn is_of_server(magic: u64) -> bool {
     const OF_SERVERS: [u32; 6] = [
@@ -79,7 +75,7 @@ impl Storage {
 /// on another filesystem, sometimes another inode number. Many FUSE filesystems invent the numbers, one
 /// for each path. A network filesystem may be any of these on its server.
 pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
-    is_native(file)
+    Storage::of(file) == Storage::Native
 }
 
 /// Returns `true` if `syncfs` writes everything on the filesystem of `file` to the disk. On the
