@@ -31,7 +31,7 @@ pub(crate) fn execute(
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
-    let copy = CopyOp::new(options.engine).cancelled_by(cancel);
+    let copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
     let summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .run(options.progress, |reporter| {
             copy.run(operands, &dest, reporter)

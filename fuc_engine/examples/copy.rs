@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fuc_engine::{CopyOp, CopyOptions, Dest, Error, Observer};
+use fuc_engine::{CopyOp, Dest, Error, Observer};
 
 struct ToStderr;
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     };
     // `Dest::Into` would put the copy into an existing directory, under its own name.
     let dest = Dest::Exactly(dest.into());
-    let summary = CopyOp::new(CopyOptions::default()).run([source], &dest, &ToStderr);
+    let summary = CopyOp::new().run([source], &dest, &ToStderr);
     println!(
         "copied {} entries of {} bytes, {} failed",
         summary.entries, summary.bytes, summary.failures

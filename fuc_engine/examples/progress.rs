@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{CopyOp, CopyOptions, Counts, Dest, Error, Observer, RemoveOp, RemoveOptions};
+use fuc_engine::{CopyOp, Counts, Dest, Error, Observer, RemoveOp};
 
 /// The progress of one run.
 #[derive(Default)]
@@ -63,12 +63,10 @@ fn main() -> ExitCode {
                 show();
             }
         });
-        let copied = CopyOp::new(CopyOptions::default()).run([source], &dest, copy);
+        let copied = CopyOp::new().run([source], &dest, copy);
         // The original is removed only if the copy is complete.
-        let is_complete = copied.is_complete()
-            && RemoveOp::new(RemoveOptions::default())
-                .run([source], removal)
-                .is_complete();
+        let is_complete =
+            copied.is_complete() && RemoveOp::new().run([source], removal).is_complete();
         drop(stop);
         is_complete
     });

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fuc_engine::{Error, Observer, RemoveOp, RemoveOptions};
+use fuc_engine::{Error, Observer, RemoveOp};
 
 struct ToStderr;
 
@@ -13,8 +13,8 @@ impl Observer for ToStderr {
 }
 
 fn main() -> ExitCode {
-    let operands = std::env::args_os().skip(1);
-    let summary = RemoveOp::new(RemoveOptions::default()).run(operands, &ToStderr);
+    let operands: Vec<_> = std::env::args_os().skip(1).collect();
+    let summary = RemoveOp::new().run(operands, &ToStderr);
     println!(
         "removed {} entries, {} failed",
         summary.entries, summary.failures

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// the rest of its work, and its [`Summary`](crate::Summary) says so.
 ///
 /// ```
-/// use fuc_engine::{Cancel, RemoveOp, RemoveOptions};
+/// use fuc_engine::{Cancel, RemoveOp};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// # let dir = tempfile::tempdir()?;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// # std::fs::create_dir(&tree)?;
 /// let cancel = Cancel::new();
 /// cancel.cancel();
-/// let removal = RemoveOp::new(RemoveOptions::default()).cancelled_by(cancel);
+/// let removal = RemoveOp::new().cancelled_by(&cancel);
 /// let summary = removal.run([&tree], &std::sync::Mutex::new(Vec::new()));
 /// assert!(summary.cancelled && tree.exists());
 /// # Ok(())

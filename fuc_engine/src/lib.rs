@@ -77,6 +77,7 @@
 //! | `failures` | reports failures and warnings in the order of the operands |
 //! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
 //! | `cancel` | the public type [`Cancel`], which stops runs before their end |
+//! | `setters` | writes the builder methods of operations and options |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
 mod cancel;
@@ -91,6 +92,7 @@ mod operand;
 mod remove;
 mod report;
 mod sched;
+mod setters;
 mod sync;
 mod sys;
 mod walk;

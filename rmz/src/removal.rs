@@ -40,7 +40,7 @@ pub(crate) fn execute(
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
-    let removal = RemoveOp::new(options.engine).cancelled_by(cancel);
+    let removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
     let summary = Reporter::new(console, Tool::Remove, options.verbosity)
         .run(options.progress, |reporter| removal.run(operands, reporter));
     Ok(Outcome::of(summary, Tool::Remove))

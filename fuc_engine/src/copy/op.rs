@@ -1,19 +1,24 @@
 //! The public entry points of a copy.
 
+use std::ffi::CString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use super::options::{CopyOptions, Dest};
+use super::options::{
+    CopyOptions, Dereference, Dest, DestRules, LinkKind, Preserve, Reflink, Sparse,
+};
 use super::run::CopyRun;
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
+use crate::setters::setters;
 
-/// A copy, ready to run on any number of sources.
+/// Copies any number of sources.
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use fuc_engine::{CopyOp, CopyOptions, Dest};
+/// use fuc_engine::{CopyOp, Dest, Preserve};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// # let dir = tempfile::tempdir()?;
@@ -23,7 +28,8 @@ use crate::report::{Report, summary_or_first_failure};
 ///
 /// let failures = Mutex::new(Vec::new());
 /// let dest = Dest::Exactly(dir.path().join("dest"));
-/// let summary = CopyOp::new(CopyOptions::default()).run([&source], &dest, &failures);
+/// let copy = CopyOp::new().preserve(Preserve::all()).threads(4);
+/// let summary = copy.run([&source], &dest, &failures);
 /// assert!(summary.is_complete());
 /// assert_eq!((summary.entries, summary.bytes), (3, 7));
 /// assert_eq!(std::fs::read(dir.path().join("dest/sub/file"))?, b"content");
@@ -37,20 +43,82 @@ pub struct CopyOp {
 }
 
 impl CopyOp {
+    /// Creates a copy with the default options: it copies whole directories, as `cp -r` does.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Creates a copy with these options.
     #[must_use]
-    pub fn new(options: CopyOptions) -> Self {
+    pub fn with_options(options: CopyOptions) -> Self {
         Self {
             options,
             cancel: None,
         }
     }
 
+    setters! { CopyOptions in options:
+        /// Says whether directories are copied with their entries.
+        recursive: bool,
+        /// Selects the symbolic links that are followed.
+        dereference: Dereference,
+        /// Says whether directories on another filesystem than their parent are left empty.
+        one_file_system: bool,
+        /// Says whether the content of FIFOs and devices is read.
+        copy_contents: bool,
+        /// Selects the links that are made instead of copies, if it is not `None`.
+        as_links: Option<LinkKind>,
+        /// Says whether a copy shares the blocks of its source.
+        reflink: Reflink,
+        /// Selects the holes of a copy.
+        sparse: Sparse,
+        /// Says whether a dest that cannot be written to is unlinked and created anew.
+        force: bool,
+        /// Sets the rules for dests that exist.
+        rules: DestRules,
+        /// Says whether the whole path of each source is appended to [`Dest::Into`].
+        parents: bool,
+        /// Selects the attributes that a copy gets from its source.
+        preserve: Preserve,
+        /// Sets the SELinux context of all copies, if it is not `None`.
+        context: Option<CString>,
+        /// Says whether only attributes are copied, and no content.
+        attributes_only: bool,
+        /// Says whether everything is written to the disk before the run returns.
+        durable: bool,
+        /// Says whether each copy is compared with its source.
+        verify: bool,
+    }
+
+    /// Limits the number of threads, which includes the caller's. With 0, the engine chooses the number.
+    ///
+    /// Sets [`CopyOptions::threads`].
+    #[must_use]
+    pub fn threads(mut self, most: usize) -> Self {
+        self.options.threads = NonZeroUsize::new(most);
+        self
+    }
+
     /// Lets `cancel` stop the runs of this copy.
     #[must_use]
-    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
-        self.cancel = Some(cancel);
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
         self
+    }
+
+    /// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
+    ///
+    /// # Errors
+    /// Returns the first entry that could not be copied. Everything else is still copied. Use
+    /// [`run`](Self::run) to receive every failure.
+    pub fn copy(
+        &self,
+        source: impl AsRef<Path>,
+        dest: impl Into<PathBuf>,
+    ) -> Result<Summary, Error> {
+        let dest = Dest::Exactly(dest.into());
+        summary_or_first_failure(|failures| self.run([source], &dest, failures))
     }
 
     /// Copies the sources.
@@ -67,9 +135,20 @@ impl CopyOp {
     /// [`Summary::failures`]. The rest of the work is still done. A dest file whose copy
     /// failed holds the part that was written. If the run is [cancelled](Self::cancelled_by), an
     /// incomplete dest that it created is removed, and backups of unfinished dests are restored.
+    ///
+    /// # Sources
+    /// The sources are an array, a slice or a vector. A single path is not accepted, because a path is a
+    /// sequence of its components: `/home/me/src` would be `/`, `home`, `me` and `src`.
+    ///
+    /// ```compile_fail,E0277
+    /// # use std::{path::Path, sync::Mutex};
+    /// # use fuc_engine::{CopyOp, Dest};
+    /// let dest = Dest::Exactly("/home/me/copy".into());
+    /// CopyOp::new().run(Path::new("/home/me/src"), &dest, &Mutex::new(Vec::new()));
+    /// ```
     pub fn run<P: AsRef<Path>>(
         &self,
-        sources: impl IntoIterator<Item = P>,
+        sources: impl AsRef<[P]>,
         dest: &Dest,
         observer: &dyn Observer,
     ) -> Summary {
@@ -78,12 +157,11 @@ impl CopyOp {
     }
 }
 
-/// Copies `source`, a directory with all its entries or anything else, to `dest`.
+/// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
 ///
 /// # Errors
 /// Returns the first entry that could not be copied. Everything else is still copied.
 /// [`CopyOp::run`] reports every failure.
 pub fn copy_tree(source: impl AsRef<Path>, dest: impl Into<PathBuf>) -> Result<Summary, Error> {
-    let dest = Dest::Exactly(dest.into());
-    summary_or_first_failure(|failures| CopyOp::default().run([source], &dest, failures))
+    CopyOp::new().copy(source, dest)
 }

@@ -103,7 +103,7 @@ impl<'a> CopyRun<'a> {
         }
     }
 
-    pub(super) fn run<P: AsRef<Path>>(&mut self, sources: impl IntoIterator<Item = P>) -> Summary {
+    pub(super) fn run<P: AsRef<Path>>(&mut self, sources: impl AsRef<[P]>) -> Summary {
         let ctx = &mut self.ctx;
         if let Dest::Into(target) = ctx.dest {
             let opened = operand::to_c(target)
@@ -117,12 +117,14 @@ impl<'a> CopyRun<'a> {
                 }
             }
         }
-        for source in sources {
+        for source in sources.as_ref() {
             match Operand::new(source.as_ref(), ctx.dest, ctx.policy.options) {
                 Ok(operand) => ctx.operands.push(operand),
                 Err(error) => ctx.report.failed(error),
             }
         }
+        // The run has its own copies of the paths.
+        drop(sources);
         ctx.failures = Failures::of(ctx.operands.len());
         if let Err(error) = durable::begin(&self.ctx) {
             self.ctx.report.failed(error);
@@ -230,7 +232,7 @@ mod tests {
         let dest = Dest::Into(at("d"));
         let failures = Mutex::new(Vec::new());
         let mut run = CopyRun::new(&options, &dest, Report::new(&failures, None));
-        let operands = operands.iter().map(|operand| at(operand));
+        let operands: Vec<_> = operands.iter().map(|operand| at(operand)).collect();
         assert!(run.run(operands).is_complete(), "{failures:?}");
         run.links.len()
     }

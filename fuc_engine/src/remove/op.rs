@@ -1,31 +1,34 @@
 //! The public interface of a removal.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::options::RemoveOptions;
+use super::options::{Ask, RemoveOptions};
 use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
+use crate::setters::setters;
 
 /// Removes any number of operands.
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use fuc_engine::{RemoveOp, RemoveOptions};
+/// use fuc_engine::RemoveOp;
 ///
 /// # fn main() -> std::io::Result<()> {
 /// # let dir = tempfile::tempdir()?;
-/// let doomed = dir.path().join("doomed");
-/// std::fs::create_dir_all(doomed.join("with/sub/directories"))?;
-/// std::fs::write(doomed.join("and a file"), "content")?;
+/// let unwanted = dir.path().join("unwanted");
+/// std::fs::create_dir_all(unwanted.join("with/sub/directories"))?;
+/// std::fs::write(unwanted.join("and a file"), "content")?;
 ///
 /// let failures = Mutex::new(Vec::new());
-/// let summary = RemoveOp::new(RemoveOptions::default()).run([&doomed], &failures);
+/// let removal = RemoveOp::new().ignore_missing(true).threads(4);
+/// let summary = removal.run([&unwanted], &failures);
 /// assert_eq!(summary.entries, 5);
 /// assert!(summary.is_complete());
-/// assert!(!doomed.exists());
+/// assert!(!unwanted.exists());
 /// # Ok(())
 /// # }
 /// ```
@@ -36,20 +39,62 @@ pub struct RemoveOp {
 }
 
 impl RemoveOp {
+    /// Creates a removal with the default options: it removes directories with their content, as `rm -r`
+    /// does.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Creates a removal with these options.
     #[must_use]
-    pub fn new(options: RemoveOptions) -> Self {
+    pub fn with_options(options: RemoveOptions) -> Self {
         Self {
             options,
             cancel: None,
         }
     }
 
+    setters! { RemoveOptions in options:
+        /// Says whether directories are removed with their content.
+        recursive: bool,
+        /// Says whether missing names are ignored. Otherwise they are failures.
+        ignore_missing: bool,
+        /// Says whether the root directory is refused.
+        preserve_root: bool,
+        /// Says whether operands that are mount points are refused.
+        preserve_mount_points: bool,
+        /// Says whether operands that are empty directories are removed even without recursion.
+        empty_directories: bool,
+        /// Says whether directories on another filesystem than their operand are refused.
+        one_file_system: bool,
+        /// Selects the names that the observer is asked about.
+        ask: Ask,
+    }
+
+    /// Limits the number of threads, which includes the caller's. With 0, the engine chooses the number.
+    ///
+    /// Sets [`RemoveOptions::threads`].
+    #[must_use]
+    pub fn threads(mut self, most: usize) -> Self {
+        self.options.threads = NonZeroUsize::new(most);
+        self
+    }
+
     /// Lets `cancel` stop the runs of this removal.
     #[must_use]
-    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
-        self.cancel = Some(cancel);
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
         self
+    }
+
+    /// Removes `path`, whatever its type is, and all content if it is a directory.
+    ///
+    /// # Errors
+    /// Returns the first failure. Everything else is removed nevertheless. Use [`run`](Self::run) to
+    /// receive every failure.
+    pub fn remove(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
+        summary_or_first_failure(|failures| self.run([path], failures))
     }
 
     /// Removes the operands, whatever their types are.
@@ -70,13 +115,26 @@ impl RemoveOp {
     /// entered, the ancestors of the directory stay and are not reported. If it declines
     /// anything else, the parent directory is still asked about or tried. Its removal then
     /// fails with `ENOTEMPTY`.
+    ///
+    /// # Operands
+    /// The operands are an array, a slice or a vector. A single path is not accepted, because a path is a
+    /// sequence of its components: `/home/me/tmp` would be `/`, `home`, `me` and `tmp`.
+    ///
+    /// ```compile_fail,E0277
+    /// # use std::{path::Path, sync::Mutex};
+    /// # use fuc_engine::RemoveOp;
+    /// RemoveOp::new().run(Path::new("/home/me/tmp"), &Mutex::new(Vec::new()));
+    /// ```
     pub fn run<P: AsRef<Path>>(
         &self,
-        operands: impl IntoIterator<Item = P>,
+        operands: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
-        Removal::new(&self.options, operands, report).run()
+        let removal = Removal::new(&self.options, operands.as_ref(), report);
+        // The run has its own copies of the paths.
+        drop(operands);
+        removal.run()
     }
 }
 
@@ -86,5 +144,15 @@ impl RemoveOp {
 /// Returns the first failure. Everything else is removed nevertheless. Use
 /// [`RemoveOp::run`] to receive every failure.
 pub fn remove_tree(path: impl AsRef<Path>) -> Result<Summary, Error> {
-    summary_or_first_failure(|failures| RemoveOp::default().run([path], failures))
+    RemoveOp::new().remove(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_no_threads_lets_the_engine_choose() {
+        assert_eq!(RemoveOp::new().threads(2).threads(0).options.threads, None);
+    }
 }

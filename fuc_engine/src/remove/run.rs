@@ -57,7 +57,7 @@ pub(super) struct Removal<'a> {
 impl<'a> Removal<'a> {
     pub(super) fn new<P: AsRef<Path>>(
         options: &'a RemoveOptions,
-        operands: impl IntoIterator<Item = P>,
+        operands: &[P],
         report: Report<'a>,
     ) -> Self {
         let mut context = Context::new(options, report);

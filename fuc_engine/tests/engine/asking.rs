@@ -29,7 +29,7 @@ impl Person {
     }
 
     fn remove(&self, options: RemoveOptions, path: &Path) -> Counts {
-        counts(RemoveOp::new(options).run([path], self))
+        counts(RemoveOp::with_options(options).run([path], self))
     }
 
     /// Returns the questions in order, each as its kind and a name.
@@ -95,7 +95,7 @@ fn an_observer_that_does_not_answer_means_no() {
     let top = Tree::at(scratch.path().join("t"));
     top.file("f", "");
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::new(always()).run([top.path()], &failures);
+    let summary = RemoveOp::with_options(always()).run([top.path()], &failures);
     assert_eq!(counts(summary), (0, 0, 0));
     assert_eq!(names_in(top.path()), 2);
 }

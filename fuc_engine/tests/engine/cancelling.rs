@@ -8,7 +8,7 @@ use std::thread;
 
 use fuc_engine::{
     Backup, BackupNaming, Cancel, CopyOp, CopyOptions, Dereference, Error, Event, Observer,
-    RemoveOp, RemoveOptions, Summary,
+    RemoveOp, Summary,
 };
 use testkit::tree::{Scratch, Tree};
 
@@ -83,7 +83,7 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
         make_files(&root);
         let observer = AtFirstFile::new();
         let options = remove_options(|options| options.threads = threads);
-        let removal = RemoveOp::new(options).cancelled_by(observer.cancel.clone());
+        let removal = RemoveOp::with_options(options).cancelled_by(&observer.cancel);
         let summary = removal.run([&root], &observer);
         observer.assert_no_failure();
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
@@ -104,7 +104,7 @@ fn a_cancelled_copy_leaves_complete_files_only() {
         let dest = scratch.path().join("d");
         let observer = AtFirstFile::new();
         let options = copy_options(|options| options.threads = threads);
-        let copy = CopyOp::new(options).cancelled_by(observer.cancel.clone());
+        let copy = CopyOp::with_options(options).cancelled_by(&observer.cancel);
         let summary = copy.run([&source], &exactly(&dest), &observer);
         observer.assert_no_failure();
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
@@ -137,7 +137,7 @@ fn cancel_within_a_file(dest: &Path, change: impl FnOnce(&mut CopyOptions)) -> S
         options.copy_contents = true;
         change(options);
     });
-    let copy = CopyOp::new(options).cancelled_by(cancel.clone());
+    let copy = CopyOp::with_options(options).cancelled_by(&cancel);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut writer = File::create(&fifo).unwrap();
@@ -209,10 +209,10 @@ fn a_run_that_was_cancelled_before_it_began_does_nothing() {
     let cancel = Cancel::new();
     cancel.cancel();
     let failures = Mutex::new(Vec::new());
-    let copy = CopyOp::new(CopyOptions::default()).cancelled_by(cancel.clone());
+    let copy = CopyOp::new().cancelled_by(&cancel);
     let summary = copy.run([&source], &exactly(scratch.path().join("d")), &failures);
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
-    let removal = RemoveOp::new(RemoveOptions::default()).cancelled_by(cancel);
+    let removal = RemoveOp::new().cancelled_by(&cancel);
     let summary = removal.run([&source], &failures);
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
     assert_eq!(count(&source), 2020);

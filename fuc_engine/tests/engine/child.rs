@@ -289,10 +289,10 @@ fn program() {
     let (entries, bytes, failed) = match &*action {
         "remove" => {
             let options = kit::remove_options(|options| options.threads = threads_wanted());
-            counts(RemoveOp::new(options).run([source], observer))
+            counts(RemoveOp::with_options(options).run([source], observer))
         }
         "copy" | "update" => {
-            let op = CopyOp::new(copy_options());
+            let op = CopyOp::with_options(copy_options());
             let dests = env::var_os(DEST).expect("a dest");
             let pairs = env::split_paths(&source).zip(env::split_paths(&dests));
             pairs.fold((0, 0, 0), |total, (source, dest)| {

@@ -121,10 +121,10 @@ pub(crate) fn copy_options(change: impl FnOnce(&mut CopyOptions)) -> CopyOptions
 
 pub(crate) fn remove_with<P: AsRef<Path>>(
     options: RemoveOptions,
-    operands: impl IntoIterator<Item = P>,
+    operands: impl AsRef<[P]>,
 ) -> Told {
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::new(options).run(operands, &failures);
+    let summary = RemoveOp::with_options(options).run(operands, &failures);
     Told::new(summary, failures)
 }
 
@@ -134,11 +134,11 @@ pub(crate) fn remove(path: impl AsRef<Path>) -> Told {
 
 pub(crate) fn copy_with<P: AsRef<Path>>(
     options: CopyOptions,
-    sources: impl IntoIterator<Item = P>,
+    sources: impl AsRef<[P]>,
     dest: &Dest,
 ) -> Told {
     let failures = Mutex::new(Vec::new());
-    let summary = CopyOp::new(options).run(sources, dest, &failures);
+    let summary = CopyOp::with_options(options).run(sources, dest, &failures);
     Told::new(summary, failures)
 }
 
@@ -250,12 +250,12 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
     }
 
     pub(crate) fn remove(self, options: RemoveOptions, root: &Path) -> Told {
-        let summary = RemoveOp::new(options).run([root], &self);
+        let summary = RemoveOp::with_options(options).run([root], &self);
         Told::new(summary, self.failures)
     }
 
     pub(crate) fn copy(self, options: CopyOptions, source: &Path, dest: &Path) -> Told {
-        let summary = CopyOp::new(options).run([source], &exactly(dest), &self);
+        let summary = CopyOp::with_options(options).run([source], &exactly(dest), &self);
         Told::new(summary, self.failures)
     }
 
@@ -266,7 +266,7 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
         target: &Path,
     ) -> Told {
         let dest = Dest::Into(target.to_owned());
-        let summary = CopyOp::new(options).run(sources, &dest, &self);
+        let summary = CopyOp::with_options(options).run(sources, &dest, &self);
         Told::new(summary, self.failures)
     }
 }

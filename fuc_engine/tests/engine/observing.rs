@@ -8,9 +8,7 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use fuc_engine::{
-    CopyOp, CopyOptions, Counts, Dest, Error, Event, Observer, RemoveOp, RemoveOptions,
-};
+use fuc_engine::{CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
@@ -78,7 +76,7 @@ fn events_of_a_removal_are_complete(number: usize) {
     let (files, dirs) = tree(&root);
     let diary = Diary::default();
     let options = remove_options(|options| options.threads = threads(number));
-    let summary = RemoveOp::new(options).run([&root], &diary);
+    let summary = RemoveOp::with_options(options).run([&root], &diary);
     assert_eq!(counts(summary), ((files.len() + dirs.len()) as u64, 0, 0));
     let told = diary.events.into_inner().unwrap();
     let mut gone = HashSet::new();
@@ -105,7 +103,7 @@ fn events_of_a_copy_are_complete(number: usize) {
     let diary = Diary::default();
     let options = copy_options(|options| options.threads = threads(number));
     let dest = Dest::Exactly(copy.clone());
-    let summary = CopyOp::new(options).run([&root], &dest, &diary);
+    let summary = CopyOp::with_options(options).run([&root], &dest, &diary);
     assert_eq!(
         counts(summary),
         ((files.len() + dirs.len()) as u64, files.len() as u64 - 2, 0)
@@ -175,7 +173,7 @@ fn a_large_file_is_copied_when_it_is_found() {
         }
     }
     let diary = Diary::default();
-    let copy = CopyOp::new(copy_options(|options| options.threads = threads(1)));
+    let copy = CopyOp::with_options(copy_options(|options| options.threads = threads(1)));
     let summary = copy.run([&source], &Dest::Exactly(dest), &diary);
     assert_eq!(summary.entries, 2_005);
     let events = diary.events.into_inner().unwrap();
@@ -246,7 +244,7 @@ fn a_slow_entry_does_not_hold_up_a_wide_directory() {
             copied: Default::default(),
             meanwhile: OnceLock::new(),
         };
-        let copy = CopyOp::new(copy_options(|options| options.threads = threads(2)));
+        let copy = CopyOp::with_options(copy_options(|options| options.threads = threads(2)));
         let dest = Dest::Exactly(at("d"));
         assert_eq!(copy.run([wide.path()], &dest, &stopper).entries, 10_001);
         stopper.meanwhile.into_inner()
@@ -263,7 +261,7 @@ fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let [source, copy] = ["s/link", "d/link"].map(|name| tree.path().join(name));
     let diary = Diary::default();
     let dest = Dest::Exactly(copy.clone());
-    let summary = CopyOp::new(CopyOptions::default()).run([&source], &dest, &diary);
+    let summary = CopyOp::new().run([&source], &dest, &diary);
     assert_eq!(counts(summary), (1, 0, 0));
     let told = diary.events.into_inner().unwrap();
     let copied = Seen::Copied(source, copy.clone());
@@ -278,7 +276,7 @@ fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     let file = format!("{}/./g", scratch.path().display());
     let diary = Diary::default();
     let operands = [format!("{dir}//"), file.clone()];
-    let summary = RemoveOp::new(RemoveOptions::default()).run(operands, &diary);
+    let summary = RemoveOp::new().run(operands, &diary);
     assert_eq!(counts(summary), (3, 0, 0));
     // Compare as text, because paths that differ only in slashes are equal.
     let told = diary.events.into_inner().unwrap();
@@ -307,7 +305,7 @@ fn an_observer_that_wants_no_events_gets_none() {
     let scratch = Scratch::new();
     let root = scratch.path().join("t");
     let (files, dirs) = tree(&root);
-    let summary = RemoveOp::new(RemoveOptions::default()).run([&root], &Silent);
+    let summary = RemoveOp::new().run([&root], &Silent);
     assert_eq!(summary.entries, (files.len() + dirs.len()) as u64);
 }
 
@@ -347,7 +345,7 @@ fn a_panic_of_an_observer_reaches_the_caller() {
         std::thread::spawn(move || {
             let removing = || {
                 let options = remove_options(|options| options.threads = threads(8));
-                RemoveOp::new(options).run([root], &Panicking)
+                RemoveOp::with_options(options).run([root], &Panicking)
             };
             let _ = send.send(std::panic::catch_unwind(removing).is_err());
         });
@@ -391,7 +389,7 @@ fn counts_grow_within_a_wide_directory() {
         wide.file(name.to_string(), "x");
     }
     let onlooker = Onlooker::default();
-    let copy = CopyOp::new(copy_options(|options| options.threads = threads(1)));
+    let copy = CopyOp::with_options(copy_options(|options| options.threads = threads(1)));
     let summary = copy.run([at("s")], &Dest::Exactly(at("d")), &onlooker);
     assert_eq!((summary.entries, summary.bytes), (101, 100));
     assert_eq!(
@@ -418,7 +416,7 @@ fn counts_grow_within_a_large_file() {
     let summary = std::thread::scope(|scope| {
         let copying = scope.spawn(|| {
             let dest = Dest::Exactly(at("copy"));
-            CopyOp::new(options).run([at("fifo")], &dest, &onlooker)
+            CopyOp::with_options(options).run([at("fifo")], &dest, &onlooker)
         });
         let mut writer = File::options().write(true).open(at("fifo")).unwrap();
         writer.write_all(&vec![1; 9 * MIB]).unwrap();

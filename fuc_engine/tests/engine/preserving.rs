@@ -112,7 +112,7 @@ fn links_to_finished_directories_leave_none_of_them_open() {
         });
         let most = OpenAtDest(&dest, AtomicUsize::new(0));
         let sources = order.map(|name| scratch.path().join(name));
-        let summary = CopyOp::new(options).run(sources, &Dest::Into(dest.clone()), &most);
+        let summary = CopyOp::with_options(options).run(sources, &Dest::Into(dest.clone()), &most);
         assert!(summary.is_complete());
         assert_eq!(fs::metadata(dest.join("together/7")).unwrap().nlink(), 2);
         let most = most.1.into_inner();

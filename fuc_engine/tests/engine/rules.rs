@@ -38,7 +38,7 @@ impl Observer for Person {
 /// Copies `s` to `d`, both in `scratch`.
 fn copy(scratch: &Scratch, options: CopyOptions, observer: &dyn Observer) -> Summary {
     let dest = Dest::Exactly(scratch.path().join("d"));
-    CopyOp::new(options).run([scratch.path().join("s")], &dest, observer)
+    CopyOp::with_options(options).run([scratch.path().join("s")], &dest, observer)
 }
 
 fn text(scratch: &Scratch, name: &str) -> String {

@@ -123,7 +123,7 @@ fn an_observer_that_asks_gets_the_copy_method() {
     let asking = Asking::default();
     let options = copy_options(|options| options.reflink = Reflink::Never);
     let dest = exactly(tree.path().join("d"));
-    let summary = CopyOp::new(options).run([tree.path().join("s")], &dest, &asking);
+    let summary = CopyOp::with_options(options).run([tree.path().join("s")], &dest, &asking);
     assert!(summary.is_complete());
     let told = asking.0.into_inner().unwrap();
     let [method] = told[..] else {

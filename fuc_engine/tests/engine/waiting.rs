@@ -169,7 +169,7 @@ fn a_name_that_waited_behind_a_symlink_becomes_a_file() {
     let dest = scratch.path().join("d");
     let witness = Witness::new(&dest);
     let following = options(|options| options.dereference = Dereference::Always);
-    let _ = CopyOp::new(following).run([source.path()], &exactly(&dest), &witness);
+    let _ = CopyOp::with_options(following).run([source.path()], &exactly(&dest), &witness);
     witness.hold_up.assert_some_waited();
     assert_eq!(witness.failures.into_inner(), 0);
     for name in names() {
@@ -198,7 +198,7 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
         });
     });
     let exactly = Dest::Exactly(witness.dest.to_owned());
-    let _ = CopyOp::new(with_backups).run([source.path()], &exactly, witness);
+    let _ = CopyOp::with_options(with_backups).run([source.path()], &exactly, witness);
     witness.hold_up.assert_some_waited();
 }
 

@@ -2,9 +2,17 @@
 
 use std::ffi::OsString;
 
+use crate::setters::setters;
+
 /// Rules for dests that exist. [`Default`] overwrites them, without a question or a backup.
 ///
 /// The rules do not concern directories, which are merged into existing directories.
+///
+/// ```
+/// use fuc_engine::{CopyOp, DestRules, Replace};
+///
+/// let update = CopyOp::new().rules(DestRules::new().replace(Replace::Older));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DestRules {
@@ -69,6 +77,27 @@ pub enum BackupNaming {
 }
 
 impl DestRules {
+    /// Overwrites dests that exist, without a question or a backup.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! { DestRules:
+        /// Selects the dests that are replaced at all.
+        replace: Replace,
+        /// Says whether the observer is asked before a dest is replaced.
+        ask: bool,
+        /// Says whether a dest is unlinked instead of written to.
+        remove_first: bool,
+        /// Sets the names of backups, if it is not `None`.
+        backup: Option<Backup>,
+        /// Says whether symbolic links to directories are followed in the dest.
+        follow_links_to_directories: bool,
+        /// Says whether the target of a dangling symbolic link is created.
+        create_through_links: bool,
+    }
+
     /// Returns `true` if a dest may be written to without looking at it first.
     pub(in crate::copy) fn are_plain(&self) -> bool {
         self.are_plain_with(self.backup.as_ref())
