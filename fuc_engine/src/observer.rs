@@ -304,10 +304,29 @@ impl Counts {
 #[must_use = "only the summary and the observer say whether a run failed"]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of names that a removal removed, or that a copy created or replaced at the dest.
+    /// The number of names that a removal removed, or that a copy created or replaced at the dest. It is the sum
+    /// of the six counts by kind that follow.
     pub entries: u64,
+    /// The number of those entries that are regular files, but not `hard_links`.
+    pub files: u64,
+    /// The number of those entries that are directories. A copy includes directories that existed before, into
+    /// which it copied.
+    pub directories: u64,
+    /// The number of those entries that are symbolic links, including those of
+    /// [`LinkKind::Symbolic`](crate::LinkKind::Symbolic).
+    pub symlinks: u64,
+    /// The number of those entries that are FIFOs, sockets or devices.
+    pub other: u64,
+    /// The number of dests that a copy made hard links, to another dest or to the source. A removal has 0.
+    pub hard_links: u64,
+    /// The number of names that a removal removed without knowing their kind: some filesystems do not list the
+    /// kinds of names, and another process can replace a directory by something else. A copy has 0.
+    pub unknown: u64,
     /// The number of bytes of copied content, including content of copies that failed later. A removal has 0.
     pub bytes: u64,
+    /// The number of those bytes that share the blocks of their source. More may be shared:
+    /// `copy_file_range`, which copies smaller files, does not say whether it shares blocks.
+    pub reflinked_bytes: u64,
     /// The number of failures. The observer received each of them. Warnings are not counted.
     pub failures: u64,
     /// The number of dests that stayed because the answer was [`Answer::No`]. They are not failures.

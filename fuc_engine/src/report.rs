@@ -2,18 +2,102 @@
 //! questions, and keeps the totals.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
 
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
+/// What an entry is counted as in a [`Summary`], besides in its `entries`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    File,
+    Directory,
+    Symlink,
+    Other,
+    HardLink,
+    Unknown,
+}
+
+impl Counted {
+    /// The number of variants, except `File`.
+    const BESIDES_FILES: usize = 5;
+
+    /// Returns what a removed name counts as if its directory, or a stat, gives this type.
+    pub(crate) fn of(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Symlink,
+            FileType::Unknown => Self::Unknown,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns the index of the count. `None`: files are the entries that no other count has, because
+    /// most entries are files.
+    #[inline]
+    fn index(self) -> Option<usize> {
+        match self {
+            Self::File => None,
+            Self::Directory => Some(0),
+            Self::Symlink => Some(1),
+            Self::Other => Some(2),
+            Self::HardLink => Some(3),
+            Self::Unknown => Some(4),
+        }
+    }
+}
+
 /// The work that one worker has done and not yet added to the totals. A worker adds it when it has run out
 /// of tasks, since all workers write to the totals.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    pub(crate) entries: u64,
-    pub(crate) bytes: u64,
+    entries: u64,
+    bytes: u64,
+    details: Details,
+}
+
+/// The part of a tally, or of the totals, that only the summary shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Details {
+    /// The entries that are not files, by [`Counted::index`].
+    kinds: [u64; Counted::BESIDES_FILES],
+    reflinked_bytes: u64,
+}
+
+impl Tally {
+    /// Counts one entry.
+    #[inline]
+    pub(crate) fn count(&mut self, counted: Counted) {
+        self.entries += 1;
+        if let Some(index) = counted.index() {
+            self.details.kinds[index] += 1;
+        }
+    }
+
+    /// Counts bytes of copied content.
+    #[inline]
+    pub(crate) fn count_bytes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Says of bytes that are counted that they are shared with their source.
+    #[inline]
+    pub(crate) fn count_reflinked(&mut self, bytes: u64) {
+        self.details.reflinked_bytes += bytes;
+    }
+}
+
+impl Details {
+    fn add(&mut self, other: &Self) {
+        for (count, more) in self.kinds.iter_mut().zip(other.kinds) {
+            *count += more;
+        }
+        self.reflinked_bytes += other.reflinked_bytes;
+    }
 }
 
 pub(crate) struct Report<'a> {
@@ -21,6 +105,7 @@ pub(crate) struct Report<'a> {
     wants_events: bool,
     wants_copy_method: bool,
     totals: Counts,
+    details: Mutex<Details>,
     /// The observer's own counters, which other threads read during the run.
     live: Option<&'a Counts>,
     failures: AtomicU64,
@@ -40,6 +125,7 @@ impl<'a> Report<'a> {
             wants_events,
             wants_copy_method: wants_events && observer.wants_copy_method(),
             totals: Counts::default(),
+            details: Mutex::default(),
             live: observer.counts(),
             failures: AtomicU64::new(0),
             declined: AtomicU64::new(0),
@@ -104,7 +190,20 @@ impl<'a> Report<'a> {
 
     /// Moves a worker's tally to the totals.
     pub(crate) fn add(&self, tally: &mut Tally) {
-        let Tally { entries, bytes } = std::mem::take(tally);
+        self.add_counts(tally);
+        let details = std::mem::take(&mut tally.details);
+        if details != Details::default() {
+            self.details().add(&details);
+        }
+    }
+
+    fn details(&self) -> MutexGuard<'_, Details> {
+        self.details.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_counts(&self, tally: &mut Tally) {
+        let entries = std::mem::take(&mut tally.entries);
+        let bytes = std::mem::take(&mut tally.bytes);
         if entries > 0 || bytes > 0 {
             self.totals.add(entries, bytes);
             if let Some(live) = self.live {
@@ -113,16 +212,30 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Moves a worker's tally to the totals while the worker has tasks, if other threads read the counters.
+    /// Moves the counts that other threads read to the totals while the worker has tasks, if they are read.
     pub(crate) fn publish(&self, tally: &mut Tally) {
         if self.live.is_some() {
-            self.add(tally);
+            self.add_counts(tally);
         }
     }
 
     pub(crate) fn summary(&self) -> Summary {
+        let Details {
+            kinds,
+            reflinked_bytes,
+        } = *self.details();
+        let [directories, symlinks, other, hard_links, unknown] = kinds;
+        let entries = self.totals.entries();
+        let besides_files: u64 = kinds.iter().sum();
         Summary {
-            entries: self.totals.entries(),
+            entries,
+            files: entries - besides_files,
+            directories,
+            symlinks,
+            other,
+            hard_links,
+            unknown,
+            reflinked_bytes,
             bytes: self.totals.bytes(),
             failures: self.failures.load(Ordering::Relaxed),
             declined: self.declined.load(Ordering::Relaxed),
@@ -142,4 +255,38 @@ pub(crate) fn summary_or_first_failure(
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     failures.into_iter().next().map_or(Ok(summary), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_a_removed_name_is_counted_once() {
+        let failures = Mutex::new(Vec::new());
+        let report = Report::new(&failures, None);
+        let mut tally = Tally::default();
+        for (kind, times) in [
+            (FileType::RegularFile, 1),
+            (FileType::Directory, 2),
+            (FileType::Symlink, 3),
+            (FileType::Fifo, 2),
+            (FileType::Socket, 1),
+            (FileType::CharacterDevice, 1),
+            (FileType::Unknown, 5),
+        ] {
+            (0..times).for_each(|_| tally.count(Counted::of(kind)));
+            report.add(&mut tally);
+        }
+        let expected = Summary {
+            entries: 15,
+            files: 1,
+            directories: 2,
+            symlinks: 3,
+            other: 4,
+            unknown: 5,
+            ..Summary::default()
+        };
+        assert_eq!(report.summary(), expected);
+    }
 }

@@ -189,7 +189,7 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
     }
 
     fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()> {
-        self.scratch.tally.bytes += bytes;
+        self.scratch.tally.count_bytes(bytes);
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
         self.checkpoint();

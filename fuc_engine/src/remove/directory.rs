@@ -13,6 +13,7 @@ use super::prompt::Prompt;
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Answer;
+use crate::report::Counted;
 use crate::sys::{self, CWD};
 
 /// The result of entering a directory.
@@ -20,7 +21,7 @@ pub(super) enum Entered {
     /// The directory is open and may be listed.
     Open(OwnedFd, Consent),
     /// The name is gone already.
-    Removed,
+    Removed(Counted),
     /// The name stays. Any failure has already been reported.
     Left,
 }
@@ -80,7 +81,7 @@ fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
 fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
     context.at(name, sys::remove_directory)?;
     context.removed_directory(name);
-    Ok(Entered::Removed)
+    Ok(Entered::Removed(Counted::Directory))
 }
 
 fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
@@ -147,7 +148,7 @@ fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered {
     match context.at(name, sys::unlink) {
         Ok(()) => {
             context.removed(name);
-            Entered::Removed
+            Entered::Removed(Counted::Unknown)
         }
         Err(errno) => left(context, name, errno),
     }

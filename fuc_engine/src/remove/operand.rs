@@ -10,11 +10,12 @@ use super::node::RemovePlace;
 use crate::error::Refusal;
 use crate::observer::Answer;
 use crate::operand;
+use crate::report::Counted;
 use crate::sys::{self, CWD, Symlinks};
 
 /// The result of beginning an operand.
 pub(super) enum Begun {
-    Removed,
+    Removed(Counted),
     /// The operand stays. Any failure has already been reported.
     Left,
     /// The operand is a directory to enter.
@@ -42,9 +43,10 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
         Ok(_) | Err(_) => {}
     }
     match (sys::unlink(CWD, path), looked_at) {
-        (Ok(()), _) => {
+        (Ok(()), looked_at) => {
             context.removed(name);
-            Begun::Removed
+            let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
+            Begun::Removed(Counted::of(kind))
         }
         // On a read-only filesystem the kernel returns EROFS even for a missing name.
         (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(context, name, errno),
@@ -89,7 +91,7 @@ fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
     match sys::remove_directory(CWD, name.name) {
         Ok(()) => {
             context.removed_directory(name);
-            Begun::Removed
+            Begun::Removed(Counted::Directory)
         }
         Err(errno) => left(context, name, errno),
     }

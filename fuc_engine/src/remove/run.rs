@@ -26,7 +26,7 @@ use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::observer::Summary;
 use crate::operand;
-use crate::report::Report;
+use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
 use crate::sys::{self, Entry, Symlinks};
 use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
@@ -110,8 +110,9 @@ impl<'a> Removal<'a> {
     }
 
     /// Counts a name that was removed.
-    fn count(worker: &mut Walker<'_, '_, Self>) {
-        worker.scratch.tally.entries += 1;
+    #[inline]
+    fn count(counted: Counted, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.count(counted);
         worker.count(1);
     }
 }
@@ -147,7 +148,7 @@ impl Visitor for Removal<'_> {
                 self.context.descriptors.adopt(&node, Side::Source, fd);
                 return Some(node);
             }
-            Entered::Removed => Self::count(worker),
+            Entered::Removed(counted) => Self::count(counted, worker),
             Entered::Left => {}
         }
         if place.parent.is_none() {
@@ -191,7 +192,11 @@ impl Visitor for Removal<'_> {
         }
         match sys::unlink(dir, name) {
             Ok(()) => {
-                Self::count(worker);
+                match kind {
+                    // Most names are files, and this costs a file one comparison.
+                    FileType::RegularFile => Self::count(Counted::File, worker),
+                    kind => Self::count(Counted::of(kind), worker),
+                }
                 context.removed(Name::entry(node, name));
                 Visit::Done
             }
@@ -216,7 +221,7 @@ impl Visitor for Removal<'_> {
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
         match directory::remove_emptied(&self.context, node) {
-            Ok(Emptied::Removed) => Self::count(worker),
+            Ok(Emptied::Removed) => Self::count(Counted::Directory, worker),
             Ok(Emptied::Kept) => Name::of(&node.place).keep(),
             Ok(Emptied::Declined) => {}
             // Another process adds entries, or the filesystem skips some while others
@@ -256,7 +261,7 @@ impl Visitor for Removal<'_> {
                 break;
             }
             match begin_operand(&self.context, operand) {
-                Begun::Removed => Self::count(worker),
+                Begun::Removed(counted) => Self::count(counted, worker),
                 Begun::Left => {}
                 Begun::Enter(place) => {
                     worker.push(Task::Enter { place, pass: 0 });

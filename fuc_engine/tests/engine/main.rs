@@ -10,6 +10,7 @@ mod cancelling;
 mod child;
 mod content;
 mod copying;
+mod counting;
 mod examples;
 mod filesystems;
 mod kit;

@@ -35,9 +35,9 @@ pub(in crate::copy) struct Unfilled {
 }
 
 impl Unfilled {
-    /// Returns how many entries of the dest this run created for it.
-    pub(in crate::copy) fn created_entries(&self) -> u64 {
-        u64::from(self.origin == Origin::Created)
+    /// Returns `true` if this run created the dest.
+    pub(in crate::copy) fn is_created(&self) -> bool {
+        self.origin == Origin::Created
     }
 }
 

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::tasks::{CopyTask, LargeFile};
 use super::{CopyRun, durable, verifying};
-use crate::copy::content::PIECE_BYTES;
+use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
 use crate::copy::dest::open;
@@ -33,7 +33,8 @@ use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
 use crate::error::Operation;
-use crate::observer::CopyMethod;
+use crate::observer::{CopyMethod, Mechanism};
+use crate::report::Counted;
 use crate::sys::{self, Stat};
 use crate::walk::{self, Task, Walker};
 
@@ -259,7 +260,7 @@ impl CopyRun<'_> {
             }
             _ => self.make_or_link(entry, source, worker, |worker| {
                 special::copy(ctx, entry, source)?;
-                self.copied(entry, worker);
+                self.copied(entry, Counted::Other, worker);
                 Ok(None)
             })?,
         }
@@ -277,7 +278,7 @@ impl CopyRun<'_> {
             && ctx.policy.creates_empty_files
             && file::try_copy_empty(ctx, entry, scratch)
         {
-            self.count_copied(0, worker);
+            self.count_copied(Counted::File, 0, worker);
             ctx.emit_content_copied(entry, CopyMethod::default());
             return Ok(Outcome::Processed(Processed::Handled));
         }
@@ -300,7 +301,7 @@ impl CopyRun<'_> {
         let mut processed = Processed::Handled;
         let mut make = |worker: &mut Walker<'_, '_, Self>| {
             match symlink::copy(ctx, entry)? {
-                Created::Yes => self.copied(entry, worker),
+                Created::Yes => self.copied(entry, Counted::Symlink, worker),
                 Created::AlreadyThere => processed = Processed::NotCopied,
             }
             Ok(None)
@@ -325,9 +326,13 @@ impl CopyRun<'_> {
         kind: LinkKind,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
+        let counted = match kind {
+            LinkKind::Hard => Counted::HardLink,
+            LinkKind::Symbolic => Counted::Symlink,
+        };
         Ok(match link::make(&self.ctx, entry, kind)? {
             Created::Yes => {
-                self.copied(entry, worker);
+                self.copied(entry, counted, worker);
                 Processed::Handled
             }
             Created::AlreadyThere => Processed::NotCopied,
@@ -413,8 +418,12 @@ impl CopyRun<'_> {
                     verifying::add(self, entry, &source.stat, worker);
                 }
                 completed.attributes?;
-                self.count_copied(completed.moved.bytes, worker);
-                ctx.emit_content_copied(entry, completed.moved.method);
+                let Moved { bytes, method } = completed.moved;
+                self.count_copied(Counted::File, bytes, worker);
+                if method.reflink == Mechanism::Used {
+                    worker.scratch.tally.count_reflinked(bytes);
+                }
+                ctx.emit_content_copied(entry, method);
             }
             Filled::Nameless => return self.copy_under_name(entry, source, worker),
             Filled::Cancelled => backup::restore(ctx, entry),
@@ -461,15 +470,15 @@ impl CopyRun<'_> {
     }
 
     /// Counts and reports a copy without content.
-    fn copied(&self, entry: &Entry<'_>, worker: &mut Walker<'_, '_, Self>) {
-        self.count_copied(0, worker);
+    fn copied(&self, entry: &Entry<'_>, counted: Counted, worker: &mut Walker<'_, '_, Self>) {
+        self.count_copied(counted, 0, worker);
         self.ctx.emit_copied(entry);
     }
 
     #[inline]
-    fn count_copied(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
-        worker.scratch.tally.entries += 1;
-        worker.scratch.tally.bytes += bytes;
+    fn count_copied(&self, counted: Counted, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.count(counted);
+        worker.scratch.tally.count_bytes(bytes);
         worker.scratch.own.had_content = bytes > 0;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
@@ -498,7 +507,7 @@ impl CopyRun<'_> {
             Claim::Waiting => Ok(()),
             Claim::LinkTo(first) => {
                 hardlink::link(&self.ctx, entry, &first, &mut worker.scratch.own)?;
-                self.copied(entry, worker);
+                self.copied(entry, Counted::HardLink, worker);
                 Ok(())
             }
         }

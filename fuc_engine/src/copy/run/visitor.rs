@@ -18,7 +18,7 @@ use crate::copy::scratch::CopyScratch;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
-use crate::report::Report;
+use crate::report::{Counted, Report};
 use crate::sched::Limits;
 use crate::sys::{self, Identity};
 use crate::walk::{self, OpenDirs, SourceAndDest, Visit, Visitor, Walker};
@@ -80,7 +80,7 @@ impl Visitor for CopyRun<'_> {
                     self.used
                         .note_directory(ctx, node.place.operand, source.file());
                 }
-                worker.scratch.tally.entries += 1;
+                worker.scratch.tally.count(Counted::Directory);
                 worker.count(1);
                 durable::entered(self, &node);
                 if ctx.policy.options.one_file_system && is_mount_point(&node) {
@@ -92,7 +92,9 @@ impl Visitor for CopyRun<'_> {
             Err(not_entered) => {
                 let place = not_entered.place;
                 if let Some(unfilled) = not_entered.unfilled {
-                    worker.scratch.tally.entries += unfilled.created_entries();
+                    if unfilled.is_created() {
+                        worker.scratch.tally.count(Counted::Directory);
+                    }
                     if place.parent.is_none() {
                         self.used
                             .note_directory(ctx, place.operand, unfilled.source);
