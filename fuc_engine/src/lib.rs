@@ -80,6 +80,9 @@
 //! | `setters` | writes the builder methods of operations and options |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("fuc_engine needs Linux: it makes system calls that other systems do not have");
+
 mod cancel;
 mod copy;
 mod descriptors;
