@@ -105,7 +105,7 @@ impl Console {
     }
 
     /// Writes a usage error to stderr, and below it the lines of `advice`; see
-    /// [`Advice`](crate::flags::Advice).
+    /// [`Advice`](crate::flags::Advice). The suggestion of the error is only for a terminal.
     pub fn usage_error(&self, error: &UsageError, advice: &[u8]) {
         let name = match error.is_about_an_option() {
             true => &self.program,
@@ -113,6 +113,11 @@ impl Console {
         };
         let mut text = Vec::new();
         push_line(&mut text, name, &error.message);
+        if let Some(suggestion) = &error.suggestion
+            && Stderr.is_terminal()
+        {
+            push_line(&mut text, name, suggestion.as_bytes());
+        }
         text.extend_from_slice(advice);
         self.streams().write_stderr(&text);
     }

@@ -23,6 +23,7 @@ mod choice;
 mod clap_command;
 mod help;
 mod scan;
+mod suggestion;
 mod usage_error;
 
 use crate::invocation::Personality;

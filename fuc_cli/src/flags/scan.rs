@@ -18,6 +18,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use super::suggestion::suggest;
 use super::{Abbreviation, Flag, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
 
@@ -158,7 +159,11 @@ impl<I: Copy> Scanner<'_, I> {
                 .filter(|flag| flag.origin == Origin::Gnu && flag.long.as_bytes().starts_with(name))
         };
         let Some(first) = candidates().next() else {
-            return Err(UsageError::unknown_long(argument).into());
+            let suggestion = match self.personality {
+                Personality::Strict => None,
+                Personality::Extended => suggest(self.flags, name, self.personality),
+            };
+            return Err(UsageError::unknown_long(argument, suggestion).into());
         };
         let others = || candidates().filter(|flag| flag.spelling_of != first.spelling_of);
         if others().next().is_none() {

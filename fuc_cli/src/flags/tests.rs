@@ -187,6 +187,48 @@ fn extensions_are_unknown_to_the_strict_personality() {
     assert_eq!(error_message(&scan), "unrecognized option '--threads=3'");
 }
 
+fn suggestion(argument: &str, personality: Personality) -> Option<String> {
+    let scan = Scan::of(&TABLE, &[argument.into()], personality, Order::Any);
+    match scan.stop {
+        Some(Stop::Error(error)) => error.suggestion,
+        other => panic!("no usage error but {other:?}"),
+    }
+}
+
+#[test]
+fn a_misspelt_option_is_answered_with_the_most_similar_one() {
+    for (argument, suggested) in [
+        ("--bakcup=x", Some("did you mean '--backup'?")),
+        (
+            "--target-dirctory",
+            Some("did you mean '--target-directory'?"),
+        ),
+        ("--treads=3", Some("did you mean '--threads'?")),
+        ("--xyz", None),
+        // A hidden spelling is not suggested.
+        ("--ppath", None),
+    ] {
+        let given = suggestion(argument, Personality::Extended);
+        assert_eq!(given.as_deref(), suggested, "{argument}");
+    }
+}
+
+#[test]
+fn a_shortened_extension_is_answered_with_the_reason_for_its_refusal() {
+    let reason = "did you mean '--threads'? (extensions cannot be shortened)";
+    for argument in ["--thread=3", "--th"] {
+        let given = suggestion(argument, Personality::Extended);
+        assert_eq!(given.as_deref(), Some(reason), "{argument}");
+    }
+}
+
+#[test]
+fn the_strict_personality_suggests_nothing() {
+    for argument in ["--bakcup", "--thread", "--threads"] {
+        assert_eq!(suggestion(argument, Personality::Strict), None);
+    }
+}
+
 #[test]
 fn some_names_cannot_be_abbreviated() {
     assert_eq!(

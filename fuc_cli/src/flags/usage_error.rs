@@ -25,6 +25,8 @@ pub struct UsageError {
     pub message: Vec<u8>,
     /// The lines that follow the message.
     pub advice: Advice,
+    /// A line below the message that suggests another option, for a user at a terminal.
+    pub suggestion: Option<String>,
 }
 
 impl UsageError {
@@ -34,6 +36,7 @@ impl UsageError {
         Self {
             message: message.into(),
             advice: Advice::None,
+            suggestion: None,
         }
     }
 
@@ -43,6 +46,7 @@ impl UsageError {
         Self {
             message: message.into(),
             advice: Advice::Help,
+            suggestion: None,
         }
     }
 
@@ -55,11 +59,16 @@ impl UsageError {
         Self {
             message: parts.concat(),
             advice: Advice::FileOrHelp,
+            suggestion: None,
         }
     }
 
-    pub(super) fn unknown_long(argument: &OsStr) -> Self {
-        Self::option(&[b"unrecognized option '", argument.as_bytes(), b"'"])
+    pub(super) fn unknown_long(argument: &OsStr, suggestion: Option<String>) -> Self {
+        let error = Self::option(&[b"unrecognized option '", argument.as_bytes(), b"'"]);
+        Self {
+            suggestion,
+            ..error
+        }
     }
 
     pub(super) fn unknown_short(letter: u8) -> Self {

@@ -17,5 +17,6 @@ mod personality;
 mod progress;
 mod root;
 mod streams;
+mod suggestions;
 mod support;
 mod verbose;

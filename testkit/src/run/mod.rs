@@ -46,6 +46,7 @@ mod input;
 mod live;
 mod pair;
 mod parity;
+mod terminal;
 mod twins;
 mod wrapped;
 
