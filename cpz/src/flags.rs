@@ -23,6 +23,7 @@ pub(crate) enum Id {
     Interactive,
     KeepDirectorySymlink,
     NoClobber,
+    NoConfig,
     KeepLinks,
     PreserveDefault,
     NoDereference,
@@ -302,6 +303,12 @@ pub(crate) const TABLE: Table<Id> = Table {
             "read each copied file and its SOURCE again, and\n\
              report files that differ",
         ),
+        Flag::extension(
+            Id::NoConfig,
+            "no-config",
+            "do not read the options in the file CPZ_CONFIG",
+        )
+        .not_in_config(),
     ],
     notes: "
 Called as 'cp', it needs -r to copy directories; called by any other name,

@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 use fuc_cli::command::{Command, FileHint};
+use fuc_cli::config::Config;
 use fuc_cli::memory::Allocator;
 
 mod copying;
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
         strict_name: "cp",
         version: env!("CARGO_PKG_VERSION"),
         table: flags::TABLE,
+        config: Config {
+            variable: "CPZ_CONFIG",
+            skipped_by: flags::Id::NoConfig,
+        },
         file_hint: FileHint::Omitted,
         resolve: options::resolve,
         execute: copying::execute,

@@ -175,6 +175,8 @@ pub(crate) fn resolve(
             Id::Verbose => options.verbosity = Verbosity::Verbose,
             Id::Verify => options.engine.verify = true,
             Id::Debug => options.verbosity = Verbosity::Debug,
+            // This flag only leaves a file out, which comes before the flags are resolved.
+            Id::NoConfig => {}
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,
             Id::TargetDirectory => {
                 let directory = Some(value().into());

@@ -1,15 +1,16 @@
 //! A run of a command, from argv to the exit status.
 //!
 //! ```text
-//! argv ─▶ scan ─▶ resolve the options ─▶ a stop? ─▶ execute ─▶ flush stdout ─▶ status
-//!                        │ usage error       │ --help, --version, usage error
-//!                        ▼                   ▼
-//!                     status 1           status 0 or 1
+//! argv ─▶ scan ─▶ add the user's own ─▶ resolve the options ─▶ a stop? ─▶ execute ─▶ flush stdout ─▶ status
+//!                        │ bad file             │ usage error       │ --help, --version, usage error
+//!                        ▼                      ▼                   ▼
+//!                     status 1               status 1           status 0 or 1
 //! ```
 //!
 //! SIGINT, SIGTERM and SIGHUP cancel the execution. The command then ends by the same signal.
 //!
-//! Options are resolved before the scan's stop is handled: `--threads=x --help` reports the x.
+//! Options are resolved before the scan's stop is handled: `--threads=x --help` reports the x. The user's own
+//! options are added only if there is no stop, so that a bad file does not prevent `--help`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 
 use fuc_engine::Summary;
 
+use crate::config::Config;
 use crate::console::{Console, Written};
 use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
@@ -38,6 +40,8 @@ pub struct Command<I: 'static, O> {
     pub version: &'static str,
     /// The command's flags.
     pub table: Table<I>,
+    /// The file of the user's own default options.
+    pub config: Config<I>,
     /// The hint of usage errors about an option that is also the name of a file.
     pub file_hint: FileHint,
     /// Turns the flags, in order, into options. It makes no system call; `execute` does.
@@ -101,7 +105,7 @@ impl Outcome {
     }
 }
 
-impl<I: Copy, O> Command<I, O> {
+impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
     #[must_use]
     pub fn run(&self) -> ExitCode {
@@ -140,11 +144,22 @@ impl<I: Copy, O> Command<I, O> {
     ) -> Result<Outcome, UsageError> {
         let personality = invocation.personality;
         let order = Order::from_environment();
-        let scan = Scan::of(&self.table, &invocation.arguments, personality, order);
+        let mut scan = Scan::of(&self.table, &invocation.arguments, personality, order);
         let context = Context {
             personality,
             console,
         };
+        if scan.stop.is_none() && personality == Personality::Extended {
+            let check = |flag: &Occurrence<I>| {
+                let resolved = (self.resolve)(std::slice::from_ref(flag), context);
+                resolved.map(drop)
+            };
+            let own = self
+                .config
+                .read(&self.table, &scan.matched, console, check)?;
+            // Later flags win, and those of the command line come later.
+            scan.matched.splice(..0, own);
+        }
         let options = (self.resolve)(&scan.matched, context)?;
         match scan.stop {
             None => {

@@ -79,6 +79,15 @@ enum Listing {
     Hidden,
 }
 
+/// The use of a flag in a [file of options](crate::config).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InConfig {
+    /// The file may set the flag, if it is an extension.
+    Allowed,
+    /// The flag concerns a single command line.
+    Refused,
+}
+
 /// The treatment of an unambiguous prefix of a long name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Abbreviation {
@@ -103,6 +112,7 @@ pub struct Flag<I> {
     origin: Origin,
     abbreviation: Abbreviation,
     listing: Listing,
+    in_config: InConfig,
     help: &'static str,
 }
 
@@ -185,6 +195,15 @@ impl<I: Copy> Flag<I> {
         }
     }
 
+    /// Refuses the flag in a [file of options](crate::config).
+    #[must_use]
+    pub const fn not_in_config(self) -> Self {
+        Self {
+            in_config: InConfig::Refused,
+            ..self
+        }
+    }
+
     /// Makes the flag another spelling of the long option `long`.
     #[must_use]
     pub const fn spelling_of(self, long: &'static str) -> Self {
@@ -210,6 +229,7 @@ impl<I: Copy> Flag<I> {
             origin: Origin::Gnu,
             abbreviation: Abbreviation::Allowed,
             listing: Listing::Shown,
+            in_config: InConfig::Allowed,
             help,
         }
     }

@@ -3,6 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`command`] | a run of a command, from argv to the exit status |
+//! | [`config`] | the file that holds a user's own default options |
 //! | [`invocation`] | the name by which the command was called, and what follows from it |
 //! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
@@ -21,6 +22,7 @@
 //! resolve to, and the checks before its run.
 
 pub mod command;
+pub mod config;
 pub mod console;
 pub mod flags;
 pub mod interrupt;

@@ -11,6 +11,7 @@ pub(crate) enum Id {
     Directories,
     Force,
     Interactive,
+    NoConfig,
     NoPreserveRoot,
     OneFileSystem,
     PreserveRoot,
@@ -106,6 +107,12 @@ pub(crate) const TABLE: Table<Id> = Table {
              is set, otherwise chosen automatically)",
         )
         .required("N", Accepts::Text),
+        Flag::extension(
+            Id::NoConfig,
+            "no-config",
+            "do not read the options in the file RMZ_CONFIG",
+        )
+        .not_in_config(),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 use fuc_cli::command::{Command, FileHint};
+use fuc_cli::config::Config;
 use fuc_cli::memory::Allocator;
 
 mod flags;
@@ -22,6 +23,10 @@ fn main() -> ExitCode {
         strict_name: "rm",
         version: env!("CARGO_PKG_VERSION"),
         table: flags::TABLE,
+        config: Config {
+            variable: "RMZ_CONFIG",
+            skipped_by: flags::Id::NoConfig,
+        },
         file_hint: FileHint::Shown,
         resolve: options::resolve,
         execute: removal::execute,

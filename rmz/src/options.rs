@@ -103,6 +103,8 @@ pub(crate) fn resolve(
                     return Err(UsageError::plain(message.concat()));
                 }
             },
+            // This flag only leaves a file out, which comes before the flags are resolved.
+            Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
             Id::Progress => options.progress = Progress::parse(value, charset)?,
             Id::Threads => {

@@ -3,6 +3,7 @@
 
 mod asking;
 mod backups;
+mod configuration;
 mod content;
 mod data;
 mod dereference;

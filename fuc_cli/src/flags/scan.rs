@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::suggestion::suggest;
-use super::{Abbreviation, Flag, Meaning, Origin, Table, UsageError, Value};
+use super::{Abbreviation, Flag, InConfig, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
 
 /// The places among the operands at which options may stand.
@@ -95,6 +95,30 @@ impl<I: Copy> Scan<I> {
         };
         scanner.scan.stop = scanner.run(order).err();
         scanner.scan
+    }
+}
+
+impl<I: Copy> Table<I> {
+    /// Reads a line of a [file of options](crate::config): an extension in full, with its value after a `=`.
+    /// Returns `None` if it is anything else, or if the flag is refused there.
+    pub(crate) fn read_config_line(
+        &self,
+        line: &OsString,
+    ) -> Option<Result<Occurrence<I>, UsageError>> {
+        let body = line.as_bytes().strip_prefix(b"--")?;
+        let name = body.split(|&byte| byte == b'=').next()?;
+        let mut flags = self.flags.iter();
+        flags.find(|flag| {
+            flag.long.as_bytes() == name
+                && flag.origin == Origin::Extension
+                && flag.in_config == InConfig::Allowed
+        })?;
+        let line = std::slice::from_ref(line);
+        let mut scan = Scan::of(self, line, Personality::Extended, Order::Any);
+        match scan.stop {
+            Some(Stop::Error(error)) => Some(Err(error)),
+            Some(Stop::Help | Stop::Version) | None => scan.matched.pop().map(Ok),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! the trees, the exit status and both streams.
 
 mod asking;
+mod configuration;
 mod empty_directories;
 mod faults;
 mod interrupts;

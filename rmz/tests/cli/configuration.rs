@@ -1,0 +1,141 @@
+//! `RMZ_CONFIG`: options of a user's own for every run.
+
+use testkit::{
+    run::{Outcome, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{RM, RMZ};
+
+/// Clears the line that shows progress.
+const CLEAR: &str = "\r\x1b[2K";
+
+fn tree(config: &str) -> Scratch {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("f", "")
+        .file("config", config.as_bytes());
+    scratch
+}
+
+fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
+    let run = Run::new(RMZ).args(args).env("RMZ_CONFIG", "config");
+    run.current_dir(scratch).output()
+}
+
+#[track_caller]
+fn assert_refused(config: &str, message: &str) {
+    let scratch = tree(config);
+    let outcome = run(&scratch, &["f"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(outcome.stderr_text(), format!("rmz: {message}\n"));
+    assert!(scratch.path().join("f").exists());
+}
+
+#[test]
+fn options_of_the_file_take_effect() {
+    let scratch = tree("# always\n\n  \n--threads=1\n--progress=always");
+    let outcome = run(&scratch, &["f"]);
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    assert!(outcome.stderr_text().ends_with(CLEAR), "{outcome}");
+    assert!(!scratch.path().join("f").exists());
+}
+
+#[test]
+fn options_of_the_command_line_win() {
+    let outcome = run(&tree("--progress=always\n"), &["--progress=never", "f"]);
+    outcome.assert_success();
+}
+
+#[test]
+fn the_file_can_be_left_out() {
+    for config in ["--progress=always\n", "nonsense\n"] {
+        let scratch = tree(config);
+        run(&scratch, &["--no-config", "f"]).assert_success();
+        assert!(!scratch.path().join("f").exists());
+    }
+}
+
+#[test]
+fn an_empty_variable_names_no_file() {
+    let scratch = tree("");
+    let run = Run::new(RMZ).arg("f").env("RMZ_CONFIG", "");
+    run.current_dir(&scratch).output().assert_success();
+    assert!(!scratch.path().join("f").exists());
+}
+
+#[test]
+fn only_extensions_are_accepted() {
+    for line in [
+        "--recursive",
+        "-f",
+        "-rf",
+        "g",
+        "--",
+        "--threads",
+        "--progres",
+        " --progress",
+        "--no-config",
+        "--help",
+    ] {
+        let message = match line {
+            "--threads" => "config:2: option '--threads' requires an argument".to_owned(),
+            _ => format!("config:2: '{line}' is not an extension that can be set here"),
+        };
+        assert_refused(&format!("#\n{line}\n"), &message);
+    }
+}
+
+#[test]
+fn values_are_checked_and_taken_byte_for_byte() {
+    for (value, quoted) in [
+        ("0", "'0'"),
+        ("4 ", "'4 '"),
+        ("'4'", r"'\'4\''"),
+        ("4\r", r"'4\r'"),
+    ] {
+        let message = format!("config:1: invalid number of threads: {quoted}");
+        assert_refused(&format!("--threads={value}\n"), &message);
+    }
+    assert_refused(
+        "--progress=ne\0ver",
+        "config:1: the line contains a NUL byte",
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_ends_the_run_before_any_work() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("f", "").dir("config");
+    for (file, reason) in [
+        ("config", "Is a directory"),
+        ("none", "No such file or directory"),
+    ] {
+        let run = Run::new(RMZ).arg("f").env("RMZ_CONFIG", file);
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let message = format!("rmz: cannot read '{file}', which RMZ_CONFIG names: {reason}\n");
+        assert_eq!(outcome.stderr_text(), message);
+        assert!(scratch.path().join("f").exists());
+    }
+}
+
+#[test]
+fn a_bad_file_does_not_prevent_help() {
+    let outcome = run(&tree("nonsense"), &["--help"]);
+    outcome.assert_success();
+    assert!(outcome.stdout_text().contains("--no-config"), "{outcome}");
+}
+
+#[test]
+fn a_link_called_rm_reads_no_file() {
+    RM.strict()
+        .args(["f"])
+        .env("RMZ_CONFIG", "config")
+        .check(|tree| {
+            tree.file("f", "").file("config", "nonsense");
+        });
+    RM.check_strict(["--no-config", "f"], |tree| {
+        tree.file("f", "");
+    });
+}
