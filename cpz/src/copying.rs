@@ -10,7 +10,7 @@ use fuc_cli::interrupt;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{CopyOp, Dest};
+use fuc_engine::{CopyOp, Dest, Execution};
 
 use crate::options::Options;
 use crate::target;
@@ -36,7 +36,7 @@ pub(crate) fn execute(
         .run(options.progress, |reporter| {
             copy.run(operands, &dest, reporter)
         });
-    Ok(match Outcome::of(summary, Tool::Copy) {
+    Ok(match Outcome::of(summary, Tool::Copy, Execution::Real) {
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,
     })

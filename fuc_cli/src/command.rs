@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fuc_engine::Summary;
+use fuc_engine::{Execution, Summary};
 
 use crate::config::Config;
 use crate::console::{Console, Written};
@@ -89,12 +89,15 @@ pub struct Interruption {
 }
 
 impl Outcome {
-    /// Returns the outcome of a run of the engine.
-    pub fn of(summary: Summary, tool: Tool) -> Self {
+    /// Returns the outcome of a run of the engine. A dry run did nothing, whatever its summary counts.
+    pub fn of(summary: Summary, tool: Tool, execution: Execution) -> Self {
         if summary.cancelled {
             Self::Interrupted(Interruption {
                 tool,
-                entries: summary.entries,
+                entries: match execution {
+                    Execution::Real => summary.entries,
+                    Execution::DryRun => 0,
+                },
                 discarded: summary.discarded,
             })
         } else if summary.is_complete() {

@@ -4,14 +4,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fuc_engine::{Answer, Counts, Error, Event, Observer, Question};
+use fuc_engine::{Answer, Counts, Error, Event, Execution, Observer, Question, Summary};
 
 use crate::console::Console;
 use crate::progress::{Display, Progress};
 use crate::wording::{self, Tool};
 
 /// The amount of detail in a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Failures are reported.
     Quiet,
@@ -27,6 +27,7 @@ pub struct Reporter<'a> {
     console: &'a Console,
     tool: Tool,
     verbosity: Verbosity,
+    execution: Execution,
     /// The counts of the run, if progress is shown.
     counts: Option<Arc<Counts>>,
 }
@@ -39,12 +40,30 @@ impl<'a> Reporter<'a> {
             console,
             tool,
             verbosity,
+            execution: Execution::Real,
             counts: None,
         }
     }
 
+    /// Sets whether the run is a dry run. It prints each action, then how much would be done, and shows
+    /// no progress.
+    #[must_use]
+    pub fn in_execution(mut self, execution: Execution) -> Self {
+        self.execution = execution;
+        if execution == Execution::DryRun {
+            self.verbosity = self.verbosity.max(Verbosity::Verbose);
+        }
+        self
+    }
+
     /// Calls `run` with this reporter, and shows its progress if `progress` says so.
-    pub fn run<R>(mut self, progress: Progress, run: impl FnOnce(&Self) -> R) -> R {
+    pub fn run(mut self, progress: Progress, run: impl FnOnce(&Self) -> Summary) -> Summary {
+        if self.execution == Execution::DryRun {
+            let summary = run(&self);
+            let line = wording::planned(self.tool, summary.entries, summary.bytes);
+            self.console.print(&[line.as_bytes(), b"\n"]);
+            return summary;
+        }
         self.counts = progress.is_wanted().then(Arc::default);
         let Some(counts) = &self.counts else {
             return run(&self);

@@ -12,6 +12,8 @@ use fuc_engine::{
     Protection, Question, Refusal, RemovalTarget,
 };
 
+use indicatif::HumanBytes;
+
 use crate::locale::Charset;
 use crate::quote;
 
@@ -380,6 +382,17 @@ pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64) -> String {
         ));
     }
     line
+}
+
+/// Returns the last line of a dry run: how much a real run would do.
+pub(crate) fn planned(tool: Tool, entries: u64, bytes: u64) -> String {
+    let action = match tool {
+        Tool::Remove => "remove",
+        Tool::Copy => "copy",
+    };
+    let entry = if entries == 1 { "entry" } else { "entries" };
+    let (entries, bytes) = (grouped(entries), HumanBytes(bytes));
+    format!("would {action} {entries} {entry}, {bytes}")
 }
 
 /// Writes a number with a space between each three digits.

@@ -78,6 +78,7 @@
 //! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
 //! | `cancel` | the public type [`Cancel`], which stops runs before their end |
 //! | `setters` | writes the builder methods of operations and options |
+//! | `execution` | the public type [`Execution`], which chooses a dry run |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
 #[cfg(not(target_os = "linux"))]
@@ -87,6 +88,7 @@ mod cancel;
 mod copy;
 mod descriptors;
 mod error;
+mod execution;
 mod failures;
 mod hashing;
 mod node;
@@ -106,6 +108,7 @@ pub use copy::{
     Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
 };
 pub use error::{Cause, Error, Operation, Refusal};
+pub use execution::Execution;
 pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
     Protection, Question, RemovalTarget, Summary,

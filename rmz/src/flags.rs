@@ -23,6 +23,7 @@ pub(crate) enum Id {
     Progress,
     Threads,
     Verbose,
+    DryRun,
 }
 
 pub(crate) const TABLE: Table<Id> = Table {
@@ -113,6 +114,12 @@ pub(crate) const TABLE: Table<Id> = Table {
             "do not read the options in the file RMZ_CONFIG",
         )
         .not_in_config(),
+        Flag::extension(
+            Id::DryRun,
+            "dry-run",
+            "remove nothing; print the lines of -v, and how much\n\
+             would be removed",
+        ),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

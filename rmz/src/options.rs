@@ -6,7 +6,7 @@ use fuc_cli::invocation::Personality;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
-use fuc_engine::RemoveOptions;
+use fuc_engine::{Execution, RemoveOptions};
 
 use crate::flags::Id;
 use crate::words::{ALL, WHEN, When};
@@ -106,6 +106,7 @@ pub(crate) fn resolve(
             // This flag only leaves a file out, which comes before the flags are resolved.
             Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
+            Id::DryRun => options.engine.execution = Execution::DryRun,
             Id::Progress => options.progress = Progress::parse(value, charset)?,
             Id::Threads => {
                 let value = value.expect("BUG: a required value is missing");

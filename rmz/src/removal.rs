@@ -40,10 +40,12 @@ pub(crate) fn execute(
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
+    let execution = options.engine.execution;
     let removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
     let summary = Reporter::new(console, Tool::Remove, options.verbosity)
+        .in_execution(execution)
         .run(options.progress, |reporter| removal.run(operands, reporter));
-    Ok(Outcome::of(summary, Tool::Remove))
+    Ok(Outcome::of(summary, Tool::Remove, execution))
 }
 
 fn ask_once(options: &RemoveOptions, operands: usize, console: &Console) -> Answer {

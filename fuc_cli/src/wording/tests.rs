@@ -212,3 +212,19 @@ fn an_interrupt_says_how_much_was_done() {
         assert_eq!(interrupted(tool, entries, discarded), line);
     }
 }
+
+#[test]
+fn the_last_line_of_a_dry_run_says_how_much_would_be_done() {
+    for (tool, entries, bytes, line) in [
+        (Tool::Remove, 0, 0, "would remove 0 entries, 0 B"),
+        (Tool::Remove, 1, 1, "would remove 1 entry, 1 B"),
+        (
+            Tool::Copy,
+            28_826,
+            2 << 30,
+            "would copy 28 826 entries, 2.00 GiB",
+        ),
+    ] {
+        assert_eq!(planned(tool, entries, bytes), line);
+    }
+}

@@ -97,8 +97,8 @@ pub(super) fn ask_to_enter(
     let access = context.at(name, |parent, name| {
         look::access(context, parent, name, FileType::Directory)
     });
-    let prompt =
-        access.map(|access| prompt::before_entering(policy, access, || look::content(dir)));
+    let prompt = access
+        .map(|access| prompt::before_entering(policy, access, || look::content(context, dir)));
     let consent = match prompt {
         Ok(Prompt::Ask(Inquiry {
             step: Step::Remove, ..

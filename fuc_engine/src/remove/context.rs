@@ -10,8 +10,10 @@ use rustix::io::Errno;
 use super::name::{Name, Parent};
 use super::node::{RemoveDir, RemoveNode};
 use super::options::{Ask, RemoveOptions};
+use super::plan::Plan;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
+use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::node::Side;
 use crate::observer::Event;
@@ -24,8 +26,12 @@ pub(super) struct Context<'a> {
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<RemoveDir>,
-    /// `true` if there may be questions. The flag is read for every entry.
+    /// `true` if there may be questions.
     pub(super) asks: bool,
+    /// `true` if more than one call may be needed for an entry. The flag is read for every entry.
+    pub(super) looks_at_entries: bool,
+    /// What a dry run would have removed. `None`: the run is a real one.
+    pub(super) plan: Option<Plan>,
     /// `true` if no mode protects a file from the user. It is `false` if there are no
     /// questions, because then it does not matter.
     pub(super) is_superuser: bool,
@@ -41,6 +47,8 @@ impl<'a> Context<'a> {
             failures: Failures::default(),
             descriptors: Descriptors::new(),
             asks,
+            looks_at_entries: asks || options.execution == Execution::DryRun,
+            plan: None,
             is_superuser: asks && sys::effective_user() == 0,
         }
     }
@@ -72,6 +80,52 @@ impl<'a> Context<'a> {
             self.descriptors
                 .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
         })
+    }
+}
+
+/// Removes names. A dry run checks instead that they could be removed.
+impl Context<'_> {
+    /// Removes a name other than a directory.
+    pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+        match &self.plan {
+            None => sys::unlink(dir, name),
+            Some(plan) => plan.unlink(dir, name),
+        }
+    }
+
+    /// Removes a directory, which must be empty.
+    pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+        match &self.plan {
+            None => sys::remove_directory(dir, name),
+            Some(plan) => plan.remove_directory(dir, name),
+        }
+    }
+
+    /// Removes the directory of `node`, whose entries are removed except for those that the user has
+    /// declined.
+    pub(super) fn remove_emptied(
+        &self,
+        dir: BorrowedFd<'_>,
+        node: &RemoveNode,
+    ) -> Result<(), Errno> {
+        match &self.plan {
+            None => sys::remove_directory(dir, &node.place.name),
+            Some(_) if node.state.is_declined() => Err(Errno::NOTEMPTY),
+            Some(plan) => plan.remove_emptied(dir, &node.place.name),
+        }
+    }
+
+    /// Returns `true` if a dry run has already planned to remove an operand, or a directory on its path.
+    pub(super) fn is_operand_planned(&self, path: &CStr) -> bool {
+        let plan = self.plan.as_ref();
+        plan.is_some_and(|plan| plan.is_operand_gone(path))
+    }
+
+    /// Returns `true` if a dry run has already planned to remove a name, which another operand leads to,
+    /// too.
+    pub(super) fn is_planned(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+        let plan = self.plan.as_ref();
+        plan.is_some_and(|plan| plan.is_gone(dir, name))
     }
 }
 

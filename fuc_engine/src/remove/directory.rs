@@ -14,7 +14,7 @@ use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Answer;
 use crate::report::Counted;
-use crate::sys::{self, CWD};
+use crate::sys::CWD;
 
 /// The result of entering a directory.
 pub(super) enum Entered {
@@ -35,6 +35,12 @@ pub(super) fn enter(
     pass: u8,
 ) -> Entered {
     let name = Name::of(place);
+    if place.parent.is_some()
+        && context.plan.is_some()
+        && context.at(name, |dir, name| Ok(context.is_planned(dir, name))) == Ok(true)
+    {
+        return Entered::Left;
+    }
     let dir = match context.open(name) {
         Ok(dir) => dir,
         Err(errno) => return remove_unopened(context, guards, place, errno),
@@ -79,7 +85,7 @@ fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
 
 /// Removes a directory that is not entered.
 fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
-    context.at(name, sys::remove_directory)?;
+    context.at(name, |dir, name| context.remove_directory(dir, name))?;
     context.removed_directory(name);
     Ok(Entered::Removed(Counted::Directory))
 }
@@ -145,7 +151,7 @@ fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered {
     if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
         return Entered::Left;
     }
-    match context.at(name, sys::unlink) {
+    match context.at(name, |dir, name| context.unlink(dir, name)) {
         Ok(()) => {
             context.removed(name);
             Entered::Removed(Counted::Unknown)
@@ -189,10 +195,13 @@ fn remove_unless_kept(
     if node.state.is_kept() {
         return Ok(Emptied::Kept);
     }
+    if context.is_planned(dir, &node.place.name) {
+        return Err(Errno::NOENT);
+    }
     if asking::ask_about_emptied(context, node, dir) == Answer::No {
         return Ok(Emptied::Declined);
     }
-    sys::remove_directory(dir, &node.place.name)?;
+    context.remove_emptied(dir, node)?;
     context.removed_directory(Name::of(&node.place));
     Ok(Emptied::Removed)
 }

@@ -36,8 +36,12 @@ pub(super) fn access(
 }
 
 /// Finds out whether an open directory is empty.
-pub(super) fn content(dir: BorrowedFd<'_>) -> Content {
-    match sys::is_empty_directory(dir) {
+pub(super) fn content(context: &Context<'_>, dir: BorrowedFd<'_>) -> Content {
+    let is_empty = match &context.plan {
+        None => sys::is_empty_directory(dir),
+        Some(plan) => plan.is_empty(dir),
+    };
+    match is_empty {
         Ok(true) => Content::Nothing,
         Ok(false) => Content::Something,
         Err(errno) => Content::Unreadable(errno),
@@ -47,7 +51,7 @@ pub(super) fn content(dir: BorrowedFd<'_>) -> Content {
 /// Opens a directory and looks whether it is empty.
 pub(super) fn content_of(context: &Context<'_>, name: Name<'_>) -> Content {
     match context.open(name) {
-        Ok(dir) => content(dir.as_fd()),
+        Ok(dir) => content(context, dir.as_fd()),
         Err(errno) => Content::Unreadable(errno),
     }
 }

@@ -7,6 +7,7 @@ use super::options::{Ask, RemoveOptions};
 use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::error::Error;
+use crate::execution::Execution;
 use crate::observer::{Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
 use crate::setters::setters;
@@ -70,6 +71,8 @@ impl RemoveOp {
         one_file_system: bool,
         /// Selects the names that the observer is asked about.
         ask: Ask,
+        /// Says whether anything is removed.
+        execution: Execution,
     }
 
     /// Limits the number of threads, which includes the caller's. With 0, the engine chooses the number.

@@ -26,6 +26,9 @@ pub(super) enum Begun {
 pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
+    if context.is_operand_planned(path) {
+        return left(context, name, Errno::NOENT);
+    }
     let looked_at = sys::stat(CWD, path, Symlinks::NoFollow);
     match &looked_at {
         Ok(stat) if sys::file_type(stat) == FileType::Directory => {
@@ -42,7 +45,7 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }
-    match (sys::unlink(CWD, path), looked_at) {
+    match (context.unlink(CWD, path), looked_at) {
         (Ok(()), looked_at) => {
             context.removed(name);
             let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
@@ -88,7 +91,7 @@ fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Begun::Left;
     }
-    match sys::remove_directory(CWD, name.name) {
+    match context.remove_directory(CWD, name.name) {
         Ok(()) => {
             context.removed_directory(name);
             Begun::Removed(Counted::Directory)

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use crate::execution::Execution;
+
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
@@ -51,6 +53,12 @@ pub struct RemoveOptions {
     /// is low: on open descriptors (one thread for each 12) or on address space (one for each
     /// 128 MiB). A small tree never starts a thread.
     pub threads: Option<NonZeroUsize>,
+    /// Says whether anything is removed. A dry run counts the sizes of the regular files that it would
+    /// remove as [`Summary::bytes`](crate::Summary::bytes).
+    ///
+    /// A directory that cannot be read is taken for one that is not empty. Some limits are those of
+    /// [any dry run](Execution).
+    pub execution: Execution,
 }
 
 impl Default for RemoveOptions {
@@ -64,6 +72,7 @@ impl Default for RemoveOptions {
             one_file_system: false,
             ask: Ask::Never,
             threads: None,
+            execution: Execution::Real,
         }
     }
 }

@@ -20,8 +20,10 @@ use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::operand::{Begun, begin_operand};
 use super::options::{Ask, RemoveOptions};
+use super::plan::Plan;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
+use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::observer::Summary;
@@ -72,6 +74,9 @@ impl<'a> Removal<'a> {
             }
         }
         context.failures = Failures::of(context.operands.len());
+        if options.execution == Execution::DryRun {
+            context.plan = Some(Plan::new(&context.operands));
+        }
         let guards = Guards::new(&context);
         Self {
             context,
@@ -88,7 +93,14 @@ impl<'a> Removal<'a> {
             }
         });
         self.context.failures.report_rest(&self.context.report);
-        self.context.report.summary()
+        let summary = self.context.report.summary();
+        match &self.context.plan {
+            Some(plan) => Summary {
+                bytes: plan.bytes(),
+                ..summary
+            },
+            None => summary,
+        }
     }
 
     /// Returns groups of operands that can be worked on together. If there are events, each operand is alone,
@@ -183,8 +195,8 @@ impl Visitor for Removal<'_> {
         }
         let context = &self.context;
         let dir = dirs.source();
-        if context.asks {
-            match asking::ask_about_entry(context, node, dir, name, kind) {
+        if context.looks_at_entries {
+            match prepare(context, node, dir, name, kind, worker) {
                 Verdict::Remove => {}
                 Verdict::Leave => return Visit::Done,
                 Verdict::Enter => return walk::queue(node, name, worker),
@@ -316,6 +328,42 @@ impl Visitor for Removal<'_> {
             Ask::IfWriteProtected => self.context.options.threads == Some(NonZeroUsize::MIN),
             Ask::Always => true,
         }
+    }
+}
+
+/// Asks about an entry that is not listed as a directory, if there are questions. In a dry run, checks
+/// that it could be removed, and reports the result.
+#[cold]
+fn prepare(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+    worker: &mut Walker<'_, '_, Removal<'_>>,
+) -> Verdict {
+    if context.is_planned(dir, name) {
+        return Verdict::Leave;
+    }
+    if context.asks {
+        match asking::ask_about_entry(context, node, dir, name, kind) {
+            Verdict::Remove => {}
+            decided => return decided,
+        }
+    }
+    let Some(plan) = &context.plan else {
+        return Verdict::Remove;
+    };
+    match plan.unlink(dir, name) {
+        Ok(()) => {
+            Removal::count(Counted::of(kind), worker);
+            context.removed(Name::entry(node, name));
+            Verdict::Leave
+        }
+        Err(errno) => match not_unlinked(context, node, dir, name, errno) {
+            NotUnlinked::Directory => Verdict::Enter,
+            NotUnlinked::Left => Verdict::Leave,
+        },
     }
 }
 

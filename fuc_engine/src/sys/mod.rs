@@ -14,6 +14,7 @@
 //! | `identity` | which file a descriptor or a name stands for |
 //! | `times` | timestamps as comparable values |
 //! | `names` | creates, renames and removes names |
+//! | `access` | finds out whether the calls of `names` would be permitted, without making them |
 //! | `data` | moves the content of open files |
 //! | `listing` | reads directory entries, a buffer at a time |
 //! | `slot` | a directory's descriptor that may be closed and opened again |
@@ -26,6 +27,7 @@
 //! | `process` | facts about this process |
 #![allow(unsafe_code)]
 
+mod access;
 mod acl;
 mod data;
 mod filesystem;
@@ -44,6 +46,7 @@ mod xattr;
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
+pub(crate) use access::*;
 pub(crate) use acl::*;
 pub(crate) use data::*;
 pub(crate) use filesystem::*;

@@ -103,17 +103,23 @@ pub(crate) fn may_write(
 
 fn may_write_by(
     symlinks: Symlinks,
-    mut access: impl FnMut(AtFlags) -> Result<(), Errno>,
+    access: impl FnMut(AtFlags) -> Result<(), Errno>,
 ) -> Result<bool, Errno> {
-    let mut ask = |flags| retry_on_intr(|| access(flags));
-    let answer = match ask(AtFlags::EACCESS | symlinks.at_flag()) {
-        Err(Errno::NOSYS | Errno::PERM) => ask(AtFlags::empty()),
-        answer => answer,
-    };
-    match answer {
+    match check_access_by(symlinks, access) {
         Ok(()) => Ok(true),
         Err(Errno::ACCESS) => Ok(false),
         Err(errno) => Err(errno),
+    }
+}
+
+pub(super) fn check_access_by(
+    symlinks: Symlinks,
+    mut access: impl FnMut(AtFlags) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let mut ask = |flags| retry_on_intr(|| access(flags));
+    match ask(AtFlags::EACCESS | symlinks.at_flag()) {
+        Err(Errno::NOSYS | Errno::PERM) => ask(AtFlags::empty()),
+        answer => answer,
     }
 }
 

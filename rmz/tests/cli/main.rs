@@ -3,6 +3,7 @@
 
 mod asking;
 mod configuration;
+mod dry_run;
 mod empty_directories;
 mod faults;
 mod interrupts;

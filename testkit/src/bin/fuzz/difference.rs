@@ -74,6 +74,20 @@ impl Difference {
         *self == Self::default()
     }
 
+    /// Returns `true` if ours, a dry run, only fails where GNU's removes a directory. The dry run cannot know
+    /// that a directory is empty if it may not be read.
+    pub(crate) fn is_of_unreadable_directories(&self) -> bool {
+        let denied = |line: &String| line.ends_with(": Permission denied");
+        let (stdout, stderr) = (&self.stdout, &self.stderr);
+        let removed = |line: &String| line.starts_with("removed directory ");
+        self.tree.is_empty()
+            && stdout.only_ours.is_empty()
+            && stdout.only_gnu.iter().all(removed)
+            && stderr.only_gnu.is_empty()
+            && !stderr.only_ours.is_empty()
+            && stderr.only_ours.iter().all(denied)
+    }
+
     /// Returns `true` if only stdout differs.
     pub(crate) fn is_of_stdout(&self) -> bool {
         self.without_stdout().is_empty()

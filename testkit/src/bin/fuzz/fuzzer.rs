@@ -15,8 +15,8 @@ use proptest::{
 use testkit::probe::is_root;
 
 use crate::{
-    AtDifference, Outcome, Plan,
-    case::{Called, Case},
+    Against, AtDifference, Outcome, Plan,
+    case::{Called, Case, replaced},
     deviations::{Comparison, Deviation, explanation},
     difference::Difference,
     generate::{self, Rights},
@@ -80,7 +80,14 @@ impl Fuzzer {
             true => Rights::Root,
             false => Rights::Ordinary,
         };
-        let strategy = generate::case(self.plan.pair, rights);
+        let against = self.plan.against;
+        let strategy = generate::case(self.plan.pair, rights).prop_map(move |case| match against {
+            Against::Gnu => case,
+            Against::RealRun => Case {
+                called: Called::Own,
+                ..case
+            },
+        });
         let end = self.plan.first + self.plan.cases;
         let mut number = self.plan.first;
         let mut differing = 0;
@@ -139,6 +146,13 @@ impl Fuzzer {
         if difference.is_empty() {
             return Ok((Verdict::Same, gnu.status));
         }
+        if self.plan.against == Against::RealRun {
+            let verdict = match difference.is_of_unreadable_directories() {
+                true => Verdict::Same,
+                false => Verdict::Different(difference),
+            };
+            return Ok((verdict, gnu.status));
+        }
         let explanation = explanation(&Comparison {
             case,
             gnu: &gnu,
@@ -150,6 +164,41 @@ impl Fuzzer {
     }
 
     fn observe(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
+        match self.plan.against {
+            Against::Gnu => self.observe_both(case),
+            Against::RealRun => self.observe_dry_run(case),
+        }
+    }
+
+    /// Runs our command twice. Returns what the real run prints, as GNU's command and without its effects, and
+    /// the dry run without its last line.
+    fn observe_dry_run(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
+        let steps = plan::plan(case);
+        let (name, gnus) = (case.pair.ours(), case.pair.gnu());
+        let side = |first| Side {
+            program: self.ours.clone(),
+            name: name.to_owned(),
+            first: vec![first],
+        };
+        let [real, dry, none] = ["--verbose", "--dry-run", "--version"].map(side);
+        let mut real = self.place.observe(case, &steps, &real)?;
+        let mut dry = self.place.observe(case, &steps, &dry)?;
+        real.tree = self.place.observe(case, &steps, &none)?.tree;
+        for stream in [&mut real.stdout, &mut real.stderr] {
+            *stream = replaced(stream, name.as_bytes(), gnus);
+        }
+        let end = dry.stdout.strip_suffix(b"\n").unwrap_or_default();
+        let line = end
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        if dry.stdout[line..].starts_with(b"would ") {
+            dry.stdout.truncate(line);
+        }
+        Ok((real, dry))
+    }
+
+    fn observe_both(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
         let steps = plan::plan(case);
         let gnu = Side {
             program: self.gnu.clone(),

@@ -46,6 +46,16 @@ struct Plan {
     first: u64,
     cases: u64,
     at_difference: AtDifference,
+    against: Against,
+}
+
+/// The run that ours is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Against {
+    /// The run of GNU's command.
+    Gnu,
+    /// Our own run. It is compared with a dry run, which must change nothing.
+    RealRun,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +74,7 @@ impl Plan {
             first: 0,
             cases: 1_000,
             at_difference: AtDifference::Stop,
+            against: Against::Gnu,
         };
         while let Some(argument) = arguments.next() {
             let mut number = || -> Outcome<u64> {
@@ -74,6 +85,7 @@ impl Plan {
                 "--seed" => plan.seed = number()?,
                 "--first" => plan.first = number()?,
                 "--cases" => plan.cases = number()?,
+                "--dry-run" => plan.against = Against::RealRun,
                 "--keep-going" => plan.at_difference = AtDifference::KeepGoing,
                 other => return Err(format!("unknown argument {other}").into()),
             }

@@ -1,0 +1,19 @@
+//! The choice between a run and a dry run.
+
+/// Says whether a run changes anything.
+///
+/// A dry run makes the same decisions as a real run, asks the same questions, and reports the same
+/// events and failures, but changes nothing. It can only know what can be found out without acting:
+///
+/// - A failure that the kernel reports only to the call that acts is missing: a full disk, a quota, an
+///   I/O error, a rule of one filesystem or of a security module.
+/// - Attributes of copies are not set, so the failures and warnings about them are missing.
+/// - The changes that other processes make until the real run are unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Execution {
+    /// The run does its work.
+    #[default]
+    Real,
+    /// The run only reports what a real one would do.
+    DryRun,
+}

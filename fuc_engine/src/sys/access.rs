@@ -1,0 +1,68 @@
+//! Finds out whether names could be created, renamed or removed, without doing it.
+//!
+//! The answers are those of the kernel as far as it can be asked: modes, ACLs, read-only filesystems,
+//! sticky directories, attributes of inodes, and mount points. It cannot be asked about security
+//! modules, quotas, and rules of one filesystem.
+
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{Access, AtFlags, StatxAttributes, StatxFlags, accessat};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::open::Symlinks;
+use super::process::effective_user;
+use super::stat::{check_access_by, stat};
+
+/// The sticky bit of a mode.
+const STICKY: u32 = 0o1000;
+
+/// Fails with the kernel's error if this process may not create names in a directory. `path` leads
+/// from `dir` to that directory.
+pub(crate) fn check_adding(dir: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    check_access_by(Symlinks::Follow, |flags| accessat(dir, path, wanted, flags))
+}
+
+/// Fails with the kernel's error if this process may not remove or rename `name`, which must exist.
+/// `directory` is the path of the directory that it is in; both begin at `dir`.
+pub(crate) fn check_removing(
+    dir: BorrowedFd<'_>,
+    directory: &CStr,
+    name: &CStr,
+) -> Result<(), Errno> {
+    check_adding(dir, directory)?;
+    check_sticky(dir, directory, name)?;
+    let above = attributes(dir, directory, Symlinks::Follow);
+    let itself = attributes(dir, name, Symlinks::NoFollow);
+    let protected = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    if above.contains(StatxAttributes::APPEND) || itself.intersects(protected) {
+        return Err(Errno::PERM);
+    }
+    match itself.contains(StatxAttributes::MOUNT_ROOT) {
+        true => Err(Errno::BUSY),
+        false => Ok(()),
+    }
+}
+
+/// Fails with `EPERM` if a sticky directory protects `name` from this user.
+fn check_sticky(dir: BorrowedFd<'_>, directory: &CStr, name: &CStr) -> Result<(), Errno> {
+    let user = effective_user();
+    let above = stat(dir, directory, Symlinks::Follow)?;
+    if user == 0 || above.st_mode & STICKY == 0 || above.st_uid == user {
+        return Ok(());
+    }
+    match stat(dir, name, Symlinks::NoFollow)?.st_uid == user {
+        true => Ok(()),
+        false => Err(Errno::PERM),
+    }
+}
+
+/// Returns the attributes of an inode, or none if the kernel or its filesystem does not know them.
+fn attributes(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> StatxAttributes {
+    let flags = symlinks.at_flag() | AtFlags::NO_AUTOMOUNT;
+    let looked_at = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::empty()));
+    looked_at.map_or(StatxAttributes::empty(), |found| {
+        found.stx_attributes & StatxAttributes::from_bits_retain(found.stx_attributes_mask.bits())
+    })
+}

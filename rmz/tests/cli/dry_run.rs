@@ -1,0 +1,123 @@
+//! `--dry-run`, which GNU's rm does not have: what a real run would print, and nothing is removed.
+
+use testkit::{
+    run::{Run, Status, check_dry_run, check_dry_runs},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::RMZ;
+
+#[test]
+fn prints_what_a_real_run_prints_in_random_trees_and_changes_nothing() {
+    let options = [
+        "-f",
+        "-d",
+        "-r",
+        "-v",
+        "--one-file-system",
+        "--preserve-root=all",
+    ];
+    check_dry_runs(RMZ, &options, 300);
+}
+
+#[test]
+fn ends_with_the_entries_and_the_bytes_that_would_be_removed() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("d/a", "12345")
+        .file("d/e/b", "123")
+        .symlink("d/l", "a");
+    let dry = Run::new(RMZ)
+        .args(["--dry-run", "d"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(dry.status, Status::Exit(0));
+    assert_eq!(dry.stderr, b"");
+    let told = dry.stdout_text();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.len(), 6, "{told}");
+    assert_eq!(
+        lines[4..],
+        ["removed directory 'd'", "would remove 5 entries, 8 B"]
+    );
+    assert!(scratch.path().join("d/e/b").exists());
+}
+
+#[test]
+fn a_name_that_an_earlier_operand_would_remove_is_missing_for_a_later_one() {
+    let told = check_dry_run(RMZ, &["d/a", "d", "d/a", "f", "f"], |tree| {
+        tree.file("d/a", "").file("d/b", "").file("f", "");
+    });
+    assert_eq!(told.status, Status::Exit(1));
+    let missing = "rmz: cannot remove 'd/a': No such file or directory\n\
+                   rmz: cannot remove 'f': No such file or directory\n";
+    assert_eq!(told.stderr_text(), missing);
+}
+
+#[test]
+fn refuses_what_a_real_run_refuses() {
+    let told = check_dry_run(RMZ, &["/", ".", "none", "d/.."], |tree| {
+        tree.dir("d");
+    });
+    assert_eq!(told.status, Status::Exit(1));
+    assert_eq!(told.stdout_text(), "would remove 0 entries, 0 B\n");
+}
+
+#[test]
+fn a_directory_stays_if_something_in_it_cannot_be_removed() {
+    use testkit::probe::{NOBODY, Skip, is_root};
+    if !is_root() {
+        return Skip("only root can become another user".into()).announce();
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("d/e/f", "").file("d/g", "");
+    for dir in ["d", "d/e"] {
+        tree.select(dir).owner(NOBODY, NOBODY);
+    }
+    tree.select("d/e").mode(0o555);
+    let run = |first| {
+        let run = Run::new(RMZ).args([first, "d"]).uid(NOBODY);
+        run.current_dir(&scratch).output()
+    };
+    let (dry, real) = (run("--dry-run"), run("--verbose"));
+    assert_eq!(dry.status, Status::Exit(1));
+    assert_eq!(
+        dry.stdout_text(),
+        "removed 'd/g'\nwould remove 1 entry, 0 B\n"
+    );
+    assert_eq!(dry.stderr_text(), real.stderr_text());
+    assert_eq!(real.stdout_text(), "removed 'd/g'\n");
+}
+
+#[test]
+fn asks_what_a_real_run_asks_and_plans_by_the_answers() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("d/a", "");
+    let run = |first| {
+        let run = Run::new(RMZ).args([first, "-i", "d"]).stdin(b"y\nn\ny\n");
+        run.current_dir(&scratch).output()
+    };
+    let (dry, real) = (run("--dry-run"), run("--verbose"));
+    assert_eq!(dry.stderr_text(), real.stderr_text());
+    assert_eq!(dry.status, real.status);
+    assert_eq!(dry.stdout_text(), "would remove 0 entries, 0 B\n");
+}
+
+#[test]
+fn is_unknown_under_the_name_rm() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("f", "");
+    let outcome = Run::new(crate::support::RM.link("rm").path())
+        .args(["--dry-run", "f"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert!(
+        outcome
+            .stderr_text()
+            .contains("unrecognized option '--dry-run'"),
+        "{outcome}"
+    );
+    assert!(scratch.path().join("f").exists());
+}

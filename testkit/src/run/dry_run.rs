@@ -1,0 +1,185 @@
+//! Compares dry runs of our commands with real ones.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, FileTimes},
+    io,
+    os::unix::fs::{MetadataExt as _, symlink},
+    path::{Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::{select, subsequence},
+    strategy::ValueTree as _,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::{Outcome, Run};
+use crate::{
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+/// Runs `program` with `--dry-run` and then without, in the same tree. Returns the dry run.
+///
+/// # Panics
+/// If the dry run changes anything, or if its lines, its messages or its status differ from those of the real run
+/// with `--verbose`. Lines may come in another order.
+#[track_caller]
+pub fn check_dry_run(program: &str, args: &[&str], build: impl Fn(&Tree)) -> Outcome {
+    let scratch = Scratch::in_memory();
+    build(&Tree::at(scratch.path()));
+    compare(program, args, &scratch)
+}
+
+/// Does the same in `cases` random trees, each time with some of the `options` and two to four operands.
+#[track_caller]
+pub fn check_dry_runs(program: &str, options: &[&'static str], cases: u64) {
+    for number in 0..cases {
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&number.to_le_bytes());
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+        let mut runner = TestRunner::new_with_rng(Config::default(), random);
+        let few = subsequence(options.to_vec(), 0..=options.len().min(3));
+        let strategy = (
+            few,
+            vec(path(), 2..=4),
+            vec((path(), kind(), 0..3_u64), 0..16),
+        );
+        let case = strategy.new_tree(&mut runner).expect("BUG: no filters");
+        let (mut args, operands, entries) = case.current();
+        args.extend(operands.iter().map(String::as_str));
+        let scratch = Scratch::in_memory();
+        for (at, kind, seconds) in &entries {
+            // An entry is left out if its place is taken.
+            let _ = make(scratch.path(), at, kind, *seconds);
+        }
+        compare(program, &args, &scratch);
+    }
+}
+
+#[track_caller]
+fn compare(program: &str, args: &[&str], scratch: &Scratch) -> Outcome {
+    let run = |first| {
+        let run = Run::new(program).arg(first).args(args);
+        run.current_dir(scratch).output()
+    };
+    let look = || {
+        let snapshot = Snapshot::of(scratch, Attributes::ALL - Attributes::ATIME);
+        (snapshot, changes_below(scratch.path()))
+    };
+    let (before, changes_before) = look();
+    let dry = run("--dry-run");
+    let (after, changes_after) = look();
+    assert_eq!(
+        before.diff(&after),
+        "",
+        "a dry run changed the tree: {args:?}"
+    );
+    assert_eq!(
+        changes_before, changes_after,
+        "a dry run changed files: {args:?}"
+    );
+    let real = run("--verbose");
+    let (planned, done) = (lines(&dry.stdout), lines(&real.stdout));
+    let (totals, planned): (Vec<_>, Vec<_>) = planned
+        .into_iter()
+        .partition(|line| line.starts_with("would "));
+    let told = |told: &[String], outcome: &Outcome| {
+        (told.to_vec(), lines(&outcome.stderr), outcome.status)
+    };
+    assert_eq!(
+        told(&planned, &dry),
+        told(&done, &real),
+        "dry run, real run: {args:?} in\n{before:?}"
+    );
+    let has_total = !done.is_empty();
+    assert!(
+        totals.len() == 1 || !has_total && totals.is_empty(),
+        "{dry}"
+    );
+    dry
+}
+
+fn lines(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Returns the inode and the last status change of each file. Any change of a file changes the latter.
+fn changes_below(top: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![top.to_owned()];
+    while let Some(path) = left.pop() {
+        let stat = fs::symlink_metadata(&path).expect("a file that was listed");
+        if stat.is_dir() {
+            let entries = fs::read_dir(&path).expect("a directory that may be read");
+            left.extend(entries.map(|entry| entry.expect("an entry").path()));
+        }
+        found.insert(path, (stat.ino(), stat.ctime(), stat.ctime_nsec()));
+    }
+    found
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    File(usize),
+    Dir,
+    Symlink(String),
+    HardLink(String),
+    Fifo,
+}
+
+/// Generates paths from few names, so that many lead to the same entry.
+fn path() -> impl Strategy<Value = String> {
+    let name = select(vec!["a", "b", "c", "d"]);
+    vec(name, 1..4).prop_map(|names| names.join("/"))
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        5 => (0..5_usize).prop_map(Kind::File),
+        4 => Just(Kind::Dir),
+        2 => path().prop_map(Kind::Symlink),
+        2 => path().prop_map(Kind::HardLink),
+        1 => Just(Kind::Fifo),
+    ]
+}
+
+fn make(top: &Path, at: &str, kind: &Kind, seconds: u64) -> io::Result<()> {
+    let path = top.join(at);
+    let above = path.parent().expect("BUG: the path is below top");
+    fs::create_dir_all(above)?;
+    if fs::symlink_metadata(&path).is_ok()
+        || !above.canonicalize()?.starts_with(top.canonicalize()?)
+    {
+        return Ok(());
+    }
+    match kind {
+        Kind::File(bytes) => {
+            fs::write(&path, vec![b'x'; *bytes])?;
+            let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000 + seconds);
+            let times = FileTimes::new().set_modified(time);
+            fs::File::options()
+                .write(true)
+                .open(&path)?
+                .set_times(times)
+        }
+        Kind::Dir => fs::create_dir(&path),
+        Kind::Symlink(target) => symlink(target, &path),
+        Kind::HardLink(other) => fs::hard_link(top.join(other), &path),
+        Kind::Fifo => Ok(mknodat(
+            CWD,
+            &path,
+            FileType::Fifo,
+            Mode::from_raw_mode(0o644),
+            0,
+        )?),
+    }
+}
