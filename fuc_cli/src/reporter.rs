@@ -102,6 +102,11 @@ impl Observer for Reporter<'_> {
         self.console.error(&diagnostic);
     }
 
+    /// Shows a warning in the same way; its words say that it is one.
+    fn warned(&self, warning: Error) {
+        self.failed(warning);
+    }
+
     fn wants_events(&self) -> bool {
         self.verbosity != Verbosity::Quiet
     }

@@ -122,20 +122,35 @@ impl Failures {
 mod tests {
     use super::*;
     use crate::error::Refusal;
+    use crate::observer::Observer;
 
     fn error(path: &str) -> Error {
         Error::refused(Refusal::Root, path.into())
     }
 
-    fn paths(seen: &Mutex<Vec<Error>>) -> Vec<String> {
-        let seen = seen.lock().unwrap();
+    /// Collects failures and warnings.
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<Error>>);
+
+    impl Observer for Seen {
+        fn failed(&self, error: Error) {
+            self.0.failed(error);
+        }
+
+        fn warned(&self, warning: Error) {
+            self.0.failed(warning);
+        }
+    }
+
+    fn paths(seen: &Seen) -> Vec<String> {
+        let seen = seen.0.lock().unwrap();
         let paths = seen.iter().map(|error| error.path().display().to_string());
         paths.collect()
     }
 
     #[test]
     fn a_failure_waits_for_the_operands_before_its_own() {
-        let seen = Mutex::new(Vec::new());
+        let seen = Seen::default();
         let report = Report::new(&seen, None);
         let failures = Failures::of(100);
         failures.warn(99, error("last"), &report);
@@ -153,7 +168,7 @@ mod tests {
 
     #[test]
     fn failures_that_still_wait_at_the_end_are_reported_in_order() {
-        let seen = Mutex::new(Vec::new());
+        let seen = Seen::default();
         let report = Report::new(&seen, None);
         let failures = Failures::of(3);
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {

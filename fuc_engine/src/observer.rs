@@ -25,8 +25,7 @@ pub trait Observer: Sync {
     /// goes on with the other entries.
     fn failed(&self, error: Error);
 
-    /// Receives one warning, which is not a failure and is not counted. The default calls
-    /// [`failed`](Self::failed).
+    /// Receives one warning, which is not a failure and is not counted. The default ignores it.
     ///
     /// There are two kinds of warnings. [`Error::cause`] tells them apart:
     ///
@@ -35,7 +34,7 @@ pub trait Observer: Sync {
     /// - An extended attribute could not be copied under [`Xattrs::Warn`](crate::Xattrs::Warn):
     ///   [`Operation::KeepXattrs`](crate::Operation::KeepXattrs).
     fn warned(&self, warning: Error) {
-        self.failed(warning);
+        let _ = warning;
     }
 
     /// Returns `true` if the run calls [`on_event`](Self::on_event). The default is `false`.
@@ -259,7 +258,7 @@ pub enum HoleDetection {
     SeekAndZeros,
 }
 
-/// Collects the failures and the warnings of a run.
+/// Collects the failures of a run, and ignores its warnings.
 impl Observer for std::sync::Mutex<Vec<Error>> {
     fn failed(&self, error: Error) {
         self.lock()
@@ -301,7 +300,6 @@ impl Counts {
 
 /// The totals of a run that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "only the summary and the observer say whether a run failed"]
 #[non_exhaustive]
 pub struct Summary {
     /// The number of names that a removal removed, or that a copy created or replaced at the dest. It is the sum

@@ -146,6 +146,7 @@ impl CopyOp {
     /// let dest = Dest::Exactly("/home/me/copy".into());
     /// CopyOp::new().run(Path::new("/home/me/src"), &dest, &Mutex::new(Vec::new()));
     /// ```
+    #[must_use = "only the summary and the observer say whether the run failed"]
     pub fn run<P: AsRef<Path>>(
         &self,
         sources: impl AsRef<[P]>,

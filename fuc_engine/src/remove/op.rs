@@ -128,6 +128,7 @@ impl RemoveOp {
     /// # use fuc_engine::RemoveOp;
     /// RemoveOp::new().run(Path::new("/home/me/tmp"), &Mutex::new(Vec::new()));
     /// ```
+    #[must_use = "only the summary and the observer say whether the run failed"]
     pub fn run<P: AsRef<Path>>(
         &self,
         operands: impl AsRef<[P]>,

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::Mutex;
 
-use fuc_engine::{CopyOptions, Dest, Errno, Operation, Refusal};
+use fuc_engine::{CopyOp, CopyOptions, Dest, Error, Observer, Operation, Refusal};
+use rustix::io::Errno;
 use testkit::snapshot::{Kind, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
@@ -174,17 +176,48 @@ fn a_busy_program_is_replaced_by_force_only() {
 
 #[test]
 fn a_source_named_twice_is_copied_once_with_a_warning() {
+    #[derive(Default)]
+    struct Heard {
+        failures: Mutex<Vec<Error>>,
+        warnings: Mutex<Vec<Error>>,
+    }
+
+    impl Observer for Heard {
+        fn failed(&self, error: Error) {
+            self.failures.failed(error);
+        }
+
+        fn warned(&self, warning: Error) {
+            self.warnings.failed(warning);
+        }
+    }
+
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch);
+    tree.file("f", "content").dir("d");
+    let file = tree.path().join("f");
+    let into = Dest::Into(tree.path().join("d"));
+    let heard = Heard::default();
+    let summary = CopyOp::new().run([&file, &file], &into, &heard);
+    assert_eq!(
+        (summary.entries, summary.bytes, summary.failures),
+        (1, 7, 0)
+    );
+    assert!(heard.failures.into_inner().unwrap().is_empty());
+    let warnings: Vec<_> = heard.warnings.into_inner().unwrap();
+    let warnings: Vec<_> = warnings.iter().map(Failure::of).collect();
+    assert_eq!(warnings, [Failure::refused(Refusal::FileNamedTwice, &file)]);
+}
+
+#[test]
+fn a_warning_is_not_collected_as_a_failure() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.file("f", "content").dir("d");
     let file = tree.path().join("f");
     let into = Dest::Into(tree.path().join("d"));
     let told = copy_with(CopyOptions::default(), [&file, &file], &into);
-    assert_eq!(told.counts, (1, 7, 0));
-    assert_eq!(
-        told.failures,
-        [Failure::refused(Refusal::FileNamedTwice, &file)]
-    );
+    assert_eq!(told, Told::complete(1, 7));
 }
 
 #[test]
