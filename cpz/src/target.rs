@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
 use fuc_cli::wording::errno_text;
-use fuc_engine::{Dest, Errno};
+use fuc_engine::Dest;
+use rustix::io::Errno;
 
 use crate::options::{LastOperand, Options};
 

@@ -5,7 +5,8 @@
 use std::ffi::CString;
 use std::io::IsTerminal;
 
-use fuc_engine::{Answer, Errno};
+use fuc_engine::Answer;
+use rustix::io::Errno;
 use rustix::stdio;
 
 use crate::sys::{is_affirmative, received_signal, stdin_was_closed};

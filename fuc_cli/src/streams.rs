@@ -5,7 +5,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use fuc_engine::Errno;
+use rustix::io::Errno;
 use rustix::stdio;
 
 use crate::sys::{stderr_was_closed, stdout_was_closed};

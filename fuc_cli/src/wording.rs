@@ -8,9 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fuc_engine::{
-    Cause, CopyMethod, Errno, Error, HoleDetection, Kind, Mechanism, Operation, OverwriteTarget,
+    Cause, CopyMethod, Error, HoleDetection, Kind, Mechanism, Operation, OverwriteTarget,
     Protection, Question, Refusal, RemovalTarget,
 };
+use rustix::io::Errno;
 
 use indicatif::HumanBytes;
 
@@ -168,11 +169,11 @@ impl Wording<'_> {
             (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent().into(),
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
             (Cause::Failed(Operation::CopyData, errno), Tool::Copy) => {
-                let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+                let reason = format!(": {}", errno_text(&errno.into()));
                 self.around_both("error copying ", " to ", &reason).into()
             }
             (Cause::Failed(Operation::Clone, errno), Tool::Copy) => {
-                let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+                let reason = format!(": {}", errno_text(&errno.into()));
                 self.around_both("failed to clone ", " from ", &reason)
                     .into()
             }
@@ -187,7 +188,7 @@ impl Wording<'_> {
             (Cause::Failed(Operation::KeepMode, errno), Tool::Copy) => {
                 // In this message cp uses the quotes of the locale.
                 let path = quote::locale(self.path.as_os_str().as_bytes(), self.charset);
-                let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+                let reason = format!(": {}", errno_text(&errno.into()));
                 let parts = [
                     &b"preserving permissions for "[..],
                     &path,
@@ -204,14 +205,14 @@ impl Wording<'_> {
         }
     }
 
-    fn failed(&self, before: &str, after: &str, errno: Errno) -> Diagnostic {
-        let reason = errno_text(&io::Error::from(errno));
+    fn failed(&self, before: &str, after: &str, errno: impl Into<io::Error>) -> Diagnostic {
+        let reason = errno_text(&errno.into());
         self.around_path(before, &format!("{after}: {reason}"))
             .into()
     }
 
-    fn no_link(&self, before: &str, errno: Errno) -> Vec<u8> {
-        let reason = format!(": {}", errno_text(&io::Error::from(errno)));
+    fn no_link(&self, before: &str, errno: impl Into<io::Error>) -> Vec<u8> {
+        let reason = format!(": {}", errno_text(&errno.into()));
         self.around_both(before, " to ", &reason)
     }
 

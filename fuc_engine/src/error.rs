@@ -7,7 +7,60 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
+/// An error number of the kernel, such as `EACCES`.
+///
+/// ```
+/// use std::io;
+/// use fuc_engine::remove_tree;
+///
+/// let error = remove_tree("/missing").unwrap_err();
+/// let errno = error.errno().expect("the kernel has refused it");
+/// assert_eq!(errno.kind(), io::ErrorKind::NotFound);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(rustix::io::Errno);
+
+impl Errno {
+    /// Returns the number.
+    #[must_use]
+    pub fn raw_os_error(self) -> i32 {
+        self.0.raw_os_error()
+    }
+
+    /// Returns the error number that has this value.
+    #[must_use]
+    pub fn from_raw_os_error(raw: i32) -> Self {
+        Self(rustix::io::Errno::from_raw_os_error(raw))
+    }
+
+    pub(crate) fn kernel(self) -> rustix::io::Errno {
+        self.0
+    }
+
+    /// Returns the kind of the error, as the standard library names it.
+    #[must_use]
+    pub fn kind(self) -> io::ErrorKind {
+        self.0.kind()
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl From<Errno> for io::Error {
+    fn from(errno: Errno) -> Self {
+        Self::from_raw_os_error(errno.raw_os_error())
+    }
+}
 
 /// An operation that the kernel refused.
 ///
@@ -235,11 +288,11 @@ impl fmt::Display for Paths {
 }
 
 impl Error {
-    pub(crate) fn failed(operation: Operation, path: PathBuf, errno: Errno) -> Self {
+    pub(crate) fn failed(operation: Operation, path: PathBuf, errno: rustix::io::Errno) -> Self {
         Self(Box::new(Inner::Failed {
             operation,
             paths: Paths { path, other: None },
-            errno,
+            errno: Errno(errno),
             reason: errno.into(),
         }))
     }
@@ -293,15 +346,19 @@ impl Error {
             Cause::Refused(_) => None,
         }
     }
+
+    /// Returns the kind of the kernel's reason, or `InvalidInput` if the engine declined.
+    #[must_use]
+    pub fn kind(&self) -> io::ErrorKind {
+        self.errno()
+            .map_or(io::ErrorKind::InvalidInput, Errno::kind)
+    }
 }
 
-/// The [kind](io::Error::kind) is that of the kernel's reason, or `InvalidInput` if the engine declined.
+/// The [kind](io::Error::kind) is that of [`Error::kind`].
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
-        let kind = error
-            .errno()
-            .map_or(io::ErrorKind::InvalidInput, Errno::kind);
-        Self::new(kind, error)
+        Self::new(error.kind(), error)
     }
 }
 
@@ -312,7 +369,7 @@ mod tests {
 
     #[test]
     fn the_kernels_reason_is_the_source_and_part_of_the_message() {
-        let error = Error::failed(Operation::Remove, "a".into(), Errno::ACCESS);
+        let error = Error::failed(Operation::Remove, "a".into(), rustix::io::Errno::ACCESS);
         let source = error
             .source()
             .and_then(<dyn std::error::Error>::downcast_ref);
@@ -320,16 +377,16 @@ mod tests {
         assert_eq!(reason.kind(), io::ErrorKind::PermissionDenied);
         let message = error.to_string();
         assert_eq!(message, format!("cannot remove \"a\": {reason}"));
-        assert_eq!(
-            error.cause(),
-            Cause::Failed(Operation::Remove, Errno::ACCESS)
-        );
+        let errno = Errno(rustix::io::Errno::ACCESS);
+        assert_eq!(error.cause(), Cause::Failed(Operation::Remove, errno));
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     }
 
     #[test]
     fn a_refusal_names_both_paths_and_has_no_source() {
         let error = Error::refused(Refusal::SameFile, "a".into()).with_other("b".into());
         assert!(error.source().is_none());
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         assert_eq!(
             error.to_string(),
             "refused \"a\" and \"b\": source and dest are the same file"

@@ -109,10 +109,9 @@ pub use copy::{
 };
 pub use error::{Cause, Error, Operation, Refusal};
 pub use execution::Execution;
+pub use error::{Cause, Errno, Error, Operation, Refusal};
 pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
     Protection, Question, RemovalTarget, Summary,
 };
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
-/// An error number of the kernel; see [`Error::errno`].
-pub use rustix::io::Errno;

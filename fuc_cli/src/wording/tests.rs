@@ -18,12 +18,17 @@ fn message(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String 
     text
 }
 
+fn failed(operation: Operation, errno: Errno) -> Cause {
+    let errno = fuc_engine::Errno::from_raw_os_error(errno.raw_os_error());
+    Cause::Failed(operation, errno)
+}
+
 fn rm_fails(operation: Operation, errno: Errno) -> String {
-    message(Tool::Remove, Cause::Failed(operation, errno), "d/x", None)
+    message(Tool::Remove, failed(operation, errno), "d/x", None)
 }
 
 fn cp_fails(operation: Operation, errno: Errno) -> String {
-    message(Tool::Copy, Cause::Failed(operation, errno), "it's", None)
+    message(Tool::Copy, failed(operation, errno), "it's", None)
 }
 
 fn rm_refuses(refusal: Refusal, path: &str) -> String {
@@ -180,7 +185,7 @@ fn cp_names_both_ends_of_links_and_clones() {
             "failed to clone 'a' from 'b c': Permission denied",
         ),
     ] {
-        let cause = Cause::Failed(operation, Errno::ACCESS);
+        let cause = failed(operation, Errno::ACCESS);
         assert_eq!(message(Tool::Copy, cause, "a", Some("b c")), text);
     }
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use fuc_engine::{Answer, Ask, Errno, Error, Kind, Observer, Operation, Question, Refusal};
+use fuc_engine::{Answer, Ask, Error, Kind, Observer, Operation, Question, Refusal};
 use fuc_engine::{RemoveOp, RemoveOptions};
+use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};

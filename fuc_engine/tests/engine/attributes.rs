@@ -7,10 +7,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Cause, CopyOptions, Dest, Errno, ModePolicy, Operation, Preserve};
+use fuc_engine::{CopyOptions, Dest, ModePolicy, Operation, Preserve};
+use rustix::io::Errno;
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{Told, copy_options, copy_with};
+use crate::kit::{self, Told, copy_options, copy_with};
 
 fn keeping(modes: ModePolicy, parents: bool) -> CopyOptions {
     copy_options(|options| {
@@ -111,14 +112,14 @@ fn a_context_is_copied_without_the_other_attributes() {
     let value = |name: &str| {
         let mut buffer = [0; 16];
         let length = rustix::fs::getxattr(at("d/f"), name, &mut buffer)?;
-        Ok::<_, fuc_engine::Errno>(buffer[..length].to_vec())
+        Ok::<_, Errno>(buffer[..length].to_vec())
     };
     assert_eq!(value("security.selinux"), Ok(b"a:b:c".to_vec()));
-    assert_eq!(value("user.other"), Err(fuc_engine::Errno::NODATA));
+    assert_eq!(value("user.other"), Err(Errno::NODATA));
 }
 
 /// Returns the SELinux context of a name, without following it.
-fn context_of(path: &Path) -> Result<Vec<u8>, fuc_engine::Errno> {
+fn context_of(path: &Path) -> Result<Vec<u8>, Errno> {
     let mut buffer = [0; 16];
     let length = rustix::fs::lgetxattr(path, "security.selinux", &mut buffer)?;
     Ok(buffer[..length].to_vec())
@@ -213,7 +214,7 @@ fn content_is_copied_without_the_context_that_is_asked_for() {
         .failures
         .iter()
         .map(|failure| (failure.cause, failure.path.clone()));
-    let cause = Cause::Failed(Operation::SetContext, Errno::TOOBIG);
+    let cause = kit::failed(Operation::SetContext, Errno::TOOBIG);
     assert_eq!(
         failed.collect::<Vec<_>>(),
         [(cause, at("d/found")), (cause, at("d/other"))]

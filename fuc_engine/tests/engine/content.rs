@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Backup, BackupNaming, Counts, Dest, Errno, Event, Operation};
+use fuc_engine::{Backup, BackupNaming, Counts, Dest, Event, Operation};
 use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 use rustix::io::ioctl_fionread;
 use testkit::or_skip;
 use testkit::probe::{Fs, FuseMount, LoopMount, Numbering};
@@ -489,7 +490,11 @@ fn several_threads_report_a_full_dest_and_end() {
         let fuc_engine::Cause::Failed(_, errno) = failure.cause else {
             panic!("{failure:?}");
         };
-        assert_eq!(errno, Errno::NOSPC, "{failure:?}");
+        assert_eq!(
+            errno.raw_os_error(),
+            Errno::NOSPC.raw_os_error(),
+            "{failure:?}"
+        );
         let name = failure.path.strip_prefix(source.path());
         let name = name.or(failure.path.strip_prefix(&dest)).unwrap();
         assert!(failed.insert(name.to_owned()), "twice: {failure:?}");

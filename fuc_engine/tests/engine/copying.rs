@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use fuc_engine::{CopyOptions, Dereference, Dest, Errno, Operation, Refusal, copy_tree};
+use fuc_engine::{CopyOptions, Dereference, Dest, Operation, Refusal, copy_tree};
+use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};

@@ -7,10 +7,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{
-    Cause, CopyOp, CopyOptions, Dest, Errno, Error, Event, Observer, Operation, Refusal, RemoveOp,
+    Cause, CopyOp, CopyOptions, Dest, Error, Event, Observer, Operation, Refusal, RemoveOp,
     RemoveOptions, Summary,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use testkit::probe::Skip;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::Tree;
@@ -34,7 +35,7 @@ impl Failure {
 
     pub(crate) fn failed(operation: Operation, path: impl Into<PathBuf>, errno: Errno) -> Self {
         Self {
-            cause: Cause::Failed(operation, errno),
+            cause: failed(operation, errno),
             path: path.into(),
             other: None,
         }
@@ -52,6 +53,14 @@ impl Failure {
         self.other = Some(other.into());
         self
     }
+}
+
+/// Returns the cause of a failure whose reason is `errno`.
+pub(crate) fn failed(operation: Operation, errno: Errno) -> Cause {
+    Cause::Failed(
+        operation,
+        fuc_engine::Errno::from_raw_os_error(errno.raw_os_error()),
+    )
 }
 
 /// The numbers of a summary: entries, bytes, failures.

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fuc_engine::{
-    Cause, CopyOptions, Dereference, Errno, Event, Operation, Preserve, Refusal, RemoveOptions,
+    Cause, CopyOptions, Dereference, Event, Operation, Preserve, Refusal, RemoveOptions,
 };
+use rustix::io::Errno;
 use testkit::or_skip;
 use testkit::probe::{FuseMount, Numbering, Skip};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -22,7 +23,7 @@ use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 use crate::child::{self, Child};
 use crate::kit::{
     Failure, Meddler, Told, all_but_atime, assert_unchanged, can_exchange, copy_options, copy_with,
-    exactly, exchange, remove_options, remove_with, threads,
+    exactly, exchange, failed, remove_options, remove_with, threads,
 };
 
 /// The content of files outside of the trees.
@@ -152,7 +153,7 @@ fn links_that_replace_entered_directories_stay_and_are_reported() {
     .remove(one_removing_thread(), &root);
     assert_eq!(told.failures.len(), DIRS);
     for failure in told.failures {
-        let not_a_directory = Cause::Failed(Operation::Remove, Errno::NOTDIR);
+        let not_a_directory = failed(Operation::Remove, Errno::NOTDIR);
         assert_eq!(failure.cause, not_a_directory);
         assert!(number_of(&root, &failure.path).is_some());
     }
@@ -175,7 +176,7 @@ fn links_that_replace_listed_source_directories_are_reported_and_not_followed() 
     .copy(one_copying_thread(), &root, &dest);
     assert_eq!(told.failures.len(), DIRS);
     for failure in told.failures {
-        let not_a_directory = Cause::Failed(Operation::ReadDirectory, Errno::NOTDIR);
+        let not_a_directory = failed(Operation::ReadDirectory, Errno::NOTDIR);
         assert_eq!(failure.cause, not_a_directory);
     }
     assert_eq!(Snapshot::of(&dest, Attributes::NAMES).len(), 2);
@@ -474,7 +475,7 @@ fn names_that_another_removal_has_taken_are_reported_as_missing() {
     assert_eq!(told.counts, (1, 0, told.failures.len() as u64));
     assert!(!told.failures.is_empty());
     for failure in told.failures {
-        let missing = Cause::Failed(Operation::Remove, Errno::NOENT);
+        let missing = failed(Operation::Remove, Errno::NOENT);
         assert_eq!(failure.cause, missing, "{failure:?}");
     }
 }
@@ -532,7 +533,7 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
         let other = other.into_iter().find(|name| *name != first).unwrap();
         assert!(fs::symlink_metadata(&other).is_err());
         let failure = Failure {
-            cause: Cause::Failed(Operation::CreateHardLink, Errno::STALE),
+            cause: failed(Operation::CreateHardLink, Errno::STALE),
             path: other,
             other: Some(first),
         };
@@ -573,7 +574,7 @@ fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
         let first = first.into_inner().expect("a copy was made");
         assert_eq!(told.failures.len(), 2, "{told:?}");
         for failure in told.failures {
-            let stale = Cause::Failed(Operation::CreateHardLink, Errno::STALE);
+            let stale = failed(Operation::CreateHardLink, Errno::STALE);
             assert_eq!(failure.cause, stale);
             assert_eq!(failure.other.as_ref(), Some(&first));
             assert!(!failure.path.exists());

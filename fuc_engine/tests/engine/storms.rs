@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{Cause, Errno, ModePolicy, Operation, Preserve, Replace};
+use fuc_engine::{ModePolicy, Operation, Preserve, Replace};
+use rustix::io::Errno;
 use testkit::probe::is_root;
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
@@ -18,7 +19,7 @@ use testkit::{or_skip, skip};
 
 use crate::child;
 use crate::kit::{
-    Told, can_exchange, copy, copy_options, copy_with, exactly, exchange, remove_options,
+    Told, can_exchange, copy, copy_options, copy_with, exactly, exchange, failed, remove_options,
     remove_with, threads, until_raced,
 };
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
@@ -235,8 +236,8 @@ fn two_removals_at_once_end_and_report_only_missing_names() {
         let [one, other] = removed_twice(&root, false);
         for failure in one.failures.iter().chain(&other.failures) {
             // A directory is not empty if the other run failed to remove one of its entries.
-            let expected = [Errno::NOENT, Errno::NOTEMPTY]
-                .map(|errno| Cause::Failed(Operation::Remove, errno));
+            let expected =
+                [Errno::NOENT, Errno::NOTEMPTY].map(|errno| failed(Operation::Remove, errno));
             assert!(expected.contains(&failure.cause), "{failure:?}");
         }
         clean(&[&root]);

@@ -32,7 +32,7 @@ use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
-use crate::error::Operation;
+use crate::error::{self, Operation};
 use crate::observer::{CopyMethod, Mechanism};
 use crate::report::Counted;
 use crate::sys::{self, Stat};
@@ -410,7 +410,9 @@ impl CopyRun<'_> {
             written = Some(FileId::of(&stat));
         }
         let filled = file::fill(ctx, entry, source, dest, worker).inspect_err(|failure| {
-            self.room.note_failure(entry, failure.error.errno());
+            let errno = failure.error.errno();
+            self.room
+                .note_failure(entry, errno.map(error::Errno::kernel));
         })?;
         match filled {
             Filled::Complete(completed) => {
