@@ -107,9 +107,8 @@ pub use copy::{
     Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
     Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
 };
-pub use error::{Cause, Error, Operation, Refusal};
-pub use execution::Execution;
 pub use error::{Cause, Errno, Error, Operation, Refusal};
+pub use execution::Execution;
 pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
     Protection, Question, RemovalTarget, Summary,

@@ -219,6 +219,11 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// Adds bytes that no worker has counted.
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.totals.add(0, bytes);
+    }
+
     pub(crate) fn summary(&self) -> Summary {
         let Details {
             kinds,

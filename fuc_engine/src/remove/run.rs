@@ -26,7 +26,6 @@ use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::node::{Node, Side};
-use crate::observer::Summary;
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
@@ -47,7 +46,7 @@ const SHARE_FROM: Duration = Duration::from_millis(1);
 /// time with files of 1 MB, 1.04 with files of 250 KB (40 rounds). A similar cell: remove-10-1gb.
 const SLOW_BYTES: u64 = 1 << 20;
 
-/// One run of a [`RemoveOp`](super::RemoveOp).
+/// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
 pub(super) struct Removal<'a> {
     context: Context<'a>,
     guards: Guards,
@@ -85,7 +84,8 @@ impl<'a> Removal<'a> {
         }
     }
 
-    pub(super) fn run(self) -> Summary {
+    /// Removes the operands. Returns the report, to which the next run of other operands adds.
+    pub(super) fn run(self) -> Report<'a> {
         sched::scope(&self, |worker| {
             for run in self.independent_operands() {
                 worker.push(Task::Own(run));
@@ -93,14 +93,10 @@ impl<'a> Removal<'a> {
             }
         });
         self.context.failures.report_rest(&self.context.report);
-        let summary = self.context.report.summary();
-        match &self.context.plan {
-            Some(plan) => Summary {
-                bytes: plan.bytes(),
-                ..summary
-            },
-            None => summary,
+        if let Some(plan) = &self.context.plan {
+            self.context.report.add_bytes(plan.bytes());
         }
+        self.context.report
     }
 
     /// Returns groups of operands that can be worked on together. If there are events, each operand is alone,

@@ -78,7 +78,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    fn new(summary: Summary, failures: Mutex<Vec<Error>>) -> Self {
+    pub(crate) fn new(summary: Summary, failures: Mutex<Vec<Error>>) -> Self {
         let failures = failures.into_inner().expect("no observer panicked");
         assert_eq!(summary.is_complete(), summary.failures == 0);
         Self {

@@ -1,11 +1,14 @@
 //! Removals of operands of each type, and their options.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
+use std::iter;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Mutex;
 
-use fuc_engine::{Operation, Refusal, RemoveOptions, remove_tree};
+use fuc_engine::{Operation, Refusal, RemoveOp, RemoveOptions, remove_tree};
 use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot};
@@ -221,6 +224,25 @@ fn a_thousand_operands_are_removed() {
     let operands = fs::read_dir(&scratch).unwrap().map(|e| e.unwrap().path());
     let told = remove_with(RemoveOptions::default(), operands.collect::<Vec<_>>());
     assert_eq!(told, Told::complete(1000, 0));
+    assert_nothing_in(&scratch);
+}
+
+#[test]
+fn operands_are_taken_while_earlier_ones_are_removed() {
+    let scratch = Scratch::in_memory();
+    Tree::at(&scratch).file("first", "").dir("last");
+    let [first, last] = ["first", "last"].map(|name| scratch.path().join(name));
+    let was_removed = Cell::new(false);
+    let missing = (0..100_000).map(|_| {
+        was_removed.set(was_removed.get() || !first.exists());
+        scratch.path().join("missing")
+    });
+    let operands = iter::once(first.clone()).chain(missing).chain([last]);
+    let failures = Mutex::new(Vec::new());
+    let removal = RemoveOp::new().ignore_missing(true);
+    let summary = removal.run_all(operands, &failures);
+    assert!(was_removed.get(), "all operands were collected first");
+    assert_eq!(Told::new(summary, failures), Told::complete(2, 0));
     assert_nothing_in(&scratch);
 }
 
