@@ -15,7 +15,7 @@ use fuc_engine::{CopyOp, Dest, Execution};
 use crate::options::Options;
 use crate::target;
 
-/// Copies the sources among the operands to the dest.
+/// Copies the sources among the operands, or in a list, to the dest.
 pub(crate) fn execute(
     mut options: Options,
     mut operands: Vec<OsString>,
@@ -23,30 +23,52 @@ pub(crate) fn execute(
 ) -> Result<Outcome, UsageError> {
     options.finish(console.charset())?;
     options.preserve.check_context()?;
-    let dest = target::take_dest(&options, &mut operands, console)?;
-    // As in cp, trailing slashes stay if the dest is an exact path.
-    if options.strips_slashes && matches!(dest, Dest::Into(_)) {
-        operands.iter_mut().for_each(strip_slashes);
+    let Some(list) = options.list.take() else {
+        let dest = target::take_dest(&options, &mut operands, console)?;
+        return Ok(copy(options, operands, &dest, console));
+    };
+    let dest = target::dest_of_list(&options, &operands, console)?;
+    if list.is_stdin() && options.engine.rules.ask {
+        let message = "--files0-from=- cannot be combined with -i: stdin holds no answers";
+        return Err(UsageError::with_help(message));
     }
+    let mut names = list.open(console)?;
+    let outcome = copy(options, &mut names, &dest, console);
+    Ok(names.outcome(outcome))
+}
+
+fn copy(
+    mut options: Options,
+    sources: impl IntoIterator<Item = OsString>,
+    dest: &Dest,
+    console: &Console,
+) -> Outcome {
+    // As in cp, trailing slashes stay if the dest is an exact path.
+    let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
+    let sources = sources.into_iter().map(|source| match strips_slashes {
+        true => without_slashes(source),
+        false => source,
+    });
+    let sources: Vec<_> = sources.collect();
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
     let copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
     let summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .run(options.progress, |reporter| {
-            copy.run(operands, &dest, reporter)
+            copy.run(&sources, dest, reporter)
         });
-    Ok(match Outcome::of(summary, Tool::Copy, Execution::Real) {
+    match Outcome::of(summary, Tool::Copy, Execution::Real) {
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,
-    })
+    }
 }
 
 /// Removes trailing slashes, but keeps one if there is nothing else.
-fn strip_slashes(operand: &mut OsString) {
-    let mut bytes = std::mem::take(operand).into_vec();
+fn without_slashes(operand: OsString) -> OsString {
+    let mut bytes = operand.into_vec();
     while bytes.len() > 1 && bytes.ends_with(b"/") {
         bytes.pop();
     }
-    *operand = OsString::from_vec(bytes);
+    OsString::from_vec(bytes)
 }

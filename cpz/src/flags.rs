@@ -17,6 +17,7 @@ pub(crate) enum Id {
     Debug,
     Dereference,
     DereferenceOperands,
+    Files0From,
     Force,
     Fsync,
     HardLink,
@@ -308,6 +309,14 @@ pub(crate) const TABLE: Table<Id> = Table {
             "no-config",
             "do not read the options in the file CPZ_CONFIG",
         )
+        .not_in_config(),
+        Flag::extension(
+            Id::Files0From,
+            "files0-from",
+            "copy the SOURCEs whose names are in the file F, with\n\
+             a NUL behind each; with F -, in stdin",
+        )
+        .required("F", Accepts::File)
         .not_in_config(),
     ],
     notes: "

@@ -6,6 +6,7 @@ use fuc_cli::command::Context;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
+use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
@@ -43,6 +44,8 @@ pub(crate) struct Options {
     pub(crate) last_operand: LastOperand,
     pub(crate) verbosity: Verbosity,
     pub(crate) progress: Progress,
+    /// The file of `--files0-from`, which holds the names of the sources.
+    pub(crate) list: Option<ListFile>,
 }
 
 impl Options {
@@ -60,6 +63,7 @@ impl Options {
             last_operand: LastOperand::MayBeDirectory,
             verbosity: Verbosity::Quiet,
             progress: Progress::Never,
+            list: None,
         }
     }
 
@@ -175,6 +179,7 @@ pub(crate) fn resolve(
             Id::Verbose => options.verbosity = Verbosity::Verbose,
             Id::Verify => options.engine.verify = true,
             Id::Debug => options.verbosity = Verbosity::Debug,
+            Id::Files0From => options.list = Some(ListFile::new(value())),
             // This flag only leaves a file out, which comes before the flags are resolved.
             Id::NoConfig => {}
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,

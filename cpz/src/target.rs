@@ -6,6 +6,7 @@
 //! | `-T` | the first of two | exactly the second |
 //! | two operands | the first | into the second if that is a directory (through symlinks too), else exactly it |
 //! | more | all but the last | into the last, which must be a directory |
+//! | `--files0-from` and one operand | those in the list | into the operand, which must be a directory |
 
 use std::ffi::OsString;
 use std::io;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
+use fuc_cli::name_list;
 use fuc_cli::wording::errno_text;
 use fuc_engine::Dest;
 use rustix::io::Errno;
@@ -31,14 +33,7 @@ pub(crate) fn take_dest(
 ) -> Result<Dest, UsageError> {
     check_number(options, operands, console)?;
     if let Some(directory) = &options.target_directory {
-        if options.last_operand == LastOperand::IsTheDest {
-            return Err(UsageError::plain(
-                "cannot combine --target-directory (-t) and --no-target-directory (-T)",
-            ));
-        }
-        let found = require_directory(directory);
-        found.map_err(|error| not_a_target("target directory ", directory, &error, console))?;
-        return Ok(Dest::Into(directory.clone()));
+        return target_directory(options, directory, console);
     }
     let last = PathBuf::from(operands.pop().expect("BUG: no operands"));
     let not_into = || UsageError::with_help("with --parents, the destination must be a directory");
@@ -61,6 +56,47 @@ pub(crate) fn take_dest(
             Err(error) => Err(not_a_target("target ", &last, &error, console)),
         },
     }
+}
+
+/// Returns the directory into which the sources in a list are copied.
+///
+/// # Errors
+/// If there are too few or too many operands, or if the target is not a directory.
+pub(crate) fn dest_of_list(
+    options: &Options,
+    operands: &[OsString],
+    console: &Console,
+) -> Result<Dest, UsageError> {
+    match (&options.target_directory, operands) {
+        (Some(directory), []) => target_directory(options, directory, console),
+        (None, []) => Err(UsageError::with_help("missing destination file operand")),
+        (None, [_]) if options.last_operand == LastOperand::IsTheDest => Err(UsageError::plain(
+            "cannot combine --files0-from and --no-target-directory (-T)",
+        )),
+        (None, [directory]) => {
+            let directory = Path::new(directory);
+            let found = require_directory(directory);
+            found.map_err(|error| not_a_target("target ", directory, &error, console))?;
+            Ok(Dest::Into(directory.to_owned()))
+        }
+        (_, [extra, ..]) => Err(name_list::extra_operand(extra, console)),
+    }
+}
+
+/// Returns the dest for the directory of `-t`.
+fn target_directory(
+    options: &Options,
+    directory: &Path,
+    console: &Console,
+) -> Result<Dest, UsageError> {
+    if options.last_operand == LastOperand::IsTheDest {
+        return Err(UsageError::plain(
+            "cannot combine --target-directory (-t) and --no-target-directory (-T)",
+        ));
+    }
+    let found = require_directory(directory);
+    found.map_err(|error| not_a_target("target directory ", directory, &error, console))?;
+    Ok(Dest::Into(directory.to_owned()))
 }
 
 fn check_number(

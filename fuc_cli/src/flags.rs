@@ -46,6 +46,8 @@ pub enum Accepts {
     Text,
     /// The path of a directory.
     Directory,
+    /// The path of a file.
+    File,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// Some of these words, separated by commas.

@@ -7,6 +7,7 @@
 //! | [`invocation`] | the name by which the command was called, and what follows from it |
 //! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
+//! | [`name_list`] | operands from a file or stdin |
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
@@ -29,6 +30,7 @@ pub mod interrupt;
 pub mod invocation;
 pub mod locale;
 pub mod memory;
+pub mod name_list;
 pub mod progress;
 mod prompt;
 pub mod quote;

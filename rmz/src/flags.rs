@@ -9,6 +9,7 @@ use crate::words::{ALL, WHEN};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id {
     Directories,
+    Files0From,
     Force,
     Interactive,
     NoConfig,
@@ -120,6 +121,14 @@ pub(crate) const TABLE: Table<Id> = Table {
             "remove nothing; print the lines of -v, and how much\n\
              would be removed",
         ),
+        Flag::extension(
+            Id::Files0From,
+            "files0-from",
+            "remove the files whose names are in the file F, with\n\
+             a NUL behind each; with F -, in stdin",
+        )
+        .required("F", Accepts::File)
+        .not_in_config(),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

@@ -3,6 +3,7 @@
 use fuc_cli::command::Context;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
+use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
@@ -35,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) presumes_terminal: bool,
     pub(crate) verbosity: Verbosity,
     pub(crate) progress: Progress,
+    /// The file of `--files0-from`, which holds the names of the operands.
+    pub(crate) list: Option<ListFile>,
 }
 
 impl Options {
@@ -51,6 +54,7 @@ impl Options {
             presumes_terminal: false,
             verbosity: Verbosity::Quiet,
             progress: Progress::Never,
+            list: None,
         }
     }
 
@@ -103,6 +107,10 @@ pub(crate) fn resolve(
                     return Err(UsageError::plain(message.concat()));
                 }
             },
+            Id::Files0From => {
+                let file = value.expect("BUG: a required value is missing");
+                options.list = Some(ListFile::new(file));
+            }
             // This flag only leaves a file out, which comes before the flags are resolved.
             Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,

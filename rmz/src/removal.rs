@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
+use fuc_cli::name_list::{self, ListFile};
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -17,12 +19,15 @@ use crate::options::{Options, Prompts};
 /// With `-I`, up to this number of operands are removed without a question.
 const FEW: usize = 3;
 
-/// Removes the operands.
+/// Removes the operands, or the files in a list.
 pub(crate) fn execute(
     mut options: Options,
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
+    if let Some(list) = options.list.take() {
+        return remove_listed(list, options, &operands, console);
+    }
     if operands.is_empty() {
         return if options.engine.ignore_missing {
             Ok(Outcome::Complete)
@@ -32,10 +37,41 @@ pub(crate) fn execute(
     }
     if options.asks_once
         && (options.engine.recursive || operands.len() > FEW)
-        && ask_once(&options.engine, operands.len(), console) == Answer::No
+        && console.ask(question(&options.engine, operands.len()).as_bytes()) == Answer::No
     {
         return Ok(Outcome::Complete);
     }
+    Ok(remove(options, operands, console))
+}
+
+/// Removes the files in a list. Their number is unknown, so `-I` always asks.
+fn remove_listed(
+    list: ListFile,
+    options: Options,
+    operands: &[OsString],
+    console: &Console,
+) -> Result<Outcome, UsageError> {
+    if let Some(extra) = operands.first() {
+        return Err(name_list::extra_operand(extra, console));
+    }
+    if list.is_stdin() && (options.asks_once || options.prompts != Prompts::Never) {
+        let message = "--files0-from=- cannot be combined with -i or -I: stdin holds no answers";
+        return Err(UsageError::with_help(message));
+    }
+    let question = [b"remove the files named in ", &*list.quoted(console)].concat();
+    let mut names = list.open(console)?;
+    if options.asks_once && console.ask(&question) == Answer::No {
+        return Ok(Outcome::Complete);
+    }
+    let outcome = remove(options, &mut names, console);
+    Ok(names.outcome(outcome))
+}
+
+fn remove(
+    mut options: Options,
+    operands: impl IntoIterator<Item = OsString>,
+    console: &Console,
+) -> Outcome {
     options.engine.ask = ask(&options);
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
@@ -44,19 +80,21 @@ pub(crate) fn execute(
     let removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
     let summary = Reporter::new(console, Tool::Remove, options.verbosity)
         .in_execution(execution)
-        .run(options.progress, |reporter| removal.run(operands, reporter));
-    Ok(Outcome::of(summary, Tool::Remove, execution))
+        .run(options.progress, |reporter| {
+            removal.run_all(operands.into_iter().map(PathBuf::from), reporter)
+        });
+    Outcome::of(summary, Tool::Remove, execution)
 }
 
-fn ask_once(options: &RemoveOptions, operands: usize, console: &Console) -> Answer {
+/// Returns the question of `-I`.
+fn question(options: &RemoveOptions, operands: usize) -> String {
     let plural = if operands == 1 { "" } else { "s" };
     let recursively = if options.recursive {
         " recursively"
     } else {
         ""
     };
-    let question = format!("remove {operands} argument{plural}{recursively}");
-    console.ask(question.as_bytes())
+    format!("remove {operands} argument{plural}{recursively}")
 }
 
 fn ask(options: &Options) -> Ask {

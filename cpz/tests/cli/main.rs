@@ -17,6 +17,7 @@ mod killed;
 mod leases;
 mod linked;
 mod linking;
+mod listed;
 mod many;
 mod misuse;
 mod modes;

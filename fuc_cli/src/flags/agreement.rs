@@ -67,7 +67,7 @@ impl<I: Copy + Debug + PartialEq> Agreement<'_, I> {
     pub fn words_are_accepted(&self, resolves: impl Fn(Occurrence<I>) -> bool) {
         for flag in self.0.flags {
             let (words, list) = match flag.accepts {
-                Accepts::Text | Accepts::Directory => continue,
+                Accepts::Text | Accepts::Directory | Accepts::File => continue,
                 Accepts::OneOf(words) => (words, None),
                 Accepts::ListOf(words) => (words, Some(words.join(","))),
             };
@@ -254,6 +254,7 @@ fn assert_value<I: Copy + Debug>(arg: &Arg, flag: &Flag<I>) {
     let (expected, hint) = match flag.accepts {
         Accepts::Text => (&[][..], ValueHint::Other),
         Accepts::Directory => (&[][..], ValueHint::DirPath),
+        Accepts::File => (&[][..], ValueHint::FilePath),
         Accepts::OneOf(words) => (words, ValueHint::Unknown),
         Accepts::ListOf(words) => (words, ValueHint::Unknown),
     };
@@ -271,7 +272,7 @@ fn assert_value<I: Copy + Debug>(arg: &Arg, flag: &Flag<I>) {
 /// Returns command lines with each spelling of a flag: alone, with an operand, and with a value.
 fn lines_with<I: Copy>(flag: &Flag<I>) -> Vec<Vec<String>> {
     let value = match flag.accepts {
-        Accepts::Text | Accepts::Directory => "-v=".to_owned(),
+        Accepts::Text | Accepts::Directory | Accepts::File => "-v=".to_owned(),
         Accepts::OneOf(words) => words[0].to_owned(),
         Accepts::ListOf(words) => words.join(","),
     };

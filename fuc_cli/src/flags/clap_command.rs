@@ -111,6 +111,9 @@ fn with_value(arg: Arg, word: &'static str, accepts: Accepts) -> Arg {
         Accepts::Directory => arg
             .value_parser(ValueParser::os_string())
             .value_hint(ValueHint::DirPath),
+        Accepts::File => arg
+            .value_parser(ValueParser::os_string())
+            .value_hint(ValueHint::FilePath),
         Accepts::OneOf(words) => arg.value_parser(PossibleValuesParser::new(words)),
         // Each list adds to those before it.
         Accepts::ListOf(words) => arg

@@ -8,6 +8,7 @@ mod empty_directories;
 mod faults;
 mod interrupts;
 mod killed;
+mod listed;
 mod many;
 mod misuse;
 mod mounts;

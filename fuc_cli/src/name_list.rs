@@ -1,0 +1,195 @@
+//! `--files0-from=FILE`: operands from a file, with a NUL behind each name, in the words of GNU's `du`.
+//!
+//! Names are read while the run goes on, so the length of the list takes no memory. A part of a name is never an
+//! operand: it might name a directory around the file that is meant.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::io::Errno;
+use rustix::stdio;
+
+use crate::command::Outcome;
+use crate::console::Console;
+use crate::flags::UsageError;
+use crate::quote;
+use crate::sys::{received_signal, stdin_was_closed};
+use crate::wording::errno_text;
+
+/// The length in bytes from which the kernel refuses a path. The rest of a longer name is skipped.
+const PATH_MAX: usize = 4096;
+
+/// The file that holds the names of operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListFile(OsString);
+
+impl ListFile {
+    /// Makes it from the value of `--files0-from`.
+    #[must_use]
+    pub fn new(value: &OsStr) -> Self {
+        Self(value.to_owned())
+    }
+
+    /// Returns `true` if the names come from stdin, which then cannot hold answers to prompts.
+    #[must_use]
+    pub fn is_stdin(&self) -> bool {
+        self.0 == "-"
+    }
+
+    /// Returns the name of the file as messages show it.
+    #[must_use]
+    pub fn quoted(&self, console: &Console) -> Vec<u8> {
+        console.quoted(self.0.as_bytes())
+    }
+
+    /// Opens the list.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn open(self, console: &Console) -> Result<NameList<'_>, UsageError> {
+        let source: Box<dyn Read> = if self.is_stdin() {
+            Box::new(Stdin)
+        } else {
+            let opened = File::open(&self.0);
+            Box::new(opened.map_err(|error| {
+                let reason = format!(" for reading: {}", errno_text(&error));
+                let quoted = self.quoted(console);
+                UsageError::plain([b"cannot open ", &*quoted, reason.as_bytes()].concat())
+            })?)
+        };
+        Ok(NameList {
+            file: self,
+            console,
+            source: BufReader::new(source),
+            names: 0,
+            failures: 0,
+            has_ended: false,
+        })
+    }
+}
+
+/// Returns the usage error for an operand beside a list.
+#[must_use]
+pub fn extra_operand(operand: &OsStr, console: &Console) -> UsageError {
+    let quoted = console.quoted(operand.as_bytes());
+    let reason = b"\nfile operands cannot be combined with --files0-from";
+    UsageError::with_help([b"extra operand ", &*quoted, reason].concat())
+}
+
+/// Stdin without the standard library's buffer, which reports success for a closed stdin.
+struct Stdin;
+
+impl Read for Stdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if stdin_was_closed() {
+            return Err(Errno::BADF.into());
+        }
+        Ok(rustix::io::read(stdio::stdin(), buffer)?)
+    }
+}
+
+/// The names in a file, in order. It reports those that cannot be operands, and goes on with the others.
+pub struct NameList<'a> {
+    file: ListFile,
+    console: &'a Console,
+    source: BufReader<Box<dyn Read>>,
+    /// The number of names read so far.
+    names: u64,
+    failures: u64,
+    has_ended: bool,
+}
+
+/// What comes next in the list.
+enum Next {
+    Name(Vec<u8>),
+    TooLong,
+    End,
+}
+
+impl NameList<'_> {
+    /// Returns the outcome of a run on the names, which is incomplete if the list had errors.
+    pub fn outcome(&self, of_run: Outcome) -> Outcome {
+        match of_run {
+            Outcome::Complete if self.failures > 0 => Outcome::Incomplete,
+            other => other,
+        }
+    }
+
+    /// Reads up to the next NUL, or to the end of the file. A signal is the end of the list, too.
+    fn read_name(&mut self) -> io::Result<Next> {
+        let mut name = Vec::new();
+        let mut is_too_long = false;
+        let mut has_bytes = false;
+        loop {
+            let read = match self.source.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => match received_signal() {
+                    Some(_) => return Ok(Next::End),
+                    None => continue,
+                },
+                read => read?,
+            };
+            let end = read.iter().position(|&byte| byte == 0);
+            let part = &read[..end.unwrap_or(read.len())];
+            is_too_long |= name.len() + part.len() >= PATH_MAX;
+            if !is_too_long {
+                name.extend_from_slice(part);
+            }
+            let is_at_end = read.is_empty();
+            has_bytes |= !is_at_end;
+            let consumed = part.len() + usize::from(end.is_some());
+            self.source.consume(consumed);
+            if is_at_end && !has_bytes {
+                return Ok(Next::End);
+            }
+            if is_at_end || end.is_some() {
+                return Ok(match is_too_long {
+                    true => Next::TooLong,
+                    false => Next::Name(name),
+                });
+            }
+        }
+    }
+
+    /// Reports that the list, or its latest name, is bad.
+    fn complain(&mut self, place: &str, problem: &str) {
+        let file = quote::if_needed(self.file.0.as_bytes(), self.console.charset());
+        let rest = format!("{place}: {problem}");
+        self.console
+            .error(&[&*file, rest.as_bytes()].concat().into());
+        self.failures += 1;
+    }
+
+    fn complain_about_name(&mut self, problem: &str) {
+        self.complain(&format!(":{}", self.names), problem);
+    }
+}
+
+impl Iterator for NameList<'_> {
+    type Item = OsString;
+
+    fn next(&mut self) -> Option<OsString> {
+        while !self.has_ended {
+            let next = self.read_name();
+            self.names += 1;
+            match next {
+                Ok(Next::Name(name)) if name.is_empty() => {
+                    self.complain_about_name("invalid zero-length file name");
+                }
+                Ok(Next::Name(name)) => return Some(OsString::from_vec(name)),
+                Ok(Next::TooLong) => {
+                    let problem = errno_text(&Errno::NAMETOOLONG.into());
+                    self.complain_about_name(&problem);
+                }
+                Ok(Next::End) => self.has_ended = true,
+                Err(error) => {
+                    self.has_ended = true;
+                    let problem = format!("read error: {}", errno_text(&error));
+                    self.complain("", &problem);
+                }
+            }
+        }
+        None
+    }
+}
