@@ -12,6 +12,8 @@ use fuc_cli::memory::Allocator;
 
 mod copying;
 mod flags;
+#[cfg(test)]
+mod manual;
 mod options;
 mod preserve;
 mod rules;

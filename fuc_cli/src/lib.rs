@@ -8,6 +8,7 @@
 //! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
+//! | `generate` | manual pages and completions, for the commands' tests |
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
@@ -26,6 +27,8 @@ pub mod command;
 pub mod config;
 pub mod console;
 pub mod flags;
+#[cfg(feature = "test-support")]
+pub mod generate;
 pub mod interrupt;
 pub mod invocation;
 pub mod locale;

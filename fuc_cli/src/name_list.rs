@@ -101,7 +101,7 @@ pub struct NameList<'a> {
     has_ended: bool,
 }
 
-/// What comes next in the list.
+/// The next part of the list, as it was read.
 enum Next {
     Name(Vec<u8>),
     TooLong,

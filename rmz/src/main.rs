@@ -10,6 +10,8 @@ use fuc_cli::config::Config;
 use fuc_cli::memory::Allocator;
 
 mod flags;
+#[cfg(test)]
+mod manual;
 mod options;
 mod removal;
 mod words;

@@ -4,6 +4,7 @@
 //! - [`tree`] builds trees, and deletes them even if they are deep or have no permissions.
 //! - [`snapshot`] records trees and describes how two of them differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
+//! - [`completion`] completes command lines in real shells.
 //! - [`probe`] finds out what the machine can do, so that a test is skipped if it cannot run.
 //!
 //! The smallest test of a command:
@@ -19,6 +20,7 @@
 //!
 //! Functions panic instead of returning errors: if a tree can't be built, its test has failed.
 
+pub mod completion;
 pub mod probe;
 pub mod run;
 pub mod snapshot;

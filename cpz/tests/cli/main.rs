@@ -11,6 +11,7 @@ mod destination;
 mod durable;
 mod faults;
 mod filesystems;
+mod installed_files;
 mod interrupts;
 mod into_itself;
 mod killed;

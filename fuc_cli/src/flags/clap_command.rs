@@ -6,8 +6,11 @@
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-use super::{Accepts, Flag, Listing, Meaning, Table, Value};
+use super::{Accepts, Flag, Listing, Meaning, Origin, Table, Value};
 use crate::invocation::Personality;
+
+/// The heading of the flags that GNU's tool does not have.
+const EXTENSIONS: &str = "Extensions, which cannot be abbreviated";
 
 impl<I: Copy> Table<I> {
     /// Describes the command `name` of this personality, with the flags, operands and usage that
@@ -59,6 +62,9 @@ impl<I: Copy> Table<I> {
         let mut arg = Arg::new(id(flag))
             .help(flag.help.replace('\n', " "))
             .hide(flag.listing == Listing::Hidden);
+        if flag.origin == Origin::Extension {
+            arg = arg.help_heading(EXTENSIONS);
+        }
         if !flag.long.is_empty() {
             arg = arg.long(flag.long);
         }

@@ -6,6 +6,7 @@ mod configuration;
 mod dry_run;
 mod empty_directories;
 mod faults;
+mod installed_files;
 mod interrupts;
 mod killed;
 mod listed;

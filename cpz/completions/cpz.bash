@@ -1,0 +1,120 @@
+_cpz() {
+    local i cur prev opts cmd
+    COMPREPLY=()
+    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+        cur="$2"
+    else
+        cur="${COMP_WORDS[COMP_CWORD]}"
+    fi
+    prev="$3"
+    if [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]]; then
+        prev="${prev}="
+        cur=""
+    elif [[ "${prev}" == "=" ]]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}="
+    fi
+    cmd=""
+    opts=""
+
+    for i in "${COMP_WORDS[@]:0:COMP_CWORD}"
+    do
+        case "${cmd},${i}" in
+            ",$1")
+                cmd="cpz"
+                ;;
+            *)
+                ;;
+        esac
+    done
+
+    case "${cmd}" in
+        cpz)
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --threads --verify"
+            if [[ ${cur} == -* ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --backup=)
+                    COMPREPLY=($(compgen -W "none off simple never existing nil numbered t" -- "${cur}"))
+                    return 0
+                    ;;
+                --no-preserve|--no-preserve=)
+                    COMPREPLY=($(compgen -W "mode timestamps ownership links context xattr all" -- "${cur}"))
+                    return 0
+                    ;;
+                --preserve=)
+                    COMPREPLY=($(compgen -W "mode timestamps ownership links context xattr all" -- "${cur}"))
+                    return 0
+                    ;;
+                --sparse|--sparse=)
+                    COMPREPLY=($(compgen -W "never auto always" -- "${cur}"))
+                    return 0
+                    ;;
+                --reflink=)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --suffix|--suffix=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                -S)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --target-directory|--target-directory=)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --update=)
+                    COMPREPLY=($(compgen -W "all none none-fail older" -- "${cur}"))
+                    return 0
+                    ;;
+                --context=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --progress=)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --threads|--threads=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            ;;
+    esac
+}
+
+if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
+    complete -F _cpz -o nosort -o bashdefault -o default cpz
+else
+    complete -F _cpz -o bashdefault -o default cpz
+fi

@@ -1,0 +1,126 @@
+//! Completions for bash, zsh and fish, by `clap_complete`.
+//!
+//! Its scripts are corrected, because they do not follow the rules of these commands and shells:
+//!
+//! - An optional value needs an equals sign. Otherwise the shells would offer values where the command
+//!   expects an operand: `rmz --progress always` removes the file `always`.
+//! - In bash, an equals sign is a word of its own.
+//! - In bash, operands are files.
+//! - In zsh, options may follow operands.
+
+use clap::{Arg, Command};
+use clap_complete::{Generator, Shell, generate};
+
+use super::Generated;
+
+/// Returns the scripts for all three shells.
+pub(super) fn all(command: &Command) -> Vec<Generated> {
+    let mut command = command.clone();
+    command.build();
+    let name = command.get_name().to_owned();
+    [Shell::Bash, Shell::Zsh, Shell::Fish]
+        .map(|shell| {
+            let mut script = Vec::new();
+            generate(shell, &mut command, &name, &mut script);
+            let script = String::from_utf8(script).expect("BUG: flags are described in UTF-8");
+            let content = match shell {
+                Shell::Bash => corrected_bash(script, &command),
+                Shell::Zsh => corrected_zsh(script, &command),
+                _ => corrected_fish(script, &command),
+            };
+            Generated {
+                path: format!("completions/{}", shell.file_name(&name)).into(),
+                content,
+            }
+        })
+        .into()
+}
+
+/// Replaces the only occurrence of `old`.
+///
+/// # Panics
+/// If there is none, or another one: then `clap_complete` has changed.
+fn replace_once(script: &str, old: &str, new: &str) -> String {
+    let occurrences = script.matches(old).count();
+    assert_eq!(occurrences, 1, "{old:?} is not there once:\n{script}");
+    script.replace(old, new)
+}
+
+fn takes_optional_value(arg: &Arg) -> bool {
+    arg.get_num_args()
+        .is_some_and(|range| range.takes_values() && range.min_values() == 0)
+}
+
+/// Returns the long names of the flags with a value, and whether it is optional.
+fn long_names_with_value(command: &Command) -> impl Iterator<Item = (&str, bool)> {
+    command.get_opts().flat_map(|arg| {
+        let names = arg.get_long_and_visible_aliases().unwrap_or_default();
+        names
+            .into_iter()
+            .map(move |name| (name, takes_optional_value(arg)))
+    })
+}
+
+const BASH_PREVIOUS_WORD: &str = r#"    prev="$3"
+"#;
+
+const BASH_PREVIOUS_WORD_WITH_EQUALS_SIGN: &str = r#"    prev="$3"
+    if [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]]; then
+        prev="${prev}="
+        cur=""
+    elif [[ "${prev}" == "=" ]]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}="
+    fi
+"#;
+
+const BASH_OPTIONS_AS_OPERANDS: &str = r#"            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+    esac
+"#;
+
+fn corrected_bash(script: String, command: &Command) -> String {
+    let script = replace_once(
+        &script,
+        BASH_PREVIOUS_WORD,
+        BASH_PREVIOUS_WORD_WITH_EQUALS_SIGN,
+    );
+    let script = replace_once(&script, " || ${COMP_CWORD} -eq 1 ]]", " ]]");
+    let script = replace_once(
+        &script,
+        BASH_OPTIONS_AS_OPERANDS,
+        "            ;;\n    esac\n",
+    );
+    long_names_with_value(command).fold(script, |script, (name, is_optional)| {
+        let words = if is_optional {
+            format!(" --{name}=)\n")
+        } else {
+            format!(" --{name}|--{name}=)\n")
+        };
+        replace_once(&script, &format!(" --{name})\n"), &words)
+    })
+}
+
+fn corrected_zsh(script: String, command: &Command) -> String {
+    let script = replace_once(&script, "'*::operands ", "'*:operands ");
+    long_names_with_value(command)
+        .filter(|(_, is_optional)| *is_optional)
+        .fold(script, |script, (name, _)| {
+            replace_once(&script, &format!("--{name}=["), &format!("--{name}=-["))
+        })
+}
+
+fn corrected_fish(script: String, command: &Command) -> String {
+    let is_optional = |line: &str| {
+        long_names_with_value(command)
+            .any(|(name, is_optional)| is_optional && line.contains(&format!(" -l {name} ")))
+    };
+    let lines = script.lines().map(|line| {
+        if is_optional(line) {
+            replace_once(line, " -r -f", " -f") + "\n"
+        } else {
+            format!("{line}\n")
+        }
+    });
+    lines.collect()
+}

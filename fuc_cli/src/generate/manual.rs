@@ -1,0 +1,130 @@
+//! The manual page, by `clap_mangen` and with its library for roff.
+//!
+//! The options have a section of our own, because `clap_mangen` shows one short name of each.
+
+use clap::{Arg, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
+
+/// The texts of a manual page that are not in the table. Words in backquotes are printed in bold.
+#[derive(Clone, Copy, Debug)]
+pub struct Manual {
+    /// What the command does, in a few words.
+    pub summary: &'static str,
+    /// The paragraphs of the description.
+    pub description: &'static [&'static str],
+    /// The variables of the environment, with their effects.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// The exit statuses, with their meanings.
+    pub exit_status: &'static [(&'static str, &'static str)],
+    /// Command lines, with their effects.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Other pages, such as `rm(1)`.
+    pub see_also: &'static [&'static str],
+}
+
+impl Manual {
+    /// Returns the page in roff.
+    pub(super) fn page(&self, command: &Command) -> String {
+        let mut command = command.clone().about(self.summary);
+        command.build();
+        let version = command.get_version().unwrap_or_default();
+        let source = format!("{} {version}", command.get_name());
+        let man = Man::new(command.clone())
+            .title(command.get_name().to_uppercase())
+            .source(source)
+            .manual("User Commands");
+        // A date would change without reason. An empty one must be quoted, or the next field takes its place.
+        let mut page = Vec::new();
+        let rendered = man
+            .render_title(&mut page)
+            .and_then(|()| man.render_name_section(&mut page))
+            .and_then(|()| man.render_synopsis_section(&mut page));
+        rendered.expect("BUG: memory can be written");
+        let page = String::from_utf8(page).expect("BUG: the table is in UTF-8");
+        page.replacen(" 1  ", " 1 \"\" ", 1) + &self.own_sections(&command)
+    }
+
+    fn own_sections(&self, command: &Command) -> String {
+        let mut roff = Roff::new();
+        roff.control("SH", ["DESCRIPTION"]);
+        for paragraph in self.description {
+            roff.control("PP", []).text(inlines(paragraph));
+        }
+        roff.control("SH", ["OPTIONS"]);
+        push_options(&mut roff, command);
+        push_list(&mut roff, "ENVIRONMENT", self.environment);
+        push_list(&mut roff, "EXIT STATUS", self.exit_status);
+        push_list(&mut roff, "EXAMPLES", self.examples);
+        roff.control("SH", ["SEE ALSO"]);
+        roff.text([roman(self.see_also.join(", "))]);
+        roff.to_roff()
+    }
+}
+
+/// Adds the flags in the order of the table, and a heading before the first that has it.
+fn push_options(roff: &mut Roff, command: &Command) {
+    let shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set();
+    let mut heading = None;
+    for arg in command.get_arguments().filter(shown) {
+        if heading != arg.get_help_heading() {
+            heading = arg.get_help_heading();
+            roff.control("SS", heading);
+        }
+        roff.control("TP", []).text(names(arg));
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        roff.text([roman(help)]);
+        let possible = arg.get_possible_values();
+        if !possible.is_empty() {
+            let words: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+            roff.control("br", []);
+            roff.text([roman(format!("Values: {}", words.join(", ")))]);
+        }
+    }
+}
+
+/// Returns all spellings of a flag and the name of its value: `-S, --suffix=SUFFIX`.
+fn names(arg: &Arg) -> Vec<Inline> {
+    let shorts = arg.get_short_and_visible_aliases().unwrap_or_default();
+    let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
+    let has_long = !longs.is_empty();
+    let shorts = shorts.into_iter().map(|short| format!("-{short}"));
+    let spellings = shorts.chain(longs.into_iter().map(|long| format!("--{long}")));
+    let mut line = Vec::new();
+    for spelling in spellings {
+        if !line.is_empty() {
+            line.push(roman(", "));
+        }
+        line.push(bold(spelling));
+    }
+    let range = arg.get_num_args().expect("BUG: the command is built");
+    if let Some([word]) = arg.get_value_names().filter(|_| range.takes_values()) {
+        let (before, after) = match (range.min_values(), has_long) {
+            (0, _) => ("[=", "]"),
+            (_, true) => ("=", ""),
+            (_, false) => (" ", ""),
+        };
+        line.extend([roman(before), italic(word.to_string()), roman(after)]);
+    }
+    line
+}
+
+/// Adds a section of terms in bold, each with its explanation.
+fn push_list(roff: &mut Roff, title: &str, list: &[(&str, &str)]) {
+    roff.control("SH", [title]);
+    for (term, explanation) in list {
+        roff.control("TP", []).text([bold(*term)]);
+        roff.text(inlines(explanation));
+    }
+}
+
+/// Prints the words in backquotes in bold.
+fn inlines(text: &str) -> Vec<Inline> {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(index, part)| match index % 2 {
+            0 => roman(part),
+            _ => bold(part),
+        })
+        .collect()
+}

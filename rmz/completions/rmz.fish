@@ -1,0 +1,21 @@
+complete -c rmz -l interactive -d 'prompt never, once (-I) or always (-i); without WHEN, prompt always' -f -a "never\t''
+no\t''
+none\t''
+once\t''
+always\t''
+yes\t''"
+complete -c rmz -l preserve-root -d 'do not remove \'/\' (default); with \'all\', also refuse operands that are mount points' -f -a "all\t''"
+complete -c rmz -l progress -d 'show progress on stderr: auto (the default: only if stderr is a terminal), always or never' -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rmz -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c rmz -s f -l force -d 'ignore missing files and operands, never prompt'
+complete -c rmz -s i -d 'prompt before every removal'
+complete -c rmz -s I -d 'prompt once before removing more than three files, or before removing recursively'
+complete -c rmz -l one-file-system -d 'when removing recursively, skip directories on other file systems than that of their operand'
+complete -c rmz -l no-preserve-root -d 'do not treat \'/\' specially'
+complete -c rmz -s r -s R -l recursive -d 'remove directories and their contents'
+complete -c rmz -s d -l dir -d 'remove empty directories'
+complete -c rmz -s v -l verbose -d 'print a line for each file removed'
+complete -c rmz -l help -d 'display this help and exit'
+complete -c rmz -l version -d 'display the version and exit'

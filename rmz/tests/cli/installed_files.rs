@@ -1,0 +1,78 @@
+//! The manual page and the completions, which packages install.
+
+use std::path::Path;
+
+use testkit::{
+    completion::Shell,
+    or_skip,
+    probe::has_program,
+    run::Run,
+    skip,
+    tree::{Scratch, Tree},
+};
+
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Asserts that each shell completes `line` to these words, in a directory with `dir` and `some-file`.
+#[track_caller]
+fn completes(line: &str, expected: &[&str]) {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).dir("dir").file("some-file", "");
+    let scripts = Path::new(PACKAGE).join("completions");
+    for shell in Shell::ALL {
+        let candidates = or_skip!(shell.complete(&scripts, line, scratch.path()));
+        assert_eq!(candidates, expected, "{shell:?} completes {line:?}");
+    }
+}
+
+#[test]
+fn man_shows_the_page_without_a_warning() {
+    if !has_program("man") {
+        skip!("man is not installed");
+    }
+    let page = format!("{PACKAGE}/man/rmz.1");
+    let outcome = Run::new("man")
+        .args(["--warnings", "-l", &page])
+        .env("MANWIDTH", "80")
+        .output();
+    assert_eq!(outcome.stderr_text(), "");
+    let text = outcome.assert_success().stdout_text();
+    for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ENVIRONMENT"] {
+        assert!(text.contains(&format!("\n{heading}\n")), "{text}");
+    }
+    assert!(text.contains("-r, -R, --recursive"), "{text}");
+    assert!(text.contains("--interactive[=WHEN]"), "{text}");
+    assert!(!text.contains("presume"), "{text}");
+}
+
+#[test]
+fn shells_complete_the_name_of_an_option() {
+    completes("rmz --pro", &["--progress"]);
+}
+
+#[test]
+fn shells_complete_an_option_after_an_operand() {
+    completes("rmz some-file --thr", &["--threads"]);
+}
+
+#[test]
+fn shells_complete_the_value_of_an_option() {
+    completes("rmz --progress=", &["always", "auto", "never"]);
+    completes("rmz --interactive=o", &["once"]);
+}
+
+#[test]
+fn shells_complete_files_after_an_option_whose_value_is_optional() {
+    completes("rmz --progress ", &["dir", "some-file"]);
+}
+
+#[test]
+fn shells_never_complete_the_hidden_option() {
+    completes("rmz --presume", &[]);
+}
+
+#[test]
+fn shells_complete_operands_to_files() {
+    completes("rmz s", &["some-file"]);
+    completes("rmz -v ", &["dir", "some-file"]);
+}

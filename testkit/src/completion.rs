@@ -1,0 +1,146 @@
+//! Completes command lines in real shells, by their scripts for completion.
+//!
+//! bash and zsh are interactive: a key inserts all candidates into the line, and the command is a function that
+//! writes its arguments to a file.
+
+use std::{fs, path::Path};
+
+use crate::{
+    probe::{Skip, has_program},
+    run::{Run, Stream},
+    tree::{Scratch, Tree},
+};
+
+/// A shell that completes command lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// GNU bash, with readline.
+    Bash,
+    /// zsh, with its completion system.
+    Zsh,
+    /// fish.
+    Fish,
+}
+
+/// The prompt of bash and zsh.
+const PROMPT: &str = "ready> ";
+
+/// The key that inserts all candidates.
+const INSERT_ALL: &str = "\x18m";
+
+impl Shell {
+    /// All shells.
+    pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Fish];
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+        }
+    }
+
+    /// Returns the candidates for the last word of `line`, sorted, by the script in `scripts` for the first word.
+    /// The shell works in `dir`. Of `--name=VALUE` only the value is returned, and a slash at the end is left out.
+    ///
+    /// # Errors
+    /// If the shell is not installed.
+    ///
+    /// # Panics
+    /// If the shell fails.
+    pub fn complete(self, scripts: &Path, line: &str, dir: &Path) -> Result<Vec<String>, Skip> {
+        if !has_program(self.program()) {
+            return Err(Skip(format!("{} is not installed", self.program())));
+        }
+        let home = Scratch::new();
+        let candidates = match self {
+            Self::Fish => complete_in_fish(home.path(), scripts, line, dir),
+            Self::Bash | Self::Zsh => self.complete_at_terminal(home.path(), scripts, line, dir),
+        };
+        let value = |word: &str| match word.split_once('=') {
+            Some((_, value)) if !value.is_empty() => value.to_owned(),
+            _ => word.trim_end_matches(['=', '/']).to_owned(),
+        };
+        let mut candidates: Vec<String> = candidates.iter().map(|word| value(word)).collect();
+        candidates.sort();
+        candidates.dedup();
+        Ok(candidates)
+    }
+
+    /// Returns the words that the candidates have become, without those before the last word of `line`.
+    fn complete_at_terminal(
+        self,
+        home: &Path,
+        scripts: &Path,
+        line: &str,
+        dir: &Path,
+    ) -> Vec<String> {
+        let command = command(line);
+        let out = home.join("out");
+        let common = format!(
+            "{command}() {{ printf '%s\\n' \"$@\" >'{}'; }}\nPS1='{PROMPT}'\n",
+            out.display()
+        );
+        let scripts = scripts.display();
+        let (file, settings, shell) = match self {
+            Self::Zsh => (
+                ".zshrc",
+                format!(
+                    "fpath=('{scripts}' $fpath)\nautoload -Uz compinit\ncompinit -u -D\n\
+                     zle -C all-matches complete-word _generic\n\
+                     zstyle ':completion:all-matches::::' completer _all_matches _complete\n\
+                     zstyle ':completion:all-matches:*' insert true\n\
+                     bindkey '^Xm' all-matches\n"
+                ),
+                "zsh -d -i".to_owned(),
+            ),
+            _ => (
+                ".bashrc",
+                format!(
+                    "source '{scripts}/{command}.bash'\nbind '\"\\C-xm\": insert-completions'\n"
+                ),
+                format!("bash --noprofile --rcfile '{}/.bashrc' -i", home.display()),
+            ),
+        };
+        Tree::at(home).file(file, settings + &common);
+        let mut live = Run::new("script")
+            .args(["-qec", &shell, "/dev/null"])
+            .env("ZDOTDIR", home)
+            .env("INPUTRC", "/dev/null")
+            .env("TERM", "dumb")
+            .current_dir(dir)
+            .start();
+        live.wait_for(Stream::Stdout, PROMPT);
+        live.write(format!("{line}{INSERT_ALL}\r"));
+        live.wait_for(Stream::Stdout, PROMPT);
+        live.write("exit\r");
+        live.finish();
+        let words =
+            fs::read_to_string(&out).unwrap_or_else(|e| panic!("no words of {self:?}: {e}"));
+        let before = line.split(' ').count() - 2;
+        let words = words.lines().skip(before).filter(|word| !word.is_empty());
+        // Without candidates the last word stays as it is.
+        let typed = line.rsplit(' ').next();
+        words
+            .filter(|word| Some(*word) != typed)
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+fn complete_in_fish(home: &Path, scripts: &Path, line: &str, dir: &Path) -> Vec<String> {
+    let script = format!("{}/{}.fish", scripts.display(), command(line));
+    let outcome = Run::new("fish")
+        .args(["--no-config", "-c", "source $argv[1]; complete -C $argv[2]"])
+        .args([&script, line])
+        .env("HOME", home)
+        .current_dir(dir)
+        .output();
+    let lines = outcome.assert_success().stdout_text();
+    let word = |line: &str| line.split('\t').next().unwrap_or_default().to_owned();
+    lines.lines().map(word).collect()
+}
+
+fn command(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
