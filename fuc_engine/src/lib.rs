@@ -113,4 +113,4 @@ pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
     Protection, Question, RemovalTarget, Summary,
 };
-pub use remove::{Ask, RemoveOp, RemoveOptions, remove_tree};
+pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::name::{Name, Parent};
-use super::node::{RemoveDir, RemoveNode};
+use super::node::{RemoveDir, RemoveNode, RemovePlace};
 use super::options::{Ask, RemoveOptions};
 use super::plan::Plan;
 use crate::descriptors::{Descriptors, Roots};
@@ -20,8 +20,18 @@ use crate::observer::Event;
 use crate::report::Report;
 use crate::sys::{self, CWD, Symlinks};
 
+/// The part of an operand that is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The operand and everything in it.
+    Whole,
+    /// The entries of the operand, which is a directory that stays.
+    Contents,
+}
+
 pub(super) struct Context<'a> {
     pub(super) options: &'a RemoveOptions,
+    pub(super) scope: Scope,
     pub(super) operands: Vec<Box<CStr>>,
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
@@ -38,10 +48,11 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(options: &'a RemoveOptions, report: Report<'a>) -> Self {
+    pub(super) fn new(options: &'a RemoveOptions, scope: Scope, report: Report<'a>) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
             options,
+            scope,
             operands: Vec::new(),
             report,
             failures: Failures::default(),
@@ -57,6 +68,11 @@ impl<'a> Context<'a> {
         Path::new(OsStr::from_bytes(
             self.operands[operand as usize].to_bytes(),
         ))
+    }
+
+    /// Returns `true` if the directory at `place` is an operand of which only the entries are removed.
+    pub(super) fn stays(&self, place: &RemovePlace) -> bool {
+        self.scope == Scope::Contents && place.parent.is_none()
     }
 
     /// Runs `call` on the directory that `name` is in, and on its name there.

@@ -43,6 +43,7 @@ pub(super) fn enter(
     }
     let dir = match context.open(name) {
         Ok(dir) => dir,
+        Err(errno) if context.stays(place) => return left(context, name, errno),
         Err(errno) => return remove_unopened(context, guards, place, errno),
     };
     if place.parent.is_none()
@@ -53,6 +54,8 @@ pub(super) fn enter(
     }
     let consent = match (context.asks, pass) {
         (false, _) => Some(Consent::ToRemove),
+        // The caller has named this directory to empty it.
+        (true, 0) if context.stays(place) => Some(Consent::ToEnter),
         (true, 0) => asking::ask_to_enter(context, name, dir.as_fd()),
         // The user has already allowed this directory to be entered.
         (true, _) => Some(Consent::ToEnter),

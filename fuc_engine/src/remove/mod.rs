@@ -15,7 +15,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `op` | [`RemoveOp`] and [`remove_tree`], the public interface |
+//! | `op` | [`RemoveOp`], [`remove_tree`] and [`remove_contents`], the public interface |
 //! | `options` | [`RemoveOptions`], data only |
 //! | `run` | one run: the walk's visitor, which knows all the others |
 //! | `operand` | removing an operand, or handing it over to be entered |
@@ -43,5 +43,5 @@ mod plan;
 mod prompt;
 mod run;
 
-pub use op::{RemoveOp, remove_tree};
+pub use op::{RemoveOp, remove_contents, remove_tree};
 pub use options::{Ask, RemoveOptions};

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use super::context::Scope;
 use super::options::{Ask, RemoveOptions};
 use super::run::Removal;
 use crate::cancel::Cancel;
@@ -105,6 +106,15 @@ impl RemoveOp {
         summary_or_first_failure(|failures| self.run([path], failures))
     }
 
+    /// Removes the entries of the directory `path`, which stays itself.
+    ///
+    /// # Errors
+    /// Returns the first failure. Everything else is removed nevertheless. Use
+    /// [`run_contents`](Self::run_contents) to receive every failure.
+    pub fn remove_contents(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
+        summary_or_first_failure(|failures| self.run_contents([path], failures))
+    }
+
     /// Removes the operands, whatever their types are.
     ///
     /// A symbolic link is removed and never followed, with one exception: a path with a
@@ -139,8 +149,30 @@ impl RemoveOp {
         operands: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
+        self.run_scope(Scope::Whole, operands, observer)
+    }
+
+    /// Removes the entries of directories, which stay themselves.
+    ///
+    /// A directory is not emptied through a symbolic link, unless its path has a slash at its end. Entries
+    /// that other processes create during the run may stay. The operation otherwise works as [`run`](Self::run).
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn run_contents<P: AsRef<Path>>(
+        &self,
+        directories: impl AsRef<[P]>,
+        observer: &dyn Observer,
+    ) -> Summary {
+        self.run_scope(Scope::Contents, directories, observer)
+    }
+
+    fn run_scope<P: AsRef<Path>>(
+        &self,
+        scope: Scope,
+        operands: impl AsRef<[P]>,
+        observer: &dyn Observer,
+    ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
-        let removal = Removal::new(&self.options, operands.as_ref(), report);
+        let removal = Removal::new(&self.options, scope, operands.as_ref(), report);
         // The run has its own copies of the paths.
         drop(operands);
         removal.run().summary()
@@ -165,7 +197,7 @@ impl RemoveOp {
             if held.is_empty() || report.must_stop() {
                 return report.summary();
             }
-            report = Removal::new(&self.options, &held, report).run();
+            report = Removal::new(&self.options, Scope::Whole, &held, report).run();
         }
     }
 }
@@ -177,6 +209,26 @@ impl RemoveOp {
 /// [`RemoveOp::run`] to receive every failure.
 pub fn remove_tree(path: impl AsRef<Path>) -> Result<Summary, Error> {
     RemoveOp::new().remove(path)
+}
+
+/// Removes the entries of the directory `path`, which stays itself.
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// let cache = dir.path().join("cache");
+/// std::fs::create_dir_all(cache.join("some/entries"))?;
+/// fuc_engine::remove_contents(&cache)?;
+/// assert_eq!(std::fs::read_dir(&cache)?.count(), 0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Returns the first failure. Everything else is removed nevertheless. Use
+/// [`RemoveOp::run_contents`] to receive every failure.
+pub fn remove_contents(path: impl AsRef<Path>) -> Result<Summary, Error> {
+    RemoveOp::new().remove_contents(path)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking;
-use super::context::Context;
+use super::context::{Context, Scope};
 use super::name::Name;
 use super::node::RemovePlace;
 use crate::error::Refusal;
@@ -34,6 +34,10 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
         Ok(stat) if sys::file_type(stat) == FileType::Directory => {
             return begin_directory(context, operand);
         }
+        Ok(_) if context.scope == Scope::Contents => {
+            return left(context, name, Errno::NOTDIR);
+        }
+        Err(errno) if context.scope == Scope::Contents => return left(context, name, *errno),
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
             if asking::ask_about_operand(context, name, kind) == Answer::No {
@@ -71,11 +75,14 @@ fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
     };
     match (options.recursive, options.empty_directories) {
         (true, _) => {}
+        (false, true) if context.scope == Scope::Contents => {
+            return refused(Refusal::NotRecursive);
+        }
         (false, true) => return remove_empty(context, name),
         (false, false) => return refused(Refusal::NotRecursive),
     }
     let (_, last) = operand::split(path.to_bytes());
-    if operand::is_dot_or_dot_dot(last) {
+    if context.scope == Scope::Whole && operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
     Begun::Enter(RemovePlace {

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking::{self, Verdict};
-use super::context::Context;
+use super::context::{Context, Scope};
 use super::directory::{self, Emptied, Entered};
 use super::guards::Guards;
 use super::look;
@@ -58,10 +58,11 @@ pub(super) struct Removal<'a> {
 impl<'a> Removal<'a> {
     pub(super) fn new<P: AsRef<Path>>(
         options: &'a RemoveOptions,
+        scope: Scope,
         operands: &[P],
         report: Report<'a>,
     ) -> Self {
-        let mut context = Context::new(options, report);
+        let mut context = Context::new(options, scope, report);
         for path in operands {
             let path = path.as_ref();
             match operand::to_c(path).map(operand::with_one_slash) {
@@ -115,6 +116,28 @@ impl<'a> Removal<'a> {
             let fd = self.context.open_operand(last, Side::Source).ok()?;
             sys::filesystem(fd.as_fd())
         })
+    }
+
+    /// Finishes an operand that stays, unless entries were removed since it was listed: some filesystems skip
+    /// entries while others are removed.
+    #[cold]
+    fn finish_contents(
+        &self,
+        node: &RemoveNode,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> ControlFlow<()> {
+        let state = &node.state;
+        self.context.descriptors.close(node, Side::Source);
+        // A dry run would meet the same entries again.
+        let is_real = self.context.plan.is_none();
+        let may_have_more =
+            is_real && state.has_shrunk() && !state.is_kept() && !state.is_declined();
+        if may_have_more && state.pass < MOST_PASSES {
+            worker.push(list_again(node));
+            return ControlFlow::Break(());
+        }
+        self.context.finish_operand(node.place.operand);
+        ControlFlow::Continue(())
     }
 
     /// Counts a name that was removed.
@@ -228,6 +251,9 @@ impl Visitor for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
+        if self.context.stays(&node.place) {
+            return self.finish_contents(node, worker);
+        }
         match directory::remove_emptied(&self.context, node) {
             Ok(Emptied::Removed) => Self::count(Counted::Directory, worker),
             Ok(Emptied::Kept) => Name::of(&node.place).keep(),
@@ -237,14 +263,7 @@ impl Visitor for Removal<'_> {
             Err(Errno::NOTEMPTY | Errno::EXIST)
                 if state.has_shrunk() && !state.is_declined() && state.pass < MOST_PASSES =>
             {
-                worker.push(Task::Enter {
-                    place: RemovePlace {
-                        parent: node.place.parent.clone(),
-                        name: node.place.name.clone(),
-                        operand: node.place.operand,
-                    },
-                    pass: state.pass + 1,
-                });
+                worker.push(list_again(node));
                 return ControlFlow::Break(());
             }
             Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
@@ -360,6 +379,18 @@ fn prepare(
             NotUnlinked::Directory => Verdict::Enter,
             NotUnlinked::Left => Verdict::Leave,
         },
+    }
+}
+
+/// Returns a task that lists a directory once more.
+fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
+    Task::Enter {
+        place: RemovePlace {
+            parent: node.place.parent.clone(),
+            name: node.place.name.clone(),
+            operand: node.place.operand,
+        },
+        pass: node.state.pass + 1,
     }
 }
 

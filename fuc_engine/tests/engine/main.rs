@@ -11,6 +11,7 @@ mod child;
 mod content;
 mod copying;
 mod counting;
+mod emptying;
 mod examples;
 mod filesystems;
 mod kit;
