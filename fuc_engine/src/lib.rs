@@ -1,9 +1,9 @@
 //! The engine under `rmz` and `cpz`: removes and copies trees as fast as the kernel allows, and never
 //! touches a file outside the trees that the caller names.
 //!
-//! # Use
+//! # In one line
 //!
-//! These two functions process every entry that they can, and return the first failure:
+//! These functions process every entry that they can, and return the first failure:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,18 +11,113 @@
 //! # let (source, dest) = (dir.path().join("source"), dir.path().join("dest"));
 //! # std::fs::create_dir_all(source.join("sub"))?;
 //! fuc_engine::copy_tree(&source, &dest)?;
+//! fuc_engine::remove_contents(&dest)?;
 //! fuc_engine::remove_tree(&source)?;
+//! # assert!(dest.is_dir() && !dest.join("sub").exists() && !source.exists());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Options
+//!
+//! [`RemoveOp`] and [`CopyOp`] have a method for each option. One value can run any number of times, from
+//! any thread.
+//!
+//! ```
+//! use fuc_engine::{CopyOp, DestRules, Preserve, RemoveOp, Replace};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let (source, dest) = (dir.path().join("source"), dir.path().join("dest"));
+//! # std::fs::create_dir_all(source.join("sub"))?;
+//! let update = CopyOp::new()
+//!     .preserve(Preserve::all())
+//!     .rules(DestRules::new().replace(Replace::Older));
+//! let summary = update.copy(&source, &dest)?;
+//! println!("{} files, {} bytes", summary.files, summary.bytes);
+//! RemoveOp::new().ignore_missing(true).threads(2).remove(&source)?;
 //! # assert!(dest.join("sub").is_dir() && !source.exists());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`RemoveOp`] and [`CopyOp`] take any number of operands, options, and an [`Observer`]. The observer
-//! receives every failure and, if it wants, every event. A failed entry does not end a run: it is
-//! reported, the run goes on with the other entries, and the [`Summary`] counts the failure.
+//! # Failures
 //!
-//! The engine prints nothing, never exits, and does not panic on any input. It changes no process-wide
-//! state: no working directory, umask, signal or limit.
+//! [`RemoveOp::run`] and [`CopyOp::run`] take any number of operands and an [`Observer`]. A failed entry does
+//! not end a run: the observer receives the failure, the run goes on with the other entries, and the
+//! [`Summary`] counts it. A mutex around a vector is an observer that collects failures.
+//! [Warnings](Observer::warned) are not failures.
+//!
+//! ```
+//! use std::io::ErrorKind;
+//! use std::sync::Mutex;
+//! use fuc_engine::RemoveOp;
+//!
+//! let failures = Mutex::new(Vec::new());
+//! let summary = RemoveOp::new().run(["/missing/a", "/missing/b"], &failures);
+//! assert_eq!((summary.entries, summary.failures), (0, 2));
+//! for failure in failures.into_inner().unwrap() {
+//!     assert_eq!(failure.kind(), ErrorKind::NotFound);
+//!     eprintln!("{failure}");
+//! }
+//! ```
+//!
+//! # Progress
+//!
+//! An observer can lend [`Counts`] to the run, which another thread reads while the run goes on. That costs
+//! next to nothing. `examples/progress.rs` is a whole program. [Events](Observer::on_event), one for each
+//! entry, cost more.
+//!
+//! # Cancelling
+//!
+//! A [`Cancel`] stops the runs that have a clone of it, from any thread or from a signal handler. A cancelled
+//! copy removes the incomplete files that it has created.
+//!
+//! ```
+//! use std::sync::Mutex;
+//! use fuc_engine::{Cancel, CopyOp, Dest};
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let (source, dest) = (dir.path().join("source"), dir.path().join("dest"));
+//! let cancel = Cancel::new();
+//! let copy = CopyOp::new().cancelled_by(&cancel);
+//! cancel.cancel(); // Usually another thread does this.
+//! let summary = copy.run([source], &Dest::Exactly(dest), &Mutex::new(Vec::new()));
+//! assert!(summary.cancelled && !summary.is_complete());
+//! ```
+//!
+//! # Async
+//!
+//! A run blocks its thread. In an async program, start it by the runtime's function for blocking work. An
+//! operation owns its data, so a closure can take it. If the future may be dropped, cancel the run then.
+//!
+//! ```
+//! # mod tokio {
+//! #     pub mod task {
+//! #         type Work<T> = Result<T, std::io::Error>;
+//! #         pub async fn spawn_blocking<T: Send>(work: impl FnOnce() -> T + Send + 'static) -> Work<T> {
+//! #             Ok(work())
+//! #         }
+//! #     }
+//! # }
+//! use fuc_engine::{Cancel, RemoveOp};
+//!
+//! async fn clean(cancel: &Cancel) -> Result<(), Box<dyn std::error::Error>> {
+//!     let removal = RemoveOp::new().cancelled_by(cancel);
+//!     tokio::task::spawn_blocking(move || removal.remove("/var/tmp/job")).await??;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Limits
+//!
+//! - The engine works on Linux only, and needs the Rust version that its manifest names.
+//! - It prints nothing, never exits, and does not panic on any input. If an observer panics, the panic continues
+//!   in the thread that called the run.
+//! - It changes no process-wide state: no working directory, umask, signal or limit.
+//! - Threads start only for large trees, and end with the run. They have stacks of 256 KiB.
+//! - Relative paths begin at the working directory. There is no interface yet that begins at a descriptor.
+//! - A copy is not a snapshot: a tree that other processes change is copied as each entry is at its turn.
 //!
 //! # How it works
 //!
