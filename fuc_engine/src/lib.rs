@@ -42,6 +42,10 @@
 //! ```
 //!
 //! # Failures
+//! [`RemoveOp`] and [`CopyOp`] take any number of operands, options, and an [`Observer`]. The observer
+//! receives every failure and, if it wants, every event. A failed entry does not end a run: it is
+//! reported, the run goes on with the other entries, and the [`Summary`] counts the failure. A
+//! [`Filter`] chooses the entries that are processed.
 //!
 //! [`RemoveOp::run`] and [`CopyOp::run`] take any number of operands and an [`Observer`]. A failed entry does
 //! not end a run: the observer receives the failure, the run goes on with the other entries, and the
@@ -171,6 +175,7 @@
 //! | `report` | the totals of a run, and its connection to the observer |
 //! | `failures` | reports failures and warnings in the order of the operands |
 //! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
+//! | `filter` | the public trait [`Filter`], which chooses the entries that a run processes |
 //! | `cancel` | the public type [`Cancel`], which stops runs before their end |
 //! | `setters` | writes the builder methods of operations and options |
 //! | `execution` | the public type [`Execution`], which chooses a dry run |
@@ -185,6 +190,7 @@ mod descriptors;
 mod error;
 mod execution;
 mod failures;
+mod filter;
 mod hashing;
 mod node;
 mod observer;
@@ -204,6 +210,7 @@ pub use copy::{
 };
 pub use error::{Cause, Errno, Error, Operation, Refusal};
 pub use execution::Execution;
+pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
 pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
     Protection, Question, RemovalTarget, Summary,

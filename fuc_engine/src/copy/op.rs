@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::options::{
     CopyOptions, Dereference, Dest, DestRules, LinkKind, Preserve, Reflink, Sparse,
@@ -10,6 +11,7 @@ use super::options::{
 use super::run::CopyRun;
 use crate::cancel::Cancel;
 use crate::error::Error;
+use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
 use crate::setters::setters;
@@ -40,6 +42,7 @@ use crate::setters::setters;
 pub struct CopyOp {
     options: CopyOptions,
     cancel: Option<Cancel>,
+    filter: Option<SharedFilter>,
 }
 
 impl CopyOp {
@@ -55,6 +58,7 @@ impl CopyOp {
         Self {
             options,
             cancel: None,
+            filter: None,
         }
     }
 
@@ -121,6 +125,15 @@ impl CopyOp {
         summary_or_first_failure(|failures| self.run([source], &dest, failures))
     }
 
+    /// Lets `filter` choose the entries that are copied.
+    ///
+    /// The run does not look at the dest of an entry that is not taken, so it stays as it is.
+    #[must_use]
+    pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
+        self.filter = Some(SharedFilter(Arc::new(filter)));
+        self
+    }
+
     /// Copies the sources.
     ///
     /// The result is the same as if the sources were copied one after the other. Nothing
@@ -154,7 +167,7 @@ impl CopyOp {
         observer: &dyn Observer,
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
-        CopyRun::new(&self.options, dest, report).run(sources)
+        CopyRun::new(&self.options, dest, report, self.filter.clone()).run(sources)
     }
 }
 

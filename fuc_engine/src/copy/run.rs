@@ -37,12 +37,13 @@ use super::scratch::{CopyScratch, CopyWorker};
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
+use crate::filter::SharedFilter;
 use crate::observer::Summary;
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
 use crate::sys::{self, CWD, Identity};
-use crate::walk::{Task, Walker};
+use crate::walk::{Filters, Task, Walker};
 
 mod durable;
 mod operands;
@@ -75,10 +76,16 @@ pub(super) struct CopyRun<'a> {
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
     overwrites: Overwrites,
+    filters: Option<Filters>,
 }
 
 impl<'a> CopyRun<'a> {
-    pub(super) fn new(options: &'a CopyOptions, dest: &'a Dest, report: Report<'a>) -> Self {
+    pub(super) fn new(
+        options: &'a CopyOptions,
+        dest: &'a Dest,
+        report: Report<'a>,
+        filter: Option<SharedFilter>,
+    ) -> Self {
         Self {
             ctx: Context {
                 policy: Policy::new(options),
@@ -100,6 +107,7 @@ impl<'a> CopyRun<'a> {
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
             overwrites: Overwrites::default(),
+            filters: filter.map(Filters::new),
         }
     }
 
@@ -231,7 +239,7 @@ mod tests {
         };
         let dest = Dest::Into(at("d"));
         let failures = Mutex::new(Vec::new());
-        let mut run = CopyRun::new(&options, &dest, Report::new(&failures, None));
+        let mut run = CopyRun::new(&options, &dest, Report::new(&failures, None), None);
         let operands: Vec<_> = operands.iter().map(|operand| at(operand)).collect();
         assert!(run.run(operands).is_complete(), "{failures:?}");
         run.links.len()

@@ -10,7 +10,7 @@ use super::guards::Guards;
 use super::name::Name;
 use super::node::{Consent, RemoveNode, RemovePlace};
 use super::prompt::Prompt;
-use crate::error::Refusal;
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;
 use crate::report::Counted;
@@ -60,9 +60,39 @@ pub(super) fn enter(
         // The user has already allowed this directory to be entered.
         (true, _) => Some(Consent::ToEnter),
     };
-    let Some(consent) = consent else {
-        return Entered::Left;
-    };
+    match consent {
+        Some(consent) => enter_own_filesystem(context, guards, place, dir, consent),
+        None => Entered::Left,
+    }
+}
+
+/// Opens a directory that stays because the filter skips it. The user is asked only about its entries.
+pub(super) fn enter_skipped(
+    context: &Context<'_>,
+    guards: &Guards,
+    place: &RemovePlace,
+) -> Entered {
+    let name = Name::of(place);
+    match context.open(name) {
+        Ok(dir) => enter_own_filesystem(context, guards, place, dir, Consent::ToEnter),
+        Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
+        Err(errno) => {
+            let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
+            context.fail(name, error);
+            Entered::Left
+        }
+    }
+}
+
+/// Decides whether a directory, open as `dir`, is entered if it is on another filesystem than its operand.
+fn enter_own_filesystem(
+    context: &Context<'_>,
+    guards: &Guards,
+    place: &RemovePlace,
+    dir: OwnedFd,
+    consent: Consent,
+) -> Entered {
+    let name = Name::of(place);
     if !context.options.one_file_system {
         return Entered::Open(dir, consent);
     }

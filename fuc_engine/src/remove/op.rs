@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::context::Scope;
 use super::options::{Ask, RemoveOptions};
@@ -9,6 +10,7 @@ use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::execution::Execution;
+use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
 use crate::setters::setters;
@@ -43,6 +45,7 @@ const HELD_OPERANDS: usize = 16_384;
 pub struct RemoveOp {
     options: RemoveOptions,
     cancel: Option<Cancel>,
+    filter: Option<SharedFilter>,
 }
 
 impl RemoveOp {
@@ -59,6 +62,7 @@ impl RemoveOp {
         Self {
             options,
             cancel: None,
+            filter: None,
         }
     }
 
@@ -113,6 +117,16 @@ impl RemoveOp {
     /// [`run_contents`](Self::run_contents) to receive every failure.
     pub fn remove_contents(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
         summary_or_first_failure(|failures| self.run_contents([path], failures))
+    }
+
+    /// Lets `filter` choose the entries that are removed.
+    ///
+    /// Everything above an entry that stays also stays. This is not a failure, and the user is not asked about
+    /// these directories, except whether to enter them.
+    #[must_use]
+    pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
+        self.filter = Some(SharedFilter(Arc::new(filter)));
+        self
     }
 
     /// Removes the operands, whatever their types are.
@@ -172,7 +186,13 @@ impl RemoveOp {
         observer: &dyn Observer,
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
-        let removal = Removal::new(&self.options, scope, operands.as_ref(), report);
+        let removal = Removal::new(
+            &self.options,
+            scope,
+            operands.as_ref(),
+            report,
+            self.filter.clone(),
+        );
         // The run has its own copies of the paths.
         drop(operands);
         removal.run().summary()
@@ -197,7 +217,14 @@ impl RemoveOp {
             if held.is_empty() || report.must_stop() {
                 return report.summary();
             }
-            report = Removal::new(&self.options, Scope::Whole, &held, report).run();
+            report = Removal::new(
+                &self.options,
+                Scope::Whole,
+                &held,
+                report,
+                self.filter.clone(),
+            )
+            .run();
         }
     }
 }

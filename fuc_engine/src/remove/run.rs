@@ -25,12 +25,13 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
+use crate::filter::SharedFilter;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
 use crate::sys::{self, Entry, Symlinks};
-use crate::walk::{self, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
+use crate::walk::{self, Filters, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
@@ -50,6 +51,7 @@ const SLOW_BYTES: u64 = 1 << 20;
 pub(super) struct Removal<'a> {
     context: Context<'a>,
     guards: Guards,
+    filters: Option<Filters>,
     /// The filesystem of the last operand, once more than one worker is wanted. The last operand is the
     /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
     filesystem: OnceLock<Option<u64>>,
@@ -61,6 +63,7 @@ impl<'a> Removal<'a> {
         scope: Scope,
         operands: &[P],
         report: Report<'a>,
+        filter: Option<SharedFilter>,
     ) -> Self {
         let mut context = Context::new(options, scope, report);
         for path in operands {
@@ -81,6 +84,7 @@ impl<'a> Removal<'a> {
         Self {
             context,
             guards,
+            filters: filter.map(Filters::new),
             filesystem: OnceLock::new(),
         }
     }
@@ -140,6 +144,31 @@ impl<'a> Removal<'a> {
         ControlFlow::Continue(())
     }
 
+    /// Returns the node of a directory to list. Otherwise the work on it ends here.
+    #[inline]
+    fn node_of(
+        &self,
+        entered: Entered,
+        place: RemovePlace,
+        pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<RemoveNode> {
+        match entered {
+            Entered::Open(fd, consent) => {
+                let node = Node::new(place, State::new(pass, consent), RemoveDir::new());
+                self.context.descriptors.adopt(&node, Side::Source, fd);
+                return Some(node);
+            }
+            Entered::Removed(counted) => Self::count(counted, worker),
+            Entered::Left => {}
+        }
+        if place.parent.is_none() {
+            self.context.finish_operand(place.operand);
+        }
+        walk::leave(self, place.parent, worker);
+        None
+    }
+
     /// Counts a name that was removed.
     #[inline]
     fn count(counted: Counted, worker: &mut Walker<'_, '_, Self>) {
@@ -167,26 +196,37 @@ impl Visitor for Removal<'_> {
         &self.context.report
     }
 
+    fn filters(&self) -> Option<&Filters> {
+        self.filters.as_ref()
+    }
+
+    fn operand_path(&self, operand: u32) -> &Path {
+        self.context.operand_path(operand)
+    }
+
+    fn symlinks(&self) -> Symlinks {
+        Symlinks::NoFollow
+    }
+
     fn enter(
         &self,
         place: RemovePlace,
         pass: u8,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
-        match directory::enter(&self.context, &self.guards, &place, pass) {
-            Entered::Open(fd, consent) => {
-                let node = Node::new(place, State::new(pass, consent), RemoveDir::new());
-                self.context.descriptors.adopt(&node, Side::Source, fd);
-                return Some(node);
-            }
-            Entered::Removed(counted) => Self::count(counted, worker),
-            Entered::Left => {}
-        }
-        if place.parent.is_none() {
-            self.context.finish_operand(place.operand);
-        }
-        walk::leave(self, place.parent, worker);
-        None
+        let entered = directory::enter(&self.context, &self.guards, &place, pass);
+        self.node_of(entered, place, pass, worker)
+    }
+
+    fn enter_skipped(
+        &self,
+        place: RemovePlace,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<RemoveNode> {
+        let entered = directory::enter_skipped(&self.context, &self.guards, &place);
+        let node = self.node_of(entered, place, 0, worker)?;
+        node.state.keep();
+        Some(node)
     }
 
     fn is_worth_a_worker(&self, dirs: &SourceOnly<'_>, entry: Entry<'_>) -> bool {
@@ -238,7 +278,7 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    fn entries_skipped(&self, node: &RemoveNode) {
+    fn entries_stay(&self, node: &RemoveNode) {
         node.state.keep();
     }
 

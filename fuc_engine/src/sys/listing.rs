@@ -66,6 +66,29 @@ impl Listing {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
+    /// Removes the entries for which `keep` returns `false`.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Entry<'_>) -> bool) {
+        let mut kept_bytes = 0;
+        let mut start = 0;
+        loop {
+            let mut entries = Entries {
+                rest: &self.bytes[start..],
+            };
+            let Some(entry) = entries.next() else {
+                break;
+            };
+            let is_kept = keep(entry);
+            let end = self.bytes.len() - entries.rest.len();
+            // The records of `.` and `..` before the entry share its fate.
+            if is_kept {
+                self.bytes.copy_within(start..end, kept_bytes);
+                kept_bytes += end - start;
+            }
+            start = end;
+        }
+        self.bytes.truncate(kept_bytes);
+    }
+
     /// Returns `true` if there are no entries, not even `.` and `..`.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -193,6 +216,35 @@ mod tests {
         assert_eq!(rest.entries().count(), 5);
         entries.by_ref().for_each(drop);
         assert!(listing.rest(&entries).is_empty());
+    }
+
+    #[test]
+    fn entries_that_are_not_retained_are_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "bbbbbbbbbbbbbbbbb", "c", "d"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        let open = std::fs::File::open(dir.path()).unwrap();
+        let mut listing = Listing::with_capacity(1024);
+        assert!(listing.fill(open.as_fd()).unwrap());
+        let mut asked = Vec::new();
+        listing.retain(|entry| {
+            asked.push(entry.name.to_owned());
+            !matches!(entry.name.to_bytes(), b"a" | b"d")
+        });
+        asked.sort();
+        assert_eq!(asked, [c"a", c"bbbbbbbbbbbbbbbbb", c"c", c"d", c"sub"]);
+        let mut left: Vec<_> = listing.entries().map(|e| (e.name, e.kind)).collect();
+        left.sort_by_key(|(name, _)| *name);
+        let expected = [
+            (c"bbbbbbbbbbbbbbbbb", FileType::RegularFile),
+            (c"c", FileType::RegularFile),
+            (c"sub", FileType::Directory),
+        ];
+        assert_eq!(left, expected);
+        listing.retain(|_| false);
+        assert!(listing.is_empty());
     }
 
     #[test]

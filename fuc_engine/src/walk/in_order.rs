@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::list::lend_position;
-use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
+use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
 use crate::sys::Listing;
 
 /// The entries of a directory that have not been visited.
@@ -78,17 +78,23 @@ fn visit<V: Visitor>(
         }
     }
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
-    while !visitor.report().must_stop() && buffer.fill(dir)? {
+    while !visitor.report().must_stop() && fill(visitor, buffer, (node, dir), worker)? {
         let Some(mut listing) = visit_files(visitor, buffer, (node, &dirs), worker) else {
             continue;
         };
         // Fill the next buffer now, because there is usually no more, and then no descriptor need
         // be kept.
-        if buffer.fill(dir)? {
+        if fill(visitor, buffer, (node, dir), worker)? {
             listing.append(buffer);
             let position = match position {
                 Some(position) => Some(position),
-                None => lend_or_list(visitor, dir, &mut listing, buffer)?,
+                None => {
+                    let lent = lend_position(visitor, dir);
+                    while lent.is_none() && fill(visitor, buffer, (node, dir), worker)? {
+                        listing.append(buffer);
+                    }
+                    lent
+                }
             };
             return Ok(Some(Remainder { listing, position }));
         }
@@ -111,7 +117,7 @@ fn visit_files<V: Visitor>(
     let mut entries = listing.entries();
     while let Some(entry) = entries.next() {
         if visitor.report().must_stop() {
-            visitor.entries_skipped(node);
+            visitor.entries_stay(node);
             return None;
         }
         let visit = visitor.visit(node, dirs, entry, worker);
@@ -124,19 +130,14 @@ fn visit_files<V: Visitor>(
     None
 }
 
-/// Returns a descriptor to continue the listing at. If none can be lent, reads the
-/// rest of the directory into `listing`.
-fn lend_or_list<V: Visitor>(
+/// Fills a buffer with the next entries that the filter takes. Returns `false` at the end of the directory.
+fn fill<V: Visitor>(
     visitor: &V,
-    dir: BorrowedFd<'_>,
-    listing: &mut Listing,
     buffer: &mut Listing,
-) -> Result<Option<OwnedFd>, Errno> {
-    let position = lend_position(visitor, dir);
-    if position.is_none() {
-        while buffer.fill(dir)? {
-            listing.append(buffer);
-        }
-    }
-    Ok(position)
+    (node, dir): (&NodeOf<V>, BorrowedFd<'_>),
+    worker: &mut Walker<'_, '_, V>,
+) -> Result<bool, Errno> {
+    let has_entries = buffer.fill(dir)?;
+    filtered::retain(visitor, buffer, node, dir, worker);
+    Ok(has_entries)
 }

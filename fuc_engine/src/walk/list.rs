@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
-use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, leave, open_dirs};
+use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
 use crate::sys::{self, Entries, Listing};
 
 /// The result of [`process`].
@@ -68,11 +68,12 @@ fn list_into<V: Visitor>(
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
     while buffer.fill(dir)? {
+        let is_wide = buffer.is_nearly_full();
+        queued += filtered::retain(visitor, buffer, node, dirs.source(), worker);
         if visitor.report().must_stop() {
-            visitor.entries_skipped(node);
+            visitor.entries_stay(node);
             break;
         }
-        let is_wide = buffer.is_nearly_full();
         if is_wide
             && visitor.offers_rest()
             && worker.has_company()
@@ -179,7 +180,7 @@ fn process<V: Visitor>(
         visitor.report().publish(&mut worker.scratch.tally);
         let time = worker.checkpoint();
         if visitor.report().must_stop() {
-            visitor.entries_skipped(node);
+            visitor.entries_stay(node);
             break;
         }
         let visited = worker.scratch.checkpoint_interval();

@@ -18,9 +18,12 @@
 //! entries one after the other. The rest of a listing then waits as a task
 //! (`Remainder`) until the subdirectory before it is done.
 //!
+//! If the caller gives a filter, each buffer passes through [`filtered`] first.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `limits` | the tuning constants, and the number of workers |
+//! | `filtered` | asking the caller's filter |
 //! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, and processing its entries |
 //! | `share` | giving a part of a listing to an idle worker |
@@ -29,6 +32,7 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,14 +42,16 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{Job, Limits, Worker};
-use crate::sys::{Entry, Listing};
+use crate::sys::{Entry, Listing, Symlinks};
 
 use in_order::Remainder;
 use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 
+pub(crate) use filtered::Filters;
 pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 
+mod filtered;
 mod in_order;
 mod limits;
 mod list;
@@ -69,6 +75,15 @@ pub(crate) trait Visitor: Sync + Sized {
 
     fn report(&self) -> &Report<'_>;
 
+    /// Returns the caller's filters, if there are any.
+    fn filters(&self) -> Option<&Filters>;
+
+    /// Returns the path of an operand, as the caller names it.
+    fn operand_path(&self, operand: u32) -> &Path;
+
+    /// Returns whether symbolic links below operands are followed.
+    fn symlinks(&self) -> Symlinks;
+
     /// Opens the directory at `place`.
     ///
     /// Returns `None` if the directory must not be listed. Then the visitor has dealt
@@ -78,6 +93,14 @@ pub(crate) trait Visitor: Sync + Sized {
         &self,
         place: Place<Self::Dir>,
         pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<NodeOf<Self>>;
+
+    /// Opens a directory of which only entries are processed, because the filter skips the directory itself. The
+    /// result is as that of [`enter`](Self::enter).
+    fn enter_skipped(
+        &self,
+        place: Place<Self::Dir>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
@@ -97,8 +120,8 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Reports that the listing of `node` broke off.
     fn listing_failed(&self, node: &NodeOf<Self>, errno: Errno);
 
-    /// Notes that entries of `node` were skipped because the run was cancelled.
-    fn entries_skipped(&self, node: &NodeOf<Self>);
+    /// Notes that entries of `node` stay, because the run was cancelled or because the filter does not take them.
+    fn entries_stay(&self, node: &NodeOf<Self>);
 
     /// Finishes a directory under which nothing is left to do. See [`node::climb`].
     fn finish(&self, node: &NodeOf<Self>, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()>;
@@ -149,6 +172,8 @@ pub(crate) enum Visit {
 pub(crate) enum Task<V: Visitor> {
     /// Open a directory and list it.
     Enter { place: Place<V::Dir>, pass: u8 },
+    /// Open a directory that the filter skips, and list it.
+    EnterSkipped { place: Place<V::Dir> },
     /// Continue a listing at the offset of this descriptor.
     Resume { node: NodeOf<V>, position: OwnedFd },
     /// Process a part of a listing.
@@ -216,7 +241,28 @@ pub(crate) fn leave<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) {
     if let Some(parent) = parent {
-        node::climb(parent, |node| visitor.finish(node, worker));
+        node::climb(parent, |node| {
+            filtered::forget(visitor, node);
+            visitor.finish(node, worker)
+        });
+    }
+}
+
+/// Lists a directory from the start, if it was entered.
+#[inline]
+fn list_entered<V: Visitor>(
+    visitor: &V,
+    entered: Option<NodeOf<V>>,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let Some(node) = entered else {
+        return;
+    };
+    filtered::enter(visitor, &node);
+    if visitor.is_in_order() {
+        in_order::list(visitor, node, None, worker);
+    } else {
+        list::list(visitor, node, None, worker);
     }
 }
 
@@ -224,7 +270,7 @@ pub(crate) fn leave<V: Visitor>(
 #[cold]
 fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) {
     let node = match task {
-        Task::Enter { place, .. } => place.parent,
+        Task::Enter { place, .. } | Task::EnterSkipped { place } => place.parent,
         Task::Resume { node, position } => {
             drop(position);
             visitor.descriptors().take_back(1);
@@ -239,7 +285,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         Task::Own(task) => return visitor.run_own(task, worker),
     };
     if let Some(node) = &node {
-        visitor.entries_skipped(node);
+        visitor.entries_stay(node);
     }
     leave(visitor, node, worker);
 }
@@ -265,13 +311,12 @@ impl<V: Visitor> Job for V {
         }
         match task {
             Task::Enter { place, pass } => {
-                if let Some(node) = self.enter(place, pass, worker) {
-                    if self.is_in_order() {
-                        in_order::list(self, node, None, worker);
-                    } else {
-                        list::list(self, node, None, worker);
-                    }
-                }
+                let entered = self.enter(place, pass, worker);
+                list_entered(self, entered, worker);
+            }
+            Task::EnterSkipped { place } => {
+                let entered = self.enter_skipped(place, worker);
+                list_entered(self, entered, worker);
             }
             Task::Resume { node, position } => {
                 list::list(self, node, Some(position), worker);
@@ -293,7 +338,7 @@ impl<V: Visitor> Job for V {
     fn can_migrate(&self, task: &Task<V>) -> bool {
         match task {
             // An evicted parent is cheap to reopen only on the way back up to it.
-            Task::Enter { place, .. } => place
+            Task::Enter { place, .. } | Task::EnterSkipped { place } => place
                 .parent
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),

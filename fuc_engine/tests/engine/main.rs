@@ -14,6 +14,7 @@ mod counting;
 mod emptying;
 mod examples;
 mod filesystems;
+mod filtering;
 mod kit;
 mod limits;
 mod observing;

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -20,8 +21,8 @@ use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
 use crate::report::{Counted, Report};
 use crate::sched::Limits;
-use crate::sys::{self, Identity};
-use crate::walk::{self, OpenDirs, SourceAndDest, Visit, Visitor, Walker};
+use crate::sys::{self, Identity, Symlinks};
+use crate::walk::{self, Filters, OpenDirs, SourceAndDest, Visit, Visitor, Walker};
 
 /// Time per entry without content from which an idle worker gets a part of the listing.
 ///
@@ -62,6 +63,18 @@ impl Visitor for CopyRun<'_> {
 
     fn report(&self) -> &Report<'_> {
         &self.ctx.report
+    }
+
+    fn filters(&self) -> Option<&Filters> {
+        self.filters.as_ref()
+    }
+
+    fn operand_path(&self, operand: u32) -> &Path {
+        self.ctx.operand_path(operand, Side::Source)
+    }
+
+    fn symlinks(&self) -> Symlinks {
+        self.ctx.policy.symlinks_of_entries
     }
 
     fn enter(
@@ -112,6 +125,15 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
+    /// Does the same as for a directory that the filter takes, because the dests of the entries need it.
+    fn enter_skipped(
+        &self,
+        place: Place<CopyDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<CopyNode> {
+        self.enter(place, 0, worker)
+    }
+
     /// Returns `false`: large files become tasks, and their size is known without another call.
     fn is_worth_a_worker(&self, _dirs: &SourceAndDest<'_>, _entry: sys::Entry<'_>) -> bool {
         false
@@ -146,8 +168,8 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Does nothing: a directory of which entries were skipped is finished like any other.
-    fn entries_skipped(&self, _node: &CopyNode) {}
+    /// Does nothing: a directory of which entries are not copied is finished like any other.
+    fn entries_stay(&self, _node: &CopyNode) {}
 
     fn listing_failed(&self, node: &CopyNode, errno: Errno) {
         let operation = Operation::ReadDirectory;

@@ -1,0 +1,209 @@
+//! The public trait [`Filter`], which chooses the entries that a run processes.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+
+/// Chooses the entries that a run processes, before the run looks at them.
+///
+/// Operands are not filtered, because the caller names them. Below them, the run asks about each entry that
+/// it finds in a directory. It does not ask about the entries of a directory that it does not enter. If the run
+/// lists a directory again because another process adds entries, it also asks again.
+///
+/// A closure is a filter, too:
+///
+/// ```
+/// use std::sync::Mutex;
+/// use fuc_engine::{Candidate, RemoveOp, RemoveOptions, Verdict};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// let tree = dir.path().join("tree");
+/// std::fs::create_dir_all(tree.join("empty"))?;
+/// std::fs::create_dir_all(tree.join("keep/sub"))?;
+/// std::fs::write(tree.join("file"), "")?;
+///
+/// let removal = RemoveOp::new(RemoveOptions::default()).filtered_by(|entry: &Candidate<'_>| {
+///     if entry.name() == "keep" { Verdict::Prune } else { Verdict::Take }
+/// });
+/// let summary = removal.run([&tree], &Mutex::new(Vec::new()));
+/// // `tree` stays because of `keep`. That is not a failure.
+/// assert!(summary.is_complete());
+/// assert_eq!(summary.entries, 2);
+/// assert!(tree.join("keep/sub").exists());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The calls happen on the engine's threads, under the conditions that hold for an
+/// [`Observer`](crate::Observer).
+pub trait Filter: Send + Sync {
+    /// Decides about an entry.
+    fn verdict(&self, entry: &Candidate<'_>) -> Verdict;
+
+    /// Returns the filter for the entries of a directory that the run has just opened, and for everything below
+    /// them. The default returns `None`: this filter also decides there.
+    ///
+    /// The run drops the filter when the directory is finished.
+    fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {
+        let _ = directory;
+        None
+    }
+}
+
+impl<F: Fn(&Candidate<'_>) -> Verdict + Send + Sync> Filter for F {
+    fn verdict(&self, entry: &Candidate<'_>) -> Verdict {
+        self(entry)
+    }
+}
+
+/// The decision of a [`Filter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The entry is removed or copied. The filter is also asked about the entries of a directory.
+    Take,
+    /// The entry is left alone. A directory is entered nevertheless, and the filter is asked about its entries.
+    ///
+    /// A removal keeps the entry and all directories above it, without a failure. It asks the user no question
+    /// about the entry. A copy makes the directory, because its entries need it.
+    Skip,
+    /// The entry is left alone, and a directory is never opened.
+    ///
+    /// A removal keeps the entry and all directories above it, without a failure.
+    Prune,
+}
+
+/// Builds paths in the directory of an entry.
+pub(crate) trait Location {
+    /// Returns the path of the directory, or of `name` in it, if `operand` is the path of its operand.
+    fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf;
+}
+
+/// The names above an entry, of which paths are built when they are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Above<'a> {
+    pub(crate) operand: &'a Path,
+    pub(crate) directory: &'a dyn Location,
+}
+
+impl Above<'_> {
+    fn path(&self, name: Option<&CStr>) -> PathBuf {
+        self.directory.path(self.operand, name)
+    }
+
+    fn path_below_operand(&self, name: Option<&CStr>) -> PathBuf {
+        let path = self.directory.path(Path::new(""), name);
+        let mut bytes = path.into_os_string().into_vec();
+        if !bytes.is_empty() {
+            // The slash that would follow the operand.
+            bytes.remove(0);
+        }
+        PathBuf::from(OsString::from_vec(bytes))
+    }
+}
+
+/// An entry of a directory that a [`Filter`] decides about.
+pub struct Candidate<'a> {
+    pub(crate) name: &'a CStr,
+    pub(crate) kind: FileType,
+    pub(crate) above: Above<'a>,
+}
+
+impl Candidate<'_> {
+    /// Returns the last component of the path.
+    #[must_use]
+    pub fn name(&self) -> &OsStr {
+        OsStr::from_bytes(self.name.to_bytes())
+    }
+
+    /// Returns `true` if the entry is a directory. If a copy follows symbolic links below its sources, a link to a
+    /// directory is one, too.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+
+    /// Returns `true` if the entry is a regular file, or a link to one that a copy follows.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.kind == FileType::RegularFile
+    }
+
+    /// Returns `true` if the entry is a symbolic link that is not followed, or that leads nowhere.
+    #[must_use]
+    pub fn is_symlink(&self) -> bool {
+        self.kind == FileType::Symlink
+    }
+
+    /// Builds the path: that of the operand, and the names below it.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.above.path(Some(self.name))
+    }
+
+    /// Builds the path relative to the operand.
+    #[must_use]
+    pub fn path_below_operand(&self) -> PathBuf {
+        self.above.path_below_operand(Some(self.name))
+    }
+}
+
+impl fmt::Debug for Candidate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate")
+            .field("path", &self.path())
+            .field("kind", &self.kind)
+            .finish()
+    }
+}
+
+/// A directory that a run has opened and will list next.
+///
+/// [`AsFd`] returns the open directory. In a copy that is the source.
+pub struct EnteredDirectory<'a> {
+    pub(crate) open: BorrowedFd<'a>,
+    pub(crate) above: Above<'a>,
+}
+
+impl EnteredDirectory<'_> {
+    /// Builds the path: that of the operand, and the names below it.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.above.path(None)
+    }
+
+    /// Builds the path relative to the operand. It is empty for the operand itself.
+    #[must_use]
+    pub fn path_below_operand(&self) -> PathBuf {
+        self.above.path_below_operand(None)
+    }
+}
+
+impl AsFd for EnteredDirectory<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.open
+    }
+}
+
+impl fmt::Debug for EnteredDirectory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EnteredDirectory")
+            .field(&self.path())
+            .finish()
+    }
+}
+
+/// A filter that clones of an operation share.
+#[derive(Clone)]
+pub(crate) struct SharedFilter(pub(crate) Arc<dyn Filter>);
+
+impl fmt::Debug for SharedFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedFilter")
+    }
+}

@@ -1,0 +1,174 @@
+//! Asks the caller's filter about the entries of a buffer before anything else sees them.
+//!
+//! The entries that are not taken leave the buffer. So the rest of the walk, and the visitor, work as
+//! without a filter, however the buffer is divided later.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
+
+use super::{NodeOf, Task, Visitor, Walker};
+use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, SharedFilter, Verdict};
+use crate::hashing::HashMap;
+use crate::node::{Dir, Node, Place, Side};
+use crate::sys::{self, Entry, Listing, Symlinks};
+
+/// Entries that the filter is asked about between two looks at whether the run was cancelled.
+const CANCEL_INTERVAL: usize = 32;
+
+/// The filters of a run.
+pub(crate) struct Filters {
+    of_operands: Arc<dyn Filter>,
+    /// The filters of directories in flight, by the addresses of their nodes. A directory that is
+    /// missing has the filter of the operands.
+    of_directories: Mutex<HashMap<usize, Arc<dyn Filter>>>,
+}
+
+impl Filters {
+    pub(crate) fn new(SharedFilter(of_operands): SharedFilter) -> Self {
+        Self {
+            of_operands,
+            of_directories: Mutex::default(),
+        }
+    }
+
+    fn of_directories(&self) -> MutexGuard<'_, HashMap<usize, Arc<dyn Filter>>> {
+        // No change to the table is left half done by a panic.
+        self.of_directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn own<D: Dir>(&self, node: &Arc<Node<D>>) -> Option<Arc<dyn Filter>> {
+        self.of_directories().get(&address(node)).cloned()
+    }
+
+    /// Finds the filter for the entries of a directory that was just entered.
+    fn enter<D: Dir>(&self, node: &Arc<Node<D>>, directory: &EnteredDirectory<'_>) {
+        let inherited = node.place.parent.as_ref().and_then(|node| self.own(node));
+        let filter = inherited.as_ref().unwrap_or(&self.of_operands);
+        if let Some(filter) = filter.for_directory(directory).or(inherited) {
+            self.of_directories().insert(address(node), filter);
+        }
+    }
+}
+
+fn address<D: Dir>(node: &Arc<Node<D>>) -> usize {
+    Arc::as_ptr(node).addr()
+}
+
+impl<D: Dir> Location for Place<D> {
+    fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
+        match name {
+            Some(name) => self.path_of(operand, name),
+            None => Place::path(self, operand),
+        }
+    }
+}
+
+fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
+    Above {
+        operand: visitor.operand_path(node.place.operand),
+        directory: &node.place,
+    }
+}
+
+/// Finds the filter for the entries of `node`, which was just entered.
+#[inline]
+pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
+    if let Some(filters) = visitor.filters() {
+        enter_filtered(visitor, node, filters);
+    }
+}
+
+#[cold]
+fn enter_filtered<V: Visitor>(visitor: &V, node: &NodeOf<V>, filters: &Filters) {
+    let pinned = visitor
+        .descriptors()
+        .pin(node, Side::Source, visitor.roots());
+    // Without its descriptor the directory cannot be listed either. The listing reports that.
+    if let Ok(open) = pinned {
+        let directory = EnteredDirectory {
+            open: open.as_fd(),
+            above: above(visitor, node),
+        };
+        filters.enter(node, &directory);
+    }
+}
+
+/// Forgets the filter of a directory that is finished.
+#[inline]
+pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
+    if let Some(filters) = visitor.filters() {
+        // The last user of a filter runs its destructor, which must not happen under the lock.
+        let _filter = filters.of_directories().remove(&address(node));
+    }
+}
+
+/// Removes the entries from `listing` that the filter does not take. Returns the number of tasks that were
+/// queued for directories that are skipped.
+#[inline]
+pub(super) fn retain<V: Visitor>(
+    visitor: &V,
+    listing: &mut Listing,
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
+    worker: &mut Walker<'_, '_, V>,
+) -> usize {
+    match visitor.filters() {
+        Some(filters) => retain_taken(visitor, filters, listing, (node, dir), worker),
+        None => 0,
+    }
+}
+
+#[cold]
+fn retain_taken<V: Visitor>(
+    visitor: &V,
+    filters: &Filters,
+    listing: &mut Listing,
+    (node, dir): (&NodeOf<V>, BorrowedFd<'_>),
+    worker: &mut Walker<'_, '_, V>,
+) -> usize {
+    let own = filters.own(node);
+    let filter = own.as_ref().unwrap_or(&filters.of_operands);
+    let above = above(visitor, node);
+    let mut asked = 0;
+    let mut queued = 0;
+    let mut leaves_entries = false;
+    listing.retain(|entry| {
+        // The entries that are left in a cancelled run are not processed.
+        if asked % CANCEL_INTERVAL == 0 && visitor.report().must_stop() {
+            return true;
+        }
+        asked += 1;
+        let kind = kind_of(dir, entry, visitor.symlinks());
+        let name = entry.name;
+        let verdict = filter.verdict(&Candidate { name, kind, above });
+        if verdict == Verdict::Skip && kind == FileType::Directory {
+            let place = node.child(name);
+            worker.push(Task::EnterSkipped { place });
+            queued += 1;
+        }
+        leaves_entries |= verdict != Verdict::Take;
+        verdict == Verdict::Take
+    });
+    if leaves_entries {
+        visitor.entries_stay(node);
+    }
+    queued
+}
+
+/// Returns the type of an entry, or of the file that a link leads to if `symlinks` are followed.
+fn kind_of(dir: BorrowedFd<'_>, entry: Entry<'_>, symlinks: Symlinks) -> FileType {
+    let is_followed = entry.kind == FileType::Symlink && symlinks == Symlinks::Follow;
+    if entry.kind != FileType::Unknown && !is_followed {
+        return entry.kind;
+    }
+    let looked_at = sys::stat(dir, entry.name, symlinks)
+        // A link may lead nowhere.
+        .or_else(|_| sys::stat(dir, entry.name, Symlinks::NoFollow));
+    looked_at.map_or(entry.kind, |stat| sys::file_type(&stat))
+}

@@ -1,0 +1,439 @@
+//! Filters: the entries that a run is asked to leave alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+
+use fuc_engine::{
+    Answer, Ask, Cancel, Candidate, CopyOp, CopyOptions, Dereference, EnteredDirectory, Error,
+    Filter, Observer, Question, RemoveOp, RemoveOptions, Summary, Verdict,
+};
+use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::{Scratch, Tree, comb, wide};
+
+use crate::kit::{assert_unchanged, copy_options, counts, exactly, remove_options, threads};
+
+/// Runs without a failure.
+#[track_caller]
+fn succeeds(run: impl FnOnce(&dyn Observer) -> Summary) -> Summary {
+    let failures = Mutex::new(Vec::<Error>::new());
+    let summary = run(&failures);
+    assert_eq!(summary.failures, 0, "{failures:?}");
+    summary
+}
+
+/// Removes a tree, and returns the number of entries that were removed.
+#[track_caller]
+fn remove(options: RemoveOptions, filter: impl Filter + 'static, path: &Path) -> u64 {
+    let removal = RemoveOp::with_options(options).filtered_by(filter);
+    succeeds(|observer| removal.run([path], observer)).entries
+}
+
+/// Copies a tree, and returns the number of entries that were copied.
+#[track_caller]
+fn copy(options: CopyOptions, filter: impl Filter + 'static, from: &Path, to: &Path) -> u64 {
+    let copy = CopyOp::with_options(options).filtered_by(filter);
+    succeeds(|observer| copy.run([from], &exactly(to), observer)).entries
+}
+
+/// Gives a verdict about the entries with this name, and takes all others.
+fn about(name: &'static str, verdict: Verdict) -> impl Filter {
+    move |entry: &Candidate<'_>| match entry.name() == name {
+        true => verdict,
+        false => Verdict::Take,
+    }
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Counts the questions about each path.
+#[derive(Clone, Default)]
+struct Census(Arc<Mutex<BTreeMap<PathBuf, u32>>>);
+
+impl Filter for Census {
+    fn verdict(&self, entry: &Candidate<'_>) -> Verdict {
+        *self
+            .0
+            .lock()
+            .unwrap()
+            .entry(entry.path_below_operand())
+            .or_default() += 1;
+        Verdict::Take
+    }
+}
+
+#[test]
+fn each_entry_is_asked_about_once() {
+    for number in [1, 4] {
+        for ask in [Ask::Never, Ask::Always] {
+            let scratch = Scratch::in_memory();
+            let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+            wide(source.join("wide"), 5_000);
+            comb(source.join("comb"), 200, 2);
+            let entries = Snapshot::of(&source, Attributes::NAMES).len();
+            let asked_by = |census: &Census| {
+                let asked = census.0.lock().unwrap();
+                assert!(asked.values().all(|times| *times == 1));
+                assert!(asked.contains_key(Path::new("wide")));
+                // The operand itself is not asked about.
+                assert_eq!(asked.len(), entries - 1, "{number} threads, {ask:?}");
+            };
+            let census = Census::default();
+            let options = copy_options(|options| {
+                options.threads = threads(number);
+                options.rules.ask = ask == Ask::Always;
+            });
+            let processed = copy(options, census.clone(), &source, &dest);
+            assert_eq!(processed, entries as u64);
+            asked_by(&census);
+
+            let census = Census::default();
+            let options = remove_options(|options| {
+                options.threads = threads(number);
+                options.ask = ask;
+            });
+            let removal = RemoveOp::with_options(options).filtered_by(census.clone());
+            let summary = removal.run([&source], &Agrees::default());
+            assert_eq!(counts(summary), (entries as u64, 0, 0));
+            asked_by(&census);
+        }
+    }
+}
+
+/// Answers yes, and keeps the questions.
+#[derive(Default)]
+struct Agrees(Mutex<Vec<String>>);
+
+impl Observer for Agrees {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn confirm(&self, question: Question<'_>) -> Answer {
+        let (what, target) = match question {
+            Question::Remove(target) => ("remove", target),
+            Question::Descend(target) => ("descend", target),
+            other => panic!("{other:?}"),
+        };
+        let name = target.path.file_name().unwrap().to_str().unwrap();
+        self.0.lock().unwrap().push(format!("{what} {name}"));
+        Answer::Yes
+    }
+}
+
+#[test]
+fn a_removal_keeps_what_is_left_alone_and_the_directories_above() {
+    for verdict in [Verdict::Skip, Verdict::Prune] {
+        for number in [1, 4] {
+            let scratch = Scratch::new();
+            let top = scratch.path().join("t");
+            Tree::at(&top)
+                .file("a/b/keep", "")
+                .file("a/b/gone", "")
+                .file("a/sibling/gone", "")
+                .file("gone", "");
+            let options = remove_options(|options| options.threads = threads(number));
+            let processed = remove(options, about("keep", verdict), &top);
+            assert_eq!(processed, 4);
+            assert_eq!(names_in(&top), ["a"]);
+            assert_eq!(names_in(&top.join("a")), ["b"]);
+            assert_eq!(names_in(&top.join("a/b")), ["keep"]);
+        }
+    }
+}
+
+#[test]
+fn a_pruned_directory_keeps_its_content_and_a_skipped_one_itself() {
+    let build = || {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path().join("t"))
+            .file("keep/sub/file", "")
+            .file("keep/file", "");
+        scratch
+    };
+    let scratch = build();
+    let before = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
+    let pruned = about("keep", Verdict::Prune);
+    let processed = remove(RemoveOptions::default(), pruned, &scratch.path().join("t"));
+    assert_eq!(processed, 0);
+    assert_unchanged(&before, scratch.path().join("t"), Attributes::NAMES);
+
+    let scratch = build();
+    let skipped = about("keep", Verdict::Skip);
+    let processed = remove(RemoveOptions::default(), skipped, &scratch.path().join("t"));
+    assert_eq!(processed, 3);
+    let keep = scratch.path().join("t/keep");
+    assert_eq!(names_in(&keep), [""; 0]);
+}
+
+#[test]
+fn a_copy_leaves_out_what_is_not_taken() {
+    for number in [1, 4] {
+        let scratch = Scratch::new();
+        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        Tree::at(&source)
+            .file("d/no", "")
+            .file("d/yes", "x")
+            .file("pruned/file", "");
+        Tree::at(&dest).file("d/no", "was here").file("pruned", "");
+        let before = Snapshot::of(dest.join("pruned"), Attributes::SIZE);
+        let filter = |entry: &Candidate<'_>| match entry.name().to_str() {
+            Some("pruned" | "no") => Verdict::Prune,
+            _ => Verdict::Take,
+        };
+        let options = copy_options(|options| options.threads = threads(number));
+        let processed = copy(options, filter, &source, &dest);
+        assert_eq!(processed, 3);
+        assert_eq!(fs::read(dest.join("d/no")).unwrap(), b"was here");
+        assert_eq!(names_in(&dest.join("d")), ["no", "yes"]);
+        assert_unchanged(&before, dest.join("pruned"), Attributes::SIZE);
+    }
+}
+
+#[test]
+fn a_copy_makes_a_skipped_directory_for_its_entries() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source).file("d/sub/file", "").file("d/no", "");
+    let filter = |entry: &Candidate<'_>| match entry.is_directory() || entry.name() == "no" {
+        true => Verdict::Skip,
+        false => Verdict::Take,
+    };
+    copy(CopyOptions::default(), filter, &source, &dest);
+    assert_eq!(names_in(&dest.join("d")), ["sub"]);
+    assert_eq!(names_in(&dest.join("d/sub")), ["file"]);
+}
+
+#[test]
+fn a_directory_into_which_a_copy_goes_may_be_left_out() {
+    let scratch = Scratch::new();
+    let source = scratch.path().join("s");
+    Tree::at(&source).file("file", "").dir("backup");
+    let filter = about("backup", Verdict::Prune);
+    copy(
+        CopyOptions::default(),
+        filter,
+        &source,
+        &source.join("backup/s"),
+    );
+    assert_eq!(names_in(&source.join("backup/s")), ["file"]);
+}
+
+#[test]
+fn an_operand_is_not_filtered() {
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    Tree::at(&top).dir(".");
+    remove(RemoveOptions::default(), about("t", Verdict::Prune), &top);
+    assert!(!top.exists());
+}
+
+#[test]
+fn a_candidate_knows_its_type_and_its_paths() {
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    Tree::at(&top)
+        .file("sub/file", "")
+        .symlink("sub/link", "file")
+        .fifo("sub/fifo");
+    let seen = Arc::new(Mutex::new(BTreeMap::new()));
+    let filter = {
+        let (seen, top) = (Arc::clone(&seen), top.clone());
+        move |entry: &Candidate<'_>| {
+            let below = entry.path_below_operand();
+            assert_eq!(entry.path(), top.join(&below));
+            assert_eq!(below.file_name(), Some(entry.name()));
+            let kind = (entry.is_directory(), entry.is_file(), entry.is_symlink());
+            seen.lock().unwrap().insert(below, kind);
+            Verdict::Take
+        }
+    };
+    // A slash at the end of an operand does not get into the paths.
+    let operand = PathBuf::from(format!("{}//", top.display()));
+    remove(RemoveOptions::default(), filter, &operand);
+    let expected = [
+        ("sub", (true, false, false)),
+        ("sub/fifo", (false, false, false)),
+        ("sub/file", (false, true, false)),
+        ("sub/link", (false, false, true)),
+    ];
+    let expected = expected.map(|(path, kind)| (PathBuf::from(path), kind));
+    assert_eq!(*seen.lock().unwrap(), BTreeMap::from(expected));
+}
+
+#[test]
+fn a_link_to_a_directory_is_a_directory_if_a_copy_follows_it() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source)
+        .file("dir/file", "")
+        .symlink("link", "dir");
+    for (dereference, expected) in [
+        (Dereference::Never, &["link"][..]),
+        (Dereference::Always, &[][..]),
+    ] {
+        let options = copy_options(|options| options.dereference = dereference);
+        let filter = |entry: &Candidate<'_>| match entry.is_directory() {
+            true => Verdict::Prune,
+            false => Verdict::Take,
+        };
+        copy(options, filter, &source, &dest);
+        assert_eq!(names_in(&dest), expected, "{dereference:?}");
+        fs::remove_dir_all(&dest).unwrap();
+    }
+}
+
+#[test]
+fn the_user_is_not_asked_about_directories_that_stay() {
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    Tree::at(&top).file("d/keep", "").file("d/e/gone", "");
+    let options = remove_options(|options| options.ask = Ask::Always);
+    let agrees = Agrees::default();
+    let removal = RemoveOp::with_options(options).filtered_by(about("keep", Verdict::Prune));
+    assert!(removal.run([&top], &agrees).is_complete());
+    let expected = [
+        "descend t",
+        "descend d",
+        "descend e",
+        "remove gone",
+        "remove e",
+    ];
+    assert_eq!(agrees.0.into_inner().unwrap(), expected);
+    assert_eq!(names_in(&top.join("d")), ["keep"]);
+}
+
+#[test]
+fn the_user_is_not_asked_about_a_skipped_directory() {
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    Tree::at(&top).file("keep/gone", "").dir("keep/empty");
+    let options = remove_options(|options| options.ask = Ask::Always);
+    let agrees = Agrees::default();
+    let removal = RemoveOp::with_options(options).filtered_by(about("keep", Verdict::Skip));
+    assert!(removal.run([&top], &agrees).is_complete());
+    let mut asked = agrees.0.into_inner().unwrap();
+    asked.sort();
+    assert_eq!(asked, ["descend t", "remove empty", "remove gone"]);
+    assert_eq!(names_in(&top.join("keep")), [""; 0]);
+}
+
+/// Prunes the entries whose names are those of directories above them.
+struct Nested {
+    pruned: Option<PathBuf>,
+    made: Arc<Mutex<Vec<Weak<Nested>>>>,
+}
+
+impl Filter for Nested {
+    fn verdict(&self, entry: &Candidate<'_>) -> Verdict {
+        match self.pruned.as_deref() == Some(Path::new(entry.name())) {
+            true => Verdict::Prune,
+            false => Verdict::Take,
+        }
+    }
+
+    fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {
+        let path = directory.path_below_operand();
+        if path.as_os_str().is_empty() || !path.ends_with("inner") {
+            return None;
+        }
+        let nested = Arc::new(Self {
+            pruned: Some("file".into()),
+            made: Arc::clone(&self.made),
+        });
+        self.made.lock().unwrap().push(Arc::downgrade(&nested));
+        Some(nested)
+    }
+}
+
+#[test]
+fn a_directory_may_have_a_filter_of_its_own() {
+    for number in [1, 4] {
+        let scratch = Scratch::new();
+        let top = scratch.path().join("t");
+        for dir in 0..40 {
+            Tree::at(&top)
+                .file(format!("{dir}/inner/deep/file"), "")
+                .file(format!("{dir}/inner/gone"), "")
+                .file(format!("{dir}/outer/file"), "");
+        }
+        let made = Arc::default();
+        let filter = Nested {
+            pruned: None,
+            made: Arc::clone(&made),
+        };
+        let options = remove_options(|options| options.threads = threads(number));
+        let removal = RemoveOp::with_options(options).filtered_by(filter);
+        let summary = succeeds(|observer| removal.run([&top], observer));
+        // In each directory: `inner/gone`, `outer/file` and `outer`.
+        assert_eq!(summary.entries, 3 * 40);
+        assert!(top.join("7/inner/deep/file").exists());
+        // Filters do not outlive their directories, although the operation still exists.
+        let made = made.lock().unwrap();
+        assert_eq!(made.len(), 40);
+        assert!(made.iter().all(|filter| filter.strong_count() == 0));
+    }
+}
+
+#[test]
+fn all_levels_of_a_deep_tree_stay_if_a_file_in_each_is_left_alone() {
+    const DEPTH: usize = 2_000;
+    let scratch = Scratch::in_memory();
+    let top = scratch.path().join("t");
+    comb(&top, DEPTH, 2);
+    let entries = Snapshot::of(&top, Attributes::NAMES).len();
+    let options = RemoveOptions::default();
+    let processed = remove(options, about("f1", Verdict::Prune), &top);
+    // Each level has two directories, and a file `f0` in either. The last level is empty.
+    let gone = 2 * DEPTH + 1;
+    assert_eq!(processed, gone as u64);
+    let left = Snapshot::of(&top, Attributes::NAMES).len();
+    assert_eq!(left, entries - gone);
+}
+
+#[test]
+fn most_of_a_wide_directory_may_stay() {
+    let scratch = Scratch::in_memory();
+    let top = scratch.path().join("t");
+    wide(&top, 100_000);
+    let ends_in_7 = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
+        [.., b'7'] => Verdict::Take,
+        _ => Verdict::Skip,
+    };
+    let before = names_in(&top);
+    let expected = before.iter().filter(|name| !name.ends_with('7'));
+    let processed = remove(RemoveOptions::default(), ends_in_7, &top);
+    let left = names_in(&top);
+    assert_eq!(processed, (before.len() - left.len()) as u64);
+    assert!(left.iter().eq(expected));
+}
+
+#[test]
+fn a_run_that_its_filter_cancels_removes_nothing_more() {
+    let scratch = Scratch::in_memory();
+    let top = scratch.path().join("t");
+    wide(&top, 1_000);
+    let cancel = Cancel::new();
+    let filter = {
+        let cancel = cancel.clone();
+        move |_: &Candidate<'_>| {
+            cancel.cancel();
+            Verdict::Take
+        }
+    };
+    let removal = RemoveOp::new()
+        .filtered_by(filter)
+        .cancelled_by(&cancel);
+    let summary = succeeds(|observer| removal.run([&top], observer));
+    assert!(summary.cancelled);
+    assert_eq!(summary.entries, 0);
+    assert_eq!(names_in(&top).len(), 1_000);
+}
