@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
+use fuc_cli::exclude::{ExcludeFilter, GitignoreFiles};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::reporter::Reporter;
@@ -25,20 +26,23 @@ pub(crate) fn execute(
     options.preserve.check_context()?;
     let Some(list) = options.list.take() else {
         let dest = target::take_dest(&options, &mut operands, console)?;
-        return Ok(copy(options, operands, &dest, console));
+        let filter = options.exclusions.filter(console)?;
+        return Ok(copy(options, filter, operands, &dest, console));
     };
     let dest = target::dest_of_list(&options, &operands, console)?;
     if list.is_stdin() && options.engine.rules.ask {
         let message = "--files0-from=- cannot be combined with -i: stdin holds no answers";
         return Err(UsageError::with_help(message));
     }
+    let filter = options.exclusions.filter(console)?;
     let mut names = list.open(console)?;
-    let outcome = copy(options, &mut names, &dest, console);
+    let outcome = copy(options, filter, &mut names, &dest, console);
     Ok(names.outcome(outcome))
 }
 
 fn copy(
     mut options: Options,
+    filter: Option<ExcludeFilter>,
     sources: impl IntoIterator<Item = OsString>,
     dest: &Dest,
     console: &Console,
@@ -53,12 +57,17 @@ fn copy(
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
-    let copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
+    let mut copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
+    if let Some(filter) = filter.clone() {
+        copy = copy.filtered_by(filter);
+    }
     let summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .run(options.progress, |reporter| {
             copy.run(&sources, dest, reporter)
         });
+    let gitignore_files = filter.map(|filter| filter.report_unread(console));
     match Outcome::of(summary, Tool::Copy, Execution::Real) {
+        Outcome::Complete if gitignore_files == Some(GitignoreFiles::Unread) => Outcome::Incomplete,
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,
     }

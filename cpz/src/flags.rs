@@ -47,6 +47,9 @@ pub(crate) enum Id {
     Update,
     Verbose,
     Verify,
+    Exclude,
+    ExcludeFrom,
+    Gitignore,
 }
 
 pub(crate) const TABLE: Table<Id> = Table {
@@ -318,6 +321,26 @@ pub(crate) const TABLE: Table<Id> = Table {
         )
         .required("F", Accepts::File)
         .not_in_config(),
+        Flag::extension(
+            Id::Exclude,
+            "exclude",
+            "leave alone what GLOB matches, in gitignore's syntax\n\
+             and relative to each SOURCE; '!GLOB' includes again",
+        )
+        .required("GLOB", Accepts::Text),
+        Flag::extension(
+            Id::ExcludeFrom,
+            "exclude-from",
+            "read such patterns from FILE, or from stdin if it\n\
+             is '-', one per line",
+        )
+        .required("FILE", Accepts::File),
+        Flag::extension(
+            Id::Gitignore,
+            "gitignore",
+            "leave alone what the .gitignore files in each\n\
+             SOURCE exclude",
+        ),
     ],
     notes: "
 Called as 'cp', it needs -r to copy directories; called by any other name,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
+use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
@@ -46,6 +47,7 @@ pub(crate) struct Options {
     pub(crate) progress: Progress,
     /// The file of `--files0-from`, which holds the names of the sources.
     pub(crate) list: Option<ListFile>,
+    pub(crate) exclusions: Exclusions,
 }
 
 impl Options {
@@ -64,6 +66,7 @@ impl Options {
             verbosity: Verbosity::Quiet,
             progress: Progress::Never,
             list: None,
+            exclusions: Exclusions::default(),
         }
     }
 
@@ -196,6 +199,9 @@ pub(crate) fn resolve(
             Id::Threads => {
                 options.engine.threads = Some(threads::parse(value(), charset)?);
             }
+            Id::Exclude => options.exclusions.add_pattern(value()),
+            Id::ExcludeFrom => options.exclusions.add_file(value()),
+            Id::Gitignore => options.exclusions.add_gitignore(),
         }
     }
     options.engine.dereference = dereference.unwrap_or_else(|| options.default_dereference());

@@ -14,6 +14,7 @@
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
 //! | [`progress`] | the line that shows how far a run has come |
+//! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
 //! | [`wording`] | diagnostics and questions in GNU's words |
 //! | [`memory`] | the allocator, which ends a command without memory |
 //! | [`locale`], [`quote`] | how file names look in a message |
@@ -26,6 +27,7 @@
 pub mod command;
 pub mod config;
 pub mod console;
+pub mod exclude;
 pub mod flags;
 #[cfg(feature = "test-support")]
 pub mod generate;

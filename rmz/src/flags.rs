@@ -25,6 +25,8 @@ pub(crate) enum Id {
     Threads,
     Verbose,
     DryRun,
+    Exclude,
+    ExcludeFrom,
 }
 
 pub(crate) const TABLE: Table<Id> = Table {
@@ -129,6 +131,20 @@ pub(crate) const TABLE: Table<Id> = Table {
         )
         .required("F", Accepts::File)
         .not_in_config(),
+        Flag::extension(
+            Id::Exclude,
+            "exclude",
+            "leave alone what GLOB matches, in gitignore's syntax\n\
+             and relative to each FILE; '!GLOB' includes again",
+        )
+        .required("GLOB", Accepts::Text),
+        Flag::extension(
+            Id::ExcludeFrom,
+            "exclude-from",
+            "read such patterns from FILE, or from stdin if it\n\
+             is '-', one per line",
+        )
+        .required("FILE", Accepts::File),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

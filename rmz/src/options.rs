@@ -1,6 +1,7 @@
 //! The options that the flags of rmz resolve to.
 
 use fuc_cli::command::Context;
+use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
 use fuc_cli::name_list::ListFile;
@@ -38,6 +39,7 @@ pub(crate) struct Options {
     pub(crate) progress: Progress,
     /// The file of `--files0-from`, which holds the names of the operands.
     pub(crate) list: Option<ListFile>,
+    pub(crate) exclusions: Exclusions,
 }
 
 impl Options {
@@ -55,6 +57,7 @@ impl Options {
             verbosity: Verbosity::Quiet,
             progress: Progress::Never,
             list: None,
+            exclusions: Exclusions::default(),
         }
     }
 
@@ -81,6 +84,7 @@ pub(crate) fn resolve(
     let mut options = Options::new(context.personality);
     for flag in matched {
         let value = flag.value.as_deref();
+        let required = || value.expect("BUG: a required value is missing");
         match flag.id {
             Id::Force => {
                 options.prompt(When::Never);
@@ -116,10 +120,9 @@ pub(crate) fn resolve(
             Id::PresumeInputTty => options.presumes_terminal = true,
             Id::DryRun => options.engine.execution = Execution::DryRun,
             Id::Progress => options.progress = Progress::parse(value, charset)?,
-            Id::Threads => {
-                let value = value.expect("BUG: a required value is missing");
-                options.engine.threads = Some(threads::parse(value, charset)?);
-            }
+            Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),
+            Id::Exclude => options.exclusions.add_pattern(required()),
+            Id::ExcludeFrom => options.exclusions.add_file(required()),
         }
     }
     Ok(options)

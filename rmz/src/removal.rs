@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
+use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::{self, ListFile};
@@ -35,13 +36,14 @@ pub(crate) fn execute(
             Err(UsageError::with_help("missing operand"))
         };
     }
+    let filter = options.exclusions.filter(console)?;
     if options.asks_once
         && (options.engine.recursive || operands.len() > FEW)
         && console.ask(question(&options.engine, operands.len()).as_bytes()) == Answer::No
     {
         return Ok(Outcome::Complete);
     }
-    Ok(remove(options, operands, console))
+    Ok(remove(options, filter, operands, console))
 }
 
 /// Removes the files in a list. Their number is unknown, so `-I` always asks.
@@ -59,16 +61,18 @@ fn remove_listed(
         return Err(UsageError::with_help(message));
     }
     let question = [b"remove the files named in ", &*list.quoted(console)].concat();
+    let filter = options.exclusions.filter(console)?;
     let mut names = list.open(console)?;
     if options.asks_once && console.ask(&question) == Answer::No {
         return Ok(Outcome::Complete);
     }
-    let outcome = remove(options, &mut names, console);
+    let outcome = remove(options, filter, &mut names, console);
     Ok(names.outcome(outcome))
 }
 
 fn remove(
     mut options: Options,
+    filter: Option<ExcludeFilter>,
     operands: impl IntoIterator<Item = OsString>,
     console: &Console,
 ) -> Outcome {
@@ -77,7 +81,10 @@ fn remove(
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
-    let removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
+    let mut removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
+    if let Some(filter) = filter {
+        removal = removal.filtered_by(filter);
+    }
     let summary = Reporter::new(console, Tool::Remove, options.verbosity)
         .in_execution(execution)
         .run(options.progress, |reporter| {

@@ -9,6 +9,7 @@ mod data;
 mod dereference;
 mod destination;
 mod durable;
+mod excluding;
 mod faults;
 mod filesystems;
 mod installed_files;

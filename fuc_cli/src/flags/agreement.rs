@@ -253,8 +253,8 @@ fn assert_value<I: Copy + Debug>(arg: &Arg, flag: &Flag<I>) {
     assert_eq!(arg.get_num_args(), range, "{flag:?}");
     let (expected, hint) = match flag.accepts {
         Accepts::Text => (&[][..], ValueHint::Other),
-        Accepts::Directory => (&[][..], ValueHint::DirPath),
         Accepts::File => (&[][..], ValueHint::FilePath),
+        Accepts::Directory => (&[][..], ValueHint::DirPath),
         Accepts::OneOf(words) => (words, ValueHint::Unknown),
         Accepts::ListOf(words) => (words, ValueHint::Unknown),
     };

@@ -114,12 +114,12 @@ fn with_value(arg: Arg, word: &'static str, accepts: Accepts) -> Arg {
         Accepts::Text => arg
             .value_parser(ValueParser::os_string())
             .value_hint(ValueHint::Other),
-        Accepts::Directory => arg
-            .value_parser(ValueParser::os_string())
-            .value_hint(ValueHint::DirPath),
         Accepts::File => arg
             .value_parser(ValueParser::os_string())
             .value_hint(ValueHint::FilePath),
+        Accepts::Directory => arg
+            .value_parser(ValueParser::os_string())
+            .value_hint(ValueHint::DirPath),
         Accepts::OneOf(words) => arg.value_parser(PossibleValuesParser::new(words)),
         // Each list adds to those before it.
         Accepts::ListOf(words) => arg

@@ -5,6 +5,7 @@ mod asking;
 mod configuration;
 mod dry_run;
 mod empty_directories;
+mod excluding;
 mod faults;
 mod installed_files;
 mod interrupts;

@@ -1,0 +1,380 @@
+//! `--exclude`, `--exclude-from` and `--gitignore`, which GNU's cp does not have. The reference is git.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use proptest::prelude::*;
+use testkit::{
+    probe::{NOBODY, has_program, is_root},
+    run::{Run, Status, normal_lines},
+    skip,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, chain, wide},
+};
+
+use crate::support::{CP, CPZ, complaint, succeeds};
+
+/// Asserts that `dir` holds exactly these paths.
+#[track_caller]
+fn holds(dir: impl AsRef<Path>, expected: &[&str]) {
+    let found = Snapshot::of(dir, Attributes::NAMES);
+    for path in expected {
+        assert!(found.kind(path).is_some(), "{path} is missing: {found:?}");
+    }
+    assert_eq!(found.len(), expected.len() + 1, "{found:?}");
+}
+
+#[test]
+fn copies_everything_else() {
+    for (args, expected) in [
+        (
+            &["--exclude=*.o"][..],
+            &["build", "build/out", "d", "d/a.c", "top"][..],
+        ),
+        (&["--exclude=/top", "--exclude=d"], &["build", "build/out"]),
+        (
+            &["--exclude=b*/", "--exclude=*.o", "--exclude=!/d/*.o"],
+            &["d", "d/a.c", "d/a.o", "top"],
+        ),
+        (&["--exclude=d/**"], &["build", "build/out", "d", "top"]),
+        (&["--exclude=*"], &[]),
+    ] {
+        for options in [
+            &["-r"][..],
+            &["-a", "--threads=4"],
+            &["-al"],
+            &["-a", "--verify"],
+            &["-rx", "--parents"],
+        ] {
+            let scratch = Scratch::new();
+            Tree::at(scratch.path().join("s"))
+                .file("top", "")
+                .file("d/a.o", "x")
+                .file("d/a.c", "x")
+                .file("build/out", "");
+            Tree::at(scratch.path()).dir("dest");
+            succeeds(&scratch, &[args, options, &["s", "dest"]].concat());
+            holds(scratch.path().join("dest/s"), expected);
+        }
+    }
+}
+
+#[test]
+fn a_second_name_is_copied_if_the_first_is_excluded() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path().join("s"))
+        .file("a", "content")
+        .hardlink("a", "b")
+        .hardlink("a", "c");
+    succeeds(&scratch, &["-a", "--exclude=a", "s", "d"]);
+    holds(scratch.path().join("d"), &["b", "c"]);
+    let wanted = Attributes::NAMES | Attributes::LINKS;
+    let copy = Snapshot::of(scratch.path().join("d"), wanted);
+    Tree::at(scratch.path().join("e"))
+        .file("b", "content")
+        .hardlink("b", "c");
+    assert_eq!(
+        copy.diff(&Snapshot::of(scratch.path().join("e"), wanted)),
+        ""
+    );
+}
+
+#[test]
+fn a_directory_may_be_copied_into_itself_if_the_copy_is_excluded() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("file", "").dir("backup");
+    succeeds(&scratch, &["--exclude=/backup", ".", "backup"]);
+    holds(scratch.path().join("backup"), &["file"]);
+}
+
+#[test]
+fn an_excluded_directory_is_not_opened() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/secret/x", "").file("s/file", "");
+    tree.select("s/secret").mode(0);
+    std::os::unix::fs::chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let run = |args: &[&str]| {
+        let run = Run::new(CPZ).args(args).current_dir(&scratch);
+        run.uid(NOBODY).output()
+    };
+    run(&["--exclude=secret", "s", "d"]).assert_success();
+    holds(scratch.path().join("d"), &["file"]);
+    // Without the option, cpz would have tried.
+    assert_eq!(run(&["s", "e"]).status, Status::Exit(1));
+}
+
+#[test]
+fn gitignore_files_hold_below_their_directories() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path().join("s"))
+        .file(".gitignore", "*.o\n/target\n")
+        .file(".git/config", "")
+        .file("a.o", "")
+        .file("target/x", "")
+        .file("d/.gitignore", "!keep.o\n/only-here\n")
+        .file("d/a.o", "")
+        .file("d/keep.o", "")
+        .file("d/only-here", "")
+        .file("d/e/only-here", "")
+        .file("d/e/keep.o", "")
+        .file("e/keep.o", "")
+        .file("e/target", "");
+    succeeds(&scratch, &["--gitignore", "s", "d"]);
+    let git = [".git", ".git/config", ".gitignore"];
+    let expected = [
+        "d",
+        "d/.gitignore",
+        "d/keep.o",
+        "d/e",
+        "d/e/only-here",
+        "d/e/keep.o",
+        "e",
+        "e/target",
+    ];
+    holds(scratch.path().join("d"), &[&git[..], &expected].concat());
+    // The user's patterns come first.
+    let args = ["--gitignore", "--exclude=!a.o", "--exclude=.git*", "s", "e"];
+    succeeds(&scratch, &args);
+    let expected = [
+        "a.o",
+        "d",
+        "d/a.o",
+        "d/keep.o",
+        "d/e",
+        "d/e/only-here",
+        "d/e/keep.o",
+        "e",
+        "e/target",
+    ];
+    holds(scratch.path().join("e"), &expected);
+}
+
+#[test]
+fn a_gitignore_file_that_is_no_regular_file_does_not_count() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path().join("s"))
+        .file("list", "*\n")
+        .symlink("link/.gitignore", "../list")
+        .file("link/file", "")
+        .fifo("fifo/.gitignore")
+        .file("fifo/file", "")
+        .file("dir/.gitignore/x", "")
+        .file("dir/file", "")
+        .socket("socket/.gitignore")
+        .file("socket/file", "");
+    let copied = Snapshot::of(scratch.path().join("s"), Attributes::NAMES);
+    succeeds(&scratch, &["--gitignore", "s", "d"]);
+    assert_eq!(
+        copied.diff(&Snapshot::of(scratch.path().join("d"), Attributes::NAMES)),
+        ""
+    );
+}
+
+#[test]
+fn a_gitignore_file_that_cannot_be_read_is_a_failure() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/d/.gitignore", "*\n").file("s/d/file", "");
+    tree.select("s/d/.gitignore").mode(0);
+    std::os::unix::fs::chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let outcome = Run::new(CPZ)
+        .args(["--gitignore", "--exclude=.gitignore", "s", "d"])
+        .current_dir(&scratch)
+        .uid(NOBODY)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    let expected = "cpz: cannot open 's/d/.gitignore' for reading: Permission denied\n";
+    assert_eq!(complaint(&outcome), expected);
+    holds(scratch.path().join("d"), &["d", "d/file"]);
+}
+
+#[test]
+fn gitignore_files_are_read_with_few_descriptors() {
+    const DEPTH: usize = 500;
+    let scratch = Scratch::in_memory();
+    let source = scratch.path().join("s");
+    chain(&source, DEPTH);
+    let mut dir = source.clone();
+    for level in 0..DEPTH {
+        Tree::at(&dir)
+            .file(".gitignore", format!("/no{level}\n"))
+            .file(format!("no{level}"), "")
+            .file("no", "");
+        dir.push("d");
+    }
+    wide(source.join("wide"), 5_000);
+    fs::write(source.join("wide/.gitignore"), "f?\n").unwrap();
+    let before = Snapshot::of(&source, Attributes::NAMES).len();
+    for limit in [20, 64] {
+        let outcome = Run::new(CPZ)
+            .args(["--gitignore", "s", &format!("d{limit}")])
+            .current_dir(&scratch)
+            .nofile_limit(limit)
+            .output();
+        assert_eq!(outcome.stderr_text(), "");
+        outcome.assert_success();
+        let copy = Snapshot::of(scratch.path().join(format!("d{limit}")), Attributes::NAMES);
+        assert_eq!(copy.len(), before - DEPTH - 10);
+    }
+}
+
+#[test]
+fn cp_does_not_know_the_options() {
+    let link = CP.link("cp");
+    for option in ["--exclude=x", "--exclude-from=x", "--gitignore"] {
+        let outcome = Run::new(link.path()).args([option, "s", "d"]).output();
+        assert_eq!(outcome.status, Status::Exit(1));
+        let lines = normal_lines(&outcome.stderr, &link.path());
+        assert_eq!(lines[0], format!("CMD: unrecognized option '{option}'"));
+    }
+}
+
+/// Files, and the `.gitignore` files of some directories.
+#[derive(Clone, Debug)]
+struct Repository {
+    files: BTreeSet<String>,
+    ignored: Vec<(String, Vec<String>)>,
+}
+
+const NAMES: [&str; 12] = [
+    "a", "b", "a.o", "b.o", "é", "a b", "[", "]", "-", "!a", "#a", "{a,b}",
+];
+const PARTS: [&str; 30] = [
+    "a",
+    "b",
+    ".o",
+    "é",
+    "*",
+    "*",
+    "?",
+    "/",
+    "/",
+    "**",
+    "**/",
+    "/**",
+    "***",
+    "[ab]",
+    "[!a]",
+    "[^a-b]",
+    "[]-]",
+    "[",
+    "]",
+    "-",
+    "[[:alpha:]]",
+    "[[:alpha:]b.]",
+    "[\\]a]",
+    "\\*",
+    "\\a",
+    "{a,b}",
+    " ",
+    "!",
+    "#",
+    ",",
+];
+
+fn directory() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(vec!["a/", "b/", "é/"]), 0..3)
+        .prop_map(|dirs| dirs.concat())
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let parts = prop::collection::vec(prop::sample::select(PARTS.to_vec()), 1..6);
+    let end = prop::sample::select(vec!["", "", "", "/", "\\", "\\ ", "\r"]);
+    (prop::sample::select(vec!["", "", "!"]), parts, end)
+        .prop_map(|(begin, parts, end)| [begin, &parts.concat(), end].concat())
+}
+
+fn repository() -> impl Strategy<Value = Repository> {
+    let file = (directory(), prop::sample::select(NAMES.to_vec()));
+    let files = prop::collection::btree_set(file.prop_map(|(dir, name)| dir + name), 1..20);
+    let ignored = (directory(), prop::collection::vec(pattern(), 1..6));
+    let ignored = prop::collection::vec(ignored, 1..4);
+    (files, ignored).prop_map(|(files, ignored)| Repository { files, ignored })
+}
+
+impl Repository {
+    fn build(&self, root: &Path) {
+        fs::create_dir(root).unwrap();
+        let files = self.files.iter().cloned();
+        let ignored = self.ignored.iter();
+        let ignored = ignored.map(|(dir, lines)| (format!("{dir}.gitignore"), lines.join("\n")));
+        for (path, content) in files.map(|file| (file, String::new())).chain(ignored) {
+            let path = root.join(path);
+            // A name may be both that of a file and of a directory. The first one stays.
+            if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.is_dir() {
+                fs::write(path, content).unwrap();
+            }
+        }
+    }
+}
+
+/// Returns the files that git does not ignore.
+fn not_ignored(git_dir: &Path, root: &Path) -> BTreeSet<PathBuf> {
+    let listed = Command::new("git")
+        .env("GIT_DIR", git_dir)
+        .env("GIT_WORK_TREE", root)
+        .args([
+            "ls-files",
+            "-z",
+            "--others",
+            "--exclude-per-directory=.gitignore",
+        ])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    let paths = listed.stdout.split(|byte| *byte == 0);
+    paths
+        .filter(|path| !path.is_empty())
+        .map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)))
+        .collect()
+}
+
+fn files_in(root: &Path, dir: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files_in(root, &path, found),
+            false => {
+                found.insert(path.strip_prefix(root).unwrap().to_owned());
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_what_git_does_not_ignore() {
+    if !has_program("git") {
+        skip!("git is not installed");
+    }
+    let git = Scratch::new();
+    let made = Command::new("git")
+        .args(["init", "-q", "--bare"])
+        .arg(git.path())
+        .status();
+    assert!(made.unwrap().success());
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(150)
+    };
+    proptest!(config, |(repository in repository())| {
+        let scratch = Scratch::in_memory();
+        let root = scratch.path().join("s");
+        repository.build(&root);
+        succeeds(&scratch, &["--gitignore", "s", "d"]);
+        let dest = scratch.path().join("d");
+        let mut copied = BTreeSet::new();
+        files_in(&dest, &dest, &mut copied);
+        prop_assert_eq!(copied, not_ignored(git.path(), &root));
+    });
+}

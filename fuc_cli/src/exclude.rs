@@ -1,0 +1,247 @@
+//! `--exclude`, `--exclude-from` and `--gitignore`: which entries a run leaves alone.
+//!
+//! ```text
+//! flags ──▶ Exclusions ── read files, compile patterns ──▶ ExcludeFilter ──▶ engine
+//!                                                                │ --gitignore
+//!                                                                ▼
+//!                                     for each directory with a .gitignore: one more filter
+//! ```
+//!
+//! The last of the user's patterns that matches decides. If none does, the nearest `.gitignore` decides of which a
+//! pattern matches, as in git. All patterns of the user are relative to each operand.
+
+use std::cell::OnceCell;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
+
+use self::gitignore::Gitignore;
+use self::pattern::Pattern;
+use self::patterns::{Decision, Patterns, Subject};
+use crate::console::Console;
+use crate::flags::UsageError;
+use crate::wording::errno_text;
+
+mod gitignore;
+mod pattern;
+mod patterns;
+
+/// The marks of the encoding at the beginning of a file, which git ignores.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The exclusions that the user asks for, in the order of the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exclusions {
+    sources: Vec<Source>,
+    reads_gitignore: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Pattern(OsString),
+    /// The path of a file, or `-` for stdin.
+    File(OsString),
+}
+
+impl Exclusions {
+    /// Adds the value of `--exclude`.
+    pub fn add_pattern(&mut self, pattern: &OsStr) {
+        self.sources.push(Source::Pattern(pattern.to_owned()));
+    }
+
+    /// Adds the value of `--exclude-from`.
+    pub fn add_file(&mut self, file: &OsStr) {
+        self.sources.push(Source::File(file.to_owned()));
+    }
+
+    /// Adds the `.gitignore` files of all directories.
+    pub fn add_gitignore(&mut self) {
+        self.reads_gitignore = true;
+    }
+
+    /// Reads the files and makes a filter. Returns `None` if nothing is excluded.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or if a pattern can match nothing.
+    pub fn filter(&self, console: &Console) -> Result<Option<ExcludeFilter>, UsageError> {
+        if self.sources.is_empty() && !self.reads_gitignore {
+            return Ok(None);
+        }
+        let mut patterns = Vec::new();
+        for source in &self.sources {
+            match source {
+                Source::Pattern(pattern) => patterns.push(parse(pattern, console)?),
+                Source::File(file) => read_patterns(file, console, &mut patterns)?,
+            }
+        }
+        let patterns = Patterns::new(&patterns)
+            .ok_or_else(|| UsageError::plain("the patterns to exclude take too much memory"))?;
+        let reads_gitignore = self.reads_gitignore;
+        let shared = Shared {
+            patterns,
+            reads_gitignore,
+            unread: Mutex::default(),
+        };
+        Ok(Some(ExcludeFilter {
+            shared: Arc::new(shared),
+            gitignore: None,
+        }))
+    }
+}
+
+fn parse(pattern: &OsStr, console: &Console) -> Result<Pattern, UsageError> {
+    pattern::parse(pattern.as_bytes()).map_err(|problem| {
+        let quoted = console.quoted(pattern.as_bytes());
+        let reason = format!(": {problem}");
+        UsageError::plain([b"invalid pattern ", &quoted[..], reason.as_bytes()].concat())
+    })
+}
+
+/// Adds the patterns in a file.
+fn read_patterns(
+    file: &OsStr,
+    console: &Console,
+    patterns: &mut Vec<Pattern>,
+) -> Result<(), UsageError> {
+    let content = read(file).map_err(|(operation, error)| {
+        let quoted = console.quoted(file.as_bytes());
+        UsageError::plain(match operation {
+            Reading::Open => not_opened(&quoted, &error),
+            Reading::Read => {
+                let reason = format!(": {}", errno_text(&error));
+                [b"error reading ", &quoted[..], reason.as_bytes()].concat()
+            }
+        })
+    })?;
+    for (number, line) in lines(&content).enumerate() {
+        let Some(text) = pattern::in_line(line) else {
+            continue;
+        };
+        let parsed = pattern::parse(text).map_err(|problem| {
+            let file = console.quoted(file.as_bytes());
+            let place = format!(", line {}: invalid pattern ", number + 1);
+            let pattern = console.quoted(text);
+            let reason = format!(": {problem}");
+            let parts = [&file, place.as_bytes(), &pattern, reason.as_bytes()];
+            UsageError::plain(parts.concat())
+        })?;
+        patterns.push(parsed);
+    }
+    Ok(())
+}
+
+enum Reading {
+    Open,
+    Read,
+}
+
+fn read(file: &OsStr) -> Result<Vec<u8>, (Reading, io::Error)> {
+    let mut content = Vec::new();
+    let read = if file == "-" {
+        io::stdin().read_to_end(&mut content)
+    } else {
+        let mut open = std::fs::File::open(file).map_err(|error| (Reading::Open, error))?;
+        open.read_to_end(&mut content)
+    };
+    match read {
+        Ok(_) => Ok(content),
+        Err(error) => Err((Reading::Read, error)),
+    }
+}
+
+fn not_opened(quoted: &[u8], error: &io::Error) -> Vec<u8> {
+    let reason = format!(" for reading: {}", errno_text(error));
+    [b"cannot open ", quoted, reason.as_bytes()].concat()
+}
+
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
+    content.split(|byte| *byte == b'\n')
+}
+
+/// A filter that leaves excluded entries alone. Clones share the list of files that could not be read.
+#[derive(Clone, Debug)]
+pub struct ExcludeFilter {
+    shared: Arc<Shared>,
+    /// The `.gitignore` files above the entries, the nearest first.
+    gitignore: Option<Arc<Gitignore>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// The patterns of the user, relative to the operand.
+    patterns: Patterns,
+    reads_gitignore: bool,
+    /// The `.gitignore` files that could not be read.
+    unread: Mutex<Vec<(PathBuf, io::Error)>>,
+}
+
+/// Says whether all `.gitignore` files of a run could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "an unread file makes the exit status 1"]
+pub enum GitignoreFiles {
+    /// All files were read, or the user did not ask for them.
+    Read,
+    /// Some files could not be read. They have been reported.
+    Unread,
+}
+
+impl ExcludeFilter {
+    /// Reports the `.gitignore` files that could not be read. Call it after the run.
+    pub fn report_unread(&self, console: &Console) -> GitignoreFiles {
+        let unread = &self.shared.unread;
+        let unread = std::mem::take(&mut *unread.lock().unwrap_or_else(PoisonError::into_inner));
+        for (path, error) in &unread {
+            let quoted = console.quoted(path.as_os_str().as_bytes());
+            console.error(&not_opened(&quoted, error).into());
+        }
+        match unread.is_empty() {
+            true => GitignoreFiles::Read,
+            false => GitignoreFiles::Unread,
+        }
+    }
+}
+
+impl Filter for ExcludeFilter {
+    fn verdict(&self, entry: &Candidate<'_>) -> Verdict {
+        let subject = Subject {
+            name: entry.name().as_bytes(),
+            is_directory: entry.is_directory(),
+        };
+        let path = OnceCell::new();
+        let path = || path.get_or_init(|| entry.path_below_operand().into_os_string().into_vec());
+        let decision = self.shared.patterns.decide(&subject, || path());
+        let nearest = std::iter::successors(self.gitignore.as_ref(), |file| file.above());
+        let decision = decision.or_else(|| {
+            let mut files = nearest;
+            files.find_map(|file| file.decide(&subject, || path()))
+        });
+        match decision {
+            Some(Decision::Exclude) => Verdict::Prune,
+            Some(Decision::Include) | None => Verdict::Take,
+        }
+    }
+
+    fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {
+        if !self.shared.reads_gitignore {
+            return None;
+        }
+        match Gitignore::read(directory, self.gitignore.clone()) {
+            Ok(None) => None,
+            Ok(Some(gitignore)) => Some(Arc::new(Self {
+                shared: Arc::clone(&self.shared),
+                gitignore: Some(Arc::new(gitignore)),
+            })),
+            Err(error) => {
+                let unread = &self.shared.unread;
+                let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
+                unread.push((directory.path().join(".gitignore"), error));
+                None
+            }
+        }
+    }
+}

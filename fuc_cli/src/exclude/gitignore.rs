@@ -1,0 +1,95 @@
+//! The `.gitignore` file of a directory.
+//!
+//! As in git, a file that is a symbolic link does not count, nor does a line that can match nothing.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use fuc_engine::EnteredDirectory;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use super::patterns::{Decision, Patterns, Subject};
+use super::{lines, pattern};
+
+/// The most bytes that are read of a file, as in git. A larger file cannot be used.
+const MOST_BYTES: u64 = 100 << 20;
+
+/// The patterns in one file.
+#[derive(Debug)]
+pub(super) struct Gitignore {
+    patterns: Patterns,
+    /// The bytes by which a path below the operand is longer than the same path below the directory of the file.
+    prefix_bytes: usize,
+    /// The next file above this one.
+    above: Option<Arc<Self>>,
+}
+
+impl Gitignore {
+    /// Reads the file of a directory. Returns `None` if there is none, or if it excludes nothing.
+    pub(super) fn read(
+        directory: &EnteredDirectory<'_>,
+        above: Option<Arc<Self>>,
+    ) -> io::Result<Option<Self>> {
+        // A FIFO must not make the open wait.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut file = match openat(directory.as_fd(), c".gitignore", flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            // ENXIO is a socket or a device.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        if metadata.len() > MOST_BYTES {
+            return Err(Errno::FBIG.into());
+        }
+        let mut content = Vec::new();
+        file.by_ref().take(MOST_BYTES).read_to_end(&mut content)?;
+        let parsed = lines(&content).filter_map(pattern::in_line);
+        let parsed: Vec<_> = parsed
+            .filter_map(|text| pattern::parse(text).ok())
+            .collect();
+        let patterns =
+            Patterns::new(&parsed).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let path = directory.path_below_operand();
+        let prefix_bytes = match path.as_os_str().as_bytes() {
+            [] => 0,
+            path => path.len() + 1,
+        };
+        Ok((!patterns.is_empty()).then_some(Self {
+            patterns,
+            prefix_bytes,
+            above,
+        }))
+    }
+
+    pub(super) fn above(&self) -> Option<&Arc<Self>> {
+        self.above.as_ref()
+    }
+
+    /// Returns the decision of this file. `path` returns the path below the operand.
+    pub(super) fn decide<'p>(
+        &self,
+        subject: &Subject<'_>,
+        path: impl FnOnce() -> &'p Vec<u8>,
+    ) -> Option<Decision> {
+        self.patterns
+            .decide(subject, || &path()[self.prefix_bytes..])
+    }
+}
+
+/// Drops the files above in a loop. The derived drop would recurse once per level.
+impl Drop for Gitignore {
+    fn drop(&mut self) {
+        let mut next = self.above.take();
+        while let Some(above) = next {
+            next = Arc::into_inner(above).and_then(|mut file| file.above.take());
+        }
+    }
+}

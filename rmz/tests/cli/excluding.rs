@@ -1,0 +1,263 @@
+//! `--exclude` and `--exclude-from`, which GNU's rm does not have.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use testkit::{
+    probe::{NOBODY, is_root},
+    run::{Outcome, Run, Status, normal_lines},
+    skip,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, comb},
+};
+
+use crate::support::{RM, RMZ};
+
+#[track_caller]
+fn run(dir: &Scratch, args: &[&str]) -> Outcome {
+    Run::new(RMZ).args(args).current_dir(dir).output()
+}
+
+/// Runs rmz, and asserts that it prints nothing and leaves exactly these paths in the tree `t`.
+#[track_caller]
+fn leaves(dir: &Scratch, args: &[&str], expected: &[&str]) {
+    let outcome = run(dir, args);
+    outcome.assert_success();
+    assert_eq!(
+        (outcome.stdout_text(), outcome.stderr_text()),
+        Default::default()
+    );
+    let left = Snapshot::of(dir.path().join("t"), Attributes::NAMES);
+    for path in expected {
+        assert!(left.kind(path).is_some(), "{path} is gone");
+    }
+    // The snapshot also holds the tree itself.
+    assert_eq!(left.len(), expected.len() + 1, "{args:?}: {left:?}");
+}
+
+fn tree() -> Scratch {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path().join("t"))
+        .file("a.o", "")
+        .file("a.c", "")
+        .file("build/out", "")
+        .file("d/b.o", "")
+        .file("d/build/out", "")
+        .file("d/keep.o", "");
+    scratch
+}
+
+#[test]
+fn leaves_alone_what_a_glob_matches_and_the_directories_above() {
+    for (globs, expected) in [
+        (
+            &["--exclude=*.o"][..],
+            &["a.o", "d", "d/b.o", "d/keep.o"][..],
+        ),
+        (&["--exclude", "/build"], &["build", "build/out"]),
+        (
+            &["--exclude=build/"],
+            &["build", "build/out", "d", "d/build", "d/build/out"],
+        ),
+        (
+            &["--exclude=*.o", "--exclude=!keep.o"],
+            &["a.o", "d", "d/b.o"],
+        ),
+        (
+            &["--exclude=!keep.o", "--exclude=*.o"],
+            &["a.o", "d", "d/b.o", "d/keep.o"],
+        ),
+        (&["--exclude=d/**/out"], &["d", "d/build", "d/build/out"]),
+        (&["--exclude=a.?"], &["a.o", "a.c"]),
+        (&["--exclude=[!a].o", "--threads=4"], &["d", "d/b.o"]),
+        (&["--exclude=a.o/"], &[]),
+    ] {
+        let scratch = tree();
+        if expected.is_empty() {
+            run(&scratch, &[globs, &["t"]].concat()).assert_success();
+            assert!(!scratch.path().join("t").exists());
+        } else {
+            leaves(&scratch, &[globs, &["t"]].concat(), expected);
+        }
+    }
+}
+
+#[test]
+fn globs_are_relative_to_each_operand_and_do_not_concern_operands() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("t/x", "")
+        .file("u/t/x", "")
+        .file("u/x", "")
+        .file("x", "");
+    run(&scratch, &["--exclude=/x", "--exclude=/t", "t/", "u", "x"]).assert_success();
+    let left = Snapshot::of(scratch.path(), Attributes::NAMES);
+    assert!(
+        left.kind("t/x").is_some() && left.kind("u/t/x").is_some() && left.kind("u/x").is_some()
+    );
+    assert!(left.kind("x").is_none());
+}
+
+#[test]
+fn reads_patterns_from_files_and_stdin_in_order() {
+    let scratch = tree();
+    Tree::at(scratch.path()).file("list", "\u{feff}# objects\n*.o\r\n\n\\#odd  \n");
+    Tree::at(scratch.path().join("t")).file("#odd", "");
+    let args = [
+        "--exclude-from=list",
+        "--exclude-from",
+        "-",
+        "--exclude=b.o",
+        "t",
+    ];
+    let outcome = Run::new(RMZ)
+        .args(args)
+        .current_dir(&scratch)
+        .stdin("!*.o\na.o")
+        .output();
+    outcome.assert_success();
+    let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
+    for name in ["#odd", "a.o", "d/b.o"] {
+        assert!(left.kind(name).is_some(), "{name} is gone");
+    }
+    assert_eq!(left.len(), 5);
+}
+
+#[test]
+fn a_bad_file_or_pattern_is_an_error_before_anything_is_removed() {
+    let scratch = tree();
+    Tree::at(scratch.path())
+        .file("list", "*.o\n\n[a\n")
+        .dir("dir");
+    for (args, expected) in [
+        (
+            ["--exclude-from=none", "t"],
+            "cannot open 'none' for reading: No such file or directory",
+        ),
+        (
+            ["--exclude-from=dir", "t"],
+            "error reading 'dir': Is a directory",
+        ),
+        (
+            ["--exclude-from=list", "t"],
+            "'list', line 3: invalid pattern '[a': no ']' follows '['",
+        ),
+        (
+            ["--exclude=a\\", "t"],
+            "invalid pattern 'a\\': nothing follows the last backslash",
+        ),
+        (["--exclude=", "t"], "invalid pattern '': it is empty"),
+    ] {
+        let outcome = run(&scratch, &args);
+        assert_eq!(outcome.status, Status::Exit(1), "{args:?}");
+        assert_eq!(outcome.stderr_text(), format!("rmz: {expected}\n"));
+        assert!(scratch.path().join("t/a.o").exists());
+    }
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_matched() {
+    let scratch = Scratch::new();
+    let odd = OsStr::from_bytes(b"\xff\xfe.o");
+    Tree::at(scratch.path().join("t"))
+        .file(odd, "")
+        .file("gone", "");
+    run(&scratch, &["--exclude=??.o", "t"]).assert_success();
+    assert!(scratch.path().join("t").join(odd).exists());
+    assert!(!scratch.path().join("t/gone").exists());
+    let not_utf_8 = OsStr::from_bytes(b"--exclude=\xff.o");
+    let outcome = Run::new(RMZ)
+        .args([not_utf_8, OsStr::new("t")])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    let expected = "rmz: invalid pattern ''$'\\377''.o': it is not UTF-8; use '?' for a byte\n";
+    assert_eq!(outcome.stderr_text(), expected);
+}
+
+#[test]
+fn names_only_what_is_removed() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("t/d/keep", "")
+        .file("t/d/gone", "");
+    let outcome = run(&scratch, &["-v", "--exclude=keep", "t"]);
+    outcome.assert_success();
+    assert_eq!(outcome.stdout_text(), "removed 't/d/gone'\n");
+}
+
+#[test]
+fn prompts_only_for_what_is_removed() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("t/keep", "")
+        .file("t/gone", "");
+    let outcome = Run::new(RMZ)
+        .args(["-i", "--exclude=keep", "t"])
+        .current_dir(&scratch)
+        .stdin("y\ny\ny\n")
+        .output();
+    assert_eq!(outcome.status, Status::Exit(0));
+    let expected = "rmz: descend into directory 't'? rmz: remove regular empty file 't/gone'? ";
+    assert_eq!(outcome.stderr_text().replace(RMZ, "rmz"), expected);
+    assert!(scratch.path().join("t/keep").exists());
+}
+
+#[test]
+fn an_excluded_directory_is_not_opened() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    let top = Tree::at(scratch.path().join("t"));
+    top.file("secret/x", "").file("gone", "");
+    for path in ["t/secret/x", "t/secret", "t", ""] {
+        let path = scratch.path().join(path);
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    top.select("secret").mode(0);
+    let run = |args: &[&str]| {
+        let run = Run::new(RMZ).args(args).current_dir(&scratch);
+        run.uid(NOBODY).output()
+    };
+    let outcome = run(&["--exclude=secret", "t"]);
+    outcome.assert_success();
+    assert_eq!(outcome.stderr_text(), "");
+    assert!(!scratch.path().join("t/gone").exists());
+    // Without the option, rmz would have tried.
+    let outcome = run(&["t"]);
+    let expected = "rmz: cannot remove 't/secret': Permission denied\n";
+    assert_eq!(outcome.stderr_text(), expected);
+}
+
+#[test]
+fn a_deep_tree_with_few_descriptors_keeps_what_is_excluded() {
+    const DEPTH: usize = 3_000;
+    let scratch = Scratch::in_memory();
+    comb(scratch.path().join("t"), DEPTH, 2);
+    let before = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
+    let outcome = Run::new(RMZ)
+        .args(["--exclude=f1", "t"])
+        .current_dir(&scratch)
+        .nofile_limit(20)
+        .output();
+    outcome.assert_success();
+    let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
+    // Each level has two directories, and a file `f0` in either. The last level is empty.
+    assert_eq!(left, before - 2 * DEPTH - 1);
+}
+
+#[test]
+fn rm_does_not_know_the_options() {
+    let link = RM.link("rm");
+    for option in ["--exclude=x", "--exclude-from=x", "--gitignore"] {
+        let outcome = Run::new(link.path()).args([option, "t"]).output();
+        assert_eq!(outcome.status, Status::Exit(1));
+        let lines = normal_lines(&outcome.stderr, &link.path());
+        assert_eq!(lines[0], format!("CMD: unrecognized option '{option}'"));
+    }
+    let outcome = Run::new(RMZ).args(["--gitignore", "t"]).output();
+    let lines = normal_lines(&outcome.stderr, Path::new(RMZ));
+    assert_eq!(lines[0], "CMD: unrecognized option '--gitignore'");
+}
