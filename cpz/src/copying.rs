@@ -11,7 +11,7 @@ use fuc_cli::interrupt;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{CopyOp, Dest, Execution};
+use fuc_engine::{CopyOp, Dest};
 
 use crate::options::Options;
 use crate::target;
@@ -57,16 +57,18 @@ fn copy(
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
+    let execution = options.engine.execution;
     let mut copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
     if let Some(filter) = filter.clone() {
         copy = copy.filtered_by(filter);
     }
     let summary = Reporter::new(console, Tool::Copy, options.verbosity)
+        .in_execution(execution)
         .run(options.progress, |reporter| {
             copy.run(&sources, dest, reporter)
         });
     let gitignore_files = filter.map(|filter| filter.report_unread(console));
-    match Outcome::of(summary, Tool::Copy, Execution::Real) {
+    match Outcome::of(summary, Tool::Copy, execution) {
         Outcome::Complete if gitignore_files == Some(GitignoreFiles::Unread) => Outcome::Incomplete,
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,

@@ -50,6 +50,7 @@ pub(crate) enum Id {
     Exclude,
     ExcludeFrom,
     Gitignore,
+    DryRun,
 }
 
 pub(crate) const TABLE: Table<Id> = Table {
@@ -340,6 +341,12 @@ pub(crate) const TABLE: Table<Id> = Table {
             "gitignore",
             "leave alone what the .gitignore files in each\n\
              SOURCE exclude",
+        ),
+        Flag::extension(
+            Id::DryRun,
+            "dry-run",
+            "copy nothing; print the lines of -v, and how much\n\
+             would be copied",
         ),
     ],
     notes: "

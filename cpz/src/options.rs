@@ -11,7 +11,7 @@ use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::threads;
-use fuc_engine::{CopyOptions, Dereference, LinkKind, Reflink, Sparse};
+use fuc_engine::{CopyOptions, Dereference, Execution, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
 use crate::preserve::PreserveFlags;
@@ -180,6 +180,7 @@ pub(crate) fn resolve(
             Id::Recursive => options.engine.recursive = true,
             Id::Verbose if options.verbosity == Verbosity::Debug => {}
             Id::Verbose => options.verbosity = Verbosity::Verbose,
+            Id::DryRun => options.engine.execution = Execution::DryRun,
             Id::Verify => options.engine.verify = true,
             Id::Debug => options.verbosity = Verbosity::Debug,
             Id::Files0From => options.list = Some(ListFile::new(value())),

@@ -8,6 +8,7 @@ mod content;
 mod data;
 mod dereference;
 mod destination;
+mod dry_run;
 mod durable;
 mod excluding;
 mod faults;

@@ -19,6 +19,7 @@ use super::naming::UnnamedFiles;
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
+use super::plan::Plan;
 use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
 use crate::descriptors::{Descriptors, Roots};
@@ -28,7 +29,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, CWD};
+use crate::sys::{self, CWD, Identity};
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -72,6 +73,8 @@ pub(super) struct Context<'a> {
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,
     pub(super) unnamed_dests: UnnamedFiles,
+    /// The changes that a dry run has planned. `None`: the run is a real one.
+    pub(super) plan: Option<Plan>,
     /// `None`: the kernel decides when copies are written to the disk.
     pub(super) durability: Option<Durability>,
 }
@@ -128,6 +131,7 @@ impl Context<'_> {
     pub(super) fn open_dest_parent(&self, operand: u32) -> Result<OpenParent<'_>, Errno> {
         let operand = &self.operands[operand as usize];
         match operand.parent.get() {
+            Some(parent) if self.is_new(parent.identity) => self.open_new().map(OpenParent::Below),
             Some(parent) => self.open_parent_again(operand, parent),
             None => Ok(OpenParent::Target(self.target())),
         }
@@ -207,6 +211,20 @@ impl Context<'_> {
     }
 }
 
+/// Answers for the directories that a dry run would create.
+impl Context<'_> {
+    /// Returns `true` if this identifies a dest directory that would be new.
+    pub(super) fn is_new(&self, identity: Identity) -> bool {
+        let plan = self.plan.as_ref();
+        plan.is_some_and(|plan| plan.new_directory == identity)
+    }
+
+    /// Returns a descriptor that stands for a dest directory that would be new.
+    fn open_new(&self) -> Result<OwnedFd, Errno> {
+        self.plan.as_ref().ok_or(Errno::STALE)?.stand_in()
+    }
+}
+
 /// Opens evicted directories again.
 impl Roots for Context<'_> {
     fn open_operand(&self, index: u32, side: Side) -> Result<OwnedFd, Errno> {
@@ -214,6 +232,9 @@ impl Roots for Context<'_> {
         match side {
             Side::Source => {
                 sys::open_directory(CWD, &operand.source, self.policy.symlinks_of_operands())
+            }
+            Side::Dest if operand.root.get().is_some_and(|&root| self.is_new(root)) => {
+                self.open_new()
             }
             Side::Dest => {
                 let parent = self.open_dest_parent(index)?;
@@ -225,7 +246,10 @@ impl Roots for Context<'_> {
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<OwnedFd, Errno> {
         match side {
             Side::Source => sys::open_directory(dir, name, self.policy.symlinks_of_entries),
-            Side::Dest => self.open_dest_directory(dir, name),
+            Side::Dest => match (self.open_dest_directory(dir, name), &self.plan) {
+                (Err(_), Some(plan)) => plan.stand_in(),
+                (opened, _) => opened,
+            },
         }
     }
 }

@@ -39,13 +39,13 @@ pub(super) fn reading(
     let symlinks = source.map_or(Symlinks::NoFollow, |source| {
         ctx.policy.symlinks_of_dest(&source, treatment)
     });
-    match look::at_dest(entry, symlinks) {
+    match look::at_dest(ctx, entry, symlinks) {
         Ok(_) | Err(Errno::NOENT) => {}
         // The link is unlinked.
         Err(Errno::LOOP) if ctx.policy.options.force => {}
         Err(unseen) => return ctx.dest_stat_failure(entry, unseen),
     }
-    let dest = look::dest_facts(entry, Symlinks::Follow);
+    let dest = look::dest_facts(ctx, entry, Symlinks::Follow);
     let refusal = dest.and_then(|dest| obstacle(treatment, source.as_ref(), &dest));
     match refusal {
         Some(refusal) => ctx.refused(entry, refusal),
@@ -60,7 +60,7 @@ pub(super) fn creation(
     operation: Operation,
     errno: Errno,
 ) -> Failure {
-    match look::at_dest(entry, Symlinks::NoFollow) {
+    match look::at_dest(ctx, entry, Symlinks::NoFollow) {
         Err(unseen) if unseen != Errno::NOENT => ctx.dest_stat_failure(entry, unseen),
         _ => ctx.making_failure(entry, operation, errno),
     }
@@ -70,7 +70,7 @@ pub(super) fn creation(
 pub(super) fn file_creation(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Failure {
     // The kernel reports EISDIR for each name with a trailing slash.
     if errno == Errno::ISDIR {
-        return match look::at_dest(entry, Symlinks::Follow) {
+        return match look::at_dest(ctx, entry, Symlinks::Follow) {
             Ok(_) if ctx.treatment(entry).refuses_directories() => {
                 ctx.refused(entry, Refusal::DirectoryByNonDirectory)
             }
@@ -107,11 +107,7 @@ pub(super) fn directory_creation(
     errno: Errno,
 ) -> Error {
     let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
-    let look = |symlinks| {
-        ctx.at(place, Side::Dest, |dir, name| {
-            sys::stat(dir, name, symlinks)
-        })
-    };
+    let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
     match look(Symlinks::NoFollow) {
         Err(unseen) if unseen != Errno::NOENT => return failed(Operation::Stat, unseen),
         _ => {}
@@ -171,9 +167,7 @@ pub(super) fn directory_opening(
         Ok(source) => source,
         Err(unseen) => return Unopened::Failed(failed(Operation::Stat, unseen)),
     };
-    let dest = ctx.at(place, Side::Dest, |dir, name| {
-        sys::stat(dir, name, Symlinks::NoFollow)
-    });
+    let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow);
     let is_source = |dest: &Stat| FileId::of(dest) == FileId::of(&source);
     let dest = match dest {
         Ok(dest) if is_source(&dest) && !ctx.policy.keeps_existing() => return Unopened::IsItsDest,
@@ -222,9 +216,7 @@ pub(super) fn cycle(
         }
         return Ok(());
     }
-    let dest = ctx.at(place, Side::Dest, |dir, name| {
-        sys::stat(dir, name, Symlinks::NoFollow)
-    });
+    let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow);
     if dest.is_ok_and(|dest| sys::file_type(&dest) != FileType::Directory) {
         return Err(directory_creation(ctx, place, source.file(), Errno::NOTDIR));
     }

@@ -118,12 +118,12 @@ impl UsedNames {
         }
         let treatment = ctx.treatment(entry);
         let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-        match look::at_dest(entry, symlinks) {
+        match look::at_dest(ctx, entry, symlinks) {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(Errno::LOOP) if ctx.policy.options.force => {}
             Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
         }
-        let kind = |symlinks| look::dest_facts(entry, symlinks).map(|facts| facts.kind);
+        let kind = |symlinks| look::dest_facts(ctx, entry, symlinks).map(|facts| facts.kind);
         let writes_to_dest = ctx.policy.options.as_links.is_none()
             && source.kind == FileType::RegularFile
             && !treatment.vacates();
@@ -153,7 +153,7 @@ impl UsedNames {
             return Ok(());
         }
         let dest = dest_name(ctx, entry.operand);
-        let kind = || look::dest_facts(entry, Symlinks::NoFollow).map(|facts| facts.kind);
+        let kind = || look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.kind);
         if self.set().contains(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
             return Err(ctx.refused(entry, Refusal::JustCreated));
         }

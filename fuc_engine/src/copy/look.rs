@@ -2,11 +2,13 @@
 
 use rustix::io::Errno;
 
+use super::context::Context;
 use super::decide::same_file::{Name, Names, Sameness};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, FileId, Symlinks};
-use super::policy::Policy;
-use crate::node::{Dir, Side};
+use super::node::CopyDir;
+use super::plan::Spot;
+use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, Stat};
 
@@ -14,13 +16,51 @@ pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
 }
 
-pub(super) fn at_dest(entry: &Entry<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
-    sys::stat(entry.dest_dir, entry.dest_name, symlinks)
+/// Looks at a dest. In a dry run, returns what would be there by now.
+pub(super) fn at_dest(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    symlinks: Symlinks,
+) -> Result<Stat, Errno> {
+    match &ctx.plan {
+        None => sys::stat(entry.dest_dir, entry.dest_name, symlinks),
+        Some(plan) => plan.look(&spot(ctx, entry), symlinks),
+    }
+}
+
+/// Does the same as [`at_dest`] for the dest of a directory.
+pub(super) fn at_dest_of(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    symlinks: Symlinks,
+) -> Result<Stat, Errno> {
+    ctx.at(place, Side::Dest, |dir, name| match &ctx.plan {
+        None => sys::stat(dir, name, symlinks),
+        Some(plan) => {
+            let path = ctx.place_path(place, Side::Dest);
+            plan.look(&Spot { dir, name, path }, symlinks)
+        }
+    })
+}
+
+/// Returns the dest of an entry for a dry run.
+pub(super) fn spot<'e>(ctx: &Context<'_>, entry: &Entry<'e>) -> Spot<'e> {
+    Spot {
+        dir: entry.dest_dir,
+        name: entry.dest_name,
+        path: ctx.path(entry, Side::Dest),
+    }
 }
 
 /// Returns the facts about the dest, or `None` if it does not exist or cannot be looked at.
-pub(super) fn dest_facts(entry: &Entry<'_>, symlinks: Symlinks) -> Option<Facts> {
-    at_dest(entry, symlinks).ok().map(|stat| Facts::of(&stat))
+pub(super) fn dest_facts(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    symlinks: Symlinks,
+) -> Option<Facts> {
+    at_dest(ctx, entry, symlinks)
+        .ok()
+        .map(|stat| Facts::of(&stat))
 }
 
 /// Returns `true` if source and dest are the same name in the same directory.
@@ -49,17 +89,23 @@ pub(super) fn is_on_filesystem_of_directory(entry: &Entry<'_>, source: &Stat) ->
 
 /// Returns `true` if a link leads from the source to the dest or back, so that replacing the
 /// dest would lose the only copy of the content.
-pub(super) fn one_leads_to_other(entry: &Entry<'_>, source: &Facts, dest: &Facts) -> bool {
+pub(super) fn one_leads_to_other(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Facts,
+    dest: &Facts,
+) -> bool {
     let target = sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
     let is_target = |target: Stat| Facts::of(&target).is_same_file(dest);
     target.is_ok_and(is_target)
-        || dest_facts(entry, Symlinks::Follow).is_some_and(|through| source.is_same_file(&through))
+        || dest_facts(ctx, entry, Symlinks::Follow)
+            .is_some_and(|through| source.is_same_file(&through))
 }
 
 /// Finds out whether a copy would destroy its source. `dest` holds the facts about the dest,
-/// looked at with [`Policy::symlinks_of_dest`].
+/// looked at with [`symlinks_of_dest`](super::policy::Policy::symlinks_of_dest).
 pub(super) fn sameness(
-    policy: &Policy<'_>,
+    ctx: &Context<'_>,
     entry: &Entry<'_>,
     treatment: DestTreatment,
     source: &Facts,
@@ -67,7 +113,7 @@ pub(super) fn sameness(
 ) -> Sameness {
     use rustix::fs::FileType;
     let is_same_file = source.is_same_file(dest);
-    if is_same_file && policy.makes_hard_links() {
+    if is_same_file && ctx.policy.makes_hard_links() {
         return Sameness::AlreadyThere;
     }
     let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
@@ -86,8 +132,8 @@ pub(super) fn sameness(
     let names = Names {
         source: name(look(Symlinks::NoFollow), look(Symlinks::Follow), source),
         dest: name(
-            dest_facts(entry, Symlinks::NoFollow),
-            dest_facts(entry, Symlinks::Follow),
+            dest_facts(ctx, entry, Symlinks::NoFollow),
+            dest_facts(ctx, entry, Symlinks::Follow),
             dest,
         ),
         symlinks: entry.symlinks,

@@ -44,6 +44,8 @@
 //! | `make/link` | makes links instead of copies |
 //! | `make/hardlink` | links to the first copy of a source with several names |
 //! | `make/directory` | enters and finishes directories |
+//! | `names` | creates, renames and unlinks dests, or plans that in a dry run |
+//! | `plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
 //! | `naming` | when dests get their names |
 //! | `stored` | an entry that is kept for later, without its open directories |
 //! | `hardlinks` | the table of sources with several names |
@@ -80,12 +82,14 @@ mod facts;
 mod hardlinks;
 mod look;
 mod make;
+mod names;
 mod naming;
 mod node;
 mod op;
 mod operand;
 mod options;
 mod parents;
+mod plan;
 mod policy;
 mod room;
 mod run;

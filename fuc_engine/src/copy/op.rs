@@ -11,6 +11,7 @@ use super::options::{
 use super::run::CopyRun;
 use crate::cancel::Cancel;
 use crate::error::Error;
+use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
@@ -93,6 +94,8 @@ impl CopyOp {
         durable: bool,
         /// Says whether each copy is compared with its source.
         verify: bool,
+        /// Says whether anything is copied.
+        execution: Execution,
     }
 
     /// Limits the number of threads, which includes the caller's. With 0, the engine chooses the number.

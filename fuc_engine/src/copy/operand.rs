@@ -10,7 +10,7 @@ use super::way::DestParent;
 use crate::error::{Error, Operation};
 use crate::node;
 use crate::operand as paths;
-use crate::sys::Identity;
+use crate::sys::{FileId, Identity};
 
 pub(super) struct Operand {
     pub(super) source: Box<CStr>,
@@ -27,6 +27,8 @@ pub(super) struct Operand {
     pub(super) is_own_backup: bool,
     /// The directory that this operand's copy begins with, once it was made.
     pub(super) root: OnceLock<Identity>,
+    /// The directory in which a dry run would create that directory, if it exists already.
+    pub(super) planned_in: OnceLock<FileId>,
 }
 
 impl Operand {
@@ -63,6 +65,7 @@ impl Operand {
             dest_path,
             is_own_backup,
             root: OnceLock::new(),
+            planned_in: OnceLock::new(),
         })
     }
 

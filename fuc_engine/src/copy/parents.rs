@@ -17,6 +17,8 @@ use super::attributes::path_only::{self, PathOnly};
 use super::context::Context;
 use super::decide::mode::{self, Origin};
 use super::facts::Symlinks;
+use super::names;
+use super::plan::Spot;
 use super::way::{self, DestParent, OpenParent};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
@@ -126,6 +128,14 @@ fn open_or_make(
     existing: &mut Vec<Parent>,
 ) -> Result<OwnedFd, Error> {
     let is_made = made.made.contains(step.dest);
+    if let Some(plan) = &ctx.plan
+        && (is_made || plan.is_new(above))
+    {
+        return match is_made {
+            true => plan.stand_in().map_err(failed_to_look(step)),
+            false => make_one(ctx, above, step, made),
+        };
+    }
     let opened = ctx.descriptors.making_room(|| {
         if is_made {
             // Another process has replaced it if it is a link now.
@@ -202,10 +212,24 @@ fn make_one(
     }
     let requested = ctx.policy.directory_creation_mode(stat.st_mode);
     let filling = ctx.policy.directory_filling_mode(stat.st_mode);
-    sys::create_directory(above, step.name, filling).map_err(failed(Operation::MakeParent))?;
+    if let Some(plan) = &ctx.plan {
+        let spot = Spot {
+            dir: above,
+            name: step.name,
+            path: step.path.into(),
+        };
+        let planned = plan.create(spot, || names::planned_directory(plan));
+        planned.map_err(failed(Operation::MakeParent))?;
+    } else {
+        sys::create_directory(above, step.name, filling).map_err(failed(Operation::MakeParent))?;
+    }
     if ctx.report.wants_events() {
         let (source, dest) = (step.source, step.path);
         ctx.report.event(Event::MadeParent { source, dest });
+    }
+    if let Some(plan) = &ctx.plan {
+        made.made.insert(step.dest.into());
+        return plan.stand_in().map_err(failed_to_look(step));
     }
     let fd = sys::open_path_directory(above, step.name, Symlinks::NoFollow)
         .map_err(failed(Operation::Stat))?;
@@ -226,6 +250,10 @@ fn make_one(
         source: source.into_boxed_c_str(),
     });
     Ok(fd)
+}
+
+fn failed_to_look(step: &Step<'_>) -> impl Fn(Errno) -> Error {
+    move |errno| Error::failed(Operation::Stat, step.path.into(), errno)
 }
 
 /// Sets the final mode and attributes of the directories, the innermost first.

@@ -10,6 +10,7 @@ use super::decide::overwrite::{OverwriteRules, Timestamps};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
 use super::options::{CopyOptions, Dereference, LinkKind, ModePolicy, Reflink, Replace};
+use crate::execution::Execution;
 use crate::sys::{self, Stat};
 
 pub(super) struct Policy<'a> {
@@ -40,7 +41,8 @@ impl<'a> Policy<'a> {
             creates_empty_files: !sets_attributes
                 && options.reflink != Reflink::Always
                 && !options.verify
-                && !options.durable,
+                && !options.durable
+                && options.execution == Execution::Real,
             umask: OnceLock::new(),
         }
     }

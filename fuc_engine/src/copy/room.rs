@@ -14,7 +14,6 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::io::Errno;
 
 use super::facts::{Entry, Symlinks};
-use super::look;
 use crate::operand;
 use crate::sys::{self, Device, Stat};
 
@@ -101,7 +100,7 @@ impl Room {
         let (device, free) =
             in_dest_directory(entry, |dir| Some((device(dir)?, sys::free_bytes(dir))))?;
         // The old content makes room when it is truncated or unlinked.
-        let old = look::at_dest(entry, Symlinks::Follow);
+        let old = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::Follow);
         let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
         let needed = bytes_on_disk(source);
         let lacks_room = |errno| match errno {

@@ -31,11 +31,13 @@ use super::naming::UnnamedFiles;
 use super::operand::Operand;
 use super::options::{CopyOptions, Dereference, Dest};
 use super::parents::{self, MadeParents};
+use super::plan::Plan;
 use super::policy::Policy;
 use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation};
+use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::filter::SharedFilter;
 use crate::observer::Summary;
@@ -96,7 +98,9 @@ impl<'a> CopyRun<'a> {
                 failures: Failures::default(),
                 descriptors: Descriptors::new(),
                 unnamed_dests: UnnamedFiles::default(),
-                durability: options.durable.then(Durability::default),
+                plan: None,
+                durability: (options.durable && options.execution == Execution::Real)
+                    .then(Durability::default),
             },
             copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
             links: LinkTable::default(),
@@ -134,6 +138,17 @@ impl<'a> CopyRun<'a> {
         // The run has its own copies of the paths.
         drop(sources);
         ctx.failures = Failures::of(ctx.operands.len());
+        if ctx.policy.options.execution == Execution::DryRun {
+            match Plan::new(ctx.policy.options, &ctx.operands) {
+                Ok(plan) => ctx.plan = Some(plan),
+                Err(errno) => {
+                    let (Dest::Into(path) | Dest::Exactly(path)) = ctx.dest;
+                    let error = Error::failed(Operation::OpenTarget, path.clone(), errno);
+                    ctx.report.failed(error);
+                    return ctx.report.summary();
+                }
+            }
+        }
         if let Err(error) = durable::begin(&self.ctx) {
             self.ctx.report.failed(error);
             return self.ctx.report.summary();
@@ -156,7 +171,9 @@ impl<'a> CopyRun<'a> {
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        parents::finish(&self.ctx, made);
+        if self.ctx.plan.is_none() {
+            parents::finish(&self.ctx, made);
+        }
         self.ctx.failures.report_rest(&self.ctx.report);
         durable::finish(&self.ctx);
         self.ctx.report.summary()

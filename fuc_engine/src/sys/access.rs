@@ -7,10 +7,10 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Access, AtFlags, StatxAttributes, StatxFlags, accessat};
+use rustix::fs::{Access, AtFlags, FileType, Stat, StatxAttributes, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::open::Symlinks;
+use super::open::{At, Symlinks};
 use super::process::effective_user;
 use super::stat::{check_access_by, stat};
 
@@ -65,4 +65,46 @@ fn attributes(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> StatxAttr
     looked_at.map_or(StatxAttributes::empty(), |found| {
         found.stx_attributes & StatxAttributes::from_bits_retain(found.stx_attributes_mask.bits())
     })
+}
+/// Fails with the kernel's error if this process may not write to the file at `at`, which must exist.
+pub(crate) fn check_writing(at: At<'_>) -> Result<(), Errno> {
+    check_access_by(at.symlinks, |flags| {
+        accessat(at.dir, at.name, Access::WRITE_OK, flags)
+    })?;
+    // The kernel permits these files to be opened only to append to them.
+    match attributes(at.dir, at.name, at.symlinks).contains(StatxAttributes::APPEND) {
+        true => Err(Errno::PERM),
+        false => Ok(()),
+    }
+}
+
+/// Fails with the kernel's error if this process may not read the file at `at`.
+pub(crate) fn check_reading(at: At<'_>) -> Result<(), Errno> {
+    check_access_by(at.symlinks, |flags| {
+        accessat(at.dir, at.name, Access::READ_OK, flags)
+    })
+}
+
+/// Fails with `EPERM` if the kernel protects a file, which was seen as `stat`, from hard links by users that
+/// do not own it.
+pub(crate) fn check_linking(at: At<'_>, stat: &Stat) -> Result<(), Errno> {
+    const SET_USER_ID: u32 = 0o4000;
+    const SET_GROUP_ID: u32 = 0o2010;
+    let user = effective_user();
+    if user == 0 || stat.st_uid == user {
+        return Ok(());
+    }
+    let wanted = Access::READ_OK | Access::WRITE_OK;
+    let is_safe = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && stat.st_mode & SET_USER_ID == 0
+        && stat.st_mode & SET_GROUP_ID != SET_GROUP_ID
+        && check_access_by(at.symlinks, |flags| {
+            accessat(at.dir, at.name, wanted, flags)
+        })
+        .is_ok();
+    let protection = std::fs::read("/proc/sys/fs/protected_hardlinks");
+    match is_safe || protection.is_ok_and(|value| value.starts_with(b"0")) {
+        true => Ok(()),
+        false => Err(Errno::PERM),
+    }
 }

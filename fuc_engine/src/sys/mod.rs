@@ -50,7 +50,7 @@ pub(crate) use access::*;
 pub(crate) use acl::*;
 pub(crate) use data::*;
 pub(crate) use filesystem::*;
-pub(crate) use identity::{FileId, Identity};
+pub(crate) use identity::{FileId, Identity, device_of};
 pub(crate) use inode::{Inode, open_path_only};
 pub(crate) use listing::{Entries, Entry, Listing, is_empty_directory};
 pub(crate) use names::*;

@@ -138,6 +138,16 @@ pub(crate) fn open_path_directory(
     open(dir, name, flags, 0)
 }
 
+/// Returns a descriptor that is not of a directory: each call relative to it fails with `ENOTDIR`.
+pub(crate) fn open_no_directory() -> Result<OwnedFd, Errno> {
+    let failed = |error: std::io::Error| {
+        let number = error.raw_os_error();
+        number.map_or(Errno::MFILE, Errno::from_raw_os_error)
+    };
+    let (reader, _writer) = std::io::pipe().map_err(failed)?;
+    Ok(reader.into())
+}
+
 /// Opens a source to read it.
 ///
 /// The opened file never becomes the controlling terminal of this process.

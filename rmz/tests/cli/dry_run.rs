@@ -1,7 +1,7 @@
 //! `--dry-run`, which GNU's rm does not have: what a real run would print, and nothing is removed.
 
 use testkit::{
-    run::{Run, Status, check_dry_run, check_dry_runs},
+    run::{Operands, Run, Status, check_dry_run, check_dry_runs},
     tree::{Scratch, Tree},
 };
 
@@ -17,7 +17,7 @@ fn prints_what_a_real_run_prints_in_random_trees_and_changes_nothing() {
         "--one-file-system",
         "--preserve-root=all",
     ];
-    check_dry_runs(RMZ, &options, 300);
+    check_dry_runs(RMZ, &options, Operands::Any, 300);
 }
 
 #[test]

@@ -36,9 +36,25 @@ pub fn check_dry_run(program: &str, args: &[&str], build: impl Fn(&Tree)) -> Out
     compare(program, args, &scratch)
 }
 
+/// Says which operands a random command line may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operands {
+    /// An operand may lie in another one.
+    Any,
+    /// The last operand neither lies in another one, nor contains one.
+    Apart,
+}
+
+fn overlap(paths: &[String]) -> bool {
+    let paths: Vec<&Path> = paths.iter().map(Path::new).collect();
+    let (last, others) = paths.split_last().expect("BUG: there are operands");
+    let mut others = others.iter();
+    others.any(|other| other.starts_with(last) || last.starts_with(other))
+}
+
 /// Does the same in `cases` random trees, each time with some of the `options` and two to four operands.
 #[track_caller]
-pub fn check_dry_runs(program: &str, options: &[&'static str], cases: u64) {
+pub fn check_dry_runs(program: &str, options: &[&'static str], operands: Operands, cases: u64) {
     for number in 0..cases {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&number.to_le_bytes());
@@ -51,10 +67,22 @@ pub fn check_dry_runs(program: &str, options: &[&'static str], cases: u64) {
             vec((path(), kind(), 0..3_u64), 0..16),
         );
         let case = strategy.new_tree(&mut runner).expect("BUG: no filters");
-        let (mut args, operands, entries) = case.current();
-        args.extend(operands.iter().map(String::as_str));
+        let (mut args, paths, entries) = case.current();
+        if operands == Operands::Apart && overlap(&paths) {
+            continue;
+        }
+        args.extend(paths.iter().map(String::as_str));
         let scratch = Scratch::in_memory();
         for (at, kind, seconds) in &entries {
+            let dest = paths.last().expect("BUG: there are operands");
+            // A dry run does not follow a link in the dest to what would be new there.
+            let dangling = Kind::Symlink("/nowhere".to_owned());
+            let kind = match kind {
+                Kind::Symlink(_) if operands == Operands::Apart && at.starts_with(dest) => {
+                    &dangling
+                }
+                kind => kind,
+            };
             // An entry is left out if its place is taken.
             let _ = make(scratch.path(), at, kind, *seconds);
         }

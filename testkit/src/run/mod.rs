@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub use compare::{normal_lines, same_but_for_name};
-pub use dry_run::{check_dry_run, check_dry_runs};
+pub use dry_run::{Operands, check_dry_run, check_dry_runs};
 pub use errors::{is_left_out, possible_errors};
 pub use faults::{Call, Fault};
 pub use input::Input;

@@ -9,8 +9,11 @@ use rustix::io::Errno;
 use super::backup_names::{BackupNames, BackupNumbers};
 use crate::copy::context::{Context, Failure};
 use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::look;
+use crate::copy::names::{self, Target};
 use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::options::{Backup, BackupNaming};
+use crate::copy::plan::Replaces;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
 use crate::operand;
@@ -31,7 +34,14 @@ pub(super) fn make(
     if backup.naming != BackupNaming::Numbered && would_replace_source(entry, source, backup) {
         return Err(ctx.refused(entry, Refusal::BackupOverSource));
     }
-    let renamed = rename_to_backup(entry.dest_dir, entry.dest_name, dest, backup, numbers);
+    let renamed = rename_to_backup(
+        ctx,
+        Target::Entry(entry),
+        (entry.dest_dir, entry.dest_name),
+        dest,
+        backup,
+        numbers,
+    );
     renamed.map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Backup, errno)))
 }
 
@@ -52,7 +62,14 @@ pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
     let Some(name) = entry.dest_state.backup() else {
         return;
     };
-    match sys::rename(entry.dest_dir, name, entry.dest_name) {
+    let restored = names::rename(
+        ctx,
+        Target::Entry(entry),
+        entry.dest_dir,
+        [name, entry.dest_name],
+        Replaces::Files,
+    );
+    match restored {
         Ok(()) => ctx.emit_backup_restored(entry),
         Err(errno) => {
             let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
@@ -102,11 +119,7 @@ pub(in crate::copy) fn replace_by_directory(
         return Ok(Replaced::No);
     };
     let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
-    let look = |symlinks| {
-        ctx.at(place, Side::Dest, |dir, name| {
-            sys::stat(dir, name, symlinks)
-        })
-    };
+    let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
     let is_directory = |stat: &Stat| sys::file_type(stat) == FileType::Directory;
     let dest = look(Symlinks::NoFollow).map_err(failed(Operation::Stat))?;
     let leads_to_directory = rules.follow_links_to_directories
@@ -115,7 +128,12 @@ pub(in crate::copy) fn replace_by_directory(
         return Ok(Replaced::No);
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
-        let Some(moved) = rename_to_backup(dir, name, &dest, backup, numbers)? else {
+        let target = Target::Directory(place);
+        let moved = rename_to_backup(ctx, target, (dir, name), &dest, backup, numbers)?;
+        if ctx.plan.is_some() {
+            return names::create_directory(ctx, place, mode);
+        }
+        let Some(moved) = moved else {
             return sys::create_directory(dir, name, mode);
         };
         sys::create_directory(dir, name, mode).inspect_err(|_| {
@@ -130,8 +148,9 @@ pub(in crate::copy) fn replace_by_directory(
 /// Renames `name` in `dir`, which was seen as `dest`, to a backup. Returns the backup's name,
 /// or `None` if the dest has vanished.
 fn rename_to_backup(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    ctx: &Context<'_>,
+    target: Target<'_>,
+    (dir, name): (BorrowedFd<'_>, &CStr),
     dest: &Stat,
     backup: &Backup,
     numbers: &mut BackupNumbers,
@@ -143,17 +162,18 @@ fn rename_to_backup(
             // The name was shortened to itself.
             return Err(Errno::EXIST);
         }
-        let renamed = if backup.replaces {
-            sys::rename(dir, name, &backup.name)
-        } else {
-            sys::rename_to_new(dir, name, &backup.name)
+        let replaces = match backup.replaces {
+            true => Replaces::Files,
+            false => Replaces::Nothing,
         };
+        let renamed = names::rename(ctx, target, dir, [name, &backup.name], replaces);
         match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
                 let (_, base) = operand::split(name.to_bytes());
                 numbers.note(base, number);
                 return Ok(Some(backup.name));
             }
+            (Ok(()), None) if ctx.plan.is_some() => return Ok(Some(backup.name)),
             (Ok(()), None) => {
                 // Between two names of one file, rename succeeds without an effect.
                 let still = sys::stat(dir, name, Symlinks::NoFollow);

@@ -9,8 +9,8 @@ use crate::copy::decide::clear::{
 };
 use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
+use crate::copy::names;
 use crate::error::Operation;
-use crate::sys;
 
 /// The dest after it was cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(in crate::copy) fn decide(
         Making::File => rules.links_at_dest,
         _ => Symlinks::NoFollow,
     };
-    let dest = match look::at_dest(entry, symlinks) {
+    let dest = match look::at_dest(ctx, entry, symlinks) {
         Ok(dest) => Facts::of(&dest),
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
@@ -86,12 +86,12 @@ pub(in crate::copy) fn decide(
     };
     let lookups = Lookups {
         are_one_entry: &|| look::names_same_entry(entry),
-        one_leads_to_other: &|| look::one_leads_to_other(entry, &source, &dest),
+        one_leads_to_other: &|| look::one_leads_to_other(ctx, entry, &source, &dest),
         dest_leads_to_directory: &|| {
             let treatment = ctx.treatment(entry);
             dest.kind == FileType::Symlink
                 && ctx.policy.symlinks_of_dest(&source, treatment) == Symlinks::Follow
-                && look::dest_facts(entry, Symlinks::Follow)
+                && look::dest_facts(ctx, entry, Symlinks::Follow)
                     .is_some_and(|target| target.kind == FileType::Directory)
         },
     };
@@ -112,7 +112,7 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
 
 /// Unlinks the dest, which makes its name vacant.
 pub(in crate::copy) fn unlink_dest(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
-    sys::unlink(entry.dest_dir, entry.dest_name)
+    names::unlink(ctx, entry)
         .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
     ctx.emit_dest_removed(entry);
     Ok(())

@@ -18,7 +18,9 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::look;
+use crate::copy::names::{self, New};
 use crate::copy::naming::Naming;
+use crate::copy::plan::Plan;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Stat};
@@ -57,6 +59,7 @@ pub(in crate::copy) fn open(
     naming: Naming,
 ) -> Result<OpenDest, Failure> {
     if naming == Naming::WhenComplete
+        && ctx.plan.is_none()
         && unnamed::is_large_enough(ctx, source)
         && let Some(file) = unnamed::try_create(ctx, entry, source)
     {
@@ -71,10 +74,43 @@ pub(in crate::copy) fn open(
 
 #[inline]
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Errno> {
+    if let Some(plan) = &ctx.plan {
+        return plan_file(ctx, plan, entry);
+    }
     let mode = ctx.policy.creation_mode(source.st_mode);
     ctx.descriptors
         .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))
         .map(|file| OpenDest::new_file(file, Naming::AtOnce))
+}
+
+/// Plans to create the dest, instead of [`create`].
+#[cold]
+fn plan_file(ctx: &Context<'_>, plan: &Plan, entry: &Entry<'_>) -> Result<OpenDest, Errno> {
+    if entry.dest_name.to_bytes().ends_with(b"/") {
+        return Err(Errno::ISDIR);
+    }
+    names::create(ctx, entry, New::Copy, || Ok(()))?;
+    Ok(OpenDest::new_file(plan.stand_in()?, Naming::AtOnce))
+}
+
+/// Checks that the dest could be opened, instead of opening it.
+#[cold]
+fn plan_opening(
+    ctx: &Context<'_>,
+    plan: &Plan,
+    entry: &Entry<'_>,
+    symlinks: Symlinks,
+) -> Result<OwnedFd, Errno> {
+    let spot = look::spot(ctx, entry);
+    let is_fifo = plan
+        .look(&spot, symlinks)
+        .is_ok_and(|dest| sys::file_type(&dest) == FileType::Fifo);
+    if is_fifo && entry.blocking() == Blocking::OnlyForLease {
+        // The FIFO probably has no reader.
+        return Err(Errno::NXIO);
+    }
+    plan.check_writing(&spot, symlinks)?;
+    plan.stand_in()
 }
 
 fn create_again(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
@@ -95,9 +131,12 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
         symlinks,
         ..entry.dest_at()
     };
-    let opened = ctx
-        .descriptors
-        .making_room(|| sys::open_existing(dest, entry.blocking()));
+    let opened = match &ctx.plan {
+        None => ctx
+            .descriptors
+            .making_room(|| sys::open_existing(dest, entry.blocking())),
+        Some(plan) => plan_opening(ctx, plan, entry, symlinks),
+    };
     match opened {
         Ok(dest) => prepare_opened(ctx, entry, source, dest),
         // Another process has just replaced the file by a link.
@@ -124,7 +163,7 @@ fn is_about_the_file(errno: Errno) -> bool {
 /// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
 /// created through a link.
 fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
-    if let Err(errno) = look::at_dest(entry, Symlinks::NoFollow) {
+    if let Err(errno) = look::at_dest(ctx, entry, Symlinks::NoFollow) {
         return Err(diagnose::file_creation(ctx, entry, errno));
     }
     let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
@@ -134,9 +173,12 @@ fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
         return Err(Failure::making(error));
     }
     let mode = ctx.policy.creation_mode(source.st_mode);
-    let opened = ctx
-        .descriptors
-        .making_room(|| sys::create_through_link(entry.dest_dir, entry.dest_name, mode));
+    let opened = match &ctx.plan {
+        None => ctx
+            .descriptors
+            .making_room(|| sys::create_through_link(entry.dest_dir, entry.dest_name, mode)),
+        Some(plan) => plan.stand_in(),
+    };
     let opened =
         opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
     // Another process may have created it since, so it is emptied like an existing file.
@@ -155,6 +197,9 @@ fn prepare_opened(
     source: &Stat,
     dest: OwnedFd,
 ) -> Result<OpenDest, Failure> {
+    if ctx.plan.is_some() {
+        return Ok(OpenDest::new_file(dest, Naming::AtOnce));
+    }
     let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
     if FileId::of(source) == FileId::of(&opened) {
         return Err(ctx.refused(entry, Refusal::SameFile));
@@ -190,6 +235,6 @@ fn prepare_opened(
 /// Returns `true` if the dest's name is a link through which the dest may have been created.
 pub(in crate::copy) fn is_behind_link(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     ctx.policy.options.rules.create_through_links
-        && look::dest_facts(entry, Symlinks::NoFollow)
+        && look::dest_facts(ctx, entry, Symlinks::NoFollow)
             .is_some_and(|dest| dest.kind == FileType::Symlink)
 }

@@ -43,7 +43,7 @@ pub(in crate::copy) fn decide(
     let treatment = ctx.treatment(entry);
     let source = &Facts::of(source);
     let symlinks = policy.symlinks_of_dest(source, treatment);
-    let dest = match look::at_dest(entry, symlinks) {
+    let dest = match look::at_dest(ctx, entry, symlinks) {
         Ok(dest) => dest,
         Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
         // Opening the link fails too, and then it is unlinked.
@@ -51,7 +51,7 @@ pub(in crate::copy) fn decide(
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     let facts = Facts::of(&dest);
-    let sameness = || look::sameness(policy, entry, treatment, source, &facts);
+    let sameness = || look::sameness(ctx, entry, treatment, source, &facts);
     let ask = || ask_to_overwrite(ctx, entry, &dest);
     match overwrite(
         policy.overwrite_rules(treatment),
@@ -77,13 +77,13 @@ pub(in crate::copy) fn check(
 ) -> Result<(), Failure> {
     let treatment = ctx.treatment(entry);
     let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-    let dest = match look::at_dest(entry, symlinks) {
+    let dest = match look::at_dest(ctx, entry, symlinks) {
         Ok(dest) => Facts::of(&dest),
         Err(Errno::NOENT) => return Ok(()),
         Err(Errno::LOOP) if ctx.policy.options.force => return Ok(()),
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
-    if look::sameness(&ctx.policy, entry, treatment, source, &dest) == Sameness::SameFile {
+    if look::sameness(ctx, entry, treatment, source, &dest) == Sameness::SameFile {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     // Do not wait for the other end of a FIFO if the copy must fail, even if dests are backed up.
@@ -97,8 +97,8 @@ pub(in crate::copy) fn check(
 pub(in crate::copy) fn sameness(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Sameness {
     let treatment = ctx.treatment(entry);
     let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-    match look::dest_facts(entry, symlinks) {
-        Some(dest) => look::sameness(&ctx.policy, entry, treatment, source, &dest),
+    match look::dest_facts(ctx, entry, symlinks) {
+        Some(dest) => look::sameness(ctx, entry, treatment, source, &dest),
         None => Sameness::Distinct,
     }
 }

@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 
+use crate::copy::context::Context;
 use crate::copy::facts::Entry;
+use crate::copy::names;
 use crate::operand;
 use crate::sys;
 
 /// Creates the link under a temporary name and renames it to the dest, so that the dest never
 /// lacks a file.
 pub(in crate::copy) fn replace(
+    ctx: &Context<'_>,
     entry: &Entry<'_>,
     create: impl Fn(&CStr) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
@@ -23,6 +26,11 @@ pub(in crate::copy) fn replace(
         Some(_) => (&b""[..], entry.dest_name.to_bytes()),
         None => operand::split(entry.dest_name.to_bytes()),
     };
+    if ctx.plan.is_some() {
+        // The name would be replaced, which takes the same permissions.
+        names::unlink(ctx, entry)?;
+        return create(entry.dest_name);
+    }
     for _ in 0..TRIES {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".cpz-{}-{number}", std::process::id());

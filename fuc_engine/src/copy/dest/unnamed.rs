@@ -58,7 +58,7 @@ pub(super) fn is_large_enough(ctx: &Context<'_>, source: &Stat) -> bool {
 fn may_be_occupied(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let is_vacant = matches!(entry.dest_state, DestState::Vacant { .. })
         || ctx.dest_directory_origin(entry) == Origin::Created;
-    !is_vacant && look::at_dest(entry, Symlinks::NoFollow).err() != Some(Errno::NOENT)
+    !is_vacant && look::at_dest(ctx, entry, Symlinks::NoFollow).err() != Some(Errno::NOENT)
 }
 
 /// Gives a complete dest its name. Returns `false` if that is not possible, so that the file must be

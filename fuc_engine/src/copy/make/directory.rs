@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
@@ -14,9 +15,13 @@ use crate::copy::dest::backup::{Replaced, replace_by_directory};
 use crate::copy::dest::backup_names::BackupNumbers;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::facts::{FileId, Symlinks};
+use crate::copy::look;
+use crate::copy::names;
 use crate::copy::node::{CopyDir, CopyNode, DirFacts, Mark};
+use crate::copy::plan::Plan;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
+use crate::operand;
 use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode};
 
 /// A directory that was not entered.
@@ -119,6 +124,7 @@ fn open(
     }
     check_into_itself(ctx, place, stat.identity)?;
     let dest = make_dest(ctx, place, &stat, numbers)?;
+    check_planned(ctx, place, stat.identity, dest.identity);
     if place.parent.is_none() {
         // This cannot fail, because an operand is entered once per run.
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
@@ -132,11 +138,12 @@ fn open(
     // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
     // have it, that is reported when its attributes are set.
     let has_access_time = source.atime_effect == AtimeEffect::Changes
+        && ctx.plan.is_none()
         && Inode::directory(dest.fd.as_fd())
             .set_accessed(accessed)
             .is_ok();
     let facts = DirFacts {
-        gets_attributes: ctx.policy.sets_attributes,
+        gets_attributes: ctx.policy.sets_attributes && ctx.plan.is_none(),
         is_behind_link: source.symlinks == Symlinks::Follow,
         has_access_time,
         origin: dest.origin,
@@ -250,9 +257,7 @@ fn make_unfilled(
 ) -> Result<Origin, Error> {
     let not_made = |errno| diagnose::directory_creation(ctx, place, FileId::of(source), errno);
     let mode = ctx.policy.directory_creation_mode(source.st_mode);
-    let made = ctx.at(place, Side::Dest, |dir, name| {
-        sys::create_directory(dir, name, mode)
-    });
+    let made = names::create_directory(ctx, place, mode);
     match made {
         Ok(()) => {
             ctx.emit_directory_made(place);
@@ -281,7 +286,7 @@ fn finish_unfilled(
         dest: origin,
     }: &Unreadable,
 ) -> Result<(), Error> {
-    if !ctx.policy.sets_attributes && *origin == Origin::Existing {
+    if ctx.plan.is_some() || !ctx.policy.sets_attributes && *origin == Origin::Existing {
         return Ok(());
     }
     let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
@@ -328,9 +333,7 @@ fn make_dest(
     let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
     let requested = ctx.policy.directory_creation_mode(source.mode);
     let filling = ctx.policy.directory_filling_mode(source.mode);
-    let made = ctx.at(place, Side::Dest, |dir, name| {
-        sys::create_directory(dir, name, filling)
-    });
+    let made = names::create_directory(ctx, place, filling);
     let origin = match made {
         Ok(()) => Origin::Created,
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, filling, numbers)? {
@@ -339,6 +342,11 @@ fn make_dest(
         },
         Err(errno) => return Err(not_made(errno)),
     };
+    if let Some(plan) = &ctx.plan
+        && let Some(dest) = plan_dest(ctx, plan, place, origin).map_err(not_made)?
+    {
+        return Ok(dest);
+    }
     let opened = ctx.at(place, Side::Dest, |dir, name| {
         ctx.descriptors
             .making_room(|| ctx.open_dest_directory(dir, name))
@@ -355,7 +363,7 @@ fn make_dest(
         origin => origin,
     };
     let mut mode_pending = None;
-    if mode_origin == Origin::Created {
+    if ctx.plan.is_none() && mode_origin == Origin::Created {
         let granted = stat.mode & 0o7777;
         let modes = mode::of_new_directory(granted, requested);
         if modes.filling != granted {
@@ -379,6 +387,57 @@ fn make_dest(
     })
 }
 
+/// Returns what stands for the dest in a dry run, if it would be new. `origin` says whether this directory
+/// would create it; otherwise an earlier operand may.
+fn plan_dest(
+    ctx: &Context<'_>,
+    plan: &Plan,
+    place: &Place<CopyDir>,
+    origin: Origin,
+) -> Result<Option<DestDir>, Errno> {
+    let exists =
+        |dir: BorrowedFd<'_>, name: &CStr| Ok(sys::stat(dir, name, Symlinks::NoFollow).is_ok());
+    if origin == Origin::Existing {
+        if ctx.at(place, Side::Dest, exists)? {
+            return Ok(None);
+        }
+        let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow)?;
+        if sys::file_type(&dest) != FileType::Directory {
+            return Err(Errno::NOTDIR);
+        }
+    }
+    Ok(Some(DestDir {
+        fd: plan.stand_in()?,
+        identity: plan.new_directory,
+        origin,
+        special_bits: SpecialBits::None,
+        mode_pending: None,
+    }))
+}
+
+/// Reports in a dry run that an operand would be copied into itself: `place` is the directory in which a
+/// real run would list the new dest of the operand.
+fn check_planned(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity, dest: Identity) {
+    if ctx.plan.is_none() {
+        return;
+    }
+    let operand = &ctx.operands[place.operand as usize];
+    if place.parent.is_none() && ctx.is_new(dest) {
+        let above = ctx.at(place, Side::Dest, |dir, name| {
+            sys::stat(dir, &operand::directory_of(name), Symlinks::Follow)
+        });
+        if let Ok(above) = above {
+            // An operand is entered once per run.
+            let _ = operand.planned_in.set(FileId::of(&above));
+        }
+    }
+    if operand.planned_in.get() == Some(&source.file()) {
+        let path = |side| ctx.operand_path(place.operand, side).to_path_buf();
+        let error = Error::refused(Refusal::IntoItself, path(Side::Source));
+        ctx.fail(place.operand, error.with_other(path(Side::Dest)));
+    }
+}
+
 /// Gives a directory its final mode and attributes, after its last entry.
 pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     if let Some(parent) = &node.place.parent {
@@ -390,7 +449,9 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
             }
         }
     }
-    let finished = if ctx.policy.sets_attributes {
+    let finished = if ctx.plan.is_some() {
+        Ok(())
+    } else if ctx.policy.sets_attributes {
         set_attributes(ctx, node)
     } else if let Some(mode) = node.state.mode() {
         set_mode(ctx, node, mode)

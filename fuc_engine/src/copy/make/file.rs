@@ -97,10 +97,21 @@ pub(in crate::copy) fn open_special(
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Failure> {
     overwrite::check(ctx, entry, &Facts::of(stat))?;
-    let source = open(ctx, entry, Blocking::MayBlock, scratch)
-        .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
-    let is_in_the_way =
-        entry.symlinks == Symlinks::NoFollow && look::at_dest(entry, Symlinks::NoFollow).is_ok();
+    let opened = match &ctx.plan {
+        None => open(ctx, entry, Blocking::MayBlock, scratch),
+        // Opening may wait for a writer.
+        Some(plan) => sys::check_reading(entry.source_at()).and_then(|()| {
+            Ok(OpenSource {
+                fd: plan.stand_in()?,
+                stat: *stat,
+                storage: Storage::Other,
+            })
+        }),
+    };
+    let source =
+        opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
+    let is_in_the_way = entry.symlinks == Symlinks::NoFollow
+        && look::at_dest(ctx, entry, Symlinks::NoFollow).is_ok();
     if is_in_the_way {
         clear_dest(ctx, entry, Making::Special, None)?;
     }
@@ -286,7 +297,7 @@ fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat)
         return mark_incomplete(dest, source);
     }
     let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
-    let named = look::dest_facts(entry, Symlinks::NoFollow).map(|facts| facts.id);
+    let named = look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.id);
     if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
         ctx.report.discarded();
     }

@@ -11,6 +11,7 @@ use crate::copy::dest::clear::{Cleared, clear_dest};
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::hardlinks::{DestName, FirstCopy, SeenFile};
 use crate::copy::look;
+use crate::copy::names::{self, New};
 use crate::copy::node::CopyNode;
 use crate::copy::scratch::{CopyScratch, LinkedTo};
 use crate::descriptors::PinnedOrReopened;
@@ -23,15 +24,19 @@ use crate::sys::{self, At};
 ///
 /// If the name does not lead to the file that was written, [`link`] reports that.
 pub(in crate::copy) fn find_copy(
+    ctx: &Context<'_>,
     entry: &Entry<'_>,
     written: Option<FileId>,
 ) -> Result<FirstCopy, Errno> {
-    let named = look::at_dest(entry, Symlinks::NoFollow);
+    let named = look::at_dest(ctx, entry, Symlinks::NoFollow);
     let (itself, behind_link) = match (named, written) {
         (Ok(named), None) => (SeenFile::of(&named), None),
-        (Err(errno), None) => return Err(errno),
+        (Err(errno), None) => match &ctx.plan {
+            None => return Err(errno),
+            Some(plan) => (SeenFile::unseen(plan.new_id()), None),
+        },
         (Ok(named), Some(written)) if FileId::of(&named) == written => (SeenFile::of(&named), None),
-        (Ok(named), Some(written)) => match look::at_dest(entry, Symlinks::Follow) {
+        (Ok(named), Some(written)) => match look::at_dest(ctx, entry, Symlinks::Follow) {
             Ok(target) if FileId::of(&target) == written => {
                 (SeenFile::of(&named), Some(Box::new(SeenFile::of(&target))))
             }
@@ -70,7 +75,10 @@ pub(in crate::copy) fn link(
         if let Made::AlreadyThere = make(ctx, entry, first, scratch, by_name)? {
             return Ok(());
         }
-        let made = look::at_dest(entry, Symlinks::NoFollow)
+        if ctx.plan.is_some() {
+            return Ok(());
+        }
+        let made = look::at_dest(ctx, entry, Symlinks::NoFollow)
             .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
         if FileId::of(&made) == file.id {
             return Ok(());
@@ -113,6 +121,9 @@ fn make(
 ) -> Result<Made, Failure> {
     let (symlinks, file) = first.link_target(entry.symlinks);
     let mut attempt = || {
+        if ctx.plan.is_some() {
+            return names::create(ctx, entry, New::LinkToCopy(file.id), || Ok(()));
+        }
         at_first(ctx, &first.name, scratch, |dir| {
             let name = &first.name.name;
             link(At {

@@ -14,6 +14,7 @@ use crate::copy::dest::replace::replace;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
+use crate::copy::names::{self, New};
 use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -33,14 +34,20 @@ pub(in crate::copy) fn make(
             target => target,
         },
     };
-    let create = |name: &CStr| match &target {
-        Some(target) => sys::create_symlink(target, entry.dest_dir, name),
-        None => sys::create_hard_link(entry.source_at(), entry.dest_dir, name),
+    let new = match kind {
+        LinkKind::Hard => New::HardLink,
+        LinkKind::Symbolic => New::Symlink,
+    };
+    let create = |name: &CStr| {
+        names::create(ctx, entry, new, || match &target {
+            Some(target) => sys::create_symlink(target, entry.dest_dir, name),
+            None => sys::create_hard_link(entry.source_at(), entry.dest_dir, name),
+        })
     };
     if create_or_replace(ctx, entry, kind, create)? == Created::AlreadyThere {
         return Ok(Created::AlreadyThere);
     }
-    if kind == LinkKind::Symbolic && ctx.policy.options.preserve.timestamps {
+    if kind == LinkKind::Symbolic && ctx.policy.options.preserve.timestamps && ctx.plan.is_none() {
         let source = look::at_source(entry);
         let source = source
             .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
@@ -64,7 +71,7 @@ fn create_or_replace(
         Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Link(kind), None)? {
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             Cleared::Vacant => create(entry.dest_name),
-            Cleared::ToReplace(removal) => replace(entry, create).inspect(|()| {
+            Cleared::ToReplace(removal) => replace(ctx, entry, create).inspect(|()| {
                 if removal == Removal::Reported {
                     ctx.emit_dest_removed(entry);
                 }
@@ -98,7 +105,7 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
     // The kernel would make a link to a source that does not exist.
     look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
     let path = ctx.path(entry, Side::Source);
-    if path.is_relative() && !is_in_working_directory(entry) {
+    if path.is_relative() && !is_in_working_directory(ctx, entry) {
         return Ok(None);
     }
     let path = CString::new(path.as_os_str().as_bytes());
@@ -107,7 +114,11 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
 
 /// Returns `true` if the dest is in the working directory. Also `true` if either directory cannot
 /// be stat'ed; creating the link then reports the error.
-fn is_in_working_directory(entry: &Entry<'_>) -> bool {
+fn is_in_working_directory(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    let plan = ctx.plan.as_ref();
+    if plan.is_some_and(|plan| plan.is_new(entry.dest_dir)) {
+        return false;
+    }
     let dest = match entry.node {
         Some(_) => sys::stat(entry.dest_dir, c".", Symlinks::Follow),
         None => {

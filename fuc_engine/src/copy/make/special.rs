@@ -8,6 +8,7 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode;
 use crate::copy::facts::Entry;
+use crate::copy::names::{self, New};
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, Stat};
 
@@ -43,6 +44,8 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created
         _ => Operation::CreateSpecial,
     };
     create_or_replace(ctx, entry, Making::Special, operation, || {
-        sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
+        names::create(ctx, entry, New::Copy, || {
+            sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
+        })
     })
 }

@@ -8,6 +8,7 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::diagnose;
 use crate::copy::facts::Entry;
+use crate::copy::names::{self, New};
 use crate::error::Operation;
 use crate::sys;
 
@@ -29,7 +30,11 @@ pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Crea
 }
 
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
-    let create = || sys::create_symlink(target, entry.dest_dir, entry.dest_name);
+    let create = || {
+        names::create(ctx, entry, New::Copy, || {
+            sys::create_symlink(target, entry.dest_dir, entry.dest_name)
+        })
+    };
     create_or_replace(
         ctx,
         entry,

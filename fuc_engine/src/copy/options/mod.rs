@@ -7,6 +7,8 @@ use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::execution::Execution;
+
 mod overwrite;
 mod preserve;
 
@@ -118,6 +120,12 @@ pub struct CopyOptions {
     /// started, or if a limit is low: on open descriptors (12 for each thread) or on address space
     /// (128 MiB for each thread). A small tree never starts one.
     pub threads: Option<NonZeroUsize>,
+    /// Says whether anything is copied. A dry run counts the sizes of the files whose content would be
+    /// copied, and reads no content.
+    ///
+    /// It does not see what it would have made if a source contains it: the copy of an earlier operand, for
+    /// example. Some more limits are those of [any dry run](Execution).
+    pub execution: Execution,
 }
 
 impl Default for CopyOptions {
@@ -139,6 +147,7 @@ impl Default for CopyOptions {
             durable: false,
             verify: false,
             threads: None,
+            execution: Execution::Real,
         }
     }
 }

@@ -403,6 +403,15 @@ impl CopyRun<'_> {
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
         let dest = open::open(ctx, entry, &source.stat, naming)?;
+        if ctx.plan.is_some() {
+            let bytes = match ctx.policy.options.attributes_only {
+                true => 0,
+                false => source.stat.st_size as u64,
+            };
+            self.count_copied(Counted::File, bytes, worker);
+            ctx.emit_copied(entry);
+            return Ok(None);
+        }
         let mut written = None;
         if ctx.policy.has_other_names(entry, &source.stat) {
             let stat = sys::stat_open(&dest.fd);
@@ -457,6 +466,7 @@ impl CopyRun<'_> {
             && options.reflink != Reflink::Always
             && !options.attributes_only
             && options.as_links.is_none()
+            && self.ctx.plan.is_none()
     }
 
     /// Fails before a dest is touched, if a large file has no room.
@@ -518,7 +528,7 @@ impl CopyRun<'_> {
     /// Finds the copy that was made. If that fails, it is reported, and other names of the
     /// source are not linked to the copy.
     fn find_copy(&self, entry: &Entry<'_>, written: Option<FileId>) -> Option<FirstCopy> {
-        match hardlink::find_copy(entry, written) {
+        match hardlink::find_copy(&self.ctx, entry, written) {
             Ok(first) => Some(first),
             Err(errno) => {
                 let error = self.ctx.dest_error(entry, Operation::Stat, errno);

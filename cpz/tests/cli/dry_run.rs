@@ -1,0 +1,212 @@
+//! `--dry-run`, which GNU's cp does not have: what a real run would print, and nothing is touched.
+
+use testkit::{
+    run::{Operands, Run, Status, check_dry_run, check_dry_runs},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::CPZ;
+
+#[test]
+fn prints_what_a_real_run_prints_in_random_trees_and_changes_nothing() {
+    let options = [
+        "-a",
+        "-f",
+        "-n",
+        "-u",
+        "-b",
+        "-l",
+        "-L",
+        "-P",
+        "-p",
+        "-T",
+        "--remove-destination",
+        "--backup=numbered",
+        "--update=none-fail",
+        "--attributes-only",
+        "--parents",
+    ];
+    check_dry_runs(CPZ, &options, Operands::Apart, 500);
+}
+
+#[test]
+fn ends_with_the_entries_and_the_bytes_that_would_be_copied() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("s/a", "12345")
+        .file("s/d/b", "123")
+        .dir("t");
+    let dry = Run::new(CPZ)
+        .args(["--dry-run", "s", "t"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(dry.status, Status::Exit(0));
+    assert_eq!(dry.stderr, b"");
+    let told = dry.stdout_text();
+    let mut lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.pop(), Some("would copy 4 entries, 8 B"));
+    lines.sort_unstable();
+    let expected = [
+        "'s' -> 't/s'",
+        "'s/a' -> 't/s/a'",
+        "'s/d' -> 't/s/d'",
+        "'s/d/b' -> 't/s/d/b'",
+    ];
+    assert_eq!(lines, expected);
+    assert!(!scratch.path().join("t/s").exists());
+}
+
+#[test]
+fn obeys_the_rules_about_dests_that_exist() {
+    for option in [
+        "-n",
+        "-u",
+        "-b",
+        "--backup=numbered",
+        "-f",
+        "--remove-destination",
+        "-al",
+    ] {
+        check_dry_run(CPZ, &[option, "s/.", "t"], |tree| {
+            tree.file("s/a", "new")
+                .file("s/b", "new")
+                .file("s/d/c", "new");
+            tree.file("t/a", "old")
+                .file("t/b", "old")
+                .file("t/b~", "older")
+                .dir("t/d");
+        });
+    }
+}
+
+#[test]
+fn does_not_overwrite_what_an_earlier_operand_would_make() {
+    let told = check_dry_run(CPZ, &["a/x", "b/x", "c/x", "d"], |tree| {
+        tree.file("a/x", "1")
+            .file("b/x", "2")
+            .file("c/x/y", "3")
+            .dir("d");
+    });
+    assert_eq!(told.status, Status::Exit(1));
+    let messages = told.stderr_text();
+    assert!(
+        messages.contains("will not overwrite just-created 'd/x' with 'b/x'"),
+        "{messages}"
+    );
+}
+
+#[test]
+fn merges_directories_that_earlier_operands_would_make() {
+    for option in ["-r", "-n", "-b", "-u", "-a"] {
+        check_dry_run(CPZ, &[option, "a/x", "b/x", "d"], |tree| {
+            tree.file("a/x/f", "1").file("a/x/e/g", "1").dir("d");
+            tree.file("b/x/f", "2")
+                .file("b/x/e/g", "2")
+                .file("b/x/h", "2");
+        });
+    }
+}
+
+#[test]
+fn fails_as_a_real_run_does() {
+    let cases: [&[&str]; 7] = [
+        &["none", "d"],
+        &["d", "f"],
+        &["f", "d/sub"],
+        &["f", "f"],
+        &["d", "d/new"],
+        &["-T", "f", "d"],
+        &["f", "dangling"],
+    ];
+    for args in cases {
+        let told = check_dry_run(CPZ, args, |tree| {
+            tree.file("f", "")
+                .file("d/g", "")
+                .dir("d/sub/f")
+                .symlink("dangling", "none");
+        });
+        assert_eq!(told.status, Status::Exit(1), "{args:?}");
+    }
+}
+
+#[test]
+fn makes_the_parents_of_dests_only_in_the_plan() {
+    check_dry_run(CPZ, &["--parents", "a/b/c", "a/b/d", "a/e", "t"], |tree| {
+        tree.file("a/b/c", "")
+            .file("a/b/d/f", "")
+            .file("a/e", "")
+            .dir("t");
+    });
+}
+
+#[test]
+fn a_read_only_directory_gets_no_copies() {
+    use testkit::probe::{NOBODY, Skip, is_root};
+    if !is_root() {
+        return Skip("only root can become another user".into()).announce();
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/a", "")
+        .dir("t")
+        .select("t")
+        .owner(NOBODY, NOBODY)
+        .mode(0o555);
+    tree.file("secret", "").mode(0o600);
+    let run = |first| {
+        let run = Run::new(CPZ).args([first, "s", "secret", "t"]).uid(NOBODY);
+        run.current_dir(&scratch).output()
+    };
+    let (dry, real) = (run("--dry-run"), run("--verbose"));
+    assert_eq!(dry.status, Status::Exit(1));
+    assert_eq!(dry.stderr_text(), real.stderr_text());
+    let told = dry.stdout_text();
+    assert_eq!(
+        told.strip_suffix("would copy 0 entries, 0 B\n"),
+        Some(&*real.stdout_text())
+    );
+}
+
+#[test]
+fn makes_no_call_that_could_change_anything() {
+    use testkit::probe::Skip;
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("s/a", "x")
+        .file("s/d/b", "x")
+        .symlink("s/l", "a")
+        .file("t/s/a", "old")
+        .file("big", vec![1; 5 << 20]);
+    let calls = "trace=open,openat,creat,unlink,unlinkat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,\
+                 symlink,symlinkat,mknod,mknodat,chmod,fchmod,fchmodat,chown,fchown,fchownat,lchown,utimensat,\
+                 setxattr,lsetxattr,fsetxattr,removexattr,truncate,ftruncate,fallocate,copy_file_range,sendfile,rmdir";
+    let traced = Run::new("strace")
+        .args([
+            "-f",
+            "-o",
+            "log",
+            "-e",
+            calls,
+            CPZ,
+            "--dry-run",
+            "-ab",
+            "s",
+            "big",
+            "t",
+        ])
+        .current_dir(&scratch);
+    let Ok(outcome) = std::panic::catch_unwind(|| traced.output()) else {
+        return Skip("strace cannot be run".into()).announce();
+    };
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    let changes = |line: &&str| {
+        let opens = line.contains("open(") || line.contains("openat(");
+        let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
+        let is_exit = line.contains("+++") || line.contains("---");
+        !is_exit && (!opens || writes.iter().any(|flag| line.contains(flag)))
+    };
+    let changing: Vec<&str> = log.lines().filter(changes).collect();
+    assert_eq!(changing, [""; 0], "{log}");
+    assert!(log.contains("openat("), "{log}");
+}
