@@ -315,6 +315,18 @@ impl Error {
         paths
     }
 
+    /// Returns the error with the paths that are relative below `dir`.
+    ///
+    /// The errors of [`RemoveOp::run_in`](crate::RemoveOp::run_in) name paths in a directory, and only the
+    /// caller knows the path of that directory.
+    #[must_use]
+    pub fn below(mut self, dir: &Path) -> Self {
+        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;
+        paths.path = dir.join(&paths.path);
+        paths.other = paths.other.take().map(|other| dir.join(other));
+        self
+    }
+
     /// Returns what happened.
     #[must_use]
     pub fn cause(&self) -> Cause {
@@ -380,6 +392,14 @@ mod tests {
         let errno = Errno(rustix::io::Errno::ACCESS);
         assert_eq!(error.cause(), Cause::Failed(Operation::Remove, errno));
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn relative_paths_are_shown_below_a_directory() {
+        let error = Error::refused(Refusal::SameFile, "a".into()).with_other("/b".into());
+        let error = error.below(Path::new("dir"));
+        assert_eq!(error.path(), Path::new("dir/a"));
+        assert_eq!(error.other_path(), Some(Path::new("/b")));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::node::{Consent, RemoveNode};
 use super::options::Ask;
 use super::prompt::{self, Inquiry, Policy, Prompt, Step};
 use crate::observer::Answer;
-use crate::sys::{self, CWD, Symlinks};
+use crate::sys::{self, Symlinks};
 
 /// The result of asking about an entry that is not listed as a directory.
 pub(super) enum Verdict {
@@ -72,14 +72,14 @@ pub(super) fn ask_about_entry(
 
 /// Asks about an operand that is not a directory.
 pub(super) fn ask_about_operand(context: &Context<'_>, name: Name<'_>, kind: FileType) -> Answer {
-    let prompt = prompt_to_remove(context, CWD, name.name, kind);
+    let prompt = prompt_to_remove(context, context.base, name.name, kind);
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
 /// Asks about an operand that is a directory and must be empty.
 pub(super) fn ask_about_empty(context: &Context<'_>, name: Name<'_>) -> Answer {
     let policy = Policy::of(context.options);
-    let access = look::access(context, CWD, name.name, FileType::Directory);
+    let access = look::access(context, context.base, name.name, FileType::Directory);
     let prompt = access.map(|access| {
         prompt::before_removing_empty(policy, access, || look::content_of(context, name))
     });

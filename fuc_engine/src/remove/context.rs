@@ -15,10 +15,11 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::execution::Execution;
 use crate::failures::Failures;
+use crate::filter::SharedFilter;
 use crate::node::Side;
 use crate::observer::Event;
 use crate::report::Report;
-use crate::sys::{self, CWD, Symlinks};
+use crate::sys::{self, Symlinks};
 
 /// The part of an operand that is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +30,19 @@ pub(super) enum Scope {
     Contents,
 }
 
+/// The files that a run may reach.
+pub(super) struct Extent<'a> {
+    /// The directory in which operands that are relative paths are looked up.
+    pub(super) base: BorrowedFd<'a>,
+    pub(super) scope: Scope,
+    pub(super) filter: Option<SharedFilter>,
+}
+
 pub(super) struct Context<'a> {
     pub(super) options: &'a RemoveOptions,
     pub(super) scope: Scope,
+    /// The directory in which operands that are relative paths are looked up.
+    pub(super) base: BorrowedFd<'a>,
     pub(super) operands: Vec<Box<CStr>>,
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
@@ -48,11 +59,17 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(options: &'a RemoveOptions, scope: Scope, report: Report<'a>) -> Self {
+    pub(super) fn new(
+        options: &'a RemoveOptions,
+        base: BorrowedFd<'a>,
+        scope: Scope,
+        report: Report<'a>,
+    ) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
             options,
             scope,
+            base,
             operands: Vec::new(),
             report,
             failures: Failures::default(),
@@ -86,7 +103,7 @@ impl<'a> Context<'a> {
                 let dir = self.descriptors.pin(node, Side::Source, self)?;
                 call(dir.as_fd(), name.name)
             }
-            Parent::Operand(_) => call(CWD, name.name),
+            Parent::Operand(_) => call(self.base, name.name),
         }
     }
 
@@ -134,7 +151,7 @@ impl Context<'_> {
     /// Returns `true` if a dry run has already planned to remove an operand, or a directory on its path.
     pub(super) fn is_operand_planned(&self, path: &CStr) -> bool {
         let plan = self.plan.as_ref();
-        plan.is_some_and(|plan| plan.is_operand_gone(path))
+        plan.is_some_and(|plan| plan.is_operand_gone(self.base, path))
     }
 
     /// Returns `true` if a dry run has already planned to remove a name, which another operand leads to,
@@ -257,6 +274,7 @@ impl Context<'_> {
 
 impl Roots for Context<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
-        sys::open_directory(CWD, &self.operands[operand as usize], Symlinks::NoFollow)
+        let path = &self.operands[operand as usize];
+        sys::open_directory(self.base, path, Symlinks::NoFollow)
     }
 }

@@ -14,7 +14,6 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;
 use crate::report::Counted;
-use crate::sys::CWD;
 
 /// The result of entering a directory.
 pub(super) enum Entered {
@@ -207,7 +206,7 @@ pub(super) fn remove_emptied(context: &Context<'_>, node: &RemoveNode) -> Result
     let descriptors = &context.descriptors;
     let Some(parent) = &node.place.parent else {
         descriptors.close(node, Side::Source);
-        return remove_unless_kept(context, node, CWD);
+        return remove_unless_kept(context, node, context.base);
     };
     // The child is closed only after this, because an evicted parent is reopened through the
     // child's `..`.

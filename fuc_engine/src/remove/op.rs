@@ -1,10 +1,11 @@
 //! The public interface of a removal.
 
 use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::context::Scope;
+use super::context::{Extent, Scope};
 use super::options::{Ask, RemoveOptions};
 use super::run::Removal;
 use crate::cancel::Cancel;
@@ -19,6 +20,7 @@ use crate::setters::setters;
 ///
 /// With names of 100 bytes, a removal of a million files takes at most 5 MB of memory.
 const HELD_OPERANDS: usize = 16_384;
+use crate::sys::CWD;
 
 /// Removes any number of operands.
 ///
@@ -163,7 +165,7 @@ impl RemoveOp {
         operands: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
-        self.run_scope(Scope::Whole, operands, observer)
+        self.run_in(CWD, operands, observer)
     }
 
     /// Removes the entries of directories, which stay themselves.
@@ -176,23 +178,63 @@ impl RemoveOp {
         directories: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
-        self.run_scope(Scope::Contents, directories, observer)
+        self.run_extent(self.extent(CWD, Scope::Contents), directories, observer)
     }
 
-    fn run_scope<P: AsRef<Path>>(
+    /// Removes the operands as [`run`](Self::run) does, but looks up relative paths in the open directory
+    /// `dir` instead of the working directory.
+    ///
+    /// The directory may be renamed or replaced by another at any time: only the open one matters. Errors and
+    /// events have the paths as given; see [`Error::below`].
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use fuc_engine::RemoveOp;
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// # let scratch = tempfile::tempdir()?;
+    /// # let dir = scratch.path().join("dir");
+    /// std::fs::create_dir_all(dir.join("doomed/sub"))?;
+    /// let open = std::fs::File::open(&dir)?;
+    /// let moved = scratch.path().join("moved");
+    /// std::fs::rename(&dir, &moved)?;
+    ///
+    /// let failures = Mutex::new(Vec::new());
+    /// let summary = RemoveOp::default().run_in(&open, ["doomed"], &failures);
+    /// assert_eq!(summary.entries, 2);
+    /// assert!(!moved.join("doomed").exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As with [`run`](Self::run).
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn run_in<P: AsRef<Path>>(
         &self,
-        scope: Scope,
+        dir: impl AsFd,
+        operands: impl AsRef<[P]>,
+        observer: &dyn Observer,
+    ) -> Summary {
+        self.run_extent(self.extent(dir.as_fd(), Scope::Whole), operands, observer)
+    }
+
+    fn extent<'a>(&self, base: BorrowedFd<'a>, scope: Scope) -> Extent<'a> {
+        Extent {
+            base,
+            scope,
+            filter: self.filter.clone(),
+        }
+    }
+
+    fn run_extent<P: AsRef<Path>>(
+        &self,
+        extent: Extent<'_>,
         operands: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
-        let removal = Removal::new(
-            &self.options,
-            scope,
-            operands.as_ref(),
-            report,
-            self.filter.clone(),
-        );
+        let removal = Removal::new(&self.options, extent, operands.as_ref(), report);
         // The run has its own copies of the paths.
         drop(operands);
         removal.run().summary()
@@ -217,14 +259,8 @@ impl RemoveOp {
             if held.is_empty() || report.must_stop() {
                 return report.summary();
             }
-            report = Removal::new(
-                &self.options,
-                Scope::Whole,
-                &held,
-                report,
-                self.filter.clone(),
-            )
-            .run();
+            let extent = self.extent(CWD, Scope::Whole);
+            report = Removal::new(&self.options, extent, &held, report).run();
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Refusal;
 use crate::observer::Answer;
 use crate::operand;
 use crate::report::Counted;
-use crate::sys::{self, CWD, Symlinks};
+use crate::sys::{self, Symlinks};
 
 /// The result of beginning an operand.
 pub(super) enum Begun {
@@ -29,7 +29,7 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
     if context.is_operand_planned(path) {
         return left(context, name, Errno::NOENT);
     }
-    let looked_at = sys::stat(CWD, path, Symlinks::NoFollow);
+    let looked_at = sys::stat(context.base, path, Symlinks::NoFollow);
     match &looked_at {
         Ok(stat) if sys::file_type(stat) == FileType::Directory => {
             return begin_directory(context, operand);
@@ -49,7 +49,7 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }
-    match (context.unlink(CWD, path), looked_at) {
+    match (context.unlink(context.base, path), looked_at) {
         (Ok(()), looked_at) => {
             context.removed(name);
             let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
@@ -98,7 +98,7 @@ fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Begun::Left;
     }
-    match context.remove_directory(CWD, name.name) {
+    match context.remove_directory(context.base, name.name) {
         Ok(()) => {
             context.removed_directory(name);
             Begun::Removed(Counted::Directory)

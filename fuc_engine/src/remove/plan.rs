@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::hashing::HashSet;
 use crate::operand;
-use crate::sys::{self, CWD, FileId, Listing, Symlinks};
+use crate::sys::{self, FileId, Listing, Symlinks};
 
 /// The removals that a dry run has found possible.
 #[derive(Default)]
@@ -126,14 +126,14 @@ impl Plan {
     }
 
     /// Returns `true` if an operand would be gone by now, or a directory that its path leads through.
-    pub(super) fn is_operand_gone(&self, path: &CStr) -> bool {
+    pub(super) fn is_operand_gone(&self, base: BorrowedFd<'_>, path: &CStr) -> bool {
         let path = path.to_bytes();
         let ends = (1..=path.len())
             .filter(|&end| path[end - 1] != b'/' && path.get(end).is_none_or(|&byte| byte == b'/'));
         self.gone.is_some()
             && ends
                 .map(|end| to_c(&path[..end]))
-                .any(|prefix| self.is_gone(CWD, &prefix))
+                .any(|prefix| self.is_gone(base, &prefix))
     }
 
     fn note(&self, dir: BorrowedFd<'_>, name: &CStr) {

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking::{self, Verdict};
-use super::context::{Context, Scope};
+use super::context::{Context, Extent};
 use super::directory::{self, Emptied, Entered};
 use super::guards::Guards;
 use super::look;
@@ -25,7 +25,6 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
-use crate::filter::SharedFilter;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
@@ -60,12 +59,11 @@ pub(super) struct Removal<'a> {
 impl<'a> Removal<'a> {
     pub(super) fn new<P: AsRef<Path>>(
         options: &'a RemoveOptions,
-        scope: Scope,
+        extent: Extent<'a>,
         operands: &[P],
         report: Report<'a>,
-        filter: Option<SharedFilter>,
     ) -> Self {
-        let mut context = Context::new(options, scope, report);
+        let mut context = Context::new(options, extent.base, extent.scope, report);
         for path in operands {
             let path = path.as_ref();
             match operand::to_c(path).map(operand::with_one_slash) {
@@ -84,7 +82,7 @@ impl<'a> Removal<'a> {
         Self {
             context,
             guards,
-            filters: filter.map(Filters::new),
+            filters: extent.filter.map(Filters::new),
             filesystem: OnceLock::new(),
         }
     }

@@ -12,7 +12,7 @@ use fuc_engine::{Operation, Refusal, RemoveOp, RemoveOptions, remove_tree};
 use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, wide, wide_dirs};
+use testkit::tree::{Scratch, Tree, chain, wide, wide_dirs};
 
 use crate::kit::{
     Failure, Told, assert_nothing_in, assert_unchanged, counts, plain, remove, remove_options,
@@ -313,4 +313,36 @@ fn the_process_is_as_it_was() {
     assert_eq!(state(), before);
     assert_eq!(remove(scratch.path().join("t")), Told::complete(3_001, 0));
     assert_eq!(state(), before);
+}
+
+#[test]
+fn relative_operands_are_looked_up_in_an_open_directory() {
+    let scratch = Scratch::new();
+    Tree::at(&scratch).file("dir/a/b/f", "").file("dir/f", "");
+    let [dir, moved] = ["dir", "moved"].map(|name| scratch.path().join(name));
+    let open = fs::File::open(&dir).unwrap();
+    fs::rename(&dir, &moved).unwrap();
+    // Another tree of the same name stays.
+    Tree::at(&scratch).file("dir/a/b/f", "").file("dir/f", "");
+    let left = Snapshot::of(&dir, plain());
+
+    let failures = Mutex::new(Vec::new());
+    let operands = ["a", "missing", "f"];
+    let summary = RemoveOp::default().run_in(&open, operands, &failures);
+    assert_eq!((summary.entries, summary.failures), (4, 1));
+    let failures = failures.into_inner().unwrap();
+    assert_eq!(failures[0].path(), Path::new("missing"));
+    assert_nothing_in(&moved);
+    assert!(left.diff(&Snapshot::of(&dir, plain())).is_empty());
+}
+
+#[test]
+fn deep_trees_are_removed_from_an_open_directory() {
+    let scratch = Scratch::new();
+    chain(scratch.path().join("dir/deep"), 3_000);
+    let open = fs::File::open(scratch.path().join("dir")).unwrap();
+    let failures = Mutex::new(Vec::new());
+    let summary = RemoveOp::default().run_in(&open, ["deep"], &failures);
+    assert!(summary.is_complete(), "{failures:?}");
+    assert_nothing_in(scratch.path().join("dir"));
 }
