@@ -9,6 +9,7 @@
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
 //! | `generate` | manual pages and completions, for the commands' tests |
+//! | [`background`] | work that goes on after the command has ended |
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
@@ -24,6 +25,7 @@
 //! describes the difference. A command's own crate holds its flag table, the options that its flags
 //! resolve to, and the checks before its run.
 
+pub mod background;
 pub mod command;
 pub mod config;
 pub mod console;

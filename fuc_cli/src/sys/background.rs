@@ -1,0 +1,174 @@
+//! A process that goes on after the command has ended.
+//!
+//! ```text
+//!  wait for ended threads ─▶ block signals ─▶ fork ─┬─▶ unblock them, and return
+//!                                                   └─▶ new session, streams, priority ─▶ unblock ─▶ job ─▶ end
+//! ```
+//!
+//! All signals are blocked until the new process has left the terminal. So no hangup can end it, even if
+//! the terminal closes right after the command.
+
+use std::ffi::c_int;
+use std::fs::{self, File};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::thread;
+use std::time::Duration;
+
+use rustix::{process, stdio};
+
+/// Rounds of waiting for threads that have ended but still exist. Each takes a millisecond.
+const MOST_ROUNDS: usize = 1_000;
+
+/// The first descriptor after the standard streams.
+const FIRST_OTHER: u32 = 3;
+
+/// Runs `job` in a new process; see [`background::spawn`](crate::background::spawn).
+pub(crate) fn spawn_background(keep: &[BorrowedFd<'_>], job: impl FnOnce()) -> io::Result<()> {
+    wait_for_ended_threads()?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let mask = block_signals()?;
+    // SAFETY: this is the only thread, so no lock is held by a thread that the child lacks. The child never
+    // returns to the caller, so nothing is done or freed twice.
+    match unsafe { libc::fork() } {
+        -1 => {
+            let error = io::Error::last_os_error();
+            restore_signals(&mask);
+            Err(error)
+        }
+        0 => run_in_child(keep, &null, &mask, job),
+        _ => {
+            restore_signals(&mask);
+            Ok(())
+        }
+    }
+}
+
+/// Waits until this thread is the only one. A thread may still exist shortly after it was joined by a scope.
+fn wait_for_ended_threads() -> io::Result<()> {
+    for _ in 0..MOST_ROUNDS {
+        if threads()? == 1 {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Err(io::ErrorKind::ResourceBusy.into())
+}
+
+fn threads() -> io::Result<usize> {
+    let mut threads = 0;
+    for entry in fs::read_dir("/proc/self/task")? {
+        entry?;
+        threads += 1;
+    }
+    Ok(threads)
+}
+
+/// Ends the process when it is dropped, even by a panic.
+struct EndOnDrop;
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        // SAFETY: the call has no conditions. Exit handlers do not run: they belong to the parent.
+        unsafe { libc::_exit(0) }
+    }
+}
+
+fn run_in_child(
+    keep: &[BorrowedFd<'_>],
+    null: &File,
+    mask: &libc::sigset_t,
+    job: impl FnOnce(),
+) -> ! {
+    let end = EndOnDrop;
+    // None of these calls can fail here, except for those that only lower the priority.
+    let _ = process::setsid();
+    let _ = stdio::dup2_stdin(null);
+    let _ = stdio::dup2_stdout(null);
+    let _ = stdio::dup2_stderr(null);
+    close_others(keep);
+    let _ = process::chdir("/");
+    lower_priority();
+    reset_signals();
+    restore_signals(mask);
+    job();
+    drop(end);
+    unreachable!("BUG: the process has ended")
+}
+
+/// Closes all descriptors except for the standard streams and `keep`.
+fn close_others(keep: &[BorrowedFd<'_>]) {
+    let mut kept: Vec<u32> = keep.iter().map(|fd| fd.as_raw_fd() as u32).collect();
+    kept.sort_unstable();
+    let mut first = FIRST_OTHER;
+    for kept in kept {
+        if kept > first {
+            close_range(first, kept - 1);
+        }
+        first = first.max(kept + 1);
+    }
+    close_range(first, u32::MAX);
+}
+
+fn close_range(first: u32, last: u32) {
+    // SAFETY: the closed descriptors belong to values of the parent. The child does not return to the code that
+    // has these values, and the job promises to use none of them. Without the system call, nothing is closed.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+}
+
+/// Uses only processor and disk time that no other process wants, as far as the schedulers know such a class.
+fn lower_priority() {
+    const LEAST_URGENT: i32 = 19;
+    const IOPRIO_WHO_PROCESS: c_int = 1;
+    const IOPRIO_CLASS_IDLE: c_int = 3;
+    const IOPRIO_CLASS_SHIFT: c_int = 13;
+    let _ = process::nice(LEAST_URGENT);
+    // SAFETY: all bytes zero are a valid `sched_param`, with the only priority that the class has.
+    let zero: libc::sched_param = unsafe { MaybeUninit::zeroed().assume_init() };
+    let idle = IOPRIO_CLASS_IDLE << IOPRIO_CLASS_SHIFT;
+    // SAFETY: the first call reads a parameter of the right type, and the second takes numbers only. The thread 0
+    // is the calling one. Threads that it starts inherit both classes.
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const zero);
+        libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, idle);
+    }
+}
+
+/// Ignores the signals that a closed terminal or a closed log cause. Gives those that ask the process to end
+/// their default action, because the handlers of the command are about its own run.
+fn reset_signals() {
+    for (signal, action) in [
+        (libc::SIGHUP, libc::SIG_IGN),
+        (libc::SIGPIPE, libc::SIG_IGN),
+        (libc::SIGINT, libc::SIG_DFL),
+        (libc::SIGTERM, libc::SIG_DFL),
+        (libc::SIGALRM, libc::SIG_DFL),
+    ] {
+        // SAFETY: a valid signal number, and a constant that is an action.
+        unsafe { libc::signal(signal, action) };
+    }
+}
+
+/// Blocks all signals of this thread. Returns the mask before.
+fn block_signals() -> io::Result<libc::sigset_t> {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first call fills `all` in and cannot fail with a valid pointer. The second one reads it, and
+    // writes to memory of the right type.
+    let error = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr())
+    };
+    match error {
+        // SAFETY: the call has succeeded, and so has filled it in.
+        0 => Ok(unsafe { before.assume_init() }),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+fn restore_signals(mask: &libc::sigset_t) {
+    // SAFETY: the mask is one that the kernel has returned, and no old mask is asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
+}
