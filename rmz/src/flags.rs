@@ -27,6 +27,8 @@ pub(crate) enum Id {
     DryRun,
     Exclude,
     ExcludeFrom,
+    Detach,
+    Reap,
 }
 
 pub(crate) const TABLE: Table<Id> = Table {
@@ -145,6 +147,18 @@ pub(crate) const TABLE: Table<Id> = Table {
              is '-', one per line",
         )
         .required("FILE", Accepts::File),
+        Flag::extension(
+            Id::Detach,
+            "detach",
+            "hide directories at once, and remove them in the\n\
+             background; failures go to the log RMZ_LOG",
+        ),
+        Flag::extension(
+            Id::Reap,
+            "reap",
+            "remove what --detach has hidden directly in each\n\
+             FILE and no process is removing any more",
+        ),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

@@ -1,7 +1,7 @@
 //! `rmz`: rm, recursive by default. Called as `rm` it is GNU's rm.
 //!
 //! `flags` holds the table of flags, `words` the words of their values. `options` resolves the flags,
-//! and `removal` runs the engine with the result.
+//! and `removal` runs the engine with the result. `detach` removes in the background.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,7 @@ use fuc_cli::command::{Command, FileHint};
 use fuc_cli::config::Config;
 use fuc_cli::memory::Allocator;
 
+mod detach;
 mod flags;
 #[cfg(test)]
 mod manual;

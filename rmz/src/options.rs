@@ -24,6 +24,17 @@ pub(crate) enum Prompts {
     Always,
 }
 
+/// The time and the place of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The operands are removed before the command ends.
+    Foreground,
+    /// Operands that are directories are hidden, and removed in the background.
+    Detached,
+    /// Hidden directories that other runs left over in the operands are removed.
+    Reaping,
+}
+
 /// The engine's options, and those of the command itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
@@ -40,6 +51,7 @@ pub(crate) struct Options {
     /// The file of `--files0-from`, which holds the names of the operands.
     pub(crate) list: Option<ListFile>,
     pub(crate) exclusions: Exclusions,
+    pub(crate) mode: Mode,
 }
 
 impl Options {
@@ -58,6 +70,7 @@ impl Options {
             progress: Progress::Never,
             list: None,
             exclusions: Exclusions::default(),
+            mode: Mode::Foreground,
         }
     }
 
@@ -72,6 +85,31 @@ impl Options {
         if when != When::Never {
             self.engine.ignore_missing = false;
         }
+    }
+
+    /// Enters a mode other than the usual one, which excludes all others.
+    fn enter(&mut self, mode: Mode) -> Result<(), UsageError> {
+        if self.mode != Mode::Foreground && self.mode != mode {
+            return Err(UsageError::with_help("cannot combine --detach and --reap"));
+        }
+        self.mode = mode;
+        Ok(())
+    }
+
+    /// Refuses options that `--detach` and `--reap` do not honour. Each of them would limit what is removed.
+    fn check_mode(&self) -> Result<(), UsageError> {
+        let excluded = match self {
+            Self { list: Some(_), .. } => "--files0-from",
+            _ if self.engine.execution == Execution::DryRun => "--dry-run",
+            _ if self.exclusions != Exclusions::default() => "--exclude or --exclude-from",
+            _ if self.prompts == Prompts::Always => {
+                let message = "cannot prompt before every removal with --detach or --reap";
+                return Err(UsageError::with_help(message));
+            }
+            _ => return Ok(()),
+        };
+        let message = format!("cannot combine {excluded} with --detach or --reap");
+        Err(UsageError::with_help(message))
     }
 }
 
@@ -123,7 +161,12 @@ pub(crate) fn resolve(
             Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),
             Id::Exclude => options.exclusions.add_pattern(required()),
             Id::ExcludeFrom => options.exclusions.add_file(required()),
+            Id::Detach => options.enter(Mode::Detached)?,
+            Id::Reap => options.enter(Mode::Reaping)?,
         }
+    }
+    if options.mode != Mode::Foreground {
+        options.check_mode()?;
     }
     Ok(options)
 }
@@ -150,6 +193,17 @@ mod tests {
 
     fn extended(arguments: &[&str]) -> Options {
         resolved(arguments, Personality::Extended).unwrap()
+    }
+
+    #[test]
+    fn options_that_limit_a_removal_are_refused_with_detach_and_reap() {
+        for mode in ["--detach", "--reap"] {
+            for limit in ["-i", "--dry-run", "--exclude=a", "--files0-from=a"] {
+                let resolved = resolved(&[limit, mode], Personality::Extended);
+                assert!(resolved.is_err(), "{mode} {limit}");
+            }
+            assert!(resolved(&["-f", "-v", mode], Personality::Extended).is_ok());
+        }
     }
 
     #[test]
@@ -219,6 +273,21 @@ mod tests {
         ] {
             let error = resolved(&[argument], Personality::Extended).unwrap_err();
             assert_eq!(error, UsageError::plain(message));
+        }
+    }
+
+    #[test]
+    fn detaching_reaping_and_prompts_exclude_each_other() {
+        let detached = extended(&["-i", "--detach", "-f", "--detach"]);
+        assert_eq!(detached.mode, Mode::Detached);
+        for arguments in [
+            ["--detach", "--reap"],
+            ["--reap", "--detach"],
+            ["--detach", "-i"],
+            ["--interactive", "--reap"],
+        ] {
+            let error = resolved(&arguments, Personality::Extended).unwrap_err();
+            assert!(error.message.starts_with(b"cannot "), "{arguments:?}");
         }
     }
 }

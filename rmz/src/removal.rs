@@ -15,7 +15,8 @@ use fuc_cli::threads;
 use fuc_cli::wording::Tool;
 use fuc_engine::{Answer, Ask, RemoveOp, RemoveOptions};
 
-use crate::options::{Options, Prompts};
+use crate::detach;
+use crate::options::{Mode, Options, Prompts};
 
 /// With `-I`, up to this number of operands are removed without a question.
 const FEW: usize = 3;
@@ -26,6 +27,8 @@ pub(crate) fn execute(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
+    let threads = options.engine.threads;
+    options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
     if let Some(list) = options.list.take() {
         return remove_listed(list, options, &operands, console);
     }
@@ -43,7 +46,11 @@ pub(crate) fn execute(
     {
         return Ok(Outcome::Complete);
     }
-    Ok(remove(options, filter, operands, console))
+    Ok(match options.mode {
+        Mode::Foreground => remove(options, filter, operands, console),
+        Mode::Detached => detach::detach(options, operands, console),
+        Mode::Reaping => detach::reap(options, operands, console),
+    })
 }
 
 /// Removes the files in a list. Their number is unknown, so `-I` always asks.
@@ -77,8 +84,6 @@ fn remove(
     console: &Console,
 ) -> Outcome {
     options.engine.ask = ask(&options);
-    let threads = options.engine.threads;
-    options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
     let mut removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);

@@ -4,6 +4,7 @@
 mod asking;
 mod configuration;
 mod dry_run;
+mod detach;
 mod empty_directories;
 mod excluding;
 mod faults;

@@ -1,0 +1,347 @@
+//! A hidden directory that holds trees until they are removed.
+//!
+//! Only its owner can open, fill or empty it. Everything in it is removed, and nothing else: every call goes
+//! by the open directory. Only its own removal goes by its name, and the kernel then refuses a directory that
+//! is not empty.
+
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use fuc_engine::{Counts, Error, Event, Observer, RemoveOp, Summary};
+use rustix::io::Errno;
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, fstat, mkdirat, openat, renameat,
+    statat, unlinkat,
+};
+use rustix::process::geteuid;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// The beginning of each container's name. The rest are [`RANDOM_BYTES`] in hexadecimal digits.
+const PREFIX: &str = ".rmz-";
+
+/// Random bytes in a name, so many that no other user can guess it.
+const RANDOM_BYTES: usize = 16;
+
+/// The permissions of a container: all for its owner, and none for other users.
+const PRIVATE: Mode = Mode::RWXU;
+
+/// A hidden directory `.rmz-…`, open and, if the filesystem has locks, locked by this process.
+#[derive(Debug)]
+pub(super) struct Container {
+    /// The directory that contains the container.
+    place: Rc<OwnedFd>,
+    /// The container.
+    dir: OwnedFd,
+    /// The name of the container. The mark in it has the same name.
+    name: CString,
+}
+
+/// The result of looking at a name that may be a container.
+pub(super) enum Found {
+    /// A container that no process is removing.
+    Leftover(Container),
+    /// A container that is being filled or removed by another process.
+    InUse,
+    /// A private directory of the caller that has entries but no mark, so that rmz may not have made it.
+    Unmarked,
+    /// Something else: it is gone, belongs to another user, or is not private.
+    Foreign,
+}
+
+impl Container {
+    /// Creates a container in the directory `place`.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses, or if the filesystem keeps no owners or modes. Then nothing is left behind.
+    pub(super) fn create(place: Rc<OwnedFd>) -> Result<Self, Errno> {
+        let name = random_name()?;
+        mkdirat(&place, &name, PRIVATE)?;
+        match Self::furnish(&place, &name) {
+            Ok(dir) => Ok(Self { place, dir, name }),
+            Err(errno) => {
+                // If this fails, too, `--reap` removes the empty directory.
+                let _ = unlinkat(&place, &name, AtFlags::REMOVEDIR);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Opens, locks and marks a new container.
+    fn furnish(place: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
+        let dir = open(place.as_fd(), name)?;
+        if !is_private(&fstat(&dir)?) {
+            return Err(Errno::PERM);
+        }
+        // Another user may have put another private directory of the caller in its place.
+        if !names_in(dir.as_fd())?.is_empty() {
+            return Err(Errno::NOTEMPTY);
+        }
+        // Go on after other errors: some filesystems have no locks for directories.
+        if lock(dir.as_fd()) == Err(Errno::WOULDBLOCK) {
+            return Err(Errno::WOULDBLOCK);
+        }
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        drop(openat(&dir, name, flags, Mode::RUSR | Mode::WUSR)?);
+        Ok(dir)
+    }
+
+    /// Looks at the entry `name` of the directory `place`, and locks it if it is a leftover.
+    ///
+    /// # Errors
+    /// Fails if it is a private directory of the caller that cannot be opened or read.
+    pub(super) fn find(place: &Rc<OwnedFd>, name: &CStr) -> Result<Found, Errno> {
+        match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if is_private(&stat) => {}
+            Ok(_) | Err(_) => return Ok(Found::Foreign),
+        }
+        let dir = match open(place.as_fd(), name) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Foreign),
+            Err(errno) => return Err(errno),
+        };
+        // Another process may have replaced the directory since, so look at the one that is open.
+        if !is_private(&fstat(&dir)?) {
+            return Ok(Found::Foreign);
+        }
+        if lock(dir.as_fd()) == Err(Errno::WOULDBLOCK) {
+            return Ok(Found::InUse);
+        }
+        let container = Self {
+            place: Rc::clone(place),
+            dir,
+            name: name.to_owned(),
+        };
+        if container.is_marked()? || container.content()?.is_empty() {
+            Ok(Found::Leftover(container))
+        } else {
+            Ok(Found::Unmarked)
+        }
+    }
+
+    /// Moves the entry `name` of the directory that contains the container into the container, in one step.
+    ///
+    /// # Errors
+    /// Fails if the kernel refuses the rename. Then the entry stays as it is.
+    pub(super) fn take(&self, name: &OsStr) -> Result<(), Errno> {
+        renameat(&self.place, name, &self.dir, name)
+    }
+
+    /// Returns `true` if the entry `name` of the directory that contains the container is on the device of that
+    /// directory.
+    pub(super) fn shares_device_with(&self, name: &OsStr) -> Result<bool, Errno> {
+        let entry = statat(&self.place, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(entry.st_dev == fstat(&*self.place)?.st_dev)
+    }
+
+    /// Removes the content. Paths in failures and events are below `shown`.
+    ///
+    /// # Errors
+    /// Fails if the container cannot be listed. Each entry that stays is reported to `observer`.
+    pub(super) fn empty(
+        &self,
+        removal: &RemoveOp,
+        shown: &Path,
+        observer: &dyn Observer,
+    ) -> Result<Summary, Errno> {
+        let below = Below {
+            dir: shown,
+            observer,
+        };
+        Ok(removal.run_in(&self.dir, self.content()?, &below))
+    }
+
+    /// Removes the container itself, which is empty but for its mark. It is not an error if it is gone.
+    ///
+    /// # Errors
+    /// Fails if the container is not empty, or if the kernel refuses.
+    pub(super) fn remove(&self) -> Result<(), Errno> {
+        gone(unlinkat(&self.dir, &self.name, AtFlags::empty()))?;
+        gone(unlinkat(&self.place, &self.name, AtFlags::REMOVEDIR))
+    }
+
+    /// Returns the name.
+    pub(super) fn name(&self) -> &OsStr {
+        OsStr::from_bytes(self.name.to_bytes())
+    }
+
+    /// Returns both descriptors.
+    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.place.as_fd(), self.dir.as_fd()]
+    }
+
+    /// Returns `true` if rmz has made the container for itself: it contains a file of its own name.
+    fn is_marked(&self) -> Result<bool, Errno> {
+        match statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Returns the names in the container, except for the mark. There are none if the container is gone.
+    fn content(&self) -> Result<Vec<PathBuf>, Errno> {
+        let names = match names_in(self.dir.as_fd()) {
+            Err(Errno::NOENT) => Vec::new(),
+            names => names?,
+        };
+        let names = names.into_iter();
+        Ok(names
+            .filter(|name| name.as_bytes() != self.name.to_bytes())
+            .map(PathBuf::from)
+            .collect())
+    }
+}
+
+/// Returns the names in a directory that have the form of a container's name, in order.
+pub(super) fn names_of_containers(dir: BorrowedFd<'_>) -> Result<Vec<CString>, Errno> {
+    let mut names: Vec<_> = names_in(dir)?
+        .into_iter()
+        .filter(|name| is_name(name.as_bytes()))
+        .filter_map(|name| CString::new(name.into_vec()).ok())
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Passes everything on to an observer, with paths below `dir`.
+struct Below<'a> {
+    dir: &'a Path,
+    observer: &'a dyn Observer,
+}
+
+impl Observer for Below<'_> {
+    fn failed(&self, error: Error) {
+        self.observer.failed(error.below(self.dir));
+    }
+
+    fn wants_events(&self) -> bool {
+        self.observer.wants_events()
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        match event {
+            Event::Removed(path) => self.observer.on_event(Event::Removed(&self.dir.join(path))),
+            Event::RemovedDirectory(path) => self
+                .observer
+                .on_event(Event::RemovedDirectory(&self.dir.join(path))),
+            // A removal has no other events.
+            _ => {}
+        }
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        self.observer.counts()
+    }
+}
+
+fn random_name() -> Result<CString, Errno> {
+    let mut bytes = [0; RANDOM_BYTES];
+    let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if filled < bytes.len() {
+        // The kernel never interrupts a request as short as this.
+        return Err(Errno::IO);
+    }
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(CString::new(format!("{PREFIX}{digits}")).expect("BUG: a NUL in hexadecimal digits"))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    let digits = name.strip_prefix(PREFIX.as_bytes()).unwrap_or_default();
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    digits.len() == 2 * RANDOM_BYTES && digits.iter().all(is_digit)
+}
+
+fn is_private(stat: &Stat) -> bool {
+    // The set-group-id bit of the directory that contains it may have been inherited.
+    let permissions = Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO);
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+        && stat.st_uid == geteuid().as_raw()
+        && permissions == PRIVATE
+}
+
+fn open(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::empty())
+}
+
+fn lock(dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::fs::flock(dir, FlockOperation::NonBlockingLockExclusive)
+}
+
+fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(OsString::from_vec(name.to_vec()));
+        }
+    }
+    Ok(names)
+}
+
+/// Turns the failure of a removal whose name is missing into a success.
+fn gone(removed: Result<(), Errno>) -> Result<(), Errno> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn random_names_are_recognised_and_differ() {
+        let [one, other] = [random_name(), random_name()].map(Result::unwrap);
+        assert!(is_name(one.to_bytes()) && is_name(other.to_bytes()));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn another_directory_in_place_of_a_new_container_is_not_used() {
+        let scratch = tempfile::tempdir().unwrap();
+        let place = File::open(scratch.path()).map(OwnedFd::from).unwrap();
+        let name = random_name().unwrap();
+        let path = scratch.path().join(name.to_str().unwrap());
+        let furnished = || Container::furnish(&place, &name).map(drop);
+
+        symlink("precious", &path).unwrap();
+        assert_eq!(furnished(), Err(Errno::NOTDIR));
+        fs::remove_file(&path).unwrap();
+
+        fs::create_dir_all(path.join("precious")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(furnished(), Err(Errno::PERM));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(furnished(), Err(Errno::NOTEMPTY));
+        let names = names_in(File::open(&path).unwrap().as_fd()).unwrap();
+        assert_eq!(names, ["precious"], "nothing is left in it");
+
+        fs::remove_dir(path.join("precious")).unwrap();
+        assert_eq!(furnished(), Ok(()));
+    }
+
+    #[test]
+    fn similar_names_are_not_recognised() {
+        let name = random_name().unwrap().into_string().unwrap();
+        let shorter = &name[..name.len() - 1];
+        for other in [
+            "",
+            ".rmz-",
+            shorter,
+            &format!("{name}0"),
+            &format!("{shorter}G"),
+            &name.to_uppercase(),
+            &format!("x{name}"),
+        ] {
+            assert!(!is_name(other.as_bytes()), "{other}");
+        }
+    }
+}

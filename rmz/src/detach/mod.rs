@@ -1,0 +1,133 @@
+//! Removal in the background: `--detach` hides directories at once, and `--reap` finishes what is left over.
+//!
+//! A directory is hidden by one rename, into a *container* beside it. Then a process in the background empties
+//! the container and removes it:
+//!
+//! ```text
+//!   parent/project                            what the user names
+//!   parent/.rmz-0f…3c/                        the container: mode 0700, locked by the process that uses it
+//!   parent/.rmz-0f…3c/.rmz-0f…3c              the mark: an empty file of the same name
+//!   parent/.rmz-0f…3c/project                 the tree, with its own name
+//! ```
+//!
+//! Power may fail between any two steps. Each state names the steps by which `--reap` goes on:
+//!
+//! ```text
+//!  absent ─▶ empty ─▶ marked ─▶ marked, with trees ─▶ marked ─▶ empty ─▶ absent
+//!           mkdir    create    rename        remove trees  unlink   rmdir
+//! ```
+//!
+//! The invariant: **only what the caller has moved into a container is removed,** by calls that start at the open
+//! container. Once a tree is in a container, no call uses its path.
+//!
+//! # Threats
+//!
+//! | threat | answer |
+//! |---|---|
+//! | Another user creates the container's name beforehand, as a link or a directory. | The name has 128 random bits, `mkdir` never replaces a name, and the directory that was opened must belong to the caller, with mode 0700. Otherwise the operand is removed in the foreground. |
+//! | Another user replaces a new container by another private directory of the caller before it is opened. | A container must be empty when it is opened. From then on only the open directory counts. |
+//! | Another user adds to a container or replaces what is in it. | Only its owner and the superuser can. |
+//! | Another user replaces the container, or a directory that leads to it, by a link. | The process in the background holds both directories open, and uses no path. By name it only calls `rmdir` on the container, which removes nothing but an empty directory. |
+//! | Another user replaces the operand just before the rename. | A user who can rename in that directory can do so before rmz starts, too. A rename never follows a link in the last component, and moves neither `/` nor a mount point. |
+//! | Another user plants a name `.rmz-…` for `--reap`. | It must be a directory of the caller with mode 0700, opened without following links. So the plant can only be a private directory of the caller that the other user may rename. It has no mark of its new name, and only its owner can make one: `--reap` leaves it alone. |
+//! | A renamed container of the caller is planted. | Its mark has another name, so `--reap` leaves it alone. |
+//! | Two runs detach the same operand. | One rename succeeds. The other run reports that there is no such file, as rm does. |
+//! | `--reap` finds a container in use. | The process that uses it holds an exclusive `flock` on it until it ends, however it ends. `--reap` skips it. |
+//! | A run makes a container, and `--reap` removes it before it is locked. | The run cannot mark it, or cannot lock it, and removes the operand in the foreground. |
+//! | The filesystem has no locks for directories, as NFS. | Both remove the same trees, and a name that is gone is not a failure. |
+//! | The filesystem keeps no owners or modes, as FAT. | The container is not private, so the operand is removed in the foreground. |
+//! | The terminal closes, or the user logs out. | The process has its own session and ignores SIGHUP. If the system kills it, `--reap` goes on. |
+//!
+//! A container instead of a new name for the directory itself has three advantages: it needs no
+//! `RENAME_NOREPLACE`, which NFS and some FUSE filesystems lack; other users cannot reach the tree any more; and
+//! the tree keeps its name. It has one disadvantage: a directory changes its parent only if its mode lets the caller
+//! write to it. Others are removed in the foreground.
+//!
+//! # Checks
+//!
+//! Everything that rm refuses is left to a removal in the foreground: `.`, `..`, `/`, missing names, mount points
+//! (which cannot be renamed) and, with `--preserve-root=all`, operands on another device than their parent.
+//! Every failure to hide an operand leads there, too. So messages and exit status are those of rm.
+//!
+//! | file | content |
+//! |---|---|
+//! | `hide` | `--detach`: hides operands, or removes them in the foreground; starts the background process |
+//! | `reap` | `--reap`: finds containers and removes them |
+//! | `container` | a container: creating, filling, recognising and removing it |
+//! | `log` | the log to which the background process reports |
+
+mod container;
+mod hide;
+mod log;
+mod reap;
+
+pub(crate) use hide::detach;
+pub(crate) use reap::reap;
+
+use std::path::Path;
+
+use fuc_cli::locale::Charset;
+use fuc_cli::wording::{Diagnostic, Tool, Wording};
+use fuc_engine::{Cause, Observer, Operation, RemoveOp, Summary};
+use rustix::io::Errno;
+
+use container::Container;
+
+/// The names of a container in messages.
+#[derive(Clone, Copy, Debug)]
+struct Named<'a> {
+    /// The path of the container.
+    path: &'a Path,
+    /// The path below which messages show the trees in the container.
+    content: &'a Path,
+    charset: Charset,
+}
+
+/// Empties a container, and removes it if nothing stays. Failures in it go to `observer`, and those of the container
+/// itself to `report`.
+fn finish(
+    container: &Container,
+    named: Named<'_>,
+    removal: &RemoveOp,
+    observer: &dyn Observer,
+    report: impl Fn(Diagnostic),
+) -> Summary {
+    let failed = |errno| {
+        report(cannot_remove(named.path, errno, named.charset));
+        let mut summary = Summary::default();
+        summary.failures = 1;
+        summary
+    };
+    match container.empty(removal, named.content, observer) {
+        Ok(summary) if summary.is_complete() => match container.remove() {
+            Ok(()) => summary,
+            Err(errno) => failed(errno),
+        },
+        Ok(summary) => summary,
+        Err(errno) => failed(errno),
+    }
+}
+
+/// Returns rm's diagnostic for a name that cannot be removed.
+fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> Diagnostic {
+    let wording = Wording {
+        tool: Tool::Remove,
+        charset,
+        path,
+        other: None,
+    };
+    let errno = fuc_engine::Errno::from_raw_os_error(errno.raw_os_error());
+    wording.describe(Cause::Failed(Operation::Remove, errno))
+}
+
+/// Adds the totals of one more run.
+fn add(total: &mut Summary, run: Summary) {
+    total.entries += run.entries;
+    total.files += run.files;
+    total.directories += run.directories;
+    total.symlinks += run.symlinks;
+    total.other += run.other;
+    total.unknown += run.unknown;
+    total.failures += run.failures;
+    total.cancelled |= run.cancelled;
+}

@@ -1,0 +1,137 @@
+//! Finds containers that no process uses any more, and removes them in the foreground.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use fuc_cli::command::Outcome;
+use fuc_cli::console::Console;
+use fuc_cli::interrupt;
+use fuc_cli::reporter::{Reporter, Verbosity};
+use fuc_cli::wording::{Diagnostic, Tool, errno_text};
+use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
+use rustix::io::Errno;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::container::{Container, Found, names_of_containers};
+use super::{Named, add, cannot_remove, finish};
+use crate::options::Options;
+
+/// Removes the containers directly in each of the directories.
+pub(crate) fn reap(options: Options, directories: Vec<OsString>, console: &Console) -> Outcome {
+    let mut engine = options.engine;
+    let ignores_missing = engine.ignore_missing;
+    engine.ask = Ask::Never;
+    // On a filesystem without locks, the process in the background may remove the same names.
+    engine.ignore_missing = true;
+    let removal = RemoveOp::with_options(engine).cancelled_by(&interrupt::cancel_on_signals());
+    let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
+    let summary = reporter.run(options.progress, |reporter| {
+        let mut reaping = Reaping {
+            console,
+            reporter,
+            verbosity: options.verbosity,
+            removal,
+            summary: Summary::default(),
+        };
+        for directory in &directories {
+            match open(directory) {
+                Ok(place) => reaping.reap(&Rc::new(place), Path::new(directory)),
+                Err(Errno::NOENT) if ignores_missing => {}
+                Err(errno) => reaping.unreadable(directory, errno),
+            }
+        }
+        reaping.summary
+    });
+    Outcome::of(summary, Tool::Remove, Execution::Real)
+}
+
+/// The state of a run with `--reap`.
+struct Reaping<'a> {
+    console: &'a Console,
+    reporter: &'a Reporter<'a>,
+    verbosity: Verbosity,
+    removal: RemoveOp,
+    summary: Summary,
+}
+
+impl Reaping<'_> {
+    /// Removes the containers in the directory that is open as `place`.
+    fn reap(&mut self, place: &Rc<OwnedFd>, directory: &Path) {
+        let names = match names_of_containers(place.as_fd()) {
+            Ok(names) => names,
+            Err(errno) => return self.unreadable(directory.as_os_str(), errno),
+        };
+        for name in names {
+            if self.summary.cancelled {
+                return;
+            }
+            self.reap_name(place, &name, directory);
+        }
+    }
+
+    fn reap_name(&mut self, place: &Rc<OwnedFd>, name: &CStr, directory: &Path) {
+        let path = directory.join(OsStr::from_bytes(name.to_bytes()));
+        match Container::find(place, name) {
+            Ok(Found::Leftover(container)) => self.remove(&container, &path),
+            Ok(Found::InUse) => self.print_if_verbose(&path, ", which another process removes"),
+            Ok(Found::Foreign) => {
+                self.print_if_verbose(&path, ", which is not a private directory of this user");
+            }
+            Ok(Found::Unmarked) => {
+                let path = self.console.quoted(path.as_os_str().as_bytes());
+                let line = [b"skipping ", &path[..], b", which has no mark of rmz"].concat();
+                self.fail(&line.into());
+            }
+            Err(errno) => self.fail(&cannot_remove(&path, errno, self.console.charset())),
+        }
+    }
+
+    fn remove(&mut self, container: &Container, path: &Path) {
+        let named = Named {
+            path,
+            content: path,
+            charset: self.console.charset(),
+        };
+        let report = |diagnostic: Diagnostic| self.console.error(&diagnostic);
+        let summary = finish(container, named, &self.removal, self.reporter, report);
+        if summary.is_complete() && self.verbosity != Verbosity::Quiet {
+            self.reporter.on_event(Event::RemovedDirectory(path));
+        }
+        add(&mut self.summary, summary);
+    }
+
+    fn print_if_verbose(&self, path: &Path, reason: &str) {
+        if self.verbosity != Verbosity::Quiet {
+            let path = self.console.quoted(path.as_os_str().as_bytes());
+            self.console
+                .print(&[b"skipped ", &path, reason.as_bytes(), b"\n"]);
+        }
+    }
+
+    fn unreadable(&mut self, directory: &OsStr, errno: Errno) {
+        let path = self.console.quoted(directory.as_bytes());
+        let reason = errno_text(&io::Error::from(errno));
+        let line = [
+            b"cannot open directory ",
+            &path[..],
+            b": ",
+            reason.as_bytes(),
+        ]
+        .concat();
+        self.fail(&line.into());
+    }
+
+    fn fail(&mut self, diagnostic: &Diagnostic) {
+        self.console.error(diagnostic);
+        self.summary.failures += 1;
+    }
+}
+
+fn open(directory: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, directory, flags, Mode::empty())
+}

@@ -1,0 +1,834 @@
+//! `--detach` and `--reap`: removal in the background, and of what is left over.
+//!
+//! A process in the background is held up by a log that the test does not read: a socket takes only a
+//! few messages. The process ends when it gives up the lock of its container.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    os::unix::{fs::symlink, net::UnixDatagram},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use testkit::{
+    or_skip,
+    probe::{Layers, Overlay, has_program, is_root},
+    run::{Fault, Input, Outcome, Run, Status},
+    skip,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{RM, RMZ};
+
+/// An ordinary user, as which tests run that depend on permissions.
+const USER: u32 = 65534;
+
+/// Directories that cannot be emptied: more than a socket can hold messages about.
+const FAILURES: usize = 1_500;
+
+/// Returns rmz in `dir`, run by an ordinary user.
+fn rmz_of_user(dir: &Path) -> Run {
+    let run = Run::new(RMZ).current_dir(dir);
+    match is_root() {
+        true => run.uid(USER),
+        false => run,
+    }
+}
+
+/// Gives everything in `dir` to the ordinary user.
+fn give_to_user(dir: &Path) {
+    if is_root() {
+        let owner = format!("{USER}:{USER}");
+        let status = Command::new("chown")
+            .args(["-hR", &owner])
+            .arg(dir)
+            .status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+}
+
+fn rmz(dir: &Path, args: &[&str]) -> Outcome {
+    Run::new(RMZ).args(args).current_dir(dir).output()
+}
+
+/// Returns the paths of the containers in `dir`.
+fn containers(dir: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| entry.expect("a readable directory").path());
+    let is_container = |path: &PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        name.starts_with(".rmz-") && path.is_dir()
+    };
+    paths.filter(is_container).collect()
+}
+
+/// Waits until no process in the background works in the containers in `dir`.
+fn wait_for_background(dir: &Path) {
+    for container in containers(dir) {
+        match File::open(&container) {
+            Ok(open) => open.lock().expect("locks work here"),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
+        }
+    }
+}
+
+fn snapshot(dir: &Path) -> Snapshot {
+    Snapshot::of(dir, Attributes::CONTENT)
+}
+
+#[track_caller]
+fn assert_empty(dir: &Path) {
+    let left: Vec<_> = fs::read_dir(dir).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Returns `text` with `.rmz-*` in place of each container's name.
+fn without_digits(text: &str) -> String {
+    let mut parts = text.split(".rmz-");
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        assert_eq!(part.len() - rest.len(), 32, "{text}");
+        result += ".rmz-*";
+        result += rest;
+    }
+    result
+}
+
+/// A process in the background that is held up in the directory `held` of a scratch directory.
+struct Held {
+    scratch: Scratch,
+    log: UnixDatagram,
+    outcome: Outcome,
+    first_message: String,
+}
+
+impl Held {
+    /// Builds a tree and detaches `held`, after which come `operands`.
+    fn new(build: impl FnOnce(&Tree), operands: &[&str]) -> Self {
+        let scratch = Scratch::new();
+        let log = UnixDatagram::bind(scratch.path().join("log")).expect("a socket");
+        let tree = Tree::at(scratch.path());
+        for number in 0..FAILURES {
+            tree.file(format!("held/{number}/f"), "")
+                .select(format!("held/{number}"))
+                .mode(0o555);
+        }
+        build(&tree);
+        give_to_user(scratch.path());
+        let outcome = rmz_of_user(scratch.path())
+            .args(["--detach", "held"])
+            .args(operands)
+            .env("RMZ_LOG", "log")
+            .output();
+        let mut message = [0; 4096];
+        let bytes = log.recv(&mut message).expect("a message");
+        Self {
+            first_message: String::from_utf8_lossy(&message[..bytes]).into_owned(),
+            scratch,
+            log,
+            outcome,
+        }
+    }
+
+    fn dir(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Returns the container of `held`.
+    fn container(&self) -> PathBuf {
+        let mut containers = containers(self.dir());
+        containers.retain(|container| container.join("held").exists());
+        containers.pop().expect("the container of the process")
+    }
+
+    /// Returns the process that has the container open.
+    fn process(&self) -> u32 {
+        let container = self.container();
+        let is_open_in = |process: &u32| {
+            let descriptors = fs::read_dir(format!("/proc/{process}/fd"));
+            descriptors.is_ok_and(|mut all| {
+                all.any(|fd| {
+                    fd.is_ok_and(|fd| fs::read_link(fd.path()).ok() == Some(container.clone()))
+                })
+            })
+        };
+        let processes = fs::read_dir("/proc").expect("processes");
+        let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let mut found = numbers.filter(is_open_in);
+        found.next().expect("a process in the background")
+    }
+
+    /// Reads the log until the process has ended. Returns the messages after the first one.
+    fn finish(&self) -> Vec<String> {
+        let container = File::open(self.container()).expect("the container");
+        let end = UnixDatagram::unbound().expect("a socket");
+        let path = self.dir().join("log");
+        let waiting = thread::spawn(move || {
+            container.lock().expect("locks work here");
+            end.send_to(b"end", path).expect("the log is open");
+        });
+        let mut messages = Vec::new();
+        let mut message = [0; 4096];
+        loop {
+            let bytes = self.log.recv(&mut message).expect("a message");
+            if &message[..bytes] == b"end" {
+                waiting.join().expect("the thread has ended");
+                return messages;
+            }
+            messages.push(String::from_utf8_lossy(&message[..bytes]).into_owned());
+        }
+    }
+
+    /// Lets the user remove what the process could not, and reaps it.
+    fn reap(&self) -> Outcome {
+        let status = Command::new("chmod")
+            .args(["-R", "u+w"])
+            .args(containers(self.dir()))
+            .status();
+        assert!(status.is_ok_and(|status| status.success()));
+        rmz_of_user(self.dir()).args(["--reap", "."]).output()
+    }
+}
+
+#[test]
+fn directories_are_hidden_and_files_are_removed() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("a/b/f", "")
+        .file("c/f", "")
+        .file("f", "")
+        .symlink("link", "a")
+        .dir("empty");
+    let outcome = rmz(
+        scratch.path(),
+        &["--detach", "a", "f", "c/", "link", "empty"],
+    );
+    assert_eq!(outcome.assert_success().stdout_text(), "");
+    wait_for_background(scratch.path());
+    assert_empty(scratch.path());
+}
+
+#[test]
+fn verbose_lines_name_the_hidden_directories() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("sub/d/f", "")
+        .dir("sub/e")
+        .file("f", "");
+    let outcome = rmz(scratch.path(), &["-v", "--detach", "sub/d/", "sub/e", "f"]);
+    assert_eq!(
+        without_digits(&outcome.assert_success().stdout_text()),
+        "renamed 'sub/d' -> 'sub/.rmz-*/d'\n\
+         renamed 'sub/e' -> 'sub/.rmz-*/e'\n\
+         removed 'f'\n"
+    );
+    wait_for_background(&scratch.path().join("sub"));
+}
+
+/// Asserts that `--detach` changes neither the resulting tree nor status nor messages.
+#[track_caller]
+fn is_as_in_the_foreground(args: &[&str], build: impl Fn(&Tree)) {
+    let [detached, usual] = [&["--detach"][..], &[]].map(|flag| {
+        let scratch = Scratch::new();
+        build(&Tree::at(scratch.path()));
+        give_to_user(scratch.path());
+        let run = rmz_of_user(scratch.path()).args(flag).args(args);
+        let outcome = run.output();
+        wait_for_background(scratch.path());
+        for directory in ["d", "a"].map(|name| scratch.path().join(name)) {
+            if directory.is_dir() {
+                wait_for_background(&directory);
+            }
+        }
+        (outcome, snapshot(scratch.path()))
+    });
+    assert_eq!(detached.0, usual.0, "{args:?}");
+    let difference = usual.1.diff(&detached.1);
+    assert!(difference.is_empty(), "{args:?}\n{difference}");
+}
+
+#[test]
+fn operands_that_rm_refuses_are_refused() {
+    let build = |tree: &Tree| {
+        tree.file("d/sub/f", "").file("f", "").symlink("link", "d");
+    };
+    for args in [
+        &["missing"][..],
+        &["-f", "missing", "d"],
+        &["missing", "d", "missing/", "f"],
+        &[".", "d/..", "d/.", ""],
+        &["link/", "f/"],
+        &["link", "link/sub"],
+        &["d/sub", "d"],
+        &["d", "d/sub"],
+        &["d", "d"],
+        &["d/sub", "./d//", "d/"],
+        &["-f"],
+        &[],
+    ] {
+        is_as_in_the_foreground(args, build);
+    }
+}
+
+#[test]
+fn directories_that_cannot_be_moved_are_removed_in_the_foreground() {
+    for args in [&["d"][..], &["d/a"], &["d/a", "e"]] {
+        // The mode of `d` protects its entries, and that of `e` keeps it where it is.
+        is_as_in_the_foreground(args, |tree| {
+            tree.file("d/a/f", "").file("e/f", "");
+            tree.select("d").mode(0o555).select("e").mode(0o555);
+        });
+        is_as_in_the_foreground(args, |tree| {
+            tree.dir("d/a").dir("e").select("e").mode(0o555);
+        });
+    }
+}
+
+#[test]
+fn directories_of_a_lower_layer_are_removed_in_the_foreground() {
+    let below = |image: &Tree| {
+        image.file("d/f", "");
+    };
+    let overlay = or_skip!(Overlay::new(Layers::Together, &["redirect_dir=off"], below));
+    let outcome = rmz(overlay.path(), &["--detach", "-v", "d"]);
+    assert_eq!(
+        outcome.assert_success().stdout_text(),
+        "removed 'd/f'\nremoved directory 'd'\n"
+    );
+    assert_empty(overlay.path());
+}
+
+#[test]
+fn everything_is_removed_in_the_foreground_if_no_process_can_be_started() {
+    let scratch = Scratch::new();
+    let run = Run::new(RMZ)
+        .args(["--detach", "d", "e"])
+        .current_dir(&scratch);
+    let build = || {
+        Tree::at(scratch.path()).file("d/a/f", "").file("e/f", "");
+    };
+    build();
+    let calls = or_skip!(run.calls());
+    let fork = calls
+        .iter()
+        .find(|call| matches!(call.name.as_str(), "clone" | "clone3" | "fork"))
+        .expect("a process is started");
+    wait_for_background(scratch.path());
+    build();
+    run.with_fault(fork, Fault::Error("EAGAIN"))
+        .output()
+        .assert_success();
+    assert_empty(scratch.path());
+}
+
+/// Runs a script in a mount namespace of its own, in which the tree `d` contains a mounted filesystem.
+fn with_mount(scratch: &Scratch, script: &str) -> Outcome {
+    Tree::at(scratch.path()).file("d/a/f", "").dir("d/mount");
+    let script = format!("mount -t tmpfs none d/mount && : >d/mount/f && {script}");
+    Run::new("unshare")
+        .args(["-m", "sh", "-c", &script, RMZ])
+        .current_dir(scratch)
+        .env("RMZ_LOG", "log")
+        .output()
+}
+
+#[test]
+fn a_mount_point_is_removed_in_the_foreground() {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    let scratch = Scratch::new();
+    let script = r#""$0" --detach d/mount; echo $?; ls -A d d/mount"#;
+    let outcome = with_mount(&scratch, script);
+    assert_eq!(outcome.stdout_text(), "1\nd:\na\nmount\n\nd/mount:\n");
+    let message = "rmz: cannot remove 'd/mount': Device or resource busy\n";
+    assert_eq!(outcome.stderr_text(), message);
+    let refused = with_mount(
+        &scratch,
+        r#""$0" --detach --preserve-root=all d/mount; ls d/mount"#,
+    );
+    assert_eq!(refused.stdout_text(), "f\n");
+    assert!(refused.stderr_text().contains("different device"));
+}
+
+#[test]
+fn a_mount_point_below_an_operand_is_reported_to_the_log() {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    for (flag, reason) in [
+        ("-r", "cannot remove 'DIR/d/mount': Device or resource busy"),
+        (
+            "--one-file-system",
+            "skipping 'DIR/d/mount', since it's on a different device",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        let script = format!(r#""$0" --detach {flag} d && ! test -e d"#);
+        with_mount(&scratch, &script).assert_success();
+        wait_for_background(scratch.path());
+        let log = fs::read_to_string(scratch.path().join("log")).expect("a log");
+        let lines: Vec<_> = log
+            .lines()
+            .map(|line| {
+                let (tag, text) = line.split_once("]: ").expect("a tag");
+                assert!(tag.starts_with("rmz["), "{line}");
+                without_digits(&text.replace(scratch.path().to_str().expect("UTF-8"), "DIR"))
+            })
+            .collect();
+        let stays = "'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'";
+        assert_eq!(lines, [reason, stays]);
+        // The mount has ended with its namespace.
+        rmz(scratch.path(), &["--reap", "."]).assert_success();
+        assert!(containers(scratch.path()).is_empty());
+    }
+}
+
+#[test]
+fn the_command_returns_while_the_background_process_is_held_up() {
+    // `output` waits for the end of both streams, as the shell does in `x=$(rmz --detach held)`.
+    let held = Held::new(|_| {}, &[]);
+    assert_eq!(held.outcome.assert_success().stdout_text(), "");
+    assert!(!held.dir().join("held").exists());
+    let message = &held.first_message;
+    let (tag, text) = message.split_once("]: ").expect("a tag");
+    assert!(tag.starts_with("<11>rmz["), "{message}");
+    let path = held.dir().join("held");
+    let start = format!("cannot remove '{}/", path.display());
+    assert!(
+        text.starts_with(&start) && text.ends_with("/f': Permission denied"),
+        "{message}"
+    );
+
+    let reaped = rmz_of_user(held.dir()).args(["--reap", "-v", "."]).output();
+    assert_eq!(
+        without_digits(&reaped.assert_success().stdout_text()),
+        "skipped './.rmz-*', which another process removes\n"
+    );
+    let messages = held.finish();
+    assert_eq!(
+        messages.len(),
+        FAILURES,
+        "one of them came first, and one says what stays"
+    );
+    assert!(
+        messages
+            .last()
+            .unwrap()
+            .contains(" stays; to try again: rmz --reap '")
+    );
+    held.reap().assert_success();
+    assert!(containers(held.dir()).is_empty());
+}
+
+#[test]
+fn what_a_killed_process_has_left_is_reaped() {
+    let held = Held::new(|_| {}, &[]);
+    let container = held.container();
+    let killed = Command::new("kill")
+        .args(["-KILL", &held.process().to_string()])
+        .status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    held.finish();
+    assert!(container.join("held").exists());
+    let outcome = held.reap();
+    assert_eq!(outcome.assert_success().stdout_text(), "");
+    assert!(containers(held.dir()).is_empty());
+}
+
+#[test]
+fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
+    let held = Held::new(|_| {}, &[]);
+    let process = held.process();
+    let read = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}")).expect("/proc");
+    let stat = read("stat");
+    let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    // See proc(5). The first of these fields is the third one there.
+    let [session, terminal, nice, policy] = [6, 7, 19, 41].map(|field| fields[field - 3]);
+    let nothing = [&process.to_string(), "0", "19", "5"];
+    assert_eq!([session, terminal, nice, policy], nothing, "{stat}");
+    let ignored = read("status");
+    let ignored = ignored
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.expect("a mask").trim(), 16).expect("a number");
+    assert_eq!(ignored & 1, 1, "SIGHUP is not ignored");
+    let link = |file: &str| fs::read_link(format!("/proc/{process}/{file}")).expect("/proc");
+    assert_eq!(link("cwd"), Path::new("/"));
+    for stream in ["fd/0", "fd/1", "fd/2"] {
+        assert_eq!(link(stream), Path::new("/dev/null"));
+    }
+    let hung_up = Command::new("kill")
+        .args(["-HUP", &process.to_string()])
+        .status();
+    assert!(hung_up.is_ok_and(|status| status.success()));
+    assert_eq!(held.finish().len(), FAILURES);
+}
+
+#[test]
+fn descriptors_that_were_inherited_are_closed() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("inherited");
+    let file = File::create(&path).expect("a file");
+    // The copy stays open in the commands that this process starts.
+    let _inherited = rustix::io::dup(&file).expect("a descriptor");
+    let listed = Run::new("ls").args(["-l", "/proc/self/fd"]).output();
+    assert!(listed.stdout_text().contains(path.to_str().expect("UTF-8")));
+
+    let held = Held::new(|_| {}, &[]);
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", held.process())).expect("/proc");
+    let open: Vec<_> = descriptors
+        .filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
+        .collect();
+    assert!(!open.contains(&path), "{open:?}");
+    held.finish();
+}
+
+#[test]
+fn the_end_of_the_terminal_does_not_end_the_process() {
+    if !has_program("script") {
+        skip!("a terminal takes the program script");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("d/a/f", "").file("d/b/f", "");
+    let command = format!("{RMZ} --detach d");
+    let run = Run::new("script").args(["-qec", &command, "/dev/null"]);
+    run.current_dir(&scratch).output().assert_success();
+    wait_for_background(scratch.path());
+    assert_empty(scratch.path());
+}
+
+#[test]
+fn a_container_that_is_replaced_by_a_link_leads_nowhere_else() {
+    let build = |tree: &Tree| {
+        tree.file("other/y/f", "").file("precious/y/f", "");
+    };
+    let held = Held::new(build, &["other/y"]);
+    // The process is held up in the first container. Replace the second one.
+    let container = containers(&held.dir().join("other"))
+        .pop()
+        .expect("a container");
+    let moved = held.dir().join("moved");
+    fs::rename(&container, &moved).unwrap();
+    symlink(held.dir().join("precious"), &container).unwrap();
+    assert!(
+        moved.join("y/f").exists(),
+        "the process has not come so far"
+    );
+    held.finish();
+    assert!(held.dir().join("precious/y/f").exists());
+    assert_empty(&moved);
+    held.reap().assert_success();
+}
+
+#[test]
+fn an_operand_that_is_replaced_by_a_link_leads_nowhere_else() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("precious/f", "");
+    let [dir, other] = ["d", "other"].map(|name| scratch.path().join(name));
+    let (mut links, mut dirs) = (0, 0);
+    // A link may be replaced by the directory before it is unlinked. Then rmz fails, as rm does.
+    for _ in 0..300 {
+        Tree::at(scratch.path())
+            .dir("d")
+            .symlink("other", "precious");
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    // This fails once one of them is gone.
+                    let _ = renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE);
+                }
+            });
+            rmz(scratch.path(), &["--detach", "d"]);
+            ended.store(true, Ordering::Relaxed);
+        });
+        wait_for_background(scratch.path());
+        assert!(scratch.path().join("precious/f").exists());
+        if !dir.is_symlink() && !dir.exists() {
+            match other.is_symlink() {
+                true => dirs += 1,
+                false => links += 1,
+            }
+        }
+        for path in [&dir, &other] {
+            let _ = fs::remove_file(path);
+            let _ = fs::remove_dir(path);
+        }
+        if links >= 2 && dirs >= 2 {
+            return;
+        }
+    }
+    panic!("no race: {links} links and {dirs} directories were removed");
+}
+
+#[test]
+fn one_of_two_runs_detaches_an_operand() {
+    let scratch = Scratch::new();
+    for _ in 0..20 {
+        Tree::at(scratch.path()).file("d/a/f", "");
+        let run = || rmz(scratch.path(), &["--detach", "d"]);
+        let outcomes = thread::scope(|scope| {
+            let other = scope.spawn(run);
+            [run(), other.join().expect("the other run ends")]
+        });
+        let failed = outcomes
+            .iter()
+            .filter(|outcome| outcome.status == Status::Exit(1));
+        let messages: Vec<_> = failed.map(Outcome::stderr_text).collect();
+        assert_eq!(
+            messages,
+            ["rmz: cannot remove 'd': No such file or directory\n"]
+        );
+        wait_for_background(scratch.path());
+        assert_empty(scratch.path());
+    }
+}
+
+#[test]
+fn two_runs_may_reap_at_once() {
+    let scratch = Scratch::new();
+    for _ in 0..20 {
+        for number in 0..20 {
+            plant(scratch.path(), number, Mark::Right).file("d/a/f", "");
+        }
+        let run = || rmz(scratch.path(), &["--reap", "."]);
+        let outcomes = thread::scope(|scope| {
+            let other = scope.spawn(run);
+            [run(), other.join().expect("the other run ends")]
+        });
+        for outcome in outcomes {
+            outcome.assert_success();
+        }
+        assert_empty(scratch.path());
+    }
+}
+
+#[test]
+fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
+    let scratch = Scratch::new();
+    let run = Run::new(RMZ)
+        .args(["--detach", "d", "f", "e/sub"])
+        .current_dir(&scratch);
+    let build = || {
+        Tree::at(scratch.path())
+            .file("beside/f", "1")
+            .symlink("d/link", "../beside")
+            .file("d/a/f", "")
+            .file("e/sub/f", "")
+            .file("f", "");
+    };
+    build();
+    let calls = or_skip!(run.calls());
+    let mut states = BTreeSet::new();
+    let acts = [
+        "mkdirat",
+        "openat",
+        "renameat",
+        "unlinkat",
+        "flock",
+        "clone",
+        "getdents64",
+    ];
+    for call in calls
+        .iter()
+        .filter(|call| acts.contains(&call.name.as_str()))
+    {
+        build();
+        let outcome = run.with_fault(call, Fault::Kill).output();
+        states.insert(format!("{:?}", outcome.status));
+        wait_for_background(scratch.path());
+        wait_for_background(&scratch.path().join("e"));
+        rmz(scratch.path(), &["--reap", ".", "e"]).assert_success();
+        for directory in [scratch.path().to_owned(), scratch.path().join("e")] {
+            assert!(
+                containers(&directory).is_empty(),
+                "killed at {}",
+                call.shown
+            );
+        }
+        assert_eq!(fs::read(scratch.path().join("beside/f")).unwrap(), b"1");
+        fs::remove_dir_all(scratch.path().join("beside")).unwrap();
+        rmz(scratch.path(), &["-f", "d", "e", "f"]).assert_success();
+        assert_empty(scratch.path());
+    }
+    assert!(
+        states.contains("Signal(9)"),
+        "no run was killed: {states:?}"
+    );
+}
+
+/// The mark in a container that a test makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Right,
+    OfAnotherName,
+    None,
+}
+
+fn name_of(number: usize) -> String {
+    format!(".rmz-{number:032x}")
+}
+
+/// Makes a container.
+fn plant(dir: &Path, number: usize, mark: Mark) -> Tree {
+    let path = dir.join(name_of(number));
+    fs::create_dir(&path).unwrap();
+    let tree = Tree::at(&path);
+    match mark {
+        Mark::Right => drop(tree.file(name_of(number), "")),
+        Mark::OfAnotherName => drop(tree.file(name_of(number + 1), "")),
+        Mark::None => {}
+    }
+    Tree::at(dir).select(name_of(number)).mode(0o700);
+    tree
+}
+
+#[test]
+fn leftovers_are_reaped_in_any_state() {
+    let scratch = Scratch::new();
+    plant(scratch.path(), 1, Mark::Right).file("d/f", "");
+    plant(scratch.path(), 2, Mark::Right);
+    plant(scratch.path(), 3, Mark::None);
+    let name = |number| format!("./{}", name_of(number));
+    let outcome = rmz(scratch.path(), &["--reap", "-v", "."]);
+    let [first, second, third] = [name(1), name(2), name(3)];
+    assert_eq!(
+        outcome.assert_success().stdout_text(),
+        format!(
+            "removed '{first}/d/f'\nremoved directory '{first}/d'\nremoved directory '{first}'\n\
+             removed directory '{second}'\nremoved directory '{third}'\n"
+        )
+    );
+    assert_empty(scratch.path());
+}
+
+#[test]
+fn only_containers_are_reaped() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("precious/f", "")
+        .symlink(name_of(1), "precious")
+        .file(name_of(2), "")
+        .file(".rmz-x/f", "")
+        .file(format!("sub/{}/f", name_of(3)), "");
+    plant(scratch.path(), 4, Mark::Right).file("d/f", "");
+    tree.select(name_of(4)).mode(0o755);
+    let before = snapshot(scratch.path());
+    let outcome = rmz(scratch.path(), &["--reap", "."]);
+    assert_eq!(outcome.assert_success().stdout_text(), "");
+    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+}
+
+#[test]
+fn a_private_directory_without_its_mark_is_reported_and_stays() {
+    for mark in [Mark::None, Mark::OfAnotherName] {
+        let scratch = Scratch::new();
+        plant(scratch.path(), 7, mark).file("d/f", "");
+        let before = snapshot(scratch.path());
+        let outcome = rmz(scratch.path(), &["--reap", "."]);
+        assert_eq!(outcome.status, Status::Exit(1));
+        let message = "rmz: skipping './NAME', which has no mark of rmz\n";
+        assert_eq!(outcome.stderr_text(), message.replace("NAME", &name_of(7)));
+        assert!(before.diff(&snapshot(scratch.path())).is_empty());
+    }
+}
+
+#[test]
+fn containers_of_other_users_are_left_alone() {
+    if !is_root() {
+        skip!("another user takes root");
+    }
+    let scratch = Scratch::new();
+    plant(scratch.path(), 1, Mark::Right).file("d/f", "");
+    give_to_user(scratch.path());
+    let before = snapshot(scratch.path());
+    let outcome = rmz(scratch.path(), &["--reap", "."]);
+    assert_eq!(outcome.assert_success().stdout_text(), "");
+    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+    // The same for an ordinary user, who cannot even open the directory.
+    let status = Command::new("chown")
+        .arg("-R")
+        .arg("1:1")
+        .arg(scratch.path())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    rmz_of_user(scratch.path())
+        .args(["--reap", "."])
+        .output()
+        .assert_success();
+    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+}
+
+#[test]
+fn directories_that_cannot_be_listed_are_reported() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("f", "");
+    plant(scratch.path(), 1, Mark::Right);
+    let outcome = rmz(scratch.path(), &["--reap", "missing", "f", "."]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(
+        outcome.stderr_text(),
+        "rmz: cannot open directory 'missing': No such file or directory\n\
+         rmz: cannot open directory 'f': Not a directory\n"
+    );
+    assert!(containers(scratch.path()).is_empty());
+    rmz(scratch.path(), &["--reap", "-f", "missing"]).assert_success();
+}
+
+#[test]
+fn a_log_that_cannot_be_opened_is_reported_before_anything_is_removed() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("d/f", "").file("f", "");
+    let before = snapshot(scratch.path());
+    let outcome = Run::new(RMZ)
+        .args(["--detach", "d", "f"])
+        .env("RMZ_LOG", "missing/log")
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    let message = "rmz: cannot open the log 'missing/log': No such file or directory\n";
+    assert_eq!(outcome.stderr_text(), message);
+    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+}
+
+#[test]
+fn one_question_is_asked_and_none_about_protected_files() {
+    for (answer, is_left) in [("n\n", true), ("y\n", false)] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path()).file("d/f", "").mode(0o444);
+        give_to_user(scratch.path());
+        let outcome = rmz_of_user(scratch.path())
+            .args(["-I", "--detach", "d"])
+            .input(Input::Terminal)
+            .stdin(answer)
+            .output();
+        assert_eq!(outcome.status, Status::Exit(0));
+        let question = outcome.stderr_text();
+        assert!(
+            question.ends_with(": remove 1 argument recursively? "),
+            "{question}"
+        );
+        wait_for_background(scratch.path());
+        assert_eq!(scratch.path().join("d/f").exists(), is_left);
+        assert!(containers(scratch.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_link_called_rm_has_neither_option() {
+    let build = |tree: &Tree| {
+        tree.file("d/f", "");
+    };
+    RM.strict().args(["-r", "--detach", "d"]).check(build);
+    RM.strict().args(["-r", "--reap", "d"]).check(build);
+}
