@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::time::Instant;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, GitignoreFiles};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
+use fuc_cli::name_list::NameList;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -27,7 +29,8 @@ pub(crate) fn execute(
     let Some(list) = options.list.take() else {
         let dest = target::take_dest(&options, &mut operands, console)?;
         let filter = options.exclusions.filter(console)?;
-        return Ok(copy(options, filter, operands, &dest, console));
+        let operands = operands.into_iter();
+        return Ok(copy(options, filter, operands, |_| 0, &dest, console));
     };
     let dest = target::dest_of_list(&options, &operands, console)?;
     if list.is_stdin() && options.engine.rules.ask {
@@ -35,25 +38,28 @@ pub(crate) fn execute(
         return Err(UsageError::with_help(message));
     }
     let filter = options.exclusions.filter(console)?;
-    let mut names = list.open(console)?;
-    let outcome = copy(options, filter, &mut names, &dest, console);
-    Ok(names.outcome(outcome))
+    let names = list.open(console)?;
+    let failures = NameList::failures;
+    Ok(copy(options, filter, names, failures, &dest, console))
 }
 
-fn copy(
+/// Copies the sources. `failures` returns the number of those that could not be read.
+fn copy<I: Iterator<Item = OsString>>(
     mut options: Options,
     filter: Option<ExcludeFilter>,
-    sources: impl IntoIterator<Item = OsString>,
+    mut sources: I,
+    failures: impl FnOnce(&I) -> u64,
     dest: &Dest,
     console: &Console,
 ) -> Outcome {
+    let began = Instant::now();
     // As in cp, trailing slashes stay if the dest is an exact path.
     let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
-    let sources = sources.into_iter().map(|source| match strips_slashes {
+    let operands = sources.by_ref().map(|source| match strips_slashes {
         true => without_slashes(source),
         false => source,
     });
-    let sources: Vec<_> = sources.collect();
+    let operands: Vec<_> = operands.collect();
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
     let cancel = interrupt::cancel_on_signals();
@@ -62,11 +68,13 @@ fn copy(
     if let Some(filter) = filter.clone() {
         copy = copy.filtered_by(filter);
     }
-    let summary = Reporter::new(console, Tool::Copy, options.verbosity)
+    let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)
         .run(options.progress, |reporter| {
-            copy.run(&sources, dest, reporter)
+            copy.run(&operands, dest, reporter)
         });
+    summary.failures += failures(&sources);
+    options.stats.show(&summary, Tool::Copy, began, console);
     let gitignore_files = filter.map(|filter| filter.report_unread(console));
     match Outcome::of(summary, Tool::Copy, execution) {
         Outcome::Complete if gitignore_files == Some(GitignoreFiles::Unread) => Outcome::Incomplete,

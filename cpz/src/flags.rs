@@ -2,6 +2,7 @@
 
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
 use fuc_cli::progress;
+use fuc_cli::stats;
 
 use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
 
@@ -43,6 +44,7 @@ pub(crate) enum Id {
     Suffix,
     TargetDirectory,
     Progress,
+    Stats,
     Threads,
     Update,
     Verbose,
@@ -348,6 +350,13 @@ pub(crate) const TABLE: Table<Id> = Table {
             "copy nothing; print the lines of -v, and how much\n\
              would be copied",
         ),
+        Flag::extension(
+            Id::Stats,
+            "stats",
+            "show totals at the end: text (on stderr; the default\n\
+             with the option) or json (a line on stdout)",
+        )
+        .optional("FORMAT", Accepts::OneOf(&words(&stats::FORMAT))),
     ],
     notes: "
 Called as 'cp', it needs -r to copy directories; called by any other name,

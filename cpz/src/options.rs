@@ -10,6 +10,7 @@ use fuc_cli::locale::Charset;
 use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
+use fuc_cli::stats::Stats;
 use fuc_cli::threads;
 use fuc_engine::{CopyOptions, Dereference, Execution, LinkKind, Reflink, Sparse};
 
@@ -48,6 +49,7 @@ pub(crate) struct Options {
     /// The file of `--files0-from`, which holds the names of the sources.
     pub(crate) list: Option<ListFile>,
     pub(crate) exclusions: Exclusions,
+    pub(crate) stats: Stats,
 }
 
 impl Options {
@@ -67,6 +69,7 @@ impl Options {
             progress: Progress::Never,
             list: None,
             exclusions: Exclusions::default(),
+            stats: Stats::Hidden,
         }
     }
 
@@ -197,6 +200,7 @@ pub(crate) fn resolve(
             Id::Progress => {
                 options.progress = Progress::parse(flag.value.as_deref(), charset)?;
             }
+            Id::Stats => options.stats = Stats::parse(flag.value.as_deref(), charset)?,
             Id::Threads => {
                 options.engine.threads = Some(threads::parse(value(), charset)?);
             }

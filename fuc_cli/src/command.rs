@@ -76,8 +76,18 @@ pub enum Outcome {
     Complete,
     /// A part of the work was not done.
     Incomplete,
+    /// The engine reported failures.
+    Failed(Failures),
     /// The run was cancelled by a signal.
     Interrupted(Interruption),
+}
+
+/// The totals of a run with failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failures {
+    tool: Tool,
+    entries: u64,
+    failures: u64,
 }
 
 /// The work that was done before an interrupt.
@@ -103,10 +113,17 @@ impl Outcome {
         } else if summary.is_complete() {
             Self::Complete
         } else {
-            Self::Incomplete
+            Self::Failed(Failures {
+                tool,
+                entries: summary.entries,
+                failures: summary.failures,
+            })
         }
     }
 }
+
+/// Up to this number of failures are not counted in a line at the end, because the user sees them all.
+const FEW_FAILURES: u64 = 10;
 
 impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
@@ -122,11 +139,10 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
                 console.usage_error(&error, &advice);
                 Outcome::Incomplete
             });
-        if let Outcome::Interrupted(work) = outcome
-            && invocation.personality == Personality::Extended
+        if invocation.personality == Personality::Extended
+            && let Some(line) = last_line(outcome, &console)
         {
-            let words = wording::interrupted(work.tool, work.entries, work.discarded);
-            console.error(&words.into_bytes().into());
+            console.error(&line.into_bytes().into());
         }
         let written = console.finish();
         if let Some(signal) = sys::received_signal() {
@@ -134,9 +150,8 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         }
         match (outcome, written) {
             (Outcome::Complete, Written::All) => ExitCode::SUCCESS,
-            (Outcome::Incomplete | Outcome::Interrupted(_), _) | (_, Written::NotAll) => {
-                ExitCode::FAILURE
-            }
+            (Outcome::Incomplete | Outcome::Failed(_) | Outcome::Interrupted(_), _)
+            | (_, Written::NotAll) => ExitCode::FAILURE,
         }
     }
 
@@ -195,6 +210,21 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         lines.extend_from_slice(program);
         lines.extend_from_slice(b" --help' for more information.\n");
         lines
+    }
+}
+
+/// Returns the line that ends an interrupted run, or at a terminal one with many failures.
+fn last_line(outcome: Outcome, console: &Console) -> Option<String> {
+    match outcome {
+        Outcome::Interrupted(work) => Some(wording::interrupted(
+            work.tool,
+            work.entries,
+            work.discarded,
+        )),
+        Outcome::Failed(work) if work.failures > FEW_FAILURES && console.stderr_is_terminal() => {
+            Some(wording::failed(work.tool, work.entries, work.failures))
+        }
+        Outcome::Complete | Outcome::Incomplete | Outcome::Failed(_) => None,
     }
 }
 

@@ -114,12 +114,22 @@ impl Console {
         let mut text = Vec::new();
         push_line(&mut text, name, &error.message);
         if let Some(suggestion) = &error.suggestion
-            && Stderr.is_terminal()
+            && self.stderr_is_terminal()
         {
             push_line(&mut text, name, suggestion.as_bytes());
         }
         text.extend_from_slice(advice);
         self.streams().write_stderr(&text);
+    }
+
+    /// Writes whole lines to stderr.
+    pub(crate) fn write_stderr(&self, lines: &[u8]) {
+        self.streams().write_stderr(lines);
+    }
+
+    /// Returns `true` if stderr is a terminal.
+    pub(crate) fn stderr_is_terminal(&self) -> bool {
+        Stderr.is_terminal()
     }
 
     /// Asks on stderr, with the command's name before the question, and reads a line of stdin.

@@ -16,6 +16,7 @@
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
 //! | [`progress`] | the line that shows how far a run has come |
 //! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
+//! | [`stats`] | the totals of a run, at its end |
 //! | [`wording`] | diagnostics and questions in GNU's words |
 //! | [`memory`] | the allocator, which ends a command without memory |
 //! | [`locale`], [`quote`] | how file names look in a message |
@@ -42,6 +43,7 @@ pub mod progress;
 mod prompt;
 pub mod quote;
 pub mod reporter;
+pub mod stats;
 mod stdout_buffer;
 mod streams;
 mod sys;

@@ -11,7 +11,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use rustix::io::Errno;
 use rustix::stdio;
 
-use crate::command::Outcome;
 use crate::console::Console;
 use crate::flags::UsageError;
 use crate::quote;
@@ -109,12 +108,10 @@ enum Next {
 }
 
 impl NameList<'_> {
-    /// Returns the outcome of a run on the names, which is incomplete if the list had errors.
-    pub fn outcome(&self, of_run: Outcome) -> Outcome {
-        match of_run {
-            Outcome::Complete if self.failures > 0 => Outcome::Incomplete,
-            other => other,
-        }
+    /// Returns the number of failures that were reported.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failures
     }
 
     /// Reads up to the next NUL, or to the end of the file. A signal is the end of the list, too.

@@ -368,13 +368,7 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
 
 /// Returns the line about a run that a signal has cancelled, without the command's name.
 pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64) -> String {
-    let noun = |count, one: &'static str, several| if count == 1 { one } else { several };
-    let entry = noun(entries, "entry", "entries");
-    let action = match tool {
-        Tool::Remove => "removed",
-        Tool::Copy => "copied",
-    };
-    let mut line = format!("interrupted: {} {entry} {action}", grouped(entries));
+    let mut line = format!("interrupted: {}", done(tool, entries));
     if discarded > 0 {
         let file = noun(discarded, "file", "files");
         line.push_str(&format!(
@@ -391,13 +385,32 @@ pub(crate) fn planned(tool: Tool, entries: u64, bytes: u64) -> String {
         Tool::Remove => "remove",
         Tool::Copy => "copy",
     };
-    let entry = if entries == 1 { "entry" } else { "entries" };
+    let entry = noun(entries, "entry", "entries");
     let (entries, bytes) = (grouped(entries), HumanBytes(bytes));
     format!("would {action} {entries} {entry}, {bytes}")
 }
 
+/// Returns the line about a run with many failures, without the command's name.
+pub(crate) fn failed(tool: Tool, entries: u64, failures: u64) -> String {
+    let failure = noun(failures, "failure", "failures");
+    format!("{} {failure}; {}", grouped(failures), done(tool, entries))
+}
+
+fn done(tool: Tool, entries: u64) -> String {
+    let action = match tool {
+        Tool::Remove => "removed",
+        Tool::Copy => "copied",
+    };
+    let entry = noun(entries, "entry", "entries");
+    format!("{} {entry} {action}", grouped(entries))
+}
+
+fn noun(count: u64, one: &'static str, several: &'static str) -> &'static str {
+    if count == 1 { one } else { several }
+}
+
 /// Writes a number with a space between each three digits.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -2,6 +2,7 @@
 
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
 use fuc_cli::progress;
+use fuc_cli::stats;
 
 use crate::words::{ALL, WHEN};
 
@@ -22,6 +23,7 @@ pub(crate) enum Id {
     PromptOnce,
     Recursive,
     Progress,
+    Stats,
     Threads,
     Verbose,
     DryRun,
@@ -159,6 +161,13 @@ pub(crate) const TABLE: Table<Id> = Table {
             "remove what --detach has hidden directly in each\n\
              FILE and no process is removing any more",
         ),
+        Flag::extension(
+            Id::Stats,
+            "stats",
+            "show totals at the end: text (on stderr; the default\n\
+             with the option) or json (a line on stdout)",
+        )
+        .optional("FORMAT", Accepts::OneOf(&words(&stats::FORMAT))),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

@@ -7,6 +7,7 @@ use fuc_cli::invocation::Personality;
 use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
+use fuc_cli::stats::Stats;
 use fuc_cli::threads;
 use fuc_engine::{Execution, RemoveOptions};
 
@@ -52,6 +53,7 @@ pub(crate) struct Options {
     pub(crate) list: Option<ListFile>,
     pub(crate) exclusions: Exclusions,
     pub(crate) mode: Mode,
+    pub(crate) stats: Stats,
 }
 
 impl Options {
@@ -71,6 +73,7 @@ impl Options {
             list: None,
             exclusions: Exclusions::default(),
             mode: Mode::Foreground,
+            stats: Stats::Hidden,
         }
     }
 
@@ -96,12 +99,13 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses options that `--detach` and `--reap` do not honour. Each of them would limit what is removed.
+    /// Refuses options that `--detach` and `--reap` do not honour.
     fn check_mode(&self) -> Result<(), UsageError> {
         let excluded = match self {
             Self { list: Some(_), .. } => "--files0-from",
             _ if self.engine.execution == Execution::DryRun => "--dry-run",
             _ if self.exclusions != Exclusions::default() => "--exclude or --exclude-from",
+            _ if self.stats != Stats::Hidden => "--stats",
             _ if self.prompts == Prompts::Always => {
                 let message = "cannot prompt before every removal with --detach or --reap";
                 return Err(UsageError::with_help(message));
@@ -149,10 +153,7 @@ pub(crate) fn resolve(
                     return Err(UsageError::plain(message.concat()));
                 }
             },
-            Id::Files0From => {
-                let file = value.expect("BUG: a required value is missing");
-                options.list = Some(ListFile::new(file));
-            }
+            Id::Files0From => options.list = Some(ListFile::new(required())),
             // This flag only leaves a file out, which comes before the flags are resolved.
             Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
@@ -163,6 +164,7 @@ pub(crate) fn resolve(
             Id::ExcludeFrom => options.exclusions.add_file(required()),
             Id::Detach => options.enter(Mode::Detached)?,
             Id::Reap => options.enter(Mode::Reaping)?,
+            Id::Stats => options.stats = Stats::parse(value, charset)?,
         }
     }
     if options.mode != Mode::Foreground {

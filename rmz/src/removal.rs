@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
-use fuc_cli::name_list::{self, ListFile};
+use fuc_cli::name_list::{self, ListFile, NameList};
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -47,7 +48,7 @@ pub(crate) fn execute(
         return Ok(Outcome::Complete);
     }
     Ok(match options.mode {
-        Mode::Foreground => remove(options, filter, operands, console),
+        Mode::Foreground => remove(options, filter, operands.into_iter(), |_| 0, console),
         Mode::Detached => detach::detach(options, operands, console),
         Mode::Reaping => detach::reap(options, operands, console),
     })
@@ -69,20 +70,22 @@ fn remove_listed(
     }
     let question = [b"remove the files named in ", &*list.quoted(console)].concat();
     let filter = options.exclusions.filter(console)?;
-    let mut names = list.open(console)?;
+    let names = list.open(console)?;
     if options.asks_once && console.ask(&question) == Answer::No {
         return Ok(Outcome::Complete);
     }
-    let outcome = remove(options, filter, &mut names, console);
-    Ok(names.outcome(outcome))
+    Ok(remove(options, filter, names, NameList::failures, console))
 }
 
-fn remove(
+/// Removes the operands. `failures` returns the number of those that could not be read.
+fn remove<I: Iterator<Item = OsString>>(
     mut options: Options,
     filter: Option<ExcludeFilter>,
-    operands: impl IntoIterator<Item = OsString>,
+    mut operands: I,
+    failures: impl FnOnce(&I) -> u64,
     console: &Console,
 ) -> Outcome {
+    let began = Instant::now();
     options.engine.ask = ask(&options);
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
@@ -90,11 +93,13 @@ fn remove(
     if let Some(filter) = filter {
         removal = removal.filtered_by(filter);
     }
-    let summary = Reporter::new(console, Tool::Remove, options.verbosity)
+    let mut summary = Reporter::new(console, Tool::Remove, options.verbosity)
         .in_execution(execution)
         .run(options.progress, |reporter| {
-            removal.run_all(operands.into_iter().map(PathBuf::from), reporter)
+            removal.run_all(operands.by_ref().map(PathBuf::from), reporter)
         });
+    summary.failures += failures(&operands);
+    options.stats.show(&summary, Tool::Remove, began, console);
     Outcome::of(summary, Tool::Remove, execution)
 }
 

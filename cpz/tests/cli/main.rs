@@ -41,6 +41,7 @@ mod same_file;
 mod same_file_by_rule;
 mod several;
 mod special;
+mod stats;
 mod streams;
 mod support;
 mod updating;

@@ -22,6 +22,7 @@ mod permissions;
 mod personality;
 mod progress;
 mod root;
+mod stats;
 mod streams;
 mod suggestions;
 mod support;

@@ -1,0 +1,176 @@
+//! `--stats`: the totals of a run, at its end.
+//!
+//! The text is for people, and goes to stderr. The JSON is for programs, and is the last line of stdout, because
+//! diagnostics never go there. Its keys are always the same, and their meaning never changes within one `version`.
+//! All values are numbers or booleans, so nothing needs to be escaped.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use fuc_engine::Summary;
+
+use crate::console::Console;
+use crate::flags::{UsageError, choose};
+use crate::locale::Charset;
+use crate::wording::{Tool, grouped};
+
+/// The form in which the totals are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stats {
+    /// They are not shown.
+    Hidden,
+    /// As a table.
+    Text,
+    /// As one line of JSON.
+    Json,
+}
+
+/// The values of `--stats`.
+pub const FORMAT: [(&str, Stats); 2] = [("text", Stats::Text), ("json", Stats::Json)];
+
+/// The version of the JSON. A key may be added without a new version.
+const VERSION: u32 = 1;
+
+impl Stats {
+    /// Parses the value of `--stats`. Without a value it means [`Text`](Self::Text).
+    ///
+    /// # Errors
+    /// If the value is not one of [`FORMAT`].
+    pub fn parse(format: Option<&OsStr>, charset: Charset) -> Result<Self, UsageError> {
+        match format {
+            None => Ok(Self::Text),
+            Some(format) => choose("--stats", format, &FORMAT, charset),
+        }
+    }
+
+    /// Shows the totals of a run that began at `began` and has just ended.
+    pub fn show(self, summary: &Summary, tool: Tool, began: Instant, console: &Console) {
+        match self {
+            Self::Hidden => {}
+            Self::Text => {
+                let text = text(summary, tool, began.elapsed());
+                console.write_stderr(text.as_bytes());
+            }
+            Self::Json => console.print(&[json(summary, began.elapsed()).as_bytes()]),
+        }
+    }
+}
+
+/// Returns a line of JSON.
+fn json(summary: &Summary, wall: Duration) -> String {
+    let entries = rate(summary.entries, wall);
+    let bytes = rate(summary.bytes, wall);
+    let values = [
+        ("version", VERSION.to_string()),
+        ("entries", summary.entries.to_string()),
+        ("files", summary.files.to_string()),
+        ("directories", summary.directories.to_string()),
+        ("symlinks", summary.symlinks.to_string()),
+        ("hard_links", summary.hard_links.to_string()),
+        ("other", summary.other.to_string()),
+        ("unknown", summary.unknown.to_string()),
+        ("bytes", summary.bytes.to_string()),
+        ("reflinked_bytes", summary.reflinked_bytes.to_string()),
+        ("failures", summary.failures.to_string()),
+        ("declined", summary.declined.to_string()),
+        ("discarded", summary.discarded.to_string()),
+        ("cancelled", summary.cancelled.to_string()),
+        ("wall_seconds", format!("{:.6}", wall.as_secs_f64())),
+        ("entries_per_second", entries.to_string()),
+        ("bytes_per_second", bytes.to_string()),
+    ];
+    let members = values.map(|(key, value)| format!("\"{key}\":{value}"));
+    format!("{{{}}}\n", members.join(","))
+}
+
+/// Returns a table for people. It has only the rows that the tool can fill.
+fn text(summary: &Summary, tool: Tool, wall: Duration) -> String {
+    let mut rows = vec![
+        ("files", grouped(summary.files)),
+        ("directories", grouped(summary.directories)),
+        ("symbolic links", grouped(summary.symlinks)),
+    ];
+    if tool == Tool::Copy {
+        rows.push(("hard links", grouped(summary.hard_links)));
+    }
+    rows.push(("other types", grouped(summary.other)));
+    if summary.unknown > 0 {
+        rows.push(("unknown types", grouped(summary.unknown)));
+    }
+    if tool == Tool::Copy {
+        rows.push(("bytes", grouped(summary.bytes)));
+        rows.push(("shared by reflink", grouped(summary.reflinked_bytes)));
+    }
+    rows.push(("failures", grouped(summary.failures)));
+    rows.push(("seconds", format!("{:.3}", wall.as_secs_f64())));
+    rows.push(("entries per second", grouped(rate(summary.entries, wall))));
+    if tool == Tool::Copy {
+        rows.push(("bytes per second", grouped(rate(summary.bytes, wall))));
+    }
+    let mut text = String::new();
+    for (label, value) in rows {
+        writeln!(text, "{:<20}{value:>20}", format!("{label}:"))
+            .expect("BUG: a string takes any text");
+    }
+    text
+}
+
+/// Returns a number per second, without fractions.
+fn rate(count: u64, wall: Duration) -> u64 {
+    let nanoseconds = wall.as_nanos().max(1);
+    u64::try_from(u128::from(count) * 1_000_000_000 / nanoseconds).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary() -> Summary {
+        let mut summary = Summary::default();
+        summary.entries = 1_500;
+        summary.files = 1_490;
+        summary.directories = 9;
+        summary.hard_links = 1;
+        summary.bytes = 1_000_000;
+        summary.reflinked_bytes = 4_096;
+        summary.failures = 2;
+        summary
+    }
+
+    #[test]
+    fn the_json_has_the_documented_keys_and_units() {
+        let expected = concat!(
+            r#"{"version":1,"entries":1500,"files":1490,"directories":9,"symlinks":0,"hard_links":1,"#,
+            r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"failures":2,"#,
+            r#""declined":0,"discarded":0,"cancelled":false,"wall_seconds":0.500000,"#,
+            r#""entries_per_second":3000,"bytes_per_second":2000000}"#,
+            "\n"
+        );
+        assert_eq!(json(&summary(), Duration::from_millis(500)), expected);
+    }
+
+    #[test]
+    fn the_text_has_the_rows_of_the_tool() {
+        let labels = |tool| {
+            let text = text(&summary(), tool, Duration::from_millis(500));
+            let label = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+            text.lines().map(label).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(
+            labels(Tool::Remove),
+            "files, directories, symbolic links, other types, failures, seconds, entries per second"
+        );
+        assert_eq!(
+            labels(Tool::Copy),
+            "files, directories, symbolic links, hard links, other types, bytes, shared by reflink, \
+             failures, seconds, entries per second, bytes per second"
+        );
+    }
+
+    #[test]
+    fn a_run_without_a_measurable_time_has_a_rate() {
+        assert_eq!(rate(u64::MAX, Duration::ZERO), u64::MAX);
+        assert_eq!(rate(0, Duration::ZERO), 0);
+    }
+}
