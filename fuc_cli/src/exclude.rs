@@ -11,6 +11,7 @@
 //! pattern matches, as in git. All patterns of the user are relative to each operand.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -177,7 +178,7 @@ struct Shared {
     patterns: Patterns,
     reads_gitignore: bool,
     /// The `.gitignore` files that could not be read.
-    unread: Mutex<Vec<(PathBuf, io::Error)>>,
+    unread: Mutex<BTreeMap<PathBuf, io::Error>>,
 }
 
 /// Says whether all `.gitignore` files of a run could be read.
@@ -239,7 +240,7 @@ impl Filter for ExcludeFilter {
             Err(error) => {
                 let unread = &self.shared.unread;
                 let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
-                unread.push((directory.path().join(".gitignore"), error));
+                unread.insert(directory.path().join(".gitignore"), error);
                 None
             }
         }

@@ -151,6 +151,8 @@
 //! ```text
 //!  remove/  copy/              what happens to operands, entries and finished directories
 //!      \      /
+//!       count                  counts what is below operands
+//!         |
 //!       walk/                  lists directories and hands their entries to a removal or a copy
 //!      /  |   \
 //!  sched/ node descriptors     workers; unfinished directories; open directories
@@ -164,6 +166,7 @@
 //! |---|---|
 //! | `remove/` | [`RemoveOp`]: removes trees |
 //! | `copy/` | [`CopyOp`]: copies trees |
+//! | `count` | counts what is below operands, beside a removal or a copy |
 //! | `walk/` | one task for each directory, and how a large directory is shared between workers |
 //! | `sched/` | workers, the channel between them, and the governor that decides how many run |
 //! | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
@@ -186,6 +189,7 @@ compile_error!("fuc_engine needs Linux: it makes system calls that other systems
 
 mod cancel;
 mod copy;
+mod count;
 mod descriptors;
 mod error;
 mod execution;

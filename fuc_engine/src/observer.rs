@@ -1,8 +1,9 @@
 //! The interface between a run and its caller: failures, events and questions while the run goes on,
 //! and a summary at the end.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 
@@ -274,7 +275,15 @@ impl Observer for std::sync::Mutex<Vec<Error>> {
 pub struct Counts {
     entries: AtomicU64,
     bytes: AtomicU64,
+    /// The work of sources that were not copied.
+    skipped_work: AtomicU64,
+    /// Is `true` if the next worker that publishes its counts writes to `directory`.
+    wants_directory: AtomicBool,
+    directory: Mutex<Option<PathBuf>>,
 }
+
+/// Bytes that cost about as much as creating one more file.
+pub(crate) const BYTES_PER_WORK: u64 = 16 << 10;
 
 impl Counts {
     /// Returns the number of entries so far, as in [`Summary::entries`].
@@ -290,10 +299,53 @@ impl Counts {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Returns a measure of the work so far: one for each entry, and one for each 16 KiB. It includes sources that
+    /// were not copied because their dests stay.
+    ///
+    /// The portion that is done is this number divided by that of a look-ahead; see
+    /// [`CopyOp::count`](crate::CopyOp::count).
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        let skipped = self.skipped_work.load(Ordering::Relaxed);
+        self.entries() + self.bytes() / BYTES_PER_WORK + skipped
+    }
+
+    /// Returns a directory in which the run has worked since the last call or shortly before it. Of a copy, it is
+    /// the source.
+    ///
+    /// The first call returns `None`. Each call asks the workers for the answer of the next one.
+    pub fn directory(&self) -> Option<PathBuf> {
+        self.wants_directory.store(true, Ordering::Relaxed);
+        self.directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     pub(crate) fn add(&self, entries: u64, bytes: u64) {
         self.entries.fetch_add(entries, Ordering::Relaxed);
         if bytes > 0 {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn add_skipped(&self, bytes: u64) {
+        let work = 1 + bytes / BYTES_PER_WORK;
+        self.skipped_work.fetch_add(work, Ordering::Relaxed);
+    }
+
+    /// Writes the path that `directory` returns, if a reader has asked for one.
+    #[inline]
+    pub(crate) fn offer_directory(&self, directory: impl FnOnce() -> PathBuf) {
+        // Only one of the workers that see the request answers it.
+        if self.wants_directory.load(Ordering::Relaxed)
+            && self.wants_directory.swap(false, Ordering::Relaxed)
+        {
+            let path = directory();
+            *self
+                .directory
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(path);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The connection between the workers of a run and its [`Observer`]: it passes on failures, events and
 //! questions, and keeps the totals.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -222,6 +223,21 @@ impl<'a> Report<'a> {
     /// Adds bytes that no worker has counted.
     pub(crate) fn add_bytes(&self, bytes: u64) {
         self.totals.add(0, bytes);
+    }
+
+    /// Counts a source that is not copied because its dest stays.
+    pub(crate) fn skipped(&self, bytes: u64) {
+        if let Some(live) = self.live {
+            live.add_skipped(bytes);
+        }
+    }
+
+    /// Passes on the path of a directory in which a worker is, if another thread has asked for one.
+    #[inline]
+    pub(crate) fn offer_directory(&self, directory: impl FnOnce() -> PathBuf) {
+        if let Some(live) = self.live {
+            live.offer_directory(directory);
+        }
     }
 
     pub(crate) fn summary(&self) -> Summary {

@@ -29,7 +29,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, CWD, Identity};
+use crate::sys::{self, CWD, Identity, Stat};
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -417,6 +417,12 @@ impl Context<'_> {
     /// Reports a warning about an operand.
     pub(super) fn warn(&self, operand: u32, warning: Error) {
         self.failures.warn(operand, warning, &self.report);
+    }
+
+    /// Counts a source that is not copied because its dest stays.
+    pub(super) fn count_skipped(&self, source: &Stat) {
+        let content = self.policy.options.counted_content();
+        self.report.skipped(content.bytes(source));
     }
 
     /// Notes that nothing of an operand is left to do.

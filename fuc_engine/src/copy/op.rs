@@ -10,12 +10,14 @@ use super::options::{
 };
 use super::run::CopyRun;
 use crate::cancel::Cancel;
+use crate::count::{self, Scope};
 use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
-use crate::observer::{Observer, Summary};
+use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
 use crate::setters::setters;
+use crate::sys::Symlinks;
 
 /// Copies any number of sources.
 ///
@@ -171,6 +173,33 @@ impl CopyOp {
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
         CopyRun::new(&self.options, dest, report, self.filter.clone()).run(sources)
+    }
+
+    /// Counts the entries and bytes that a run on these sources would copy, and adds them to `counts`.
+    /// Changes nothing.
+    ///
+    /// Dests are not looked at: sources that stay uncopied because of the [rules](crate::DestRules) count, too.
+    /// Holes count like data. It may run beside the copy itself, and needs the calling thread only. Entries that
+    /// cannot be looked at are not counted.
+    ///
+    /// Returns `true` if everything was counted. Returns `false` if it was [cancelled](Self::cancelled_by), or if
+    /// all symbolic links are followed: then one entry may stand for any number of others.
+    pub fn count<P: AsRef<Path>>(&self, sources: impl AsRef<[P]>, counts: &Counts) -> bool {
+        let options = &self.options;
+        let operands = match options.dereference {
+            Dereference::Never => Symlinks::NoFollow,
+            Dereference::Operands => Symlinks::Follow,
+            Dereference::Always if options.recursive => return false,
+            Dereference::Always => Symlinks::Follow,
+        };
+        let scope = Scope {
+            recursive: options.recursive,
+            one_file_system: options.one_file_system,
+            operands,
+            content: options.counted_content(),
+            filter: self.filter.clone(),
+        };
+        count::count(scope, sources.as_ref(), counts, self.cancel.clone())
     }
 }
 

@@ -40,7 +40,7 @@ use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::filter::SharedFilter;
-use crate::observer::Summary;
+use crate::observer::{BYTES_PER_WORK, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
@@ -55,7 +55,6 @@ mod tasks;
 mod verifying;
 mod visitor;
 
-use pipeline::BYTES_PER_WORK;
 use postponed::Overwrites;
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;

@@ -9,18 +9,19 @@ use super::context::{Extent, Scope};
 use super::options::{Ask, RemoveOptions};
 use super::run::Removal;
 use crate::cancel::Cancel;
+use crate::count::{self, Content};
 use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
-use crate::observer::{Observer, Summary};
+use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
 use crate::setters::setters;
+use crate::sys::{CWD, Symlinks};
 
 /// The number of operands that are held at the same time. Workers wait for each other between two such portions.
 ///
 /// With names of 100 bytes, a removal of a million files takes at most 5 MB of memory.
 const HELD_OPERANDS: usize = 16_384;
-use crate::sys::CWD;
 
 /// Removes any number of operands.
 ///
@@ -262,6 +263,24 @@ impl RemoveOp {
             let extent = self.extent(CWD, Scope::Whole);
             report = Removal::new(&self.options, extent, &held, report).run();
         }
+    }
+
+    /// Counts the entries that a run on these operands would remove, and adds them to `counts`. Changes
+    /// nothing.
+    ///
+    /// It may run beside the removal itself, and then counts the entries that it finds. It needs the
+    /// calling thread only. Entries that cannot be looked at are not counted.
+    ///
+    /// Returns `true` if everything was counted, and `false` if it was [cancelled](Self::cancelled_by).
+    pub fn count<P: AsRef<Path>>(&self, operands: impl AsRef<[P]>, counts: &Counts) -> bool {
+        let scope = count::Scope {
+            recursive: self.options.recursive,
+            one_file_system: self.options.one_file_system,
+            operands: Symlinks::NoFollow,
+            content: Content::Ignored,
+            filter: self.filter.clone(),
+        };
+        count::count(scope, operands.as_ref(), counts, self.cancel.clone())
     }
 }
 

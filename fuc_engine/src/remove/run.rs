@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -276,6 +276,10 @@ impl Visitor for Removal<'_> {
         }
     }
 
+    fn path(&self, node: &RemoveNode) -> PathBuf {
+        self.context.path(Name::of(&node.place))
+    }
+
     fn entries_stay(&self, node: &RemoveNode) {
         node.state.keep();
     }
@@ -325,6 +329,7 @@ impl Visitor for Removal<'_> {
             if self.context.report.must_stop() {
                 break;
             }
+            self.context.report.publish(&mut worker.scratch.tally);
             match begin_operand(&self.context, operand) {
                 Begun::Removed(counted) => Self::count(counted, worker),
                 Begun::Left => {}

@@ -67,6 +67,7 @@ fn visit<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Option<Remainder>, Errno> {
     let dirs = open_dirs(visitor, node)?;
+    visitor.report().offer_directory(|| visitor.path(node));
     let mut position = None;
     if let Some(remainder) = remainder {
         let left = visit_files(visitor, &remainder.listing, (node, &dirs), worker);

@@ -65,6 +65,7 @@ fn list_into<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
     let dirs = open_dirs(visitor, node)?;
+    visitor.report().offer_directory(|| visitor.path(node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
     while buffer.fill(dir)? {
@@ -178,6 +179,7 @@ fn process<V: Visitor>(
             continue;
         }
         visitor.report().publish(&mut worker.scratch.tally);
+        visitor.report().offer_directory(|| visitor.path(node));
         let time = worker.checkpoint();
         if visitor.report().must_stop() {
             visitor.entries_stay(node);

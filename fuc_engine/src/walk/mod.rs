@@ -32,7 +32,7 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,6 +116,9 @@ pub(crate) trait Visitor: Sync + Sized {
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit;
+
+    /// Returns the path of `node` for users; of a copy, that of the source.
+    fn path(&self, node: &NodeOf<Self>) -> PathBuf;
 
     /// Reports that the listing of `node` broke off.
     fn listing_failed(&self, node: &NodeOf<Self>, errno: Errno);

@@ -429,9 +429,7 @@ fn a_run_that_its_filter_cancels_removes_nothing_more() {
             Verdict::Take
         }
     };
-    let removal = RemoveOp::new()
-        .filtered_by(filter)
-        .cancelled_by(&cancel);
+    let removal = RemoveOp::new().filtered_by(filter).cancelled_by(&cancel);
     let summary = succeeds(|observer| removal.run([&top], observer));
     assert!(summary.cancelled);
     assert_eq!(summary.entries, 0);

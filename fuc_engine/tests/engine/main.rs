@@ -17,6 +17,7 @@ mod filesystems;
 mod filtering;
 mod kit;
 mod limits;
+mod looking_ahead;
 mod observing;
 mod overwriting;
 mod permissions;

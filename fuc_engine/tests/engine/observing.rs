@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use fuc_engine::{CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp};
+use fuc_engine::{CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
@@ -430,4 +430,43 @@ fn counts_grow_within_a_large_file() {
     });
     assert_eq!((summary.entries, summary.bytes), (1, 9 * MIB as u64));
     assert_eq!(onlooker.counts.bytes(), summary.bytes);
+}
+
+#[test]
+fn sources_that_are_skipped_are_work_but_no_entries() {
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    Tree::at(scratch.path())
+        .file("s/a", vec![b'x'; 64 << 10])
+        .file("s/b", "")
+        .file("d/a", "");
+    let onlooker = Onlooker::default();
+    let copy = CopyOp::with_options(copy_options(|options| {
+        options.rules.replace = Replace::None;
+    }));
+    let ahead = Counts::default();
+    assert!(copy.count([at("s")], &ahead));
+    let _summary = copy.run([at("s")], &Dest::Exactly(at("d")), &onlooker);
+    assert_eq!(onlooker.counts.entries(), 2);
+    // Three entries, and four times 16 KiB.
+    assert_eq!((onlooker.counts.work(), ahead.work()), (7, 7));
+}
+
+#[test]
+fn a_directory_is_offered_after_it_was_asked_for() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    for directory in ["a", "b"] {
+        Tree::at(&root).file(format!("{directory}/{directory}"), "");
+    }
+    let onlooker = Onlooker::default();
+    assert_eq!(onlooker.counts.directory(), None);
+    let remove = RemoveOp::with_options(remove_options(|options| options.threads = threads(1)));
+    let _summary = remove.run([root.join("a")], &onlooker);
+    let _summary = remove.run([root.join("b")], &onlooker);
+    // The request was answered once, and a new one has had no answer yet.
+    assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
+    assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
+    let _summary = remove.run([&root], &onlooker);
+    assert_eq!(onlooker.counts.directory(), Some(root));
 }

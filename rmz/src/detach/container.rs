@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use fuc_engine::{Counts, Error, Event, Observer, RemoveOp, Summary};
-use rustix::io::Errno;
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, fstat, mkdirat, openat, renameat,
     statat, unlinkat,
 };
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 

@@ -19,8 +19,8 @@ use fuc_cli::quote;
 use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::wording::{Diagnostic, Tool, errno_text};
 use fuc_engine::{Ask, Execution, RemoveOp, RemoveOptions, Summary};
-use rustix::io::Errno;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
 
 use super::container::Container;
 use super::log::{Log, LogReporter};

@@ -13,8 +13,8 @@ use fuc_cli::interrupt;
 use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::wording::{Diagnostic, Tool, errno_text};
 use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
-use rustix::io::Errno;
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 
 use super::container::{Container, Found, names_of_containers};
 use super::{Named, add, cannot_remove, finish};

@@ -3,8 +3,8 @@
 
 mod asking;
 mod configuration;
-mod dry_run;
 mod detach;
+mod dry_run;
 mod empty_directories;
 mod excluding;
 mod faults;

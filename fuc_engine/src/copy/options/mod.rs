@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::count::Content;
 use crate::execution::Execution;
 
 mod overwrite;
@@ -156,5 +157,16 @@ impl CopyOptions {
     /// Returns `true` if a copy gets attributes after its content.
     pub(super) fn sets_attributes(&self) -> bool {
         self.preserve.sets_attributes() || self.context.is_some()
+    }
+
+    /// Returns which bytes a look-ahead counts.
+    pub(super) fn counted_content(&self) -> Content {
+        if self.attributes_only || self.as_links.is_some() {
+            Content::Ignored
+        } else if self.preserve.links {
+            Content::OfInodes
+        } else {
+            Content::OfNames
+        }
     }
 }

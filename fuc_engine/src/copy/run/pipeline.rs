@@ -33,15 +33,13 @@ use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
 use crate::error::{self, Operation};
-use crate::observer::{CopyMethod, Mechanism};
+use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
 use crate::report::Counted;
 use crate::sys::{self, Stat};
 use crate::walk::{self, Task, Walker};
 
 /// Size from which a file is a task of its own.
 const LARGE_BYTES: u64 = 4 << 20;
-/// Bytes that cost about as much as creating one more file.
-pub(super) const BYTES_PER_WORK: u64 = 16 << 10;
 
 /// The result for an entry that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +129,12 @@ impl CopyRun<'_> {
     ) -> Result<Processed, Failure> {
         let ctx = &self.ctx;
         let prepared = match overwrite::decide(ctx, entry, source)? {
-            Decided::AlreadyThere => return Ok(Processed::NotCopied),
+            Decided::AlreadyThere => {
+                ctx.count_skipped(source);
+                return Ok(Processed::NotCopied);
+            }
             Decided::Skip => {
+                ctx.count_skipped(source);
                 ctx.emit_dest_skipped(entry);
                 return Ok(Processed::NotCopied);
             }
@@ -144,11 +146,13 @@ impl CopyRun<'_> {
                     durable::kept(ctx, entry)?;
                     verifying::add(self, entry, source, worker);
                 }
+                ctx.count_skipped(source);
                 ctx.emit_dest_skipped(entry);
                 return Ok(Processed::NotCopied);
             }
             Decided::Adopt(dest) => {
                 self.adopt(entry, source, &dest, worker);
+                ctx.count_skipped(source);
                 ctx.emit_dest_skipped(entry);
                 return Ok(Processed::NotCopied);
             }

@@ -99,6 +99,10 @@ fn copy_when_possible<'a>(
         return;
     };
     let LargeFile { source, entry, .. } = *file;
+    if let Some(node) = &entry.node {
+        let directory = || run.ctx.place_path(&node.place, Side::Source);
+        run.ctx.report.offer_directory(directory);
+    }
     resume(run, entry, worker, |entry, worker| match source {
         Some(source) => run.copy_content(entry, source, worker).map(drop),
         None => {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -166,6 +166,10 @@ impl Visitor for CopyRun<'_> {
                 Visit::Done
             }
         }
+    }
+
+    fn path(&self, node: &CopyNode) -> PathBuf {
+        self.ctx.place_path(&node.place, Side::Source)
     }
 
     /// Does nothing: a directory of which entries are not copied is finished like any other.

@@ -1,0 +1,323 @@
+//! The look-ahead: counts what is below operands, with one worker, and changes nothing.
+//!
+//! It runs beside a removal or a copy of the same operands, to say how much there is. Anything that
+//! cannot be looked at is left out, because the run itself reports it.
+
+use std::ffi::{CStr, OsStr};
+use std::ops::{ControlFlow, Range};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::cancel::Cancel;
+use crate::descriptors::{Descriptors, Roots};
+use crate::error::Error;
+use crate::filter::SharedFilter;
+use crate::node::{Dir, Node, Place, Side};
+use crate::observer::{Counts, Observer};
+use crate::operand;
+use crate::report::{Counted, Report};
+use crate::sched::{self, Limits};
+use crate::sys::{self, CWD, DirSlot, Entry, Stat, Symlinks};
+use crate::walk::{self, Filters, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
+
+/// Says what a look-ahead counts.
+pub(crate) struct Scope {
+    /// Counts what is below directories.
+    pub(crate) recursive: bool,
+    /// Leaves out what is below a directory on another filesystem than its parent.
+    pub(crate) one_file_system: bool,
+    /// Says whether operands that are symbolic links are followed.
+    pub(crate) operands: Symlinks,
+    pub(crate) content: Content,
+    pub(crate) filter: Option<SharedFilter>,
+}
+
+/// Says which bytes are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Ignored,
+    /// The size of each regular file.
+    OfNames,
+    /// The same, but a file with several names counts once if all of them are counted.
+    OfInodes,
+}
+
+impl Content {
+    pub(crate) fn bytes(self, stat: &Stat) -> u64 {
+        match (self, sys::file_type(stat)) {
+            (Self::OfNames, FileType::RegularFile) => stat.st_size as u64,
+            // The type of the field depends on the architecture.
+            #[allow(clippy::unnecessary_cast)]
+            (Self::OfInodes, FileType::RegularFile) => {
+                stat.st_size as u64 / (stat.st_nlink as u64).max(1)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Adds to `counts` what `scope` says about the operands. Returns `true` unless it was cancelled.
+pub(crate) fn count<P: AsRef<Path>>(
+    mut scope: Scope,
+    operands: &[P],
+    counts: &Counts,
+    cancel: Option<Cancel>,
+) -> bool {
+    let observer = Silent(counts);
+    let look_ahead = LookAhead {
+        filters: scope.filter.take().map(Filters::new),
+        scope,
+        operands: (operands.iter())
+            .filter_map(|path| operand::to_c(path.as_ref()).ok())
+            .collect(),
+        report: Report::new(&observer, cancel),
+        descriptors: Descriptors::new(),
+    };
+    sched::scope(&look_ahead, |worker| {
+        worker.push(Task::Own(0..look_ahead.operands.len() as u32));
+        worker.run_all();
+    });
+    !look_ahead.report.summary().cancelled
+}
+
+/// Passes on the counters only.
+struct Silent<'a>(&'a Counts);
+
+impl Observer for Silent<'_> {
+    fn failed(&self, _: Error) {}
+
+    fn counts(&self) -> Option<&Counts> {
+        Some(self.0)
+    }
+}
+
+struct LookAhead<'a> {
+    scope: Scope,
+    filters: Option<Filters>,
+    operands: Vec<Box<CStr>>,
+    report: Report<'a>,
+    descriptors: Descriptors<CountedDir>,
+}
+
+struct CountedDir {
+    slot: DirSlot,
+    /// The filesystem, if the scope depends on it.
+    device: Option<u32>,
+}
+
+impl Dir for CountedDir {
+    type State = ();
+
+    fn slot(&self, _side: Side) -> &DirSlot {
+        &self.slot
+    }
+}
+
+type CountedNode = Arc<Node<CountedDir>>;
+
+impl LookAhead<'_> {
+    /// Opens the directory at `place`, if what is below it counts.
+    fn open(&self, place: &Place<CountedDir>) -> Result<Option<(OwnedFd, CountedDir)>, Errno> {
+        let fd = match &place.parent {
+            Some(parent) => {
+                let dir = self.descriptors.pin(parent, Side::Source, self)?;
+                self.descriptors
+                    .making_room(|| self.open_below(dir.as_fd(), &place.name, Side::Source))?
+            }
+            None => self.open_operand(place.operand, Side::Source)?,
+        };
+        let device = match self.scope.one_file_system {
+            true => Some(sys::stat_directory(fd.as_fd())?.identity.device()),
+            false => None,
+        };
+        let is_elsewhere = |parent: &CountedNode| parent.dir.device != device;
+        if place.parent.as_ref().is_some_and(is_elsewhere) {
+            return Ok(None);
+        }
+        let slot = DirSlot::empty();
+        Ok(Some((fd, CountedDir { slot, device })))
+    }
+
+    fn count(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.count(Counted::Unknown);
+        worker.scratch.tally.count_bytes(bytes);
+    }
+
+    /// Returns the node of a directory to list. Otherwise the work on it ends here.
+    fn node_of(
+        &self,
+        place: Place<CountedDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<CountedNode> {
+        match self.open(&place) {
+            Ok(Some((fd, dir))) => {
+                let node = Node::new(place, (), dir);
+                self.descriptors.adopt(&node, Side::Source, fd);
+                Some(node)
+            }
+            Ok(None) | Err(_) => {
+                walk::leave(self, place.parent, worker);
+                None
+            }
+        }
+    }
+}
+
+impl Roots for LookAhead<'_> {
+    fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
+        let path = &self.operands[operand as usize];
+        Ok(sys::open_directory_noatime(CWD, path, self.scope.operands)?.0)
+    }
+
+    /// Keeps the time of access, because a copy that preserves it may not have read it yet.
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<OwnedFd, Errno> {
+        Ok(sys::open_directory_noatime(dir, name, Symlinks::NoFollow)?.0)
+    }
+}
+
+impl Visitor for LookAhead<'_> {
+    type Dir = CountedDir;
+    type Open<'n> = SourceOnly<'n>;
+    /// Operands to begin.
+    type Task = Range<u32>;
+    type Scratch = ();
+
+    fn descriptors(&self) -> &Descriptors<CountedDir> {
+        &self.descriptors
+    }
+
+    fn roots(&self) -> &dyn Roots {
+        self
+    }
+
+    fn report(&self) -> &Report<'_> {
+        &self.report
+    }
+
+    fn filters(&self) -> Option<&Filters> {
+        self.filters.as_ref()
+    }
+
+    fn operand_path(&self, operand: u32) -> &Path {
+        Path::new(OsStr::from_bytes(
+            self.operands[operand as usize].to_bytes(),
+        ))
+    }
+
+    fn symlinks(&self) -> Symlinks {
+        Symlinks::NoFollow
+    }
+
+    fn enter(
+        &self,
+        place: Place<CountedDir>,
+        _pass: u8,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<CountedNode> {
+        self.count(0, worker);
+        self.node_of(place, worker)
+    }
+
+    fn enter_skipped(
+        &self,
+        place: Place<CountedDir>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<CountedNode> {
+        self.node_of(place, worker)
+    }
+
+    fn is_worth_a_worker(&self, _dirs: &SourceOnly<'_>, _entry: Entry<'_>) -> bool {
+        false
+    }
+
+    fn visit(
+        &self,
+        node: &CountedNode,
+        dirs: &SourceOnly<'_>,
+        entry: Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        let has_bytes = self.scope.content != Content::Ignored;
+        let mut kind = entry.kind;
+        let mut bytes = 0;
+        if kind == FileType::Unknown || kind == FileType::RegularFile && has_bytes {
+            // The run has removed the name, and has counted it.
+            let Ok(stat) = sys::stat(dirs.source(), entry.name, Symlinks::NoFollow) else {
+                return Visit::Done;
+            };
+            kind = sys::file_type(&stat);
+            bytes = self.scope.content.bytes(&stat);
+        }
+        if kind == FileType::Directory {
+            return walk::queue(node, entry.name, worker);
+        }
+        self.count(bytes, worker);
+        Visit::Done
+    }
+
+    fn path(&self, node: &CountedNode) -> PathBuf {
+        node.place.path(self.operand_path(node.place.operand))
+    }
+
+    fn listing_failed(&self, _node: &CountedNode, _errno: Errno) {}
+
+    fn entries_stay(&self, _node: &CountedNode) {}
+
+    fn finish(&self, _node: &CountedNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn run_own(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
+        if self.report.must_stop() {
+            return;
+        }
+        let (portion, rest) = operand::portion(operands);
+        if let Some(rest) = rest {
+            worker.push(Task::Own(rest));
+        }
+        for operand in portion {
+            let name = self.operands[operand as usize].clone();
+            match sys::stat(CWD, &name, self.scope.operands) {
+                Err(_) => {}
+                Ok(stat) if sys::file_type(&stat) != FileType::Directory => {
+                    self.count(self.scope.content.bytes(&stat), worker);
+                }
+                Ok(_) if self.scope.recursive => {
+                    let place = Place {
+                        parent: None,
+                        name,
+                        operand,
+                    };
+                    worker.push(Task::Enter { place, pass: 0 });
+                }
+                Ok(_) => self.count(0, worker),
+            }
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::of(1)
+    }
+
+    fn initial_workers(&self) -> usize {
+        1
+    }
+
+    fn share_from(&self, _scratch: &()) -> Duration {
+        Duration::MAX
+    }
+
+    fn offers_rest(&self) -> bool {
+        false
+    }
+
+    fn is_in_order(&self) -> bool {
+        false
+    }
+}

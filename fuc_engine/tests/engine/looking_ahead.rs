@@ -1,0 +1,95 @@
+//! The look-ahead: it counts what a run finds, changes nothing, and can be cancelled.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use fuc_engine::{Cancel, CopyOp, Counts, Dereference, LinkKind, RemoveOp};
+use testkit::tree::{Scratch, Tree};
+
+use crate::kit::{copy_options, remove_options};
+
+/// Returns a tree of nine entries with 16 bytes in three names of two files.
+fn tree() -> Scratch {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("t/a/one", "12345")
+        .file("t/a/two", "123456")
+        .fifo("t/a/fifo")
+        .dir("t/b/empty");
+    let at = |name: &str| scratch.path().join(name);
+    fs::hard_link(at("t/a/one"), at("t/b/one")).unwrap();
+    symlink(at("t/a/two"), at("t/b/link")).unwrap();
+    scratch
+}
+
+#[test]
+fn a_removal_counts_entries_and_removes_none() {
+    let scratch = tree();
+    let operands = [scratch.path().join("t"), scratch.path().join("missing")];
+    let counts = Counts::default();
+    let remove = RemoveOp::default();
+    assert!(remove.count(&operands, &counts));
+    assert_eq!((counts.entries(), counts.bytes()), (9, 0));
+    let summary = remove.run(&operands, &std::sync::Mutex::new(Vec::new()));
+    assert_eq!(summary.entries, counts.entries());
+
+    let scratch = tree();
+    let counts = Counts::default();
+    let flat = RemoveOp::with_options(remove_options(|options| options.recursive = false));
+    assert!(flat.count([scratch.path().join("t")], &counts));
+    assert_eq!(counts.entries(), 1);
+}
+
+#[test]
+fn a_copy_counts_bytes_of_names_or_of_files() {
+    let scratch = tree();
+    let count = |copy: CopyOp| {
+        let counts = Counts::default();
+        let is_complete = copy.count([scratch.path().join("t")], &counts);
+        is_complete.then_some((counts.entries(), counts.bytes()))
+    };
+    assert_eq!(count(CopyOp::default()), Some((9, 16)));
+    // The two names of a file count for half of it each, and five bytes cannot be halved.
+    let keeping_links = copy_options(|options| options.preserve.links = true);
+    assert_eq!(
+        count(CopyOp::with_options(keeping_links)),
+        Some((9, 6 + 2 + 2))
+    );
+    let linking = copy_options(|options| options.as_links = Some(LinkKind::Hard));
+    assert_eq!(count(CopyOp::with_options(linking)), Some((9, 0)));
+    let following = copy_options(|options| options.dereference = Dereference::Always);
+    assert_eq!(count(CopyOp::with_options(following)), None);
+}
+
+#[test]
+fn times_of_access_stay() {
+    let scratch = tree();
+    let directory = scratch.path().join("t/a");
+    fs::File::open(&directory)
+        .unwrap()
+        .set_times(fs::FileTimes::new().set_accessed(std::time::UNIX_EPOCH))
+        .unwrap();
+    assert!(CopyOp::default().count([scratch.path().join("t")], &Counts::default()));
+    assert_eq!(directory.metadata().unwrap().atime(), 0);
+}
+
+#[test]
+fn a_deep_tree_takes_few_descriptors() {
+    let scratch = Scratch::new();
+    testkit::tree::chain(scratch.path().join("t"), 5000);
+    let counts = Counts::default();
+    assert!(RemoveOp::default().count([scratch.path().join("t")], &counts));
+    assert!(counts.entries() >= 5000, "{}", counts.entries());
+    testkit::tree::remove_for_sure(scratch.path().join("t")).unwrap();
+}
+
+#[test]
+fn a_cancelled_count_says_so() {
+    let scratch = tree();
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let remove = RemoveOp::default().cancelled_by(&cancel);
+    let counts = Counts::default();
+    assert!(!remove.count([scratch.path().join("t")], &counts));
+    assert_eq!(counts.entries(), 0);
+}
