@@ -10,6 +10,7 @@ use fuc_cli::exclude::{ExcludeFilter, GitignoreFiles};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::NameList;
+use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -26,6 +27,12 @@ pub(crate) fn execute(
 ) -> Result<Outcome, UsageError> {
     options.finish(console.charset())?;
     options.preserve.check_context()?;
+    options.progress = Progress::chosen(
+        options.progress,
+        "CPZ_PROGRESS",
+        options.personality,
+        console.charset(),
+    )?;
     let Some(list) = options.list.take() else {
         let dest = target::take_dest(&options, &mut operands, console)?;
         let filter = options.exclusions.filter(console)?;
@@ -70,9 +77,14 @@ fn copy<I: Iterator<Item = OsString>>(
     }
     let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)
-        .run(options.progress, |reporter| {
-            copy.run(&operands, dest, reporter)
-        });
+        .run(
+            options.progress,
+            |reporter| copy.run(&operands, dest, reporter),
+            |cancel, counts| {
+                let look_ahead = copy.clone().cancelled_by(&cancel);
+                look_ahead.count(&operands, counts)
+            },
+        );
     summary.failures += failures(&sources);
     options.stats.show(&summary, Tool::Copy, began, console);
     let gitignore_files = filter.map(|filter| filter.report_unread(console));

@@ -45,11 +45,13 @@ pub(crate) struct Options {
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
     pub(crate) verbosity: Verbosity,
-    pub(crate) progress: Progress,
     /// The file of `--files0-from`, which holds the names of the sources.
     pub(crate) list: Option<ListFile>,
     pub(crate) exclusions: Exclusions,
     pub(crate) stats: Stats,
+    /// The value of `--progress`, if it was given.
+    pub(crate) progress: Option<Progress>,
+    pub(crate) personality: Personality,
 }
 
 impl Options {
@@ -66,10 +68,11 @@ impl Options {
             target_directory: None,
             last_operand: LastOperand::MayBeDirectory,
             verbosity: Verbosity::Quiet,
-            progress: Progress::Never,
             list: None,
             exclusions: Exclusions::default(),
             stats: Stats::Hidden,
+            progress: None,
+            personality,
         }
     }
 
@@ -198,7 +201,8 @@ pub(crate) fn resolve(
                 options.target_directory = directory;
             }
             Id::Progress => {
-                options.progress = Progress::parse(flag.value.as_deref(), charset)?;
+                let progress = Progress::parse(flag.value.as_deref(), charset)?;
+                options.progress = Some(progress);
             }
             Id::Stats => options.stats = Stats::parse(flag.value.as_deref(), charset)?,
             Id::Threads => {

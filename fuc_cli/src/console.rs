@@ -19,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fuc_engine::Answer;
 
+use crate::cursor::Cursor;
 use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::prompt::Answers;
@@ -132,12 +133,22 @@ impl Console {
         Stderr.is_terminal()
     }
 
+    /// Writes a line to stderr that is not a diagnostic.
+    pub(crate) fn note(&self, line: &str) {
+        self.streams()
+            .write_stderr(&[line.as_bytes(), b"\n"].concat());
+    }
+
     /// Asks on stderr, with the command's name before the question, and reads a line of stdin.
     /// No thread prints until then. The end of stdin means no.
     pub fn ask(&self, question: &[u8]) -> Answer {
         let mut streams = self.streams();
+        streams.clear_status_line();
+        // Recorded first, so that the answer to a signal never follows the prompt on its line.
+        Cursor::Prompt.record();
         streams.write_prompt(&[&self.program, &b": "[..], question, b"? "].concat());
         let reply = streams.answers.read();
+        Cursor::Elsewhere.record();
         if let Some(line) = &mut streams.status_line
             && reply.leaves_cursor_behind_prompt()
         {

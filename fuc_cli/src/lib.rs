@@ -17,6 +17,9 @@
 //! | [`progress`] | the line that shows how far a run has come |
 //! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
 //! | [`stats`] | the totals of a run, at its end |
+//! | [`progress`] | the line that shows how far a run has come, and the answer to SIGUSR1 |
+//! | `cursor` | what signal handlers know about the terminal |
+//! | `amounts` | numbers, sizes and times for people |
 //! | [`wording`] | diagnostics and questions in GNU's words |
 //! | [`memory`] | the allocator, which ends a command without memory |
 //! | [`locale`], [`quote`] | how file names look in a message |
@@ -26,10 +29,12 @@
 //! describes the difference. A command's own crate holds its flag table, the options that its flags
 //! resolve to, and the checks before its run.
 
+mod amounts;
 pub mod background;
 pub mod command;
 pub mod config;
 pub mod console;
+mod cursor;
 pub mod exclude;
 pub mod flags;
 #[cfg(feature = "test-support")]

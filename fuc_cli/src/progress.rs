@@ -1,30 +1,36 @@
-//! `--progress`: one line on stderr that shows how far a run has come.
+//! `--progress`: one line on stderr that shows how far a run has come. And the answer to SIGUSR1.
 //!
 //! ```text
-//!   thread of the run       begin ──────────── run ──────────── clear, wake, join
-//!   thread that draws         wait 100 ms, draw, wait, draw ... ─────┘
-//!   thread with a message                clear, message
+//!   thread of the run       begin ───────────────── run ───────────────── clear, wake, join, totals
+//!   thread that draws         wait 1 s ── draw ── wait 100 ms ── draw ... ────┘
+//!   thread of the look-ahead              count what there is to do ─────────┘ cancelled
+//!   thread with a message                   clear, message
 //! ```
 //!
 //! A thread draws and clears the line only while it holds the console's lock. The line therefore never
 //! mixes with a message, and is not drawn while a prompt waits for its answer. Without `--progress`
-//! none of this exists: no thread, no line, no counts.
+//! there are only the counts, which SIGUSR1 shows.
 
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fuc_engine::Counts;
+use fuc_engine::{Cancel, Counts, Summary};
 
 use crate::console::Console;
 use crate::flags::{UsageError, choose};
+use crate::invocation::Personality;
 use crate::locale::Charset;
 use crate::streams::Stderr;
 use crate::wording::Tool;
 use line::ProgressLine;
+use text::{Moment, Totals};
 
 mod line;
+mod status;
+mod text;
 
 /// When progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +50,18 @@ pub const WHEN: [(&str, Progress); 3] = [
     ("never", Progress::Never),
 ];
 
+/// The time from the start of a run to the first drawing. A line of a shorter run would only flicker.
+const DELAY: Duration = Duration::from_secs(1);
+
 /// The time from one drawing to the next. It seems continuous to the user.
 const PERIOD: Duration = Duration::from_millis(100);
+
+/// The nice value of the look-ahead. On two busy cores, the kernel gives such a thread 5 % of one of them, and
+/// all of an idle core.
+///
+/// Without it, counting takes 10.5 % of the processor time of a copy (400,000 files of 4 KiB on tmpfs, two cores),
+/// and 4 % of that of their removal.
+const LOOK_AHEAD_NICE: i32 = 13;
 
 impl Progress {
     /// Parses the value of `--progress`. Without a value it means [`Auto`](Self::Auto).
@@ -59,8 +75,32 @@ impl Progress {
         }
     }
 
+    /// Returns the choice of the user: `flag`, or else the environment variable `name`. An empty variable counts as
+    /// unset.
+    ///
+    /// Returns `None` if the command is strictly GNU's. Then SIGUSR1 is not answered either.
+    ///
+    /// # Errors
+    /// If the value of the variable is not one of [`WHEN`].
+    pub fn chosen(
+        flag: Option<Self>,
+        name: &str,
+        personality: Personality,
+        charset: Charset,
+    ) -> Result<Option<Self>, UsageError> {
+        if personality == Personality::Strict {
+            return Ok(None);
+        }
+        let chosen = match (flag, std::env::var_os(name)) {
+            (Some(flag), _) => flag,
+            (None, Some(value)) if !value.is_empty() => choose(name, &value, &WHEN, charset)?,
+            (None, _) => Self::Never,
+        };
+        Ok(Some(chosen))
+    }
+
     /// Returns `true` if progress should be shown on this stderr.
-    pub(crate) fn is_wanted(self) -> bool {
+    fn is_wanted(self) -> bool {
         match self {
             Self::Never => false,
             Self::Auto => Stderr.is_terminal(),
@@ -69,29 +109,96 @@ impl Progress {
     }
 }
 
-/// Shows the progress of one run.
-pub(crate) struct Display<'a> {
+/// A run that the user can watch.
+pub(crate) struct Watched<'a> {
     pub(crate) console: &'a Console,
     pub(crate) tool: Tool,
-    pub(crate) progress: Progress,
-    pub(crate) counts: &'a Arc<Counts>,
+    pub(crate) counts: Arc<Counts>,
 }
 
-impl Display<'_> {
-    /// Calls `run`, and shows progress until it returns.
-    pub(crate) fn during<R>(&self, run: impl FnOnce() -> R) -> R {
-        let line = ProgressLine::new(self.tool, Arc::clone(self.counts));
-        self.console.set_status_line(Some(Box::new(line)));
-        if self.progress == Progress::Always {
-            self.console.redraw_status_line();
+/// The state that the line shares with the thread of the run and with the look-ahead.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Is `true` once the line was shown.
+    is_shown: AtomicBool,
+    /// The amount of work, once the look-ahead is at its end.
+    expected: OnceLock<Expected>,
+}
+
+/// The amount of work that a look-ahead has found.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    entries: u64,
+    bytes: u64,
+    work: u64,
+}
+
+impl Watched<'_> {
+    /// Calls `run`, and shows its progress if `progress` says so. From now on, SIGUSR1 is answered.
+    ///
+    /// `look_ahead` counts what the run finds, until the token cancels it, and returns `true` if it
+    /// has counted everything.
+    pub(crate) fn run(
+        &self,
+        progress: Progress,
+        run: impl FnOnce() -> Summary,
+        look_ahead: impl FnOnce(Cancel, &Counts) -> bool + Send,
+    ) -> Summary {
+        let start = Instant::now();
+        status::answer_requests(self.tool, &self.counts, start);
+        if !progress.is_wanted() {
+            return run();
         }
+        let shared = Arc::<Shared>::default();
+        let summary = self.draw_during(run, look_ahead, start, &shared);
+        // An interrupt has its own last line.
+        if !summary.cancelled
+            && (progress == Progress::Always || shared.is_shown.load(Ordering::Relaxed))
+        {
+            let totals = Totals {
+                tool: self.tool,
+                entries: summary.entries,
+                bytes: summary.bytes,
+                elapsed: start.elapsed(),
+                moment: Moment::End,
+            };
+            self.console.note(&totals.to_string());
+        }
+        summary
+    }
+
+    fn draw_during(
+        &self,
+        run: impl FnOnce() -> Summary,
+        look_ahead: impl FnOnce(Cancel, &Counts) -> bool + Send,
+        start: Instant,
+        shared: &Arc<Shared>,
+    ) -> Summary {
+        let line = ProgressLine::new(self, start, Arc::clone(shared));
+        self.console.set_status_line(Some(Box::new(line)));
+        let cancel = Cancel::new();
+        let count_token = cancel.clone();
         thread::scope(|scope| {
-            // Wait before the first drawing, because the line of a shorter run would only flicker.
-            let draw = || {
+            let mut count = Some(|| {
+                // Linux changes the priority of this thread alone. If it cannot, the count costs more.
+                let _ = rustix::process::setpriority_process(None, LOOK_AHEAD_NICE);
+                let before = self.counts.entries();
+                let counts = Counts::default();
+                if look_ahead(count_token, &counts) {
+                    let _ = shared.expected.set(self.expected(before, &counts));
+                }
+            });
+            let draw = move || {
                 loop {
                     thread::park_timeout(PERIOD);
                     if !self.console.redraw_status_line() {
                         break;
+                    }
+                    if start.elapsed() >= DELAY
+                        && let Some(count) = count.take()
+                    {
+                        // Without this thread, the amount of work stays unknown.
+                        let _ = thread::Builder::new().spawn_scoped(scope, count);
                     }
                 }
             };
@@ -100,20 +207,40 @@ impl Display<'_> {
             let _end = End {
                 console: self.console,
                 drawing: drawing.ok().map(|drawing| drawing.thread().clone()),
+                look_ahead: cancel,
             };
             run()
         })
     }
+
+    /// Returns the amount of work of the whole run. `before` is the number of entries that were done when the
+    /// look-ahead began.
+    ///
+    /// The look-ahead of a removal does not find what was removed before it came there: all that was
+    /// removed before it began, and probably a half of what was removed since then.
+    fn expected(&self, before: u64, counts: &Counts) -> Expected {
+        let missed = match self.tool {
+            Tool::Copy => 0,
+            Tool::Remove => before.midpoint(self.counts.entries()),
+        };
+        Expected {
+            entries: counts.entries() + missed,
+            bytes: counts.bytes(),
+            work: counts.work() + missed,
+        }
+    }
 }
 
-/// Ends the drawing, even if the run panics.
+/// Ends the drawing and the look-ahead, even if the run panics.
 struct End<'a> {
     console: &'a Console,
     drawing: Option<Thread>,
+    look_ahead: Cancel,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
+        self.look_ahead.cancel();
         self.console.set_status_line(None);
         if let Some(drawing) = &self.drawing {
             drawing.unpark();

@@ -4,10 +4,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fuc_engine::{Answer, Counts, Error, Event, Execution, Observer, Question, Summary};
+use fuc_engine::{Answer, Cancel, Counts, Error, Event, Execution, Observer, Question, Summary};
 
 use crate::console::Console;
-use crate::progress::{Display, Progress};
+use crate::progress::{Progress, Watched};
 use crate::wording::{self, Tool};
 
 /// The amount of detail in a report.
@@ -28,7 +28,7 @@ pub struct Reporter<'a> {
     tool: Tool,
     verbosity: Verbosity,
     execution: Execution,
-    /// The counts of the run, if progress is shown.
+    /// The counts of the run, unless the command is strictly GNU's.
     counts: Option<Arc<Counts>>,
 }
 
@@ -56,25 +56,34 @@ impl<'a> Reporter<'a> {
         self
     }
 
-    /// Calls `run` with this reporter, and shows its progress if `progress` says so.
-    pub fn run(mut self, progress: Progress, run: impl FnOnce(&Self) -> Summary) -> Summary {
+    /// Calls `run` with this reporter, answers SIGUSR1, and shows the progress if `progress` says so. `None` does
+    /// neither; see [`Progress::chosen`]. A dry run shows no progress.
+    ///
+    /// If progress is shown, `look_ahead` is called on a thread of its own. It counts what the run finds, until the
+    /// token cancels it, and returns `true` if it has counted everything.
+    pub fn run(
+        mut self,
+        progress: Option<Progress>,
+        run: impl FnOnce(&Self) -> Summary,
+        look_ahead: impl FnOnce(Cancel, &Counts) -> bool + Send,
+    ) -> Summary {
         if self.execution == Execution::DryRun {
             let summary = run(&self);
             let line = wording::planned(self.tool, summary.entries, summary.bytes);
             self.console.print(&[line.as_bytes(), b"\n"]);
             return summary;
         }
-        self.counts = progress.is_wanted().then(Arc::default);
-        let Some(counts) = &self.counts else {
+        let Some(progress) = progress else {
             return run(&self);
         };
-        let display = Display {
+        let counts = Arc::<Counts>::default();
+        self.counts = Some(Arc::clone(&counts));
+        let watched = Watched {
             console: self.console,
             tool: self.tool,
-            progress,
             counts,
         };
-        display.during(|| run(&self))
+        watched.run(progress, || run(&self), look_ahead)
     }
 
     fn quoted(&self, path: &Path) -> Vec<u8> {

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use fuc_engine::Summary;
 
+use crate::amounts::Count;
 use crate::console::Console;
 use crate::flags::{UsageError, choose};
 use crate::locale::Charset;
-use crate::wording::{Tool, grouped};
+use crate::wording::Tool;
 
 /// The form in which the totals are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,26 +88,35 @@ fn json(summary: &Summary, wall: Duration) -> String {
 /// Returns a table for people. It has only the rows that the tool can fill.
 fn text(summary: &Summary, tool: Tool, wall: Duration) -> String {
     let mut rows = vec![
-        ("files", grouped(summary.files)),
-        ("directories", grouped(summary.directories)),
-        ("symbolic links", grouped(summary.symlinks)),
+        ("files", Count(summary.files).to_string()),
+        ("directories", Count(summary.directories).to_string()),
+        ("symbolic links", Count(summary.symlinks).to_string()),
     ];
     if tool == Tool::Copy {
-        rows.push(("hard links", grouped(summary.hard_links)));
+        rows.push(("hard links", Count(summary.hard_links).to_string()));
     }
-    rows.push(("other types", grouped(summary.other)));
+    rows.push(("other types", Count(summary.other).to_string()));
     if summary.unknown > 0 {
-        rows.push(("unknown types", grouped(summary.unknown)));
+        rows.push(("unknown types", Count(summary.unknown).to_string()));
     }
     if tool == Tool::Copy {
-        rows.push(("bytes", grouped(summary.bytes)));
-        rows.push(("shared by reflink", grouped(summary.reflinked_bytes)));
+        rows.push(("bytes", Count(summary.bytes).to_string()));
+        rows.push((
+            "shared by reflink",
+            Count(summary.reflinked_bytes).to_string(),
+        ));
     }
-    rows.push(("failures", grouped(summary.failures)));
+    rows.push(("failures", Count(summary.failures).to_string()));
     rows.push(("seconds", format!("{:.3}", wall.as_secs_f64())));
-    rows.push(("entries per second", grouped(rate(summary.entries, wall))));
+    rows.push((
+        "entries per second",
+        Count(rate(summary.entries, wall)).to_string(),
+    ));
     if tool == Tool::Copy {
-        rows.push(("bytes per second", grouped(rate(summary.bytes, wall))));
+        rows.push((
+            "bytes per second",
+            Count(rate(summary.bytes, wall)).to_string(),
+        ));
     }
     let mut text = String::new();
     for (label, value) in rows {

@@ -13,8 +13,7 @@ use fuc_engine::{
 };
 use rustix::io::Errno;
 
-use indicatif::HumanBytes;
-
+use crate::amounts::{Bytes, Count};
 use crate::locale::Charset;
 use crate::quote;
 
@@ -371,10 +370,7 @@ pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64) -> String {
     let mut line = format!("interrupted: {}", done(tool, entries));
     if discarded > 0 {
         let file = noun(discarded, "file", "files");
-        line.push_str(&format!(
-            ", {} incomplete {file} removed",
-            grouped(discarded)
-        ));
+        line.push_str(&format!(", {} incomplete {file} removed", Count(discarded)));
     }
     line
 }
@@ -386,14 +382,14 @@ pub(crate) fn planned(tool: Tool, entries: u64, bytes: u64) -> String {
         Tool::Copy => "copy",
     };
     let entry = noun(entries, "entry", "entries");
-    let (entries, bytes) = (grouped(entries), HumanBytes(bytes));
+    let (entries, bytes) = (Count(entries), Bytes(bytes));
     format!("would {action} {entries} {entry}, {bytes}")
 }
 
 /// Returns the line about a run with many failures, without the command's name.
 pub(crate) fn failed(tool: Tool, entries: u64, failures: u64) -> String {
     let failure = noun(failures, "failure", "failures");
-    format!("{} {failure}; {}", grouped(failures), done(tool, entries))
+    format!("{} {failure}; {}", Count(failures), done(tool, entries))
 }
 
 fn done(tool: Tool, entries: u64) -> String {
@@ -402,24 +398,11 @@ fn done(tool: Tool, entries: u64) -> String {
         Tool::Copy => "copied",
     };
     let entry = noun(entries, "entry", "entries");
-    format!("{} {entry} {action}", grouped(entries))
+    format!("{} {entry} {action}", Count(entries))
 }
 
 fn noun(count: u64, one: &'static str, several: &'static str) -> &'static str {
     if count == 1 { one } else { several }
-}
-
-/// Writes a number with a space between each three digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// Describes how content was copied, in the words of cp's `--debug`.

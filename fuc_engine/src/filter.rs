@@ -19,7 +19,7 @@ use rustix::fs::FileType;
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use fuc_engine::{Candidate, RemoveOp, RemoveOptions, Verdict};
+/// use fuc_engine::{Candidate, RemoveOp, Verdict};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// # let dir = tempfile::tempdir()?;
@@ -28,7 +28,7 @@ use rustix::fs::FileType;
 /// std::fs::create_dir_all(tree.join("keep/sub"))?;
 /// std::fs::write(tree.join("file"), "")?;
 ///
-/// let removal = RemoveOp::new(RemoveOptions::default()).filtered_by(|entry: &Candidate<'_>| {
+/// let removal = RemoveOp::new().filtered_by(|entry: &Candidate<'_>| {
 ///     if entry.name() == "keep" { Verdict::Prune } else { Verdict::Take }
 /// });
 /// let summary = removal.run([&tree], &Mutex::new(Vec::new()));

@@ -105,7 +105,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             Id::Progress,
             "progress",
             "show progress on stderr: auto (the default: only if\n\
-             stderr is a terminal), always or never",
+             stderr is a terminal), always or never; without\n\
+             the option, RMZ_PROGRESS decides",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
         Flag::extension(

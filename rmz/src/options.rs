@@ -48,12 +48,14 @@ pub(crate) struct Options {
     /// Treat stdin as a terminal.
     pub(crate) presumes_terminal: bool,
     pub(crate) verbosity: Verbosity,
-    pub(crate) progress: Progress,
     /// The file of `--files0-from`, which holds the names of the operands.
     pub(crate) list: Option<ListFile>,
     pub(crate) exclusions: Exclusions,
     pub(crate) mode: Mode,
     pub(crate) stats: Stats,
+    /// The value of `--progress`, if it was given.
+    pub(crate) progress: Option<Progress>,
+    pub(crate) personality: Personality,
 }
 
 impl Options {
@@ -69,11 +71,12 @@ impl Options {
             asks_once: false,
             presumes_terminal: false,
             verbosity: Verbosity::Quiet,
-            progress: Progress::Never,
             list: None,
             exclusions: Exclusions::default(),
             mode: Mode::Foreground,
             stats: Stats::Hidden,
+            progress: None,
+            personality,
         }
     }
 
@@ -158,7 +161,7 @@ pub(crate) fn resolve(
             Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
             Id::DryRun => options.engine.execution = Execution::DryRun,
-            Id::Progress => options.progress = Progress::parse(value, charset)?,
+            Id::Progress => options.progress = Some(Progress::parse(value, charset)?),
             Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),
             Id::Exclude => options.exclusions.add_pattern(required()),
             Id::ExcludeFrom => options.exclusions.add_file(required()),

@@ -11,6 +11,7 @@ use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::{self, ListFile, NameList};
+use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
@@ -30,6 +31,12 @@ pub(crate) fn execute(
 ) -> Result<Outcome, UsageError> {
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
+    options.progress = Progress::chosen(
+        options.progress,
+        "RMZ_PROGRESS",
+        options.personality,
+        console.charset(),
+    )?;
     if let Some(list) = options.list.take() {
         return remove_listed(list, options, &operands, console);
     }
@@ -48,7 +55,7 @@ pub(crate) fn execute(
         return Ok(Outcome::Complete);
     }
     Ok(match options.mode {
-        Mode::Foreground => remove(options, filter, operands.into_iter(), |_| 0, console),
+        Mode::Foreground => remove(options, filter, Operands::Named(operands), console),
         Mode::Detached => detach::detach(options, operands, console),
         Mode::Reaping => detach::reap(options, operands, console),
     })
@@ -74,15 +81,19 @@ fn remove_listed(
     if options.asks_once && console.ask(&question) == Answer::No {
         return Ok(Outcome::Complete);
     }
-    Ok(remove(options, filter, names, NameList::failures, console))
+    Ok(remove(options, filter, Operands::Listed(names), console))
 }
 
-/// Removes the operands. `failures` returns the number of those that could not be read.
-fn remove<I: Iterator<Item = OsString>>(
+/// The names to remove.
+enum Operands<'a> {
+    Named(Vec<OsString>),
+    Listed(NameList<'a>),
+}
+
+fn remove(
     mut options: Options,
     filter: Option<ExcludeFilter>,
-    mut operands: I,
-    failures: impl FnOnce(&I) -> u64,
+    operands: Operands<'_>,
     console: &Console,
 ) -> Outcome {
     let began = Instant::now();
@@ -93,12 +104,27 @@ fn remove<I: Iterator<Item = OsString>>(
     if let Some(filter) = filter {
         removal = removal.filtered_by(filter);
     }
-    let mut summary = Reporter::new(console, Tool::Remove, options.verbosity)
-        .in_execution(execution)
-        .run(options.progress, |reporter| {
-            removal.run_all(operands.by_ref().map(PathBuf::from), reporter)
-        });
-    summary.failures += failures(&operands);
+    let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
+    let summary = match operands {
+        Operands::Named(operands) => reporter.run(
+            options.progress,
+            |reporter| removal.run(&operands, reporter),
+            |cancel, counts| {
+                let look_ahead = removal.clone().cancelled_by(&cancel);
+                look_ahead.count(&operands, counts)
+            },
+        ),
+        Operands::Listed(mut names) => {
+            let run = |reporter: &Reporter<'_>| {
+                removal.run_all(names.by_ref().map(PathBuf::from), reporter)
+            };
+            // A list can be read only once.
+            let look_ahead = |_, _: &_| false;
+            let mut summary = reporter.run(options.progress, run, look_ahead);
+            summary.failures += names.failures();
+            summary
+        }
+    };
     options.stats.show(&summary, Tool::Remove, began, console);
     Outcome::of(summary, Tool::Remove, execution)
 }

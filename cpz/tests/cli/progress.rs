@@ -5,7 +5,7 @@
 use std::{fs::File, thread};
 
 use testkit::{
-    run::{Input, Live, Outcome, Run, Status, Stream},
+    run::{Input, Live, Outcome, Run, Signal, Status, Stream},
     tree::{Scratch, Tree},
 };
 
@@ -14,8 +14,8 @@ use crate::support::{CP, CPZ};
 /// Clears the line.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// The first drawing of a run.
-const FIRST: &str = "0 copied, 0 B, 0 B/s, 0s";
+/// The totals of a run that copies a file of five bytes and an empty FIFO.
+const TOTALS: &str = "2 entries copied, 5 B in ";
 
 /// A tree with a FIFO that blocks a copy.
 struct Held {
@@ -43,12 +43,15 @@ impl Held {
         run.current_dir(&self.scratch)
     }
 
-    /// Starts cpz with a terminal as all three streams. Its output appears on stdout.
+    /// Starts cpz with a terminal as all three streams. Its output appears on stdout, and the files `tty` and `pid`
+    /// name the terminal and the process.
     #[track_caller]
-    fn start_at_a_terminal(&self, args: &str) -> Live {
-        let line = format!("{CPZ} --copy-contents {args}");
+    fn start_at_a_terminal(&self, columns: u16, term: &str, args: &str) -> Live {
+        let line = format!(
+            "stty cols {columns}; tty >tty; echo $$ >pid; exec {CPZ} --copy-contents {args}"
+        );
         let run = Run::new("script").args(["-qec", &line, "/dev/null"]);
-        run.current_dir(&self.scratch).start()
+        run.env("TERM", term).current_dir(&self.scratch).start()
     }
 
     /// Lets the run go on by opening and closing the FIFO.
@@ -71,32 +74,109 @@ impl Held {
 fn wait_as_long_as_a_drawing_takes() {
     let held = Held::new();
     let mut control = held.start(&["--progress=always", "fifo", "d"]);
-    control.wait_for(Stream::Stderr, FIRST);
-    control.wait_for(Stream::Stderr, "0 copied, ");
+    control.wait_for(Stream::Stderr, "0 entries, 0 B, ");
     held.finish(control);
 }
 
+/// Returns the drawings of a line among the output of a terminal.
+fn drawings(shown: &str) -> Vec<&str> {
+    let starts = shown.split('\r').skip(1);
+    starts
+        .filter_map(|rest| Some(rest.split_once("\x1b[K")?.0))
+        .filter(|line| !line.contains(['\n', '\x1b']))
+        .collect()
+}
+
 #[test]
-fn draws_at_a_terminal_while_it_copies() {
+fn a_line_fits_the_terminal_before_and_after_it_is_resized() {
     let held = Held::new();
-    let mut live = held.start_at_a_terminal("--progress fifo f d");
-    live.wait_for(Stream::Stdout, FIRST);
+    let mut live = held.start_at_a_terminal(30, "xterm", "--progress f fifo d");
+    live.wait_for(Stream::Stdout, "50%  5 of 5 B, ETA 0:0");
+    let tty = std::fs::read_to_string(held.scratch.path().join("tty")).unwrap();
+    let resize = |columns: &str| {
+        let args = ["-F", tty.trim(), "cols", columns];
+        Run::new("stty").args(args).output().assert_success();
+    };
+    resize("80");
+    live.wait_for(Stream::Stdout, "] 50%  1 entry, 5 of 5 B, ");
+    resize("200");
+    live.wait_for(Stream::Stdout, "[============>           ] 50%  ");
+    resize("30");
+    live.wait_for(Stream::Stdout, "\r50%  5 of 5 B, ETA ");
     let outcome = held.finish(live);
     assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
     let shown = outcome.stdout_text();
-    let (drawn, rest) = shown.rsplit_once(CLEAR).expect("a line that was cleared");
-    assert!(drawn.starts_with(FIRST), "{shown:?}");
-    assert_eq!(rest, "");
-    assert_eq!(
-        std::fs::read(held.scratch.path().join("d/f")).unwrap(),
-        b"12345"
+    let drawings = drawings(&shown);
+    let widths: Vec<_> = drawings.iter().map(|line| line.len()).collect();
+    assert!(
+        widths[0] < 30 && widths.iter().all(|&width| width < 200),
+        "{shown:?}"
     );
+    let (before, totals) = shown.rsplit_once(CLEAR).expect("a cleared line");
+    assert!(before.ends_with("\x1b[K"), "{shown:?}");
+    assert!(
+        totals.starts_with(TOTALS) && totals.ends_with("/s)\r\n"),
+        "{shown:?}"
+    );
+    let copy = held.scratch.path().join("d/f");
+    assert_eq!(std::fs::read(copy).unwrap(), b"12345");
+}
+
+#[test]
+fn a_line_names_the_source_directory_in_which_a_worker_is() {
+    let held = Held::new();
+    Tree::at(held.scratch.path()).fifo("s/fifo");
+    let mut live = held.start_at_a_terminal(80, "xterm", "--progress fifo s d");
+    // The line asks for a directory, and then one is entered.
+    live.wait_for(Stream::Stdout, "]  0%  ");
+    held.release();
+    live.wait_for(Stream::Stdout, "  s\x1b[K");
+    let fifo = held.scratch.path().join("s/fifo");
+    thread::spawn(move || File::options().write(true).open(fifo).map(drop));
+    assert_eq!(live.finish().status, Status::Exit(0));
+}
+
+#[test]
+fn a_terminal_without_a_cursor_gets_whole_lines() {
+    let held = Held::new();
+    let mut live = held.start_at_a_terminal(30, "dumb", "--progress f fifo d");
+    live.wait_for(Stream::Stdout, "1 entry, 5 B, ");
+    live.wait_for(Stream::Stdout, "\r\n");
+    let shown = held.finish(live).stdout_text();
+    assert!(!shown.contains('\x1b'), "{shown:?}");
+    assert!(
+        shown.lines().last().unwrap().starts_with(TOTALS),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn an_interrupt_removes_the_line() {
+    for releases in [true, false] {
+        let held = Held::new();
+        let mut live = held.start_at_a_terminal(80, "xterm", "--progress f fifo g d");
+        live.wait_for(Stream::Stdout, "] 33%  ");
+        live.write("\x03");
+        live.wait_for(Stream::Stdout, "^C");
+        let outcome = match releases {
+            true => held.finish(live),
+            // The run is stuck in a call, and the signal ends it after a while.
+            false => live.finish(),
+        };
+        let shown = outcome.stdout_text();
+        let (_, last) = shown.rsplit_once(CLEAR).expect("a cleared line");
+        let expected = "cpz: interrupted: ";
+        match releases {
+            true => assert!(last.starts_with(expected), "{shown:?}"),
+            false => assert_eq!(last, "", "{shown:?}"),
+        }
+    }
 }
 
 #[test]
 fn draws_nothing_at_a_terminal_if_told_not_to() {
     let held = Held::new();
-    let mut live = held.start_at_a_terminal("--progress=never none fifo d");
+    let mut live = held.start_at_a_terminal(80, "xterm", "--progress=never none fifo d");
     let complaint = "cannot stat 'none': No such file or directory\r\n";
     live.wait_for(Stream::Stdout, complaint);
     wait_as_long_as_a_drawing_takes();
@@ -116,30 +196,123 @@ fn draws_nothing_in_a_file_unless_told_to() {
 }
 
 #[test]
-fn draws_in_a_file_if_told_to() {
-    let held = Held::new();
-    let mut live = held.start(&["--progress=always", "fifo", "f", "d"]);
-    live.wait_for(Stream::Stderr, FIRST);
-    let outcome = held.finish(live);
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    let shown = outcome.stderr_text();
-    assert!(shown.starts_with(FIRST), "{shown:?}");
-    assert!(shown.ends_with(CLEAR), "{shown:?}");
-}
-
-#[test]
-fn leaves_messages_whole_and_counts_on() {
+fn messages_and_lines_of_a_log_are_whole() {
     let held = Held::new();
     let mut live = held.start(&["--progress=always", "f", "none", "fifo", "d"]);
-    let complaint = format!("{CLEAR}cpz: cannot stat 'none': No such file or directory\n");
-    live.wait_for(Stream::Stderr, &complaint);
-    live.wait_for(Stream::Stderr, "1 copied, 5 B, ");
+    live.wait_for(Stream::Stderr, "1 entry, 5 B, ");
+    live.wait_for(Stream::Stderr, "\n");
     let outcome = held.finish(live);
     assert_eq!(outcome.status, Status::Exit(1));
     let shown = outcome.stderr_text();
-    let (_, after) = shown.split_once(&complaint).expect("a whole message");
-    assert!(after.starts_with("1 copied, 5 B, "), "{shown:?}");
-    assert!(after.ends_with(CLEAR), "{shown:?}");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        lines[0],
+        "cpz: cannot stat 'none': No such file or directory"
+    );
+    assert!(lines[1].starts_with("1 entry, 5 B, "), "{shown:?}");
+    assert!(lines.last().unwrap().starts_with(TOTALS), "{shown:?}");
+    assert!(!shown.contains(['\x1b', '\r']), "{shown:?}");
+}
+
+#[test]
+fn sources_that_are_skipped_count_as_done() {
+    let held = Held::new();
+    Tree::at(held.scratch.path()).file("d/f", "");
+    let mut live = held.start_at_a_terminal(80, "xterm", "--progress -n f fifo d");
+    live.wait_for(Stream::Stdout, "] 50%  0 entries, 0 of 5 B, ");
+    held.finish(live);
+}
+
+#[test]
+fn sigusr1_is_answered_with_and_without_progress() {
+    let answer = "1 entry copied so far, 5 B in ";
+    for args in [
+        &["f", "fifo", "d"][..],
+        &["--progress=always", "f", "fifo", "d"],
+    ] {
+        let held = Held::new();
+        let mut live = held.start(args);
+        while !held.scratch.path().join("d/f").exists() {
+            thread::yield_now();
+        }
+        // The file exists a moment before it is counted.
+        let mut is_counted = false;
+        while !is_counted {
+            live.signal(Signal::USR1);
+            let counted = std::cell::Cell::new(false);
+            live.wait_until(Stream::Stderr, |new| {
+                let end = new.iter().position(|&byte| byte == b'\n')? + 1;
+                counted.set(new.starts_with(answer.as_bytes()));
+                Some(end)
+            });
+            is_counted = counted.get();
+        }
+        // The FIFO was being opened, and that call goes on.
+        let outcome = held.finish(live);
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        assert!(held.scratch.path().join("d/fifo").exists());
+    }
+}
+
+#[test]
+fn the_answer_to_sigusr1_takes_the_place_of_the_line() {
+    let held = Held::new();
+    let mut live = held.start_at_a_terminal(80, "xterm", "--progress f fifo d");
+    live.wait_for(Stream::Stdout, "] 50%  ");
+    let kill = Run::new("sh").args(["-c", "kill -USR1 $(cat pid)"]);
+    let killed = kill.current_dir(&held.scratch).output();
+    killed.assert_success();
+    live.wait_for(
+        Stream::Stdout,
+        &format!("{CLEAR}1 entry copied so far, 5 B in "),
+    );
+    live.wait_for(Stream::Stdout, "/s)\r\n\r[");
+    held.finish(live);
+}
+
+#[test]
+fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
+    let held = Held::new();
+    let cp = CP.link("cp");
+    let run = Run::new(cp.path()).args(["-v", "f", "fifo", "d"]);
+    let live = run.current_dir(&held.scratch).start();
+    while !held.scratch.path().join("d/f").exists() {
+        thread::yield_now();
+    }
+    live.signal(Signal::USR1);
+    assert_eq!(live.finish().status, Status::Signal(10));
+
+    let held = Held::new();
+    let script = format!("trap '' USR1; exec {CPZ} --copy-contents f fifo d");
+    let run = Run::new("sh").args(["-c", &script]);
+    let live = run.current_dir(&held.scratch).start();
+    while !held.scratch.path().join("d/f").exists() {
+        thread::yield_now();
+    }
+    live.signal(Signal::USR1);
+    let outcome = held.finish(live);
+    outcome.assert_success();
+}
+
+#[test]
+fn the_environment_chooses_for_cpz_but_not_for_cp() {
+    let held = Held::new();
+    let run = |program: &std::path::Path, value: &str| {
+        let run = Run::new(program)
+            .args(["f", "d"])
+            .env("CPZ_PROGRESS", value);
+        run.current_dir(&held.scratch).output()
+    };
+    let (cp, cpz) = (CP.link("cp"), std::path::Path::new(CPZ));
+    let shown = run(cpz, "always").stderr_text();
+    assert!(shown.starts_with("1 entry copied, 5 B in "), "{shown}");
+    for value in ["always", "often"] {
+        run(&cp.path(), value).assert_success();
+    }
+    let outcome = run(cpz, "often");
+    assert_eq!(outcome.status, Status::Exit(1));
+    let complaint = "cpz: invalid argument 'often' for 'CPZ_PROGRESS'\n";
+    assert!(outcome.stderr_text().starts_with(complaint), "{outcome}");
 }
 
 #[test]
@@ -149,19 +322,16 @@ fn leaves_questions_whole() {
         .file("d/f", "")
         .file("d/g", "");
     let mut live = held.start(&["-i", "--progress=always", "f", "fifo", "g", "d"]);
-    let question = |name: &str| format!("{CLEAR}{CPZ}: overwrite 'd/{name}'? ");
+    let question = |name: &str| format!("{CPZ}: overwrite 'd/{name}'? ");
     live.wait_for(Stream::Stderr, &question("f"));
     live.write("y\n");
     // The line is not on that of the question, although a pipe echoes no newline.
-    live.wait_for(Stream::Stderr, "\n1 copied, 5 B, ");
+    live.wait_for(Stream::Stderr, "\n1 entry, 5 B, ");
     held.release();
-    live.wait_for(Stream::Stderr, &question("g"));
+    live.wait_for(Stream::Stderr, &format!("\n{}", question("g")));
     live.write("y\n");
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    let shown = outcome.stderr_text();
-    let is_whole = |after: &str| after.is_empty() || after.starts_with('\n');
-    assert!(shown.split("? ").skip(1).all(is_whole), "{shown:?}");
 }
 
 /// Returns the text on stderr after a question for which `typed` is typed.
@@ -174,7 +344,7 @@ fn after_a_question(typed: &str) -> String {
     let question = format!("{CPZ}: overwrite 'd/f'? ");
     live.wait_for(Stream::Stderr, &question);
     live.write(typed);
-    live.wait_for(Stream::Stderr, "0 copied, ");
+    live.wait_for(Stream::Stderr, "0 entries, 0 B, ");
     let shown = held.finish(live).stderr_text();
     let (_, after) = shown.split_once(&question).expect("a question");
     after.to_owned()
@@ -185,7 +355,7 @@ fn draws_below_a_question_at_which_input_ends() {
     // The second \u{4} ends a line without a newline.
     for typed in ["\u{4}", "n\u{4}\u{4}"] {
         let after = after_a_question(typed);
-        assert!(after.starts_with("\n0 copied, "), "{after:?}");
+        assert!(after.starts_with("\n0 entries, "), "{after:?}");
     }
 }
 
@@ -193,7 +363,7 @@ fn draws_below_a_question_at_which_input_ends() {
 fn draws_on_the_line_after_a_typed_newline() {
     // The terminal itself has shown the newline.
     let after = after_a_question("n\n");
-    assert!(after.starts_with("0 copied, "), "{after:?}");
+    assert!(after.starts_with("0 entries, "), "{after:?}");
 }
 
 #[test]

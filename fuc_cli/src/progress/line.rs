@@ -1,88 +1,151 @@
-//! The line that shows progress, drawn by indicatif on stderr.
+//! The line that shows progress: when it is written, and to what.
 
-use std::fmt;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use fuc_engine::Counts;
-use indicatif::{
-    HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
-    TermLike,
-};
 
+use super::text::{Ahead, View};
+use super::{DELAY, Shared, Watched};
 use crate::console::StatusLine;
+use crate::cursor::{CLEAR_LINE, Cursor};
+use crate::locale::Charset;
 use crate::streams::Stderr;
 use crate::wording::Tool;
 
 /// The width of the line if that of the terminal is unknown.
-const DEFAULT_WIDTH: u16 = 80;
+const DEFAULT_COLUMNS: u16 = 80;
+
+/// A longer time is not shown. It probably means that the run waits for something.
+const LONGEST_ETA: Duration = Duration::from_secs(100 * 3600);
+
+/// The time from one line of a log to the next.
+const LOG_PERIOD: Duration = Duration::from_secs(5);
+
+/// The kind of stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Medium {
+    /// A terminal, on which the line is drawn again and again.
+    Screen,
+    /// A file, a pipe, or a terminal that has no cursor: each drawing is a line of its own.
+    Log {
+        /// The time of the run at which the next line is due.
+        due: Duration,
+    },
+}
+
+impl Medium {
+    fn of_stderr() -> Self {
+        let term = std::env::var_os("TERM").unwrap_or_default();
+        match Stderr.is_terminal() && !term.is_empty() && term != "dumb" {
+            true => Self::Screen,
+            false => Self::Log { due: DELAY },
+        }
+    }
+}
 
 /// Shows the counts of a run.
+#[derive(Debug)]
 pub(super) struct ProgressLine {
-    counts: Arc<Counts>,
     tool: Tool,
-    /// The container of the bar. Without it, a bar cannot be cleared and drawn again.
-    bars: MultiProgress,
-    bar: ProgressBar,
+    charset: Charset,
+    counts: Arc<Counts>,
+    start: Instant,
+    shared: Arc<Shared>,
+    medium: Medium,
+    /// The speed that is shown: bytes of a copy, entries of a removal.
+    speed: Speed,
+    work_speed: Speed,
     is_drawn: bool,
     is_behind_prompt: bool,
 }
 
 impl ProgressLine {
-    pub(super) fn new(tool: Tool, counts: Arc<Counts>) -> Self {
-        let target = ProgressDrawTarget::term_like(Box::new(Screen::default()));
-        let bars = MultiProgress::with_draw_target(target);
-        let bar = bars.add(ProgressBar::no_length());
-        bar.set_style(style(tool, Arc::clone(&counts)));
+    pub(super) fn new(run: &Watched<'_>, start: Instant, shared: Arc<Shared>) -> Self {
         Self {
-            counts,
-            tool,
-            bars,
-            bar,
+            tool: run.tool,
+            charset: run.console.charset(),
+            counts: Arc::clone(&run.counts),
+            start,
+            shared,
+            medium: Medium::of_stderr(),
+            speed: Speed::default(),
+            work_speed: Speed::default(),
             is_drawn: false,
             is_behind_prompt: false,
         }
     }
-}
 
-fn style(tool: Tool, counts: Arc<Counts>) -> ProgressStyle {
-    let template = match tool {
-        Tool::Copy => "{entries} copied, {bytes}, {bytes_per_sec}, {elapsed}",
-        Tool::Remove => "{entries} removed, {rate}, {elapsed}",
-    };
-    // Use a key for the entries: in a copy the bar's position counts bytes, and setting a message
-    // would draw once more.
-    let write_entries = move |_: &ProgressState, line: &mut dyn fmt::Write| {
-        let _ = write!(line, "{}", HumanCount(counts.entries()));
-    };
-    // indicatif's own `per_sec` has four decimals.
-    let write_rate = |state: &ProgressState, line: &mut dyn fmt::Write| {
-        let _ = write!(line, "{}/s", HumanCount(state.per_sec() as u64));
-    };
-    ProgressStyle::with_template(template)
-        .expect("BUG: an invalid template")
-        .with_key("entries", write_entries)
-        .with_key("rate", write_rate)
+    /// Returns the text after `elapsed` time of the run, at most so many columns wide.
+    fn text(&mut self, elapsed: Duration, columns: usize) -> String {
+        let (entries, bytes) = (self.counts.entries(), self.counts.bytes());
+        let amount = match self.tool {
+            Tool::Copy => bytes,
+            Tool::Remove => entries,
+        };
+        let work = self.counts.work();
+        let per_second = self.speed.update(amount, elapsed);
+        let work_per_second = self.work_speed.update(work, elapsed);
+        let ahead = self.shared.expected.get().map(|expected| {
+            let left = expected.work.saturating_sub(work);
+            Ahead {
+                entries: expected.entries.max(entries),
+                bytes: expected.bytes.max(bytes),
+                portion: work as f64 / expected.work.max(work).max(1) as f64,
+                left: Duration::try_from_secs_f64(left as f64 / work_per_second)
+                    .ok()
+                    .filter(|&left| left < LONGEST_ETA),
+            }
+        });
+        let view = View {
+            tool: self.tool,
+            entries,
+            bytes,
+            per_second: per_second as u64,
+            elapsed,
+            ahead,
+            directory: self.counts.directory(),
+        };
+        view.line(columns, self.charset)
+    }
 }
 
 // A line that cannot be drawn or cleared does not count as lost output.
 impl StatusLine for ProgressLine {
     fn redraw(&mut self) {
-        if std::mem::take(&mut self.is_behind_prompt) {
-            let _ = Stderr.write_all(b"\n");
+        let elapsed = self.start.elapsed();
+        if elapsed < DELAY {
+            return;
         }
-        let position = match self.tool {
-            Tool::Copy => self.counts.bytes(),
-            Tool::Remove => self.counts.entries(),
+        // A character in the last column could make the terminal begin a new line.
+        let columns = usize::from(Stderr.columns().unwrap_or(DEFAULT_COLUMNS)) - 1;
+        let text = match &mut self.medium {
+            Medium::Screen => format!("\r{}\x1b[K", self.text(elapsed, columns)),
+            Medium::Log { due } if *due <= elapsed => {
+                *due = elapsed + LOG_PERIOD;
+                self.text(elapsed, usize::MAX) + "\n"
+            }
+            Medium::Log { .. } => return,
         };
-        self.bar.update(|state| state.set_pos(position));
-        self.is_drawn = true;
+        let newline = match std::mem::take(&mut self.is_behind_prompt) {
+            true => "\n",
+            false => "",
+        };
+        if self.medium == Medium::Screen {
+            self.is_drawn = true;
+            Cursor::StatusLine.record();
+        }
+        let _ = Stderr.write_all([newline, &text].concat().as_bytes());
+        self.shared.is_shown.store(true, Ordering::Relaxed);
     }
 
     fn clear(&mut self) {
         self.is_behind_prompt = false;
         if std::mem::take(&mut self.is_drawn) {
-            let _ = self.bars.clear();
+            Cursor::Elsewhere.record();
+            let _ = Stderr.write_all(CLEAR_LINE.as_bytes());
         }
     }
 
@@ -91,72 +154,45 @@ impl StatusLine for ProgressLine {
     }
 }
 
-impl fmt::Debug for ProgressLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProgressLine")
-            .field("is_drawn", &self.is_drawn)
-            .finish_non_exhaustive()
-    }
-}
-
-/// stderr as a terminal for indicatif; each drawing is one write.
+/// An amount per second, of which old parts fade.
 #[derive(Debug, Default)]
-struct Screen(Mutex<Vec<u8>>);
+struct Speed {
+    per_second: f64,
+    amount: u64,
+    time: Duration,
+}
 
-impl Screen {
-    fn push(&self, bytes: &[u8]) -> io::Result<()> {
-        self.pending().extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn push_move(&self, steps: usize, direction: char) -> io::Result<()> {
-        match steps {
-            0 => Ok(()),
-            steps => self.push(format!("\x1b[{steps}{direction}").as_bytes()),
+impl Speed {
+    /// Takes the amount at `time` into account, and returns the speed.
+    fn update(&mut self, amount: u64, time: Duration) -> f64 {
+        /// The time after which a part weighs 0.37 of a new one.
+        const FADING_SECONDS: f64 = 10.0;
+        let seconds = time.saturating_sub(self.time).as_secs_f64();
+        if seconds > 0.0 {
+            let last = amount.saturating_sub(self.amount) as f64 / seconds;
+            // In the first seconds this is the plain average.
+            let weight =
+                (1.0 - (-seconds / FADING_SECONDS).exp()).max(seconds / time.as_secs_f64());
+            self.per_second += (last - self.per_second) * weight;
+            (self.amount, self.time) = (amount, time);
         }
-    }
-
-    fn pending(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.per_second
     }
 }
 
-impl TermLike for Screen {
-    fn width(&self) -> u16 {
-        Stderr.columns().unwrap_or(DEFAULT_WIDTH)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
-        self.push_move(lines, 'A')
-    }
-
-    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
-        self.push_move(lines, 'B')
-    }
-
-    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
-        self.push_move(columns, 'C')
-    }
-
-    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
-        self.push_move(columns, 'D')
-    }
-
-    fn write_line(&self, line: &str) -> io::Result<()> {
-        self.push(line.as_bytes())?;
-        self.push(b"\n")
-    }
-
-    fn write_str(&self, text: &str) -> io::Result<()> {
-        self.push(text.as_bytes())
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        self.push(b"\r\x1b[2K")
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        let pending = std::mem::take(&mut *self.pending());
-        Stderr.write_all(&pending)
+    #[test]
+    fn a_speed_is_an_average_in_which_old_parts_fade() {
+        let mut speed = Speed::default();
+        let at = Duration::from_secs;
+        assert_eq!(speed.update(100, at(1)), 100.0);
+        assert_eq!(speed.update(400, at(2)), 200.0);
+        for time in 3..100 {
+            speed.update(400, at(time));
+        }
+        assert!(speed.update(400, at(100)) < 1.0);
     }
 }

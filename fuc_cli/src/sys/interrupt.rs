@@ -1,4 +1,4 @@
-//! Signals that interrupt a command: SIGINT, SIGTERM and SIGHUP.
+//! Signals that interrupt a command, SIGINT, SIGTERM and SIGHUP, and SIGUSR1, which asks for its status.
 //!
 //! ```text
 //!   first signal ──▶ cancel the run, and set an alarm ──▶ the run ends ──▶ end by the signal
@@ -17,11 +17,15 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use fuc_engine::Cancel;
 
+use crate::cursor::Cursor;
+
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Time in seconds that a cancelled run gets to clean up, before the process ends anyway.
 const GRACE_SECONDS: u32 = 2;
 
 static TOKEN: OnceLock<Cancel> = OnceLock::new();
+/// The function that answers SIGUSR1.
+static ANSWER: OnceLock<fn()> = OnceLock::new();
 /// The first signal, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
@@ -31,14 +35,24 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 pub(crate) fn cancel_on_signals() -> Cancel {
     let token = TOKEN.get_or_init(Cancel::new).clone();
     for signal in SIGNALS {
-        if let Some(before) = handle(signal, on_signal)
-            && before == libc::SIG_IGN
-        {
-            // SAFETY: a valid signal number and the constant that ignores it.
-            unsafe { libc::signal(signal, libc::SIG_IGN) };
-        }
+        handle_unless_ignored(signal, on_signal, Interrupted::Fail);
     }
     token
+}
+
+/// Calls `answer` at each SIGUSR1 from now on, unless it was ignored when the process began.
+///
+/// `answer` runs in a signal handler. So it must not allocate, lock, or change `errno`.
+pub(crate) fn on_status_request(answer: fn()) {
+    if ANSWER.set(answer).is_ok() {
+        handle_unless_ignored(libc::SIGUSR1, on_sigusr1, Interrupted::Restart);
+    }
+}
+
+extern "C" fn on_sigusr1(_: c_int) {
+    if let Some(answer) = ANSWER.get() {
+        answer();
+    }
 }
 
 /// Returns the signal that was received first.
@@ -49,8 +63,13 @@ pub(crate) fn received_signal() -> Option<c_int> {
     }
 }
 
-/// Ends the process by `signal`, so that its parent sees that.
+/// Ends the process by `signal`, so that its parent sees that. No status line stays: it would look like the result.
 pub(crate) fn end_by(signal: c_int) {
+    let clear = Cursor::end();
+    if !clear.is_empty() {
+        // SAFETY: pointer and length are those of one slice. An error cannot be reported.
+        unsafe { libc::write(libc::STDERR_FILENO, clear.as_ptr().cast(), clear.len()) };
+    }
     // SAFETY: both are calls that a handler may make, with a valid signal number.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
@@ -58,13 +77,36 @@ pub(crate) fn end_by(signal: c_int) {
     }
 }
 
-/// Installs a handler. System calls that it interrupts fail with `EINTR`. Returns the action
-/// before.
-fn handle(signal: c_int, handler: extern "C" fn(c_int)) -> Option<libc::sighandler_t> {
+/// Says what happens to a system call during which a handler runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interrupted {
+    /// It fails with `EINTR`.
+    Fail,
+    /// It goes on, if the kernel can do that.
+    Restart,
+}
+
+/// Installs a handler, unless the signal is ignored.
+fn handle_unless_ignored(signal: c_int, handler: extern "C" fn(c_int), calls: Interrupted) {
+    if handle(signal, handler, calls) == Some(libc::SIG_IGN) {
+        // SAFETY: a valid signal number and the constant that ignores it.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Installs a handler. Returns the action before.
+fn handle(
+    signal: c_int,
+    handler: extern "C" fn(c_int),
+    calls: Interrupted,
+) -> Option<libc::sighandler_t> {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: all bytes zero are a valid `sigaction`: no flags, and an empty mask.
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    if calls == Interrupted::Restart {
+        action.sa_flags = libc::SA_RESTART;
+    }
     // SAFETY: both pointers are to memory of the right type, and the handler calls only
     // functions that a handler may call.
     let failed = unsafe { libc::sigaction(signal, &action, before.as_mut_ptr()) };
@@ -81,7 +123,7 @@ extern "C" fn on_signal(signal: c_int) {
     if let Some(token) = TOKEN.get() {
         token.cancel();
     }
-    handle(libc::SIGALRM, on_alarm);
+    handle(libc::SIGALRM, on_alarm, Interrupted::Fail);
     // SAFETY: a handler may call it, and it takes any number of seconds.
     unsafe { libc::alarm(GRACE_SECONDS) };
 }

@@ -6,8 +6,8 @@
 //! |---|---|
 //! | `startup` | what the process inherited and Rust's runtime changes before `main` |
 //! | `locale` | which answers mean yes in the user's language |
-//! | `interrupt` | the signals that cancel a run |
 //! | `background` | a process that goes on after the command has ended |
+//! | `interrupt` | the signals that cancel a run, and the one that asks for its status |
 //! | `memory` | the end of a command when memory runs out |
 //! | `limits` | the limit on open descriptors |
 #![allow(unsafe_code)]
@@ -20,7 +20,7 @@ mod memory;
 mod startup;
 
 pub(crate) use background::spawn_background;
-pub(crate) use interrupt::{cancel_on_signals, end_by, received_signal};
+pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, received_signal};
 pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::is_affirmative;
 pub use memory::Allocator;

@@ -199,13 +199,13 @@ fn an_interrupt_says_how_much_was_done() {
             Tool::Copy,
             1_234_567,
             0,
-            "interrupted: 1 234 567 entries copied",
+            "interrupted: 1,234,567 entries copied",
         ),
         (
             Tool::Copy,
             28_826,
             2,
-            "interrupted: 28 826 entries copied, 2 incomplete files removed",
+            "interrupted: 28,826 entries copied, 2 incomplete files removed",
         ),
         (
             Tool::Copy,

@@ -47,24 +47,28 @@ pub(crate) fn detach(options: Options, operands: Vec<OsString>, console: &Consol
     let in_background = background_options(&engine);
     let cancel = interrupt::cancel_on_signals();
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
-    let summary = reporter.run(options.progress, |reporter| {
-        let mut hiding = Hiding {
-            console,
-            reporter,
-            verbosity: options.verbosity,
-            preserves_mount_points: engine.preserve_mount_points,
-            removal: RemoveOp::with_options(engine).cancelled_by(&cancel),
-            summary: Summary::default(),
-            pending: Vec::new(),
-            hidden: Vec::new(),
-            last_is_reusable: false,
-        };
-        for operand in operands {
-            hiding.hide_or_collect(operand);
-        }
-        hiding.remove_collected();
-        hiding.finish(in_background, &log)
-    });
+    let summary = reporter.run(
+        options.progress,
+        |reporter| {
+            let mut hiding = Hiding {
+                console,
+                reporter,
+                verbosity: options.verbosity,
+                preserves_mount_points: engine.preserve_mount_points,
+                removal: RemoveOp::with_options(engine).cancelled_by(&cancel),
+                summary: Summary::default(),
+                pending: Vec::new(),
+                hidden: Vec::new(),
+                last_is_reusable: false,
+            };
+            for operand in operands {
+                hiding.hide_or_collect(operand);
+            }
+            hiding.remove_collected();
+            hiding.finish(in_background, &log)
+        },
+        |_, _| false,
+    );
     Outcome::of(summary, Tool::Remove, Execution::Real)
 }
 

@@ -29,23 +29,27 @@ pub(crate) fn reap(options: Options, directories: Vec<OsString>, console: &Conso
     engine.ignore_missing = true;
     let removal = RemoveOp::with_options(engine).cancelled_by(&interrupt::cancel_on_signals());
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
-    let summary = reporter.run(options.progress, |reporter| {
-        let mut reaping = Reaping {
-            console,
-            reporter,
-            verbosity: options.verbosity,
-            removal,
-            summary: Summary::default(),
-        };
-        for directory in &directories {
-            match open(directory) {
-                Ok(place) => reaping.reap(&Rc::new(place), Path::new(directory)),
-                Err(Errno::NOENT) if ignores_missing => {}
-                Err(errno) => reaping.unreadable(directory, errno),
+    let summary = reporter.run(
+        options.progress,
+        |reporter| {
+            let mut reaping = Reaping {
+                console,
+                reporter,
+                verbosity: options.verbosity,
+                removal,
+                summary: Summary::default(),
+            };
+            for directory in &directories {
+                match open(directory) {
+                    Ok(place) => reaping.reap(&Rc::new(place), Path::new(directory)),
+                    Err(Errno::NOENT) if ignores_missing => {}
+                    Err(errno) => reaping.unreadable(directory, errno),
+                }
             }
-        }
-        reaping.summary
-    });
+            reaping.summary
+        },
+        |_, _| false,
+    );
     Outcome::of(summary, Tool::Remove, Execution::Real)
 }
 

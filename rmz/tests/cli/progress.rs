@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount, Skip},
-    run::{Live, Outcome, Run, Status, Stream},
+    run::{Live, Outcome, Run, Signal, Status, Stream},
     tree::{Scratch, Tree},
 };
 
@@ -25,46 +25,68 @@ fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
     Run::new(RMZ).args(args).current_dir(scratch).output()
 }
 
-/// Returns `stderr` after the last line of progress was cleared.
+/// Returns the totals at the end of `stderr`, without the time and the rate, and the text before them.
 ///
 /// # Panics
-/// If there was none.
+/// If there are none.
 #[track_caller]
-fn after_drawing(stderr: &str) -> &str {
-    let (drawn, rest) = stderr.rsplit_once(CLEAR).expect("a line that was cleared");
-    assert!(drawn.contains(" removed, "), "{stderr:?}");
-    rest
+fn totals(stderr: &str) -> (&str, &str) {
+    let lines = stderr.strip_suffix("/s)\n").expect("totals with a rate");
+    let start = lines.rfind(['\n', '\r', 'K']).map_or(0, |end| end + 1);
+    let (totals, _) = lines[start..].split_once(" in ").expect("totals");
+    (&stderr[..start], totals)
 }
 
 #[test]
-fn draws_and_clears_a_line() {
+fn a_short_run_shows_only_totals_and_only_if_told_to() {
     let scratch = two_trees();
     let outcome = run(&scratch, &["--progress=always", "t", "u"]);
     assert_eq!(outcome.status, Status::Exit(0));
     assert_eq!(outcome.stdout, b"");
-    assert_eq!(after_drawing(&outcome.stderr_text()), "");
+    assert_eq!(totals(&outcome.stderr_text()), ("", "4 entries removed"));
     assert!(!scratch.path().join("t").exists());
 }
 
 #[test]
-fn leaves_messages_whole() {
+fn totals_follow_messages() {
     let scratch = two_trees();
     let outcome = run(&scratch, &["--progress=always", "-v", "none", "t"]);
     assert_eq!(outcome.status, Status::Exit(1));
     let complaint = "rmz: cannot remove 'none': No such file or directory\n";
-    assert!(
-        after_drawing(&outcome.stderr_text().replace(complaint, "")).is_empty(),
-        "{outcome}"
-    );
-    assert!(
-        outcome
-            .stderr_text()
-            .contains(&format!("{CLEAR}{complaint}"))
+    assert_eq!(
+        totals(&outcome.stderr_text()),
+        (complaint, "2 entries removed")
     );
     assert_eq!(
         outcome.stdout_text(),
         "removed 't/a'\nremoved directory 't'\n"
     );
+}
+
+#[test]
+fn the_environment_chooses_for_rmz_and_an_option_overrides_it() {
+    let run = |program: &std::path::Path, value: &str, args: &[&str]| {
+        let scratch = two_trees();
+        let run = Run::new(program).args(args).arg("t");
+        run.env("RMZ_PROGRESS", value)
+            .current_dir(&scratch)
+            .output()
+    };
+    let (rm, rmz) = (RM.link("rm"), std::path::Path::new(RMZ));
+    let always = run(rmz, "always", &[]).stderr_text();
+    assert_eq!(totals(&always), ("", "2 entries removed"));
+    run(rmz, "always", &["--progress=never"]).assert_success();
+    run(rmz, "often", &["--progress=never"]).assert_success();
+    for value in ["auto", "never", ""] {
+        run(rmz, value, &[]).assert_success();
+    }
+    for value in ["always", "often"] {
+        run(&rm.path(), value, &["-r"]).assert_success();
+    }
+    let outcome = run(rmz, "often", &[]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    let complaint = "rmz: invalid argument 'often' for 'RMZ_PROGRESS'\n";
+    assert!(outcome.stderr_text().starts_with(complaint), "{outcome}");
 }
 
 /// A small filesystem on which removals wait, until it is thawed.
@@ -121,12 +143,42 @@ impl Drop for Frozen {
     }
 }
 
+/// A shell command that runs rmz at a terminal of this width, and its environment.
+fn at_a_terminal(columns: u16, term: &str, args: &str) -> Run {
+    let line = format!("stty cols {columns}; exec {RMZ} {args}");
+    Run::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", term)
+}
+
+#[test]
+fn a_line_shows_the_directory_and_the_portion_and_totals_stay() {
+    let mut held = or_skip!(Frozen::with_files(&["t/a"]));
+    held.thaw();
+    let scratch = two_trees();
+    let t = held.path().join("t").display().to_string();
+    held.freeze();
+    let args = format!("--progress t u {t}");
+    let mut live = at_a_terminal(100, "xterm", &args)
+        .current_dir(&scratch)
+        .start();
+    // Four entries are gone, and two are left.
+    live.wait_for(Stream::Stdout, "] 66%  4 of 6 entries, ");
+    held.thaw();
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let shown = outcome.stdout_text().replace("\r\n", "\n");
+    let (before, text) = totals(&shown);
+    assert!(before.ends_with(CLEAR), "{shown:?}");
+    assert_eq!(text, "6 entries removed");
+}
+
 #[test]
 fn leaves_questions_whole() {
     let mut held = or_skip!(Frozen::with_files(&["t/a", "t/b"]));
     held.thaw();
     let mut live = held.start(&["-i", "--progress=always", "t"]);
-    let question = |words: &str| format!("{CLEAR}{RMZ}: {words} ");
+    let question = |words: &str| format!("{RMZ}: {words} ");
     live.wait_for(Stream::Stderr, &question("descend into directory 't'?"));
     live.write("y\n");
     live.wait_for(Stream::Stderr, "remove regular empty file 't/");
@@ -134,7 +186,8 @@ fn leaves_questions_whole() {
     held.freeze();
     live.write("y\n");
     // The line is not on that of the question, although a pipe echoes no newline.
-    live.wait_for(Stream::Stderr, "\n0 removed, ");
+    live.wait_for(Stream::Stderr, "\n0 entries, 0/s, 0:0");
+    live.wait_for(Stream::Stderr, "\n");
     held.thaw();
     live.wait_for(Stream::Stderr, &question("remove regular empty file"));
     live.write("y\n");
@@ -146,45 +199,9 @@ fn leaves_questions_whole() {
     // The line of progress neither replaces a question nor follows it on its line.
     let is_whole =
         |after: &str| after.is_empty() || after.starts_with('\n') || after.starts_with(RMZ);
-    assert!(shown.split("? ").skip(1).all(is_whole), "{shown:?}");
+    let (questions, _) = shown.rsplit_once("? ").unwrap();
+    assert!(questions.split("? ").skip(1).all(is_whole), "{shown:?}");
     assert!(!held.path().join("t").exists());
-}
-
-/// Returns the rates of all drawings in `shown`.
-fn rates(shown: &str) -> Vec<&str> {
-    shown
-        .split(" removed, ")
-        .skip(1)
-        .filter_map(|rest| Some(rest.split_once("/s, ")?.0))
-        .collect()
-}
-
-#[test]
-fn shows_whole_numbers() {
-    let mut held = or_skip!(Frozen::with_files(&["f"]));
-    let scratch = Scratch::new();
-    // Use operands, because each of them is counted at once.
-    let operands: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-    for operand in &operands {
-        Tree::at(scratch.path()).file(operand, "");
-    }
-    let mut live = Run::new(RMZ)
-        .args(["--progress=always", "--threads=1"])
-        .args(&operands)
-        .arg(held.path().join("f"))
-        .current_dir(&scratch)
-        .start();
-    live.wait_until(Stream::Stderr, |new| {
-        let shown = String::from_utf8_lossy(new);
-        let has_rate = rates(&shown).iter().any(|&rate| rate != "0");
-        has_rate.then_some(new.len())
-    });
-    held.thaw();
-    let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    let is_whole = |rate: &&str| rate.chars().all(|c| c.is_ascii_digit() || c == ',');
-    let shown = outcome.stderr_text();
-    assert!(rates(&shown).iter().all(is_whole), "{shown:?}");
 }
 
 #[test]
@@ -196,14 +213,38 @@ fn draws_only_at_a_terminal_unless_told_otherwise() {
         // thawed.
         let complaint = "rmz: cannot remove 'none/none': No such file or directory\n";
         live.wait_for(Stream::Stderr, complaint);
-        // A run that begins later draws, and draws again.
+        // A run that begins later writes a line.
         let mut control = held.start(&["--progress=always", "g"]);
-        control.wait_for(Stream::Stderr, "0 removed, ");
-        control.wait_for(Stream::Stderr, "0 removed, ");
+        control.wait_for(Stream::Stderr, "0 entries, 0/s, 0:01\n");
         held.thaw();
         control.finish();
         assert_eq!(live.finish().stderr_text(), complaint, "{flag}");
     }
+}
+
+#[test]
+fn sigusr1_is_answered_at_a_prompt_and_ends_rm() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("a", "").file("b", "");
+    let run = Run::new(RMZ).args(["-i", "a", "b"]).current_dir(&scratch);
+    let mut live = run.start();
+    live.wait_for(Stream::Stderr, "'a'? ");
+    live.write("y\n");
+    live.wait_for(Stream::Stderr, "'b'? ");
+    live.signal(Signal::USR1);
+    live.wait_for(Stream::Stderr, "\n1 entry removed so far in 0.");
+    live.wait_for(Stream::Stderr, "/s)\n");
+    live.write("y\n");
+    assert_eq!(live.finish().status, Status::Exit(0));
+    assert!(!scratch.path().join("b").exists());
+
+    Tree::at(scratch.path()).file("a", "");
+    let rm = RM.link("rm");
+    let run = Run::new(rm.path()).args(["-i", "a"]);
+    let mut live = run.current_dir(&scratch).start();
+    live.wait_for(Stream::Stderr, "'a'? ");
+    live.signal(Signal::USR1);
+    assert_eq!(live.finish().status, Status::Signal(10));
 }
 
 #[test]
