@@ -27,6 +27,7 @@ impl Counted {
     const BESIDES_FILES: usize = 5;
 
     /// Returns what a removed name counts as if its directory, or a stat, gives this type.
+    #[inline]
     pub(crate) fn of(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,

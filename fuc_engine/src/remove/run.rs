@@ -167,6 +167,51 @@ impl<'a> Removal<'a> {
         None
     }
 
+    /// Removes an entry that is not listed as a directory.
+    #[inline(always)]
+    fn remove_entry(
+        &self,
+        node: &RemoveNode,
+        dirs: &SourceOnly<'_>,
+        name: &CStr,
+        kind: FileType,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        let context = &self.context;
+        let dir = dirs.source();
+        if context.looks_at_entries {
+            match prepare(context, node, dir, name, kind, worker) {
+                Verdict::Remove => {}
+                Verdict::Leave => return Visit::Done,
+                Verdict::Enter => return walk::queue(node, name, worker),
+            }
+        }
+        match sys::unlink(dir, name) {
+            Ok(()) => {
+                Self::count(Counted::of(kind), worker);
+                context.removed(Name::entry(node, name));
+                Visit::Done
+            }
+            Err(errno) => match not_unlinked(context, node, dir, name, errno) {
+                NotUnlinked::Directory => walk::queue(node, name, worker),
+                NotUnlinked::Left => Visit::Done,
+            },
+        }
+    }
+
+    /// Removes an entry that is listed neither as a directory nor as a regular file.
+    #[cold]
+    fn remove_other(
+        &self,
+        node: &RemoveNode,
+        dirs: &SourceOnly<'_>,
+        name: &CStr,
+        kind: FileType,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        self.remove_entry(node, dirs, name, kind, worker)
+    }
+
     /// Counts a name that was removed.
     #[inline]
     fn count(counted: Counted, worker: &mut Walker<'_, '_, Self>) {
@@ -247,32 +292,13 @@ impl Visitor for Removal<'_> {
         // A call that takes the whole entry would make the compiler store it in memory for each
         // file.
         let Entry { name, kind } = entry;
-        if kind == FileType::Directory {
-            return walk::queue(node, name, worker);
-        }
-        let context = &self.context;
-        let dir = dirs.source();
-        if context.looks_at_entries {
-            match prepare(context, node, dir, name, kind, worker) {
-                Verdict::Remove => {}
-                Verdict::Leave => return Visit::Done,
-                Verdict::Enter => return walk::queue(node, name, worker),
+        match kind {
+            // With a constant kind, nothing about it is kept while a file is removed.
+            FileType::RegularFile => {
+                self.remove_entry(node, dirs, name, FileType::RegularFile, worker)
             }
-        }
-        match sys::unlink(dir, name) {
-            Ok(()) => {
-                match kind {
-                    // Most names are files, and this costs a file one comparison.
-                    FileType::RegularFile => Self::count(Counted::File, worker),
-                    kind => Self::count(Counted::of(kind), worker),
-                }
-                context.removed(Name::entry(node, name));
-                Visit::Done
-            }
-            Err(errno) => match not_unlinked(context, node, dir, name, errno) {
-                NotUnlinked::Directory => walk::queue(node, name, worker),
-                NotUnlinked::Left => Visit::Done,
-            },
+            FileType::Directory => walk::queue(node, name, worker),
+            kind => self.remove_other(node, dirs, name, kind, worker),
         }
     }
 
