@@ -17,6 +17,9 @@ use crate::amounts::{Bytes, Count};
 use crate::locale::Charset;
 use crate::quote;
 
+#[cfg(any(test, target_env = "musl"))]
+mod error_texts;
+
 /// The tool whose words are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
@@ -41,9 +44,13 @@ impl From<Vec<u8>> for Diagnostic {
     }
 }
 
-/// Returns the C library's text for an errno, without a number.
+/// Returns the text of GNU's C library for an errno, without a number.
 #[must_use]
 pub fn errno_text(error: &io::Error) -> String {
+    #[cfg(target_env = "musl")]
+    if let Some(text) = error.raw_os_error().and_then(error_texts::text) {
+        return text.to_owned();
+    }
     let mut text = error.to_string();
     if let Some(at) = text.rfind(" (os error ") {
         text.truncate(at);

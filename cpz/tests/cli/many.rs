@@ -182,7 +182,7 @@ fn within_kib(kib: u32, dir: &Path, args: &[&str]) -> Outcome {
 
 /// Returns the address space, in KiB, with which the command succeeds.
 fn kib_to_run(dir: &Path, args: &[&str]) -> u32 {
-    let mut limits = (2_000..1_000_000).step_by(100);
+    let mut limits = (500..1_000_000).step_by(100);
     let found = limits.find(|&kib| within_kib(kib, dir, args).status == Status::Exit(0));
     found.expect("a limit with which the command succeeds")
 }
