@@ -90,20 +90,20 @@ fn git(args: &[&str]) -> Result<String> {
 /// Builds `commit` in a directory of its own, unless that was done before.
 fn build(commit: &str) -> Result<PathBuf> {
     let guard = command::target_dir()?.join("guard");
-    let dir = guard.join(commit);
+    let builds = command::built_commands(&guard);
+    let dir = builds.join(commit);
     if dir.is_dir() {
         return Ok(dir);
     }
     let sources = guard.join("sources");
     unpack(commit, &sources)?;
-    command::build(&sources, &guard.join("target"), &["rmz", "cpz"])?;
-    let partial = guard.join("partial");
+    let target_dir = guard.join("target");
+    command::build_commands(&sources, &target_dir)?;
+    let built = command::built_commands(&target_dir);
+    let partial = builds.join("partial");
     fs::create_dir_all(&partial)?;
     for program in ["rmz", "cpz"] {
-        fs::copy(
-            guard.join("target/release").join(program),
-            partial.join(program),
-        )?;
+        fs::copy(built.join(program), partial.join(program))?;
     }
     fs::rename(&partial, &dir)?;
     Ok(dir)

@@ -51,11 +51,7 @@ type Baseline = BTreeMap<String, Counts>;
 
 pub(crate) fn run(settings: &Settings, options: &Options) -> Result<()> {
     interrupt::listen()?;
-    command::build(
-        Path::new(command::repository()),
-        &command::target_dir()?,
-        &["rmz", "cpz"],
-    )?;
+    command::build_commands(Path::new(command::repository()), &command::target_dir()?)?;
     let scratch = Scratch::new(Some(&place(settings)))?;
     let programs = Programs::link(scratch.path().join("bin"), &settings.peers())?;
     let failures = compare(&programs, &scratch, options);
@@ -177,7 +173,7 @@ fn changes(baseline: &Baseline, now: &Baseline) -> Vec<String> {
 
 fn compare_instructions(base: &base::Base, tracer: &Tracer<'_>) -> Result<Vec<String>> {
     let mut failures = Vec::new();
-    let built = command::target_dir()?.join("release");
+    let built = command::built_commands(&command::target_dir()?);
     for case in INSTRUCTIONS {
         let name = case.name;
         let before = instructions(tracer, &base.dir, case)?;

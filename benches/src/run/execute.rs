@@ -42,11 +42,9 @@ pub(crate) fn execute(
     }
     interrupt::listen()?;
     let root = Path::new(command::repository());
-    command::build(
-        root,
-        &command::target_dir()?,
-        &["rmz", "cpz", "comparisons"],
-    )?;
+    let target_dir = command::target_dir()?;
+    command::build_commands(root, &target_dir)?;
+    command::build(root, &target_dir, &["comparisons"], None)?;
     let scratch = Scratch::new(settings.dir.as_deref())?;
     eprintln!(
         "{}: {} cells, about {}; at most {:.1} GB in {} ({}, {:.1} GB free)",

@@ -22,19 +22,22 @@ impl Programs {
     /// Makes `bin`, and links into it each program that is found.
     pub(crate) fn link(bin: PathBuf, peers: &Path) -> Result<Self> {
         fs::create_dir(&bin).with_context(|| format!("cannot make {}", bin.display()))?;
-        let built = command::target_dir()?.join("release");
+        let target_dir = command::target_dir()?;
         let places = [
             (
-                built,
+                command::built_commands(&target_dir),
+                &["rmz", "cpz"][..],
+                "",
+            ),
+            (
+                target_dir.join("release"),
                 &[
-                    "rmz",
-                    "cpz",
                     "rm_stdlib",
                     "rm_rayon",
                     "rm_remove_dir_all",
                     "cp_stdlib",
                     "cp_rayon",
-                ][..],
+                ],
                 "",
             ),
             (
