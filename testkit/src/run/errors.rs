@@ -12,6 +12,12 @@ const ERRORS: &[(&str, &str)] = &[
         "openat",
         "EIO EINTR ENOMEM EACCES EPERM ESTALE EMFILE ENFILE ENOSPC ENOENT EROFS ELOOP EOPNOTSUPP",
     ),
+    // musl makes these two for a path that is not relative to a descriptor.
+    (
+        "open",
+        "EIO EINTR ENOMEM EACCES EPERM ESTALE EMFILE ENFILE ENOSPC ENOENT EROFS ELOOP EOPNOTSUPP",
+    ),
+    ("stat", "EIO EINTR ENOMEM EACCES ESTALE ENOENT"),
     // Without ENOENT: the kernel returns it only for a directory that was removed, which is empty.
     ("getdents64", "EIO EINTR ENOMEM ESTALE"),
     ("fstat", "EIO EINTR ENOMEM ESTALE"),
