@@ -29,6 +29,7 @@ use std::{
 use entry::Entry;
 
 pub use attributes::Attributes;
+pub use diff::Change;
 pub use entry::Kind;
 
 mod attributes;
@@ -119,6 +120,14 @@ impl Snapshot {
     #[must_use]
     pub fn diff(&self, other: &Self) -> String {
         diff::diff(self, other)
+    }
+
+    /// Returns every single fact in which `other` differs from this snapshot. [`Snapshot::diff`] prints the same facts.
+    ///
+    /// The changes of one entry come one after the other. There are none if the snapshots are equal.
+    #[must_use]
+    pub fn changes(&self, other: &Self) -> Vec<Change> {
+        diff::changes(self, other)
     }
 
     /// Returns the numbers of the entries of each directory.
