@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
+    env, fmt,
     path::{Path, PathBuf},
     process::Command,
     time::Instant,
@@ -15,9 +15,9 @@ use proptest::{
 use testkit::probe::is_root;
 
 use crate::{
-    Against, AtDifference, Outcome, Plan,
-    case::{Called, Case, replaced},
-    deviations::{Comparison, Deviation, explanation},
+    AtDifference, Outcome, Plan,
+    case::{Called, Case},
+    deviations::{Comparison, Explanation, explain},
     difference::Difference,
     generate::{self, Rights},
     plan,
@@ -46,8 +46,44 @@ pub(crate) struct Fuzzer {
 /// The result of a case.
 enum Verdict {
     Same,
-    Deliberate(&'static Deviation),
-    Different(Difference),
+    /// Documented by these lines of these READMEs.
+    Deliberate(BTreeSet<(&'static str, &'static str)>),
+    Different(Explained),
+}
+
+/// A difference that is not explained as a whole.
+struct Explained {
+    difference: Difference,
+    explanation: Explanation,
+}
+
+impl Explained {
+    fn of(case: &Case, gnu: &Observed, ours: &Observed) -> Self {
+        let difference = Difference::between(case, gnu, ours);
+        let explanation = explain(&Comparison::new(case, gnu, ours, &difference.facts));
+        Self {
+            difference,
+            explanation,
+        }
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { rows, rest } = &self.explanation;
+        for fact in &self.difference.facts {
+            let mark = if rest.contains(fact) {
+                ""
+            } else {
+                "(explained) "
+            };
+            writeln!(f, "{mark}{fact}")?;
+        }
+        for (readme, line) in rows {
+            writeln!(f, "documented in {readme}: {line}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Fuzzer {
@@ -99,24 +135,25 @@ impl Fuzzer {
             number += 1;
             let (verdict, status) = self.judge(&tree.current())?;
             *self.statuses.entry(format!("{status:?}")).or_default() += 1;
-            let difference = match verdict {
+            let explained = match verdict {
                 Verdict::Same => continue,
-                Verdict::Deliberate(deviation) => {
-                    let line = (deviation.readme, deviation.line);
-                    *self.deliberate.entry(line).or_default() += 1;
+                Verdict::Deliberate(rows) => {
+                    for row in rows {
+                        *self.deliberate.entry(row).or_default() += 1;
+                    }
                     continue;
                 }
-                Verdict::Different(difference) => difference,
+                Verdict::Different(explained) => explained,
             };
-            let new = self.without_known(difference.kinds());
+            let kinds = explained.explanation.kinds();
+            let new = self.without_known(kinds.clone());
             if !new.is_empty() {
-                let kinds = difference.kinds();
-                let is_part = |difference: &Difference| {
-                    let part = difference.kinds();
+                let is_part = |explanation: &Explanation| {
+                    let part = explanation.kinds();
                     part.is_subset(&kinds) && !part.is_disjoint(&new)
                 };
                 let smallest = self.shrink(&mut tree, is_part)?;
-                self.report(number - 1, &smallest, &difference)?;
+                self.report(number - 1, &smallest, &explained)?;
             }
             differing += 1;
             if self.plan.at_difference == AtDifference::Stop {
@@ -142,25 +179,16 @@ impl Fuzzer {
     /// Runs both commands. Returns the verdict, and the status of GNU's command.
     fn judge(&mut self, case: &Case) -> Outcome<(Verdict, Status)> {
         let (gnu, ours) = self.observe(case)?;
-        let difference = Difference::between(case, &gnu, &ours);
-        if difference.is_empty() {
-            return Ok((Verdict::Same, gnu.status));
-        }
-        if self.plan.against == Against::RealRun {
-            let verdict = match difference.is_of_unreadable_directories() {
-                true => Verdict::Same,
-                false => Verdict::Different(difference),
-            };
-            return Ok((verdict, gnu.status));
-        }
-        let explanation = explanation(&Comparison {
-            case,
-            gnu: &gnu,
-            ours: &ours,
-            difference: &difference,
-        });
-        let verdict = explanation.map_or(Verdict::Different(difference), Verdict::Deliberate);
-        Ok((verdict, gnu.status))
+        let status = gnu.status;
+        let explained = Explained::of(case, &gnu, &ours);
+        let verdict = if explained.difference.is_empty() {
+            Verdict::Same
+        } else if explained.explanation.rest.is_empty() {
+            Verdict::Deliberate(explained.explanation.rows)
+        } else {
+            Verdict::Different(explained)
+        };
+        Ok((verdict, status))
     }
 
     fn observe(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
@@ -236,7 +264,7 @@ impl Fuzzer {
     fn shrink(
         &mut self,
         tree: &mut impl ValueTree<Value = Case>,
-        is_part: impl Fn(&Difference) -> bool,
+        is_part: impl Fn(&Explanation) -> bool,
     ) -> Outcome<Case> {
         let mut smallest = tree.current();
         let mut goes_on = tree.simplify();
@@ -246,8 +274,11 @@ impl Fuzzer {
             }
             let case = tree.current();
             let (verdict, _) = self.judge(&case)?;
-            goes_on = match matches!(&verdict, Verdict::Different(difference) if is_part(difference))
-            {
+            let is_smaller = match &verdict {
+                Verdict::Different(explained) => is_part(&explained.explanation),
+                Verdict::Same | Verdict::Deliberate(_) => false,
+            };
+            goes_on = match is_smaller {
                 true => {
                     smallest = case;
                     tree.simplify()
@@ -259,19 +290,19 @@ impl Fuzzer {
     }
 
     /// Prints a case, and how the commands differ in it: again, or else when it was `first` seen.
-    fn report(&mut self, number: u64, case: &Case, first: &Difference) -> Outcome<()> {
+    fn report(&mut self, number: u64, case: &Case, first: &Explained) -> Outcome<()> {
         let (gnu, ours) = self.observe(case)?;
-        let difference = Difference::between(case, &gnu, &ours);
+        let again = Explained::of(case, &gnu, &ours);
         println!(
             "===== {} of seed {}, case {number}: - GNU, + ours",
             case.pair.ours(),
             self.plan.seed
         );
-        match difference.is_empty() {
+        match again.explanation.rest.is_empty() {
             true => print!("The difference does not occur in every run:\n{first}"),
             false => {
-                print!("{difference}");
-                self.known.entry(difference.kinds()).or_insert(1);
+                print!("{again}");
+                self.known.entry(again.explanation.kinds()).or_insert(1);
             }
         }
         println!("--- script\n{}", script(case));

@@ -70,6 +70,15 @@ pub(crate) fn plan(case: &Case) -> Vec<Step> {
     planner.making.into_iter().chain(setting).collect()
 }
 
+/// Returns the path and the target of each symbolic link in the tree of `case`.
+pub(crate) fn symlinks(case: &Case) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let link = |step: Step| match step.action {
+        Action::MakeSymlink(target) => Some((step.path, target)),
+        _ => None,
+    };
+    plan(case).into_iter().filter_map(link).collect()
+}
+
 struct Planner<'a> {
     case: &'a Case,
     made: BTreeMap<Vec<u8>, Kind>,

@@ -1,0 +1,159 @@
+//! Deviations in symbolic and hard links.
+
+use testkit::snapshot::{Change, Kind};
+
+use super::{Deviation, comparison::Which, operands::is_failure};
+use crate::{
+    case::Pair,
+    fact::{Fact, Side},
+};
+
+const RELATIVE: &str = "can make relative symbolic links only in current directory";
+const HARD_LINK: &str = "cannot create hard link ";
+
+pub(super) const ROWS: &[Deviation] = &[
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-s` with preserved links** (`ln -s f d/l; cpz -rsL --preserve=links",
+        applies: |it| it.has_option('s', "symbolic-link") && it.may_preserve_links(),
+        explains: |it, fact| {
+            let is_linked = |path: &str| {
+                it.has_fact(|fact| match fact {
+                    Fact::Tree(other) => {
+                        other.label == "link" && other.path == path && other.first.is_some()
+                    }
+                    _ => false,
+                })
+            };
+            let is_hard_link = |change: &Change| {
+                change.kinds.1 == Some(Kind::Symlink)
+                    && change.kinds.0 != Some(Kind::Directory)
+                    && is_linked(&change.path)
+            };
+            fact.change(&["type", "link"]).is_some_and(is_hard_link)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-s` of a link or a special file** (`cpz -sP link dir`) does not remove the dest",
+        applies: |it| it.has_option('s', "symbolic-link") && it.one_says(RELATIVE),
+        explains: |it, fact| {
+            let refused = it.named(Side::Ours, RELATIVE, Which::Last);
+            let is_kept = |change: &Change| refused.contains(&it.place_of(change)[0]);
+            fact.only(Side::Ours).is_some_and(is_kept)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-u`** compares nanoseconds, looks at each file once, and opens no unchanged file.",
+        applies: |it| it.has_option('u', "update"),
+        explains: |it, fact| {
+            let is_linked = |change: &Change| {
+                it.has_fact(|other| {
+                    let other = other.change(&["link"]);
+                    other.is_some_and(|other| other.path == change.path)
+                })
+            };
+            fact.change(&["link"]).is_some()
+                || fact.is_error(Side::Gnu, HARD_LINK)
+                || fact.is_error(Side::Ours, HARD_LINK)
+                || fact.change(&["mtime"]).is_some_and(is_linked)
+                || fact.is_dir_changed_by_gnu()
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--keep-directory-symlink`** is honoured as the manual of cp says.",
+        applies: |it| {
+            it.case.has_long("keep-directory-symlink")
+                && it.one_says("cannot overwrite non-directory")
+        },
+        explains: |it, fact| {
+            let links = it.named(Side::Gnu, "cannot overwrite non-directory", Which::First);
+            fact.is_error(Side::Gnu, "cannot overwrite non-directory")
+                || fact.is_error(Side::Ours, "cannot overwrite non-directory")
+                || it.is_about(fact, &links) && fact.only(Side::Ours).is_some()
+                || is_failure(fact, Side::Ours)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`POSIXLY_CORRECT`**: cpz writes through a dangling dest symlink only if it is the dest of",
+        applies: |it| {
+            let mut variables = it.case.variables.iter();
+            variables.any(|(name, _)| *name == "POSIXLY_CORRECT") && it.one_says("dangling symlink")
+        },
+        explains: |_, fact| {
+            fact.is_error(Side::Gnu, "dangling symlink")
+                || fact.is_error(Side::Ours, "dangling symlink")
+                || fact.only_kind(Side::Gnu) == Some(Kind::File)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Links in another dest** (`ln -s sub d/x; cpz -r sub x d`)",
+        applies: |it| it.has_symlink(),
+        explains: |_, fact| fact.is_error(Side::Ours, "dangling"),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Paths that the run changes**: if the run replaces or backs up a link that leads to its own source",
+        applies: |it| it.has_symlink() && it.has_backup(),
+        explains: |it, fact| {
+            let follows = it.case.has_argument_ending_in("/")
+                || it.has_option('H', "")
+                || it.has_option('L', "dereference")
+                || it.has_option('l', "link");
+            let is_not_found = |line: &str| {
+                line.ends_with("No such file or directory") && !line.contains("cannot create")
+            };
+            let copies_more = fact.only(Side::Ours).is_some()
+                || fact
+                    .change(&["type"])
+                    .is_some_and(|it| it.kinds.1 == Some(Kind::Directory))
+                || fact.error(Side::Gnu).is_some_and(is_not_found)
+                || is_failure(fact, Side::Ours);
+            follows && copies_more
+                || fact.is_error(Side::Gnu, "cannot un-backup")
+                || fact.is_error(Side::Ours, "cannot stat")
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "or forbids access to a directory on the way, cpz still uses the directory that it opened. cp looks at the path again",
+        applies: |it| it.gnu_says("preserving permissions for"),
+        explains: |it, fact| {
+            let is_failed = |line: &str| line.contains("preserving permissions for");
+            let _ = it;
+            fact.error(Side::Gnu).is_some_and(is_failed)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--preserve=links`**: a dest that is a hard link to an earlier copy",
+        applies: |it| it.may_preserve_links() && it.ours_says("will not overwrite just-created"),
+        explains: |it, fact| {
+            let refused = it.named(Side::Ours, "will not overwrite just-created", Which::First);
+            fact.is_error(Side::Ours, "will not overwrite just-created")
+                || it.is_about(fact, &refused)
+                    && (fact.only(Side::Ours).is_some()
+                        || fact.error(Side::Gnu).is_some()
+                        || fact.output(Side::Gnu).is_some()
+                        || fact
+                            .change(&[
+                                "type", "link", "size", "content", "target", "device", "mode",
+                                "owner", "mtime", "xattrs",
+                            ])
+                            .is_some())
+        },
+    },
+];

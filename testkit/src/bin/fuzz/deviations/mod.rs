@@ -1,0 +1,93 @@
+//! The deliberate differences from GNU. Each names the line of the README that documents it.
+//!
+//! A difference is a set of single facts, and each row of a table explains some of them. A case is explained if each
+//! of its facts is explained by a row, or follows from facts that are. So a case may show several deviations at once,
+//! and a fact that no row knows is still found.
+
+use std::collections::BTreeSet;
+
+pub(crate) use comparison::Comparison;
+
+use crate::{case::Pair, fact::Fact};
+
+mod attributes;
+mod comparison;
+mod consequences;
+mod links;
+mod operands;
+mod overwriting;
+mod parents;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+/// A deliberate difference.
+pub(crate) struct Deviation {
+    pair: Pair,
+    /// The README, relative to the root of the repository.
+    pub(crate) readme: &'static str,
+    /// A text in one line of the README.
+    pub(crate) line: &'static str,
+    /// Returns `true` if this deviation can show in a case: from its options, its tree and all messages.
+    applies: fn(&Comparison<'_>) -> bool,
+    /// Returns `true` if this deviation explains a fact of a case to which it applies.
+    explains: fn(&Comparison<'_>, &Fact) -> bool,
+}
+
+/// The tables of all rows.
+const TABLES: &[&[Deviation]] = &[
+    streams::ROWS,
+    operands::ROWS,
+    attributes::ROWS,
+    links::ROWS,
+    overwriting::ROWS,
+    parents::ROWS,
+];
+
+/// The explanation of a difference.
+pub(crate) struct Explanation {
+    /// The README and the line of each deviation that explains a fact.
+    pub(crate) rows: BTreeSet<(&'static str, &'static str)>,
+    /// The facts that nothing explains.
+    pub(crate) rest: Vec<Fact>,
+}
+
+impl Explanation {
+    /// Returns the kinds of the facts that nothing explains.
+    pub(crate) fn kinds(&self) -> BTreeSet<String> {
+        self.rest.iter().map(Fact::kind).collect()
+    }
+}
+
+/// Explains the facts of a case.
+pub(crate) fn explain(comparison: &Comparison<'_>) -> Explanation {
+    let table = TABLES.iter().copied().flatten();
+    let applying: Vec<&Deviation> = table
+        .filter(|row| row.pair == comparison.case.pair && (row.applies)(comparison))
+        .collect();
+    let mut rows = BTreeSet::new();
+    let (mut explained, mut rest) = (Vec::new(), Vec::new());
+    for fact in comparison.facts {
+        let row = applying.iter().find(|row| (row.explains)(comparison, fact));
+        rows.extend(row.map(|row| (row.readme, row.line)));
+        match row {
+            Some(_) => explained.push(fact),
+            None => rest.push(fact),
+        }
+    }
+    // One consequence can have another one.
+    loop {
+        let (following, others): (Vec<&Fact>, Vec<&Fact>) = rest
+            .iter()
+            .partition(|fact| consequences::follows(comparison, &explained, fact));
+        rest = others;
+        if following.is_empty() {
+            break;
+        }
+        explained.extend(following);
+    }
+    Explanation {
+        rows,
+        rest: rest.into_iter().cloned().collect(),
+    }
+}

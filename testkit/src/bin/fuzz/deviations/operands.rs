@@ -1,0 +1,193 @@
+//! Deviations in how operands that overlap, or that lead to nothing, are taken.
+
+use testkit::snapshot::{Change, Kind};
+
+use super::{Comparison, Deviation, comparison::Which};
+use crate::{
+    case::{AclKind, Pair, User},
+    fact::{Fact, Side, Stream},
+    places::{self, is_within},
+    run::Status,
+};
+
+pub(super) const ROWS: &[Deviation] = &[
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "If a directory is copied into itself, the refused part is left out, and the",
+        applies: |it| it.one_says(INTO_ITSELF),
+        explains: |it, fact| {
+            let tops = tops_of_copies_into_themselves(it);
+            let is_refusal = [Side::Gnu, Side::Ours]
+                .iter()
+                .any(|side| fact.is_error(*side, INTO_ITSELF));
+            // cp makes the directory that it then refuses, and may copy a part of the rest.
+            let is_refused_part = fact.only_kind(Side::Gnu) == Some(Kind::Directory);
+            let is_rest = fact.only(Side::Ours).is_some();
+            // cp does not get to the attributes of a directory that it refuses.
+            let is_unfinished = fact
+                .dir_change(&["mtime", "mode", "owner", "xattrs"])
+                .is_some();
+            // A command that waits for a FIFO does not get to later operands.
+            let hangs = it.gnu.status == Status::Hung && (is_rest || has_hung(fact))
+                || it.ours.status == Status::Hung && has_hung(fact);
+            let is_in_dest = it.is_about(fact, &tops)
+                && (is_refused_part
+                    || is_rest
+                    || is_unfinished
+                    || is_consequence_of_partial_copy(it, fact));
+            let refused = it.named(Side::Gnu, INTO_ITSELF, Which::Last);
+            let is_below_refused_part =
+                fact.only(Side::Gnu).is_some() && it.is_about(fact, &refused);
+            is_refusal
+                || is_in_dest
+                || is_below_refused_part
+                || hangs
+                || is_failure(fact, Side::Ours)
+                || *fact == Fact::Order(Stream::Stderr)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "`cpz a a/b dest` copies `a/b` twice, as `dest/a/b` and as `dest/b`. cp leaves",
+        applies: |it| it.gnu_says(NO_HARD_LINK),
+        explains: |it, fact| {
+            let left_out = it.named(Side::Gnu, NO_HARD_LINK, Which::First);
+            fact.is_error(Side::Gnu, NO_HARD_LINK)
+                || it.is_about(fact, &left_out)
+                    && (fact.only(Side::Ours).is_some() || fact.error(Side::Ours).is_some())
+                || is_failure(fact, Side::Ours)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "`cpz a . dest` copies `a` twice, to the same place. cp copies it once, and warns.",
+        applies: |it| it.one_says(WARNING) || it.gnu_says(NO_HARD_LINK) || it.one_says(INTO_ITSELF),
+        explains: |it, fact| {
+            let is_warning =
+                fact.is_error(Side::Gnu, WARNING) || fact.is_error(Side::Ours, WARNING);
+            let is_again = |line: &str, stream: &[u8]| {
+                String::from_utf8_lossy(stream)
+                    .lines()
+                    .any(|known| known == line)
+            };
+            let skipped = it.named(Side::Gnu, WARNING, Which::First);
+            // The same copy is announced, and the same error is reported, as often as the copy is tried.
+            is_warning
+                || fact.error(Side::Ours).is_some_and(|line| {
+                    let is_repeated = is_again(line, &it.gnu.stderr) || it.is_about(fact, &skipped);
+                    line.ends_with("Permission denied") && is_repeated
+                })
+                || fact
+                    .output(Side::Ours)
+                    .is_some_and(|line| line.contains(" -> ") && is_again(line, &it.gnu.stdout))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
+        applies: |it| {
+            it.case.dests().iter().any(Vec::is_empty)
+                && is_empty_dest_refused(it.errors(Side::Ours))
+        },
+        explains: |_, fact| {
+            let is_refusal = |line: &str| is_empty_dest_refused(&[line.to_owned()]);
+            let is_done_by_gnu = fact.only(Side::Gnu).is_some()
+                || fact.output(Side::Gnu).is_some()
+                || fact.error(Side::Gnu).is_some()
+                || fact.is_dir_changed_by_gnu()
+                || fact
+                    .dir_change(&["mtime", "mode", "owner", "xattrs"])
+                    .is_some_and(|change| places::of_entry(&change.path) == ".");
+            fact.error(Side::Ours).is_some_and(is_refusal) || is_done_by_gnu
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "README.md",
+        line: "An empty file is created without opening its source. A file that only an ACL",
+        applies: |it| it.case.user == User::Nobody && it.has_acl(AclKind::Access),
+        explains: |_, fact| {
+            let is_empty = |facts: &Option<String>| {
+                facts
+                    .as_ref()
+                    .is_some_and(|facts| facts.contains(" 0 bytes "))
+            };
+            fact.error(Side::Gnu).is_some_and(|line| {
+                line.contains("cannot open ") && line.ends_with("Permission denied")
+            }) || fact
+                .only(Side::Ours)
+                .is_some_and(|change| is_empty(&change.second))
+        },
+    },
+];
+
+const INTO_ITSELF: &str = "cannot copy a directory, ";
+const NO_HARD_LINK: &str = "will not create hard link ";
+const WARNING: &str = "warning: source directory ";
+
+fn is_empty_dest_refused(errors: &[String]) -> bool {
+    errors.iter().any(|line| {
+        line.ends_with("'': No such file or directory")
+            || line.contains("cannot create hard link '' ")
+            || line.contains("cannot create symbolic link '' ")
+    })
+}
+
+/// Returns the dests of all directories that are copied into themselves.
+fn tops_of_copies_into_themselves(it: &Comparison<'_>) -> Vec<String> {
+    let mut tops = it.named(Side::Gnu, INTO_ITSELF, Which::Last).to_vec();
+    tops.extend_from_slice(&it.named(Side::Ours, INTO_ITSELF, Which::Last));
+    let dests = it.dests().into_iter();
+    let dests = dests.filter(|dest| tops.iter().any(|top| is_within(top, dest)));
+    let dests: Vec<String> = dests.collect();
+    tops.extend(dests);
+    tops
+}
+
+/// Returns `true` if a fact about the dest follows from that cp has copied only a part into it.
+fn is_consequence_of_partial_copy(it: &Comparison<'_>, fact: &Fact) -> bool {
+    match fact {
+        // Later operands meet other entries.
+        Fact::Line(Stream::Stdout, _, line) => {
+            line.contains(" -> ") || line.starts_with("removed ")
+        }
+        Fact::Line(Stream::Stderr, side, line) => {
+            is_failure(fact, *side)
+                || line.contains("cannot create ")
+                || line.contains(": overwrite ")
+                || line.contains("will not overwrite just-created ")
+        }
+        // Only one command has replaced this file by another one.
+        Fact::Tree(change) => it.has_fact(|other| {
+            let other = other.change(&["type", "content", "target", "device"]);
+            change.label != Change::ENTRY && other.is_some_and(|other| other.path == change.path)
+        }),
+        _ => false,
+    }
+}
+
+/// Returns `true` if only one command waits for a FIFO.
+fn has_hung(fact: &Fact) -> bool {
+    match fact {
+        Fact::Status { gnu, ours } => [*gnu, *ours].contains(&Status::Hung),
+        _ => false,
+    }
+}
+
+/// Returns `true` if only this side reports that it cannot copy an entry. The other one has not tried.
+pub(super) fn is_failure(fact: &Fact, side: Side) -> bool {
+    let fails = [
+        "cannot open ",
+        "cannot access ",
+        "cannot stat ",
+        "cannot copy cyclic symbolic link ",
+        "cannot overwrite ",
+        "failed to clone ",
+        "can make relative symbolic links only in current directory",
+    ];
+    fails.iter().any(|text| fact.is_error(side, text))
+}

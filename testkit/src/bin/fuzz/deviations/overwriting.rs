@@ -1,0 +1,138 @@
+//! Deviations in what happens to dests that exist.
+
+use testkit::snapshot::Kind;
+
+use super::{Deviation, comparison::Which};
+use crate::{
+    case::{Pair, What},
+    fact::{Fact, Side},
+    run::Status,
+};
+
+const NO_READER: &str = "No such device or address";
+
+pub(super) const ROWS: &[Deviation] = &[
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**Two reasons**: if a copy fails for two reasons, cpz can report the other one",
+        applies: |it| {
+            it.gnu.status == it.ours.status
+                && (it.has_option('f', "force") || it.case.has_argument_ending_in("/"))
+        },
+        explains: |it, fact| {
+            let link = "cannot create symbolic link";
+            let is_link = it.gnu_says(link)
+                && (fact.is_error(Side::Gnu, link)
+                    || fact.is_error(Side::Ours, link)
+                    || fact.is_dir_changed_by_gnu());
+            // cp tries to remove a directory, or a link to itself, that is named with a slash.
+            let removal = |line: &str| line.contains("cannot remove ") && line.contains("/': ");
+            let first_reason = |line: &str| {
+                line.contains("cannot create regular file ")
+                    || line.ends_with("Too many levels of symbolic links")
+            };
+            let is_removal = it.has_option('f', "force")
+                && it.errors(Side::Gnu).iter().any(|line| removal(line))
+                && (fact.error(Side::Gnu).is_some_and(removal)
+                    || fact.error(Side::Ours).is_some_and(first_reason));
+            is_link || is_removal
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`-S x/`** is ignored, as every suffix with a slash.",
+        applies: |it| it.gnu_says("cannot backup") && it.gnu_says("Not a directory"),
+        explains: |_, fact| fact.is_error(Side::Gnu, "cannot backup"),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**`--backup` with `DIR/.`** or `DIR/..` (`cpz -rb a/. file`) backs up the file",
+        applies: |it| it.has_backup() && it.has_dots(),
+        explains: |it, fact| {
+            let dests = it.dests();
+            // cp removes nothing if the directory is unreadable, and fails.
+            let is_kept = |line: &str| {
+                line.contains("cannot create directory ")
+                    && line.ends_with("File exists")
+                    && it.places_in(line).iter().any(|place| dests.contains(place))
+            };
+            let is_backup = |kind: Option<Kind>| kind.is_some_and(|kind| kind != Kind::Directory);
+            fact.error(Side::Gnu).is_some_and(is_kept)
+                || is_backup(fact.only_kind(Side::Ours))
+                || fact
+                    .output(Side::Gnu)
+                    .is_some_and(|line| line.starts_with("removed "))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "If the dest is a directory, it does not open the FIFO.",
+        applies: |it| {
+            let waits = it.gnu.status == Status::Hung || it.gnu_says(NO_READER);
+            waits && it.ours_says("cannot overwrite directory ")
+        },
+        explains: |it, fact| match fact {
+            Fact::Status { gnu, .. } => *gnu == Status::Hung,
+            Fact::Line(_, Side::Gnu, line) => line.contains(NO_READER),
+            Fact::Line(_, Side::Ours, line) => {
+                it.gnu.status == Status::Hung || line.contains("cannot overwrite directory ")
+            }
+            fact => it.gnu.status == Status::Hung && fact.only(Side::Gnu).is_none(),
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**A FIFO in a dest directory** (`mkfifo d/f; cpz -r s/. d`)",
+        applies: |it| it.gnu.status == Status::Hung && it.ours_says(NO_READER),
+        explains: |_, fact| match fact {
+            Fact::Status { .. } => true,
+            Fact::Line(_, side, _) => *side == Side::Ours,
+            // cp is killed before it copies the rest.
+            Fact::Tree(_) => {
+                fact.only(Side::Ours).is_some()
+                    || fact
+                        .dir_change(&["mtime", "mode", "owner", "xattrs"])
+                        .is_some()
+            }
+            Fact::Order(_) => false,
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "because that may wait forever, and removes a dest only after that.",
+        applies: |it| {
+            it.has_entry(|entry| matches!(entry.what, What::Fifo | What::Socket))
+                && it.gnu_says("cannot open")
+        },
+        // cp has removed the dest of a source that it cannot open.
+        explains: |it, fact| {
+            let unopened = it.named(Side::Gnu, "cannot open", Which::First);
+            let name = |place: &str| place.rsplit('/').next().map(str::to_owned);
+            let is_dest = |place: &String| {
+                it.dests().contains(place)
+                    || unopened.iter().any(|source| name(source) == name(place))
+            };
+            let kept = fact.only(Side::Ours);
+            kept.is_some_and(|change| it.place_of(change).iter().any(is_dest))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**The same file** by two paths (`ln -s . c; cpz -P c/b .`) is always an error",
+        applies: |it| it.ours_says("are the same file") || it.ours_says("specified more than once"),
+        explains: |_, fact| {
+            fact.is_error(Side::Ours, "are the same file")
+                || fact.is_error(Side::Ours, "specified more than once")
+                || fact.error(Side::Gnu).is_some()
+                // cp has made a backup, and has taken it back.
+                || fact.is_dir_changed_by_gnu()
+        },
+    },
+];

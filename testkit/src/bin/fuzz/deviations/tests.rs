@@ -1,0 +1,380 @@
+//! Tests of the table: each row explains what its deviation causes, and not what a fault causes beside it.
+
+use std::{fs, path::Path};
+
+use testkit::{
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
+
+use super::*;
+use crate::{
+    case::{Called, Case, Descriptors, Entry, Names, Operand, Slots, User, What, Word},
+    difference::Difference,
+    run::{ABOVE, Observed, Status, WORKING},
+};
+
+#[test]
+fn each_deviation_is_documented() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for Deviation { readme, line, .. } in TABLES.iter().copied().flatten() {
+        let text = fs::read_to_string(root.join(readme)).unwrap();
+        assert!(
+            text.lines().any(|l| l.contains(line)),
+            "{readme} has no line with: {line}"
+        );
+    }
+}
+
+/// What one command did: its status, its two streams, and the entries below the working directory.
+///
+/// `a/` is a directory, `a=text` a file, `a>b` a symbolic link, and `a|` a FIFO. `:755` at the end is a mode. All times
+/// are equal.
+#[derive(Clone, Copy)]
+struct Run {
+    status: i32,
+    stdout: &'static str,
+    stderr: &'static str,
+    tree: &'static [&'static str],
+}
+
+/// A case, and the facts of it that nothing explains.
+struct Row {
+    about: &'static str,
+    /// Long options without their hyphens, and other words.
+    words: &'static [&'static str],
+    gnu: Run,
+    ours: Run,
+    rest: &'static [&'static str],
+}
+
+const SAME: Run = Run {
+    status: 0,
+    stdout: "",
+    stderr: "",
+    tree: &["a/", "a/f=x"],
+};
+
+fn failed(stderr: &'static str, tree: &'static [&'static str]) -> Run {
+    Run {
+        status: 1,
+        stderr,
+        tree,
+        ..SAME
+    }
+}
+
+fn done(tree: &'static [&'static str]) -> Run {
+    Run { tree, ..SAME }
+}
+
+fn word(text: &'static str) -> Word {
+    match text.strip_prefix("--") {
+        Some(name) => Word::Long { name, cut: 0 },
+        None if text.starts_with('-') => Word::Text(text),
+        None => Word::Operand(Operand::Text(text)),
+    }
+}
+
+/// Runs as `nobody`, in a tree that has one entry of each kind that rows ask about.
+fn case(words: &[&'static str]) -> Case {
+    let entry = |what| Entry {
+        at: Slots(vec![0]),
+        what,
+        attributes: crate::case::Attributes::plain(),
+    };
+    Case {
+        pair: Pair::Cp,
+        called: Called::Gnus(""),
+        names: Names::new([const { None }; crate::case::SLOTS]),
+        entries: vec![entry(What::Fifo)],
+        words: words.iter().copied().map(word).collect(),
+        answers: Vec::new(),
+        variables: Vec::new(),
+        threads: 1,
+        umask: 0o022,
+        user: User::Nobody,
+        descriptors: Descriptors::Unlimited,
+    }
+}
+
+fn observed(run: Run) -> Observed {
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    let tree = Tree::at(scratch.path().join(ABOVE).join(WORKING));
+    for entry in run.tree {
+        let (entry, mode) = match entry.split_once(':') {
+            Some((entry, mode)) => (entry, u32::from_str_radix(mode, 8).ok()),
+            None => (*entry, None),
+        };
+        let path = entry.split(['=', '>', '|']).next().unwrap_or_default();
+        let path = path.trim_end_matches('/');
+        if let Some((_, content)) = entry.split_once('=') {
+            tree.file(path, content);
+        } else if let Some((_, target)) = entry.split_once('>') {
+            tree.symlink(path, target);
+        } else if entry.ends_with('|') {
+            tree.fifo(path);
+        } else {
+            tree.dir(path);
+        }
+        if let Some(mode) = mode {
+            tree.select(path).mode(mode);
+        }
+    }
+    Observed {
+        status: match run.status {
+            -1 => Status::Hung,
+            status => Status::Exit(status),
+        },
+        stdout: run.stdout.as_bytes().to_vec(),
+        stderr: run.stderr.as_bytes().to_vec(),
+        tree: Snapshot::of(
+            &top,
+            Attributes::ALL - Attributes::ATIME - Attributes::MTIME,
+        ),
+    }
+}
+
+fn check(rows: &[Row]) {
+    for row in rows {
+        let case = case(row.words);
+        let (gnu, ours) = (observed(row.gnu), observed(row.ours));
+        let difference = Difference::between(&case, &gnu, &ours);
+        let explanation = explain(&Comparison::new(&case, &gnu, &ours, &difference.facts));
+        let rest: Vec<String> = explanation.kinds().into_iter().collect();
+        assert_eq!(rest, row.rest, "{}: {:#?}", row.about, difference.facts);
+    }
+}
+
+const INTO_ITSELF: &str = "cp: cannot copy a directory, 'a', into itself, 'a/a'\n";
+
+#[test]
+fn copies_into_themselves_explain_only_the_dest() {
+    check(&[
+        Row {
+            about: "the rest is copied",
+            words: &["-r", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "a/f=x"]),
+            ours: failed(INTO_ITSELF, &["a/", "a/f=x", "a/a/", "a/a/f=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "a file outside of the dest is lost",
+            words: &["-r", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "b=x"]),
+            ours: failed(INTO_ITSELF, &["a/"]),
+            rest: &["tree - File"],
+        },
+        Row {
+            about: "a file in the dest is lost",
+            words: &["-r", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "a/f=x"]),
+            ours: failed(INTO_ITSELF, &["a/"]),
+            rest: &["tree - File"],
+        },
+        Row {
+            about: "a file has another mode",
+            words: &["-r", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "a/f=x:644"]),
+            ours: failed(INTO_ITSELF, &["a/", "a/f=x:666", "a/a/"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "the status is that of success",
+            words: &["-r", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/"]),
+            ours: Run {
+                stderr: INTO_ITSELF,
+                ..done(&["a/", "a/a/"])
+            },
+            rest: &["status Exit(1) != Exit(0)"],
+        },
+    ]);
+}
+
+#[test]
+fn statuses_differ_only_with_errors() {
+    let warning = "cp: warning: source directory 'a' specified more than once\n";
+    let refused = "cp: will not create hard link 'd/b' to directory 'd/a/b'\n";
+    check(&[
+        Row {
+            about: "a directory is copied twice",
+            words: &["-r", "a", "a/b", "d"],
+            gnu: failed(refused, &["d/", "d/a/"]),
+            ours: done(&["d/", "d/a/", "d/b/"]),
+            rest: &[],
+        },
+        Row {
+            about: "another directory is copied, too",
+            words: &["-r", "a", "a/b", "d"],
+            gnu: failed(refused, &["d/", "d/a/"]),
+            ours: done(&["d/", "d/a/", "d/b/", "d/c/"]),
+            rest: &["tree + Directory"],
+        },
+        Row {
+            about: "a warning is not an error",
+            words: &["-r", "a", "a", "d"],
+            gnu: failed(warning, &["a/"]),
+            ours: done(&["a/"]),
+            rest: &["status Exit(1) != Exit(0)"],
+        },
+        Row {
+            about: "only the status differs",
+            words: &["-r", "a", "d"],
+            gnu: done(&["a/"]),
+            ours: failed("", &["a/"]),
+            rest: &["status Exit(0) != Exit(1)"],
+        },
+        Row {
+            about: "ours is killed",
+            words: &["-r", "a", "a/b", "d"],
+            gnu: failed(refused, &["d/"]),
+            ours: Run {
+                status: -1,
+                ..done(&["d/", "d/b/"])
+            },
+            rest: &["status Exit(1) != Hung"],
+        },
+    ]);
+}
+
+#[test]
+fn single_rows_reject_near_misses() {
+    let exists = "cp: cannot create directory 'a/f': File exists\n";
+    let unbackup = "cp: cannot un-backup 'a/f': No such file or directory\n";
+    let just_created = "cp: will not overwrite just-created 'c/d' with 'd'\n";
+    let denied = "cp: cannot create regular file 'd/a/f': Permission denied\n";
+    let relative = "cp: d/f: can make relative symbolic links only in current directory\n";
+    let no_reader = "cp: cannot create regular file 'd/./f': No such device or address\n";
+    check(&[
+        Row {
+            about: "ours backs up the dest of a directory",
+            words: &["-rb", "a/.", "d"],
+            gnu: done(&["a/", "d/"]),
+            ours: done(&["a/", "d/", "d~=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "cp cannot make a directory that is not the dest",
+            words: &["-rb", "a/.", "d"],
+            gnu: failed(exists, &["a/"]),
+            ours: done(&["a/"]),
+            rest: &[
+                "status Exit(1) != Exit(0)",
+                "stderr - cannot create directory N: File exists",
+            ],
+        },
+        Row {
+            about: "cp cannot take a backup back, without a link that could cause it",
+            words: &["-rb", "a", "d"],
+            gnu: failed(unbackup, &["a/"]),
+            ours: done(&["a/"]),
+            rest: &[
+                "status Exit(1) != Exit(0)",
+                "stderr - cannot un-backup N: No such file or directory",
+            ],
+        },
+        Row {
+            about: "a dest that is a hard link is kept",
+            words: &["-a", "e", "d", "c"],
+            gnu: done(&["c/", "c/d=new"]),
+            ours: failed(just_created, &["c/", "c/d=old"]),
+            rest: &[],
+        },
+        Row {
+            about: "another dest is kept, too",
+            words: &["-a", "e", "d", "c"],
+            gnu: done(&["c/", "c/d=new", "c/f=new"]),
+            ours: failed(just_created, &["c/", "c/d=old", "c/f=old"]),
+            rest: &["tree ~ content"],
+        },
+        Row {
+            about: "a dest is kept without preserved links",
+            words: &["-r", "e", "d", "c"],
+            gnu: done(&["c/", "c/d=new"]),
+            ours: failed(just_created, &["c/", "c/d=old"]),
+            rest: &[
+                "status Exit(0) != Exit(1)",
+                "stderr + will not overwrite just-created N with N",
+                "tree ~ content",
+            ],
+        },
+        Row {
+            about: "--parents gives a parent its mode at the end",
+            words: &["-r", "--parents", "a/f", "d"],
+            gnu: failed(denied, &["d/", "d/a/:500"]),
+            ours: done(&["d/", "d/a/:700", "d/a/f=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "--parents gives a mode to a directory that is not a parent",
+            words: &["-r", "--parents", "a/f", "d"],
+            gnu: done(&["d/", "d/a/", "d/a/f/:500"]),
+            ours: done(&["d/", "d/a/", "d/a/f/:700"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "--parents gives another mode to a file",
+            words: &["-r", "--parents", "a/f", "d"],
+            gnu: done(&["d/", "d/a/", "d/a/f=x:500"]),
+            ours: done(&["d/", "d/a/", "d/a/f=x:700"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "-s does not remove the dest",
+            words: &["-rs", "a/f", "d"],
+            gnu: failed(relative, &["d/"]),
+            ours: failed(relative, &["d/", "d/f=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "-s does not remove another file",
+            words: &["-rs", "a/f", "d"],
+            gnu: failed(relative, &["d/"]),
+            ours: failed(relative, &["d/", "d/g=x"]),
+            rest: &["tree + File"],
+        },
+        Row {
+            about: "cp waits for a reader",
+            words: &["-r", "a/.", "d"],
+            gnu: Run {
+                status: -1,
+                ..done(&["d/", "d/f|"])
+            },
+            ours: failed(no_reader, &["d/", "d/f|", "d/g=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "cp waits for a reader, and ours loses the FIFO",
+            words: &["-r", "a/.", "d"],
+            gnu: Run {
+                status: -1,
+                ..done(&["d/", "d/f|"])
+            },
+            ours: failed(no_reader, &["d/"]),
+            rest: &["tree - Fifo"],
+        },
+        Row {
+            about: "the dest of a directory's entries has another mode",
+            words: &["-a", "a/.", "."],
+            gnu: done(&["a/", "a/f=x:644"]),
+            ours: done(&["a/", "a/f=x:600"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "the sticky bit is not that of an unfinished directory",
+            words: &["-r", "a", "d"],
+            gnu: done(&["d/:1755"]),
+            ours: done(&["d/:755"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "a file differs, without any deviation",
+            words: &["-r", "a", "d"],
+            gnu: done(&["d=x"]),
+            ours: done(&["d=y"]),
+            rest: &["tree ~ content"],
+        },
+    ]);
+}
