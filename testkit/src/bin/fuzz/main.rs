@@ -9,7 +9,7 @@
 //! either command. `--keep-going` goes on after that, and reports each kind of difference once.
 //!
 //! A case is generated (`generate`), turned into steps (`plan`), run (`run`), and compared (`difference`). Deliberate
-//! differences are listed in `deviations`.
+//! differences are listed in `deviations`, which explains each single fact (`fact`) of a difference.
 
 use std::{env, error::Error, process::ExitCode};
 

@@ -19,6 +19,13 @@ pub(crate) struct Places {
 /// Most links on the way to a place.
 const MAX_LINKS: usize = 20;
 
+/// Says what happens to a symbolic link that is the last name of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Keep,
+    Follow,
+}
+
 impl Places {
     pub(crate) fn of(case: &Case) -> Self {
         let links = plan::symlinks(case).into_iter();
@@ -36,15 +43,17 @@ impl Places {
         }
     }
 
-    /// Returns the places to which a path in a message may lead: by its text, and through symbolic links.
+    /// Returns the places to which a path in a message may lead: by its text, and through symbolic links, perhaps
+    /// even the one that it names.
     pub(crate) fn of_path(&self, path: &str) -> Vec<String> {
         let path = plain(relative(path));
-        let mut places = vec![normal(&path), self.resolved(&path, MAX_LINKS)];
+        let mut places = vec![normal(&path)];
+        places.extend([Last::Keep, Last::Follow].map(|last| self.resolved(&path, MAX_LINKS, last)));
         places.dedup();
         places
     }
 
-    fn resolved(&self, path: &str, links: usize) -> String {
+    fn resolved(&self, path: &str, links: usize, last: Last) -> String {
         let mut place: Vec<&str> = Vec::new();
         let mut names = path
             .split('/')
@@ -57,7 +66,7 @@ impl Places {
             place.push(name);
             let rest: Vec<&str> = names.clone().collect();
             if let Some(target) = self.links.get(&place.join("/"))
-                && !rest.is_empty()
+                && (!rest.is_empty() || last == Last::Follow)
                 && links > 0
             {
                 place.pop();
@@ -66,7 +75,7 @@ impl Places {
                     false => place.join("/"),
                 };
                 let path = format!("{before}/{target}/{}", rest.join("/"));
-                return self.resolved(&path, links - 1);
+                return self.resolved(&path, links - 1, last);
             }
         }
         let place = without_detour(&place);
@@ -94,7 +103,7 @@ fn without_detour<'a, 'b>(place: &'a [&'b str]) -> &'a [&'b str] {
 /// Returns the place of a path of the compared tree.
 pub(crate) fn of_entry(path: &str) -> String {
     let path = format!("/{path}");
-    // What the trees call `x/y/w` is the working directory.
+    // The working directory is `x/y/w` in the trees.
     let working = format!("{ABOVE}/{WORKING}");
     let working = working.split_once('/').map_or("", |(_, below)| below);
     match path.strip_prefix(&format!("/{working}")) {
@@ -220,7 +229,7 @@ fn normal(path: &str) -> String {
     let places = Places {
         links: BTreeMap::new(),
     };
-    places.resolved(path, 0)
+    places.resolved(path, 0, Last::Keep)
 }
 
 #[cfg(test)]
@@ -236,6 +245,7 @@ mod tests {
             ("x/y/w/a/b", "a/./b"),
             ("x/y/w/b/c", "a/l/c"),
             ("x/y/w/a/l", "a/l"),
+            ("x/y/w/b", "a/l"),
             ("x/y/w/caf\u{e9}/a", "caf\\xc3\\xa9/a"),
             ("x/y/w/a\\nb/a", "'a'$'\\\\n''b'/a"),
             ("x/y/w", "a/.."),

@@ -1,4 +1,4 @@
-//! What the rows of the table may ask about a case.
+//! Answers the questions of the rows about a case: its options, its tree, its messages and its facts.
 
 use std::{
     cell::{OnceCell, RefCell},

@@ -165,15 +165,15 @@ fn is_in_the_way(line: &str, side: Side, comparison: &Comparison<'_>, explained:
         "cannot overwrite ",
         "cannot create ",
         "will not overwrite just-created ",
-        "overwrite ",
         "File exists",
     ];
+    let is_met = line.ends_with("? ") || meets.iter().any(|text| line.contains(text));
     let places = comparison.places_in(line);
     let is_meant = |fact: &&Fact| {
         let entry = fact.only(side).or(fact.change(&["type"]));
         entry.is_some_and(|change| is_of(comparison, change, &places))
     };
-    meets.iter().any(|text| line.contains(text)) && explained.iter().any(is_meant)
+    is_met && explained.iter().any(is_meant)
 }
 
 /// Returns `true` if one of the places is that of the entry or below it.

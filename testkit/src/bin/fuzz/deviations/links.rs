@@ -130,9 +130,8 @@ pub(super) const ROWS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "or forbids access to a directory on the way, cpz still uses the directory that it opened. cp looks at the path again",
         applies: |it| it.gnu_says("preserving permissions for"),
-        explains: |it, fact| {
+        explains: |_, fact| {
             let is_failed = |line: &str| line.contains("preserving permissions for");
-            let _ = it;
             fact.error(Side::Gnu).is_some_and(is_failed)
         },
     },

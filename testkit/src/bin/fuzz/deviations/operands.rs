@@ -158,7 +158,7 @@ fn is_consequence_of_partial_copy(it: &Comparison<'_>, fact: &Fact) -> bool {
         Fact::Line(Stream::Stderr, side, line) => {
             is_failure(fact, *side)
                 || line.contains("cannot create ")
-                || line.contains(": overwrite ")
+                || line.ends_with("? ")
                 || line.contains("will not overwrite just-created ")
         }
         // Only one command has replaced this file by another one.

@@ -26,7 +26,7 @@ fn each_deviation_is_documented() {
     }
 }
 
-/// What one command did: its status, its two streams, and the entries below the working directory.
+/// The results of one command: its status, its two streams, and the entries below the working directory.
 ///
 /// `a/` is a directory, `a=text` a file, `a>b` a symbolic link, and `a|` a FIFO. `:755` at the end is a mode. All times
 /// are equal.
