@@ -18,6 +18,8 @@ pub(crate) struct Places {
 
 /// Most links on the way to a place.
 const MAX_LINKS: usize = 20;
+/// Most names of the path of a link in a case, with some to spare.
+const MAX_LINK_DEPTH: usize = 16;
 
 /// Says what happens to a symbolic link that is the last name of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +66,13 @@ impl Places {
                 continue;
             }
             place.push(name);
+            // Paths can have hundreds of names, but the links of a case are not that deep.
+            if links == 0 || place.len() > MAX_LINK_DEPTH {
+                continue;
+            }
             let rest: Vec<&str> = names.clone().collect();
             if let Some(target) = self.links.get(&place.join("/"))
                 && (!rest.is_empty() || last == Last::Follow)
-                && links > 0
             {
                 place.pop();
                 let before = match target.starts_with('/') {
@@ -145,10 +150,10 @@ pub(crate) fn is_within(place: &str, top: &str) -> bool {
 pub(crate) fn quoted(message: &str) -> Vec<&str> {
     // A quote inside of a name is followed by an escape or a letter, and one around it is not.
     let is_end = |rest: &str| {
-        let end = [" ", ":", ",", "?", ";", ")"]
+        let end = [" ", ":", ",", "?", ";"]
             .iter()
             .any(|end| rest.starts_with(*end));
-        rest.is_empty() || end || rest == "/"
+        end || ["", "/", ")"].contains(&rest)
     };
     let mut paths = Vec::new();
     // This message names its path without quotes, if it is plain.
