@@ -131,7 +131,6 @@ impl Context<'_> {
     pub(super) fn open_dest_parent(&self, operand: u32) -> Result<OpenParent<'_>, Errno> {
         let operand = &self.operands[operand as usize];
         match operand.parent.get() {
-            Some(parent) if self.is_new(parent.identity) => self.open_new().map(OpenParent::Below),
             Some(parent) => self.open_parent_again(operand, parent),
             None => Ok(OpenParent::Target(self.target())),
         }
@@ -143,6 +142,9 @@ impl Context<'_> {
         operand: &Operand,
         parent: &DestParent,
     ) -> Result<OpenParent<'_>, Errno> {
+        if self.is_new(parent.identity) {
+            return self.open_new().map(OpenParent::Below);
+        }
         let dir = self
             .descriptors
             .making_room(|| way::open_parent(&self.policy, self.target(), &operand.dest_name))?;
@@ -220,6 +222,7 @@ impl Context<'_> {
     }
 
     /// Returns a descriptor that stands for a dest directory that would be new.
+    #[cold]
     fn open_new(&self) -> Result<OwnedFd, Errno> {
         self.plan.as_ref().ok_or(Errno::STALE)?.stand_in()
     }

@@ -44,6 +44,7 @@ pub(super) fn at_dest_of(
 }
 
 /// Returns the dest of an entry for a dry run.
+#[cold]
 pub(super) fn spot<'e>(ctx: &Context<'_>, entry: &Entry<'e>) -> Spot<'e> {
     Spot {
         dir: entry.dest_dir,

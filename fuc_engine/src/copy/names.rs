@@ -108,19 +108,31 @@ fn made(ctx: &Context<'_>, plan: &Plan, entry: &Entry<'_>, new: New) -> Option<S
     Some(stat)
 }
 
-/// Creates the dest of a directory, with this mode.
+/// Creates the dest of a directory, which is `name` in `dir`, with this mode.
+#[inline]
 pub(super) fn create_directory(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
     mode: u32,
 ) -> Result<(), Errno> {
-    ctx.at(place, Side::Dest, |dir, name| match &ctx.plan {
+    match &ctx.plan {
         None => sys::create_directory(dir, name, mode),
-        Some(plan) => {
-            let path = ctx.place_path(place, Side::Dest);
-            plan.create(Spot { dir, name, path }, || planned_directory(plan))
-        }
-    })
+        Some(plan) => plan_directory(ctx, plan, place, dir, name),
+    }
+}
+
+#[cold]
+fn plan_directory(
+    ctx: &Context<'_>,
+    plan: &Plan,
+    place: &Place<CopyDir>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+) -> Result<(), Errno> {
+    let path = ctx.place_path(place, Side::Dest);
+    plan.create(Spot { dir, name, path }, || planned_directory(plan))
 }
 
 /// Returns what a new directory would be.
@@ -133,6 +145,7 @@ pub(super) fn planned_directory(plan: &Plan) -> Option<Stat> {
 }
 
 /// Unlinks the dest of an entry.
+#[inline]
 pub(super) fn unlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Errno> {
     match &ctx.plan {
         None => sys::unlink(entry.dest_dir, entry.dest_name),

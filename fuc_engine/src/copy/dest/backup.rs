@@ -131,7 +131,7 @@ pub(in crate::copy) fn replace_by_directory(
         let target = Target::Directory(place);
         let moved = rename_to_backup(ctx, target, (dir, name), &dest, backup, numbers)?;
         if ctx.plan.is_some() {
-            return names::create_directory(ctx, place, mode);
+            return names::create_directory(ctx, place, dir, name, mode);
         }
         let Some(moved) = moved else {
             return sys::create_directory(dir, name, mode);

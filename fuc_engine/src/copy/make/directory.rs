@@ -124,7 +124,9 @@ fn open(
     }
     check_into_itself(ctx, place, stat.identity)?;
     let dest = make_dest(ctx, place, &stat, numbers)?;
-    check_planned(ctx, place, stat.identity, dest.identity);
+    if ctx.plan.is_some() {
+        check_planned(ctx, place, stat.identity, dest.identity);
+    }
     if place.parent.is_none() {
         // This cannot fail, because an operand is entered once per run.
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
@@ -257,7 +259,9 @@ fn make_unfilled(
 ) -> Result<Origin, Error> {
     let not_made = |errno| diagnose::directory_creation(ctx, place, FileId::of(source), errno);
     let mode = ctx.policy.directory_creation_mode(source.st_mode);
-    let made = names::create_directory(ctx, place, mode);
+    let made = ctx.at(place, Side::Dest, |dir, name| {
+        names::create_directory(ctx, place, dir, name, mode)
+    });
     match made {
         Ok(()) => {
             ctx.emit_directory_made(place);
@@ -333,7 +337,9 @@ fn make_dest(
     let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
     let requested = ctx.policy.directory_creation_mode(source.mode);
     let filling = ctx.policy.directory_filling_mode(source.mode);
-    let made = names::create_directory(ctx, place, filling);
+    let made = ctx.at(place, Side::Dest, |dir, name| {
+        names::create_directory(ctx, place, dir, name, filling)
+    });
     let origin = match made {
         Ok(()) => Origin::Created,
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, filling, numbers)? {
@@ -343,9 +349,15 @@ fn make_dest(
         Err(errno) => return Err(not_made(errno)),
     };
     if let Some(plan) = &ctx.plan
-        && let Some(dest) = plan_dest(ctx, plan, place, origin).map_err(not_made)?
+        && let Some(fd) = plan_dest(ctx, plan, place, origin).map_err(not_made)?
     {
-        return Ok(dest);
+        return Ok(DestDir {
+            fd,
+            identity: plan.new_directory,
+            origin,
+            special_bits: SpecialBits::None,
+            mode_pending: None,
+        });
     }
     let opened = ctx.at(place, Side::Dest, |dir, name| {
         ctx.descriptors
@@ -389,12 +401,13 @@ fn make_dest(
 
 /// Returns what stands for the dest in a dry run, if it would be new. `origin` says whether this directory
 /// would create it; otherwise an earlier operand may.
+#[cold]
 fn plan_dest(
     ctx: &Context<'_>,
     plan: &Plan,
     place: &Place<CopyDir>,
     origin: Origin,
-) -> Result<Option<DestDir>, Errno> {
+) -> Result<Option<OwnedFd>, Errno> {
     let exists =
         |dir: BorrowedFd<'_>, name: &CStr| Ok(sys::stat(dir, name, Symlinks::NoFollow).is_ok());
     if origin == Origin::Existing {
@@ -406,21 +419,13 @@ fn plan_dest(
             return Err(Errno::NOTDIR);
         }
     }
-    Ok(Some(DestDir {
-        fd: plan.stand_in()?,
-        identity: plan.new_directory,
-        origin,
-        special_bits: SpecialBits::None,
-        mode_pending: None,
-    }))
+    plan.stand_in().map(Some)
 }
 
 /// Reports in a dry run that an operand would be copied into itself: `place` is the directory in which a
 /// real run would list the new dest of the operand.
+#[cold]
 fn check_planned(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity, dest: Identity) {
-    if ctx.plan.is_none() {
-        return;
-    }
     let operand = &ctx.operands[place.operand as usize];
     if place.parent.is_none() && ctx.is_new(dest) {
         let above = ctx.at(place, Side::Dest, |dir, name| {

@@ -408,12 +408,7 @@ impl CopyRun<'_> {
         let ctx = &self.ctx;
         let dest = open::open(ctx, entry, &source.stat, naming)?;
         if ctx.plan.is_some() {
-            let bytes = match ctx.policy.options.attributes_only {
-                true => 0,
-                false => source.stat.st_size as u64,
-            };
-            self.count_copied(Counted::File, bytes, worker);
-            ctx.emit_copied(entry);
+            self.planned(entry, source, worker);
             return Ok(None);
         }
         let mut written = None;
@@ -444,6 +439,17 @@ impl CopyRun<'_> {
             Filled::Cancelled => backup::restore(ctx, entry),
         }
         Ok(written)
+    }
+
+    /// Counts and reports a copy of content in a dry run.
+    #[cold]
+    fn planned(&self, entry: &Entry<'_>, source: &OpenSource, worker: &mut Walker<'_, '_, Self>) {
+        let bytes = match self.ctx.policy.options.attributes_only {
+            true => 0,
+            false => source.stat.st_size as u64,
+        };
+        self.count_copied(Counted::File, bytes, worker);
+        self.ctx.emit_copied(entry);
     }
 
     /// Returns `true` if the source is a task of its own, so that several workers can share a
