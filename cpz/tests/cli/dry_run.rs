@@ -109,7 +109,9 @@ fn merges_directories_that_earlier_operands_would_make() {
 
 #[test]
 fn fails_as_a_real_run_does() {
-    let cases: [&[&str]; 7] = [
+    let cases: [&[&str]; 9] = [
+        &["f", "none/"],
+        &["f", "none/./"],
         &["none", "d"],
         &["d", "f"],
         &["f", "d/sub"],

@@ -23,6 +23,7 @@ use crate::copy::naming::Naming;
 use crate::copy::plan::Plan;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
+use crate::operand;
 use crate::sys::{self, At, Blocking, Stat};
 
 /// An open dest that is ready for the content.
@@ -87,6 +88,12 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDes
 #[cold]
 fn plan_file(ctx: &Context<'_>, plan: &Plan, entry: &Entry<'_>) -> Result<OpenDest, Errno> {
     if entry.dest_name.to_bytes().ends_with(b"/") {
+        // A missing directory on the way is reported first.
+        sys::stat(
+            entry.dest_dir,
+            &operand::directory_of(entry.dest_name),
+            Symlinks::Follow,
+        )?;
         return Err(Errno::ISDIR);
     }
     names::create(ctx, entry, New::Copy, || Ok(()))?;
