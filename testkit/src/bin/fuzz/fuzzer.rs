@@ -15,9 +15,9 @@ use proptest::{
 use testkit::probe::is_root;
 
 use crate::{
-    AtDifference, Outcome, Plan,
-    case::{Called, Case},
-    deviations::{Comparison, Explanation, explain},
+    Against, AtDifference, Outcome, Plan,
+    case::{Called, Case, replaced},
+    deviations::{Comparison, Explanation, dry_run, explain},
     difference::Difference,
     generate::{self, Rights},
     plan,
@@ -58,9 +58,12 @@ struct Explained {
 }
 
 impl Explained {
-    fn of(case: &Case, gnu: &Observed, ours: &Observed) -> Self {
+    fn of(case: &Case, against: Against, gnu: &Observed, ours: &Observed) -> Self {
         let difference = Difference::between(case, gnu, ours);
-        let explanation = explain(&Comparison::new(case, gnu, ours, &difference.facts));
+        let explanation = match against {
+            Against::Gnu => explain(&Comparison::new(case, gnu, ours, &difference.facts)),
+            Against::RealRun => dry_run::explain(&difference.facts),
+        };
         Self {
             difference,
             explanation,
@@ -180,7 +183,7 @@ impl Fuzzer {
     fn judge(&mut self, case: &Case) -> Outcome<(Verdict, Status)> {
         let (gnu, ours) = self.observe(case)?;
         let status = gnu.status;
-        let explained = Explained::of(case, &gnu, &ours);
+        let explained = Explained::of(case, self.plan.against, &gnu, &ours);
         let verdict = if explained.difference.is_empty() {
             Verdict::Same
         } else if explained.explanation.rest.is_empty() {
@@ -292,7 +295,7 @@ impl Fuzzer {
     /// Prints a case, and how the commands differ in it: again, or else when it was `first` seen.
     fn report(&mut self, number: u64, case: &Case, first: &Explained) -> Outcome<()> {
         let (gnu, ours) = self.observe(case)?;
-        let again = Explained::of(case, &gnu, &ours);
+        let again = Explained::of(case, self.plan.against, &gnu, &ours);
         println!(
             "===== {} of seed {}, case {number}: - GNU, + ours",
             case.pair.ours(),

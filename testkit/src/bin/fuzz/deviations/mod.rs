@@ -13,6 +13,7 @@ use crate::{case::Pair, fact::Fact};
 mod attributes;
 mod comparison;
 mod consequences;
+pub(crate) mod dry_run;
 mod links;
 mod operands;
 mod overwriting;
