@@ -184,39 +184,66 @@
 //! | `execution` | the public type [`Execution`], which chooses a dry run |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
+// The modules are left out on other systems, so that this is the only error.
 #[cfg(not(target_os = "linux"))]
 compile_error!("fuc_engine needs Linux: it makes system calls that other systems do not have");
 
+#[cfg(target_os = "linux")]
 mod cancel;
+#[cfg(target_os = "linux")]
 mod copy;
+#[cfg(target_os = "linux")]
 mod count;
+#[cfg(target_os = "linux")]
 mod descriptors;
+#[cfg(target_os = "linux")]
 mod error;
+#[cfg(target_os = "linux")]
 mod execution;
+#[cfg(target_os = "linux")]
 mod failures;
+#[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
 mod hashing;
+#[cfg(target_os = "linux")]
 mod node;
+#[cfg(target_os = "linux")]
 mod observer;
+#[cfg(target_os = "linux")]
 mod operand;
+#[cfg(target_os = "linux")]
 mod remove;
+#[cfg(target_os = "linux")]
 mod report;
+#[cfg(target_os = "linux")]
 mod sched;
+#[cfg(target_os = "linux")]
 mod setters;
+#[cfg(target_os = "linux")]
 mod sync;
+#[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
 mod walk;
 
+#[cfg(target_os = "linux")]
 pub use cancel::Cancel;
+#[cfg(target_os = "linux")]
 pub use copy::{
     Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
     Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
 };
+#[cfg(target_os = "linux")]
 pub use error::{Cause, Errno, Error, Operation, Refusal};
+#[cfg(target_os = "linux")]
 pub use execution::Execution;
+#[cfg(target_os = "linux")]
 pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
+#[cfg(target_os = "linux")]
 pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
     Protection, Question, RemovalTarget, Summary,
 };
+#[cfg(target_os = "linux")]
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};
