@@ -29,7 +29,7 @@ _cpz() {
 
     case "${cmd}" in
         cpz)
-            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --threads --verify"
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --threads --verify --no-config --files0-from --exclude --exclude-from --gitignore --dry-run --stats"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -103,6 +103,47 @@ _cpz() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
+                    return 0
+                    ;;
+                --files0-from|--files0-from=)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --exclude|--exclude=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --exclude-from|--exclude-from=)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --stats=)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
                 *)

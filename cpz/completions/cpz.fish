@@ -33,10 +33,15 @@ none\t''
 none-fail\t''
 older\t''"
 complete -c cpz -l context -d 'same as -Z; with CTX, set that context' -f
-complete -c cpz -l progress -d 'show progress on stderr: auto (the default: only if stderr is a terminal), always or never' -f -a "auto\t''
+complete -c cpz -l progress -d 'show progress on stderr: auto (the default: only if stderr is a terminal), always or never; without the option, CPZ_PROGRESS decides' -f -a "auto\t''
 always\t''
 never\t''"
 complete -c cpz -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c cpz -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL behind each; with F -, in stdin' -r -F
+complete -c cpz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax and relative to each SOURCE; \'!GLOB\' includes again' -r -f
+complete -c cpz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
+complete -c cpz -l stats -d 'show totals at the end: text (on stderr; the default with the option) or json (a line on stdout)' -f -a "text\t''
+json\t''"
 complete -c cpz -s a -l archive -d 'same as -dR --preserve=all'
 complete -c cpz -l attributes-only -d 'copy only the attributes, not the content'
 complete -c cpz -s b -d 'same as --backup, but takes no argument'
@@ -67,3 +72,6 @@ complete -c cpz -l version -d 'display the version and exit'
 complete -c cpz -l fsync -d 'write everything to the disk before cpz ends'
 complete -c cpz -l resume -d 'continue an interrupted copy: keep dest files that have the size and time of their SOURCE; needs -a, -p or --preserve=timestamps'
 complete -c cpz -l verify -d 'read each copied file and its SOURCE again, and report files that differ'
+complete -c cpz -l no-config -d 'do not read the options in the file CPZ_CONFIG'
+complete -c cpz -l gitignore -d 'leave alone what the .gitignore files in each SOURCE exclude'
+complete -c cpz -l dry-run -d 'copy nothing; print the lines of -v, and how much would be copied'

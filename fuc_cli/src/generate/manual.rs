@@ -2,6 +2,7 @@
 //!
 //! The options have a section of our own, because `clap_mangen` shows one short name of each.
 
+use clap::builder::PossibleValue;
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
@@ -9,7 +10,7 @@ use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 /// The texts of a manual page that are not in the table. Words in backquotes are printed in bold.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
-    /// What the command does, in a few words.
+    /// The purpose of the command, in a few words.
     pub summary: &'static str,
     /// The paragraphs of the description.
     pub description: &'static [&'static str],
@@ -76,7 +77,7 @@ fn push_options(roff: &mut Roff, command: &Command) {
         roff.text([roman(help)]);
         let possible = arg.get_possible_values();
         if !possible.is_empty() {
-            let words: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+            let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
             roff.control("br", []);
             roff.text([roman(format!("Values: {}", words.join(", ")))]);
         }
