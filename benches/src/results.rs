@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     host::machine::{Machine, Stamp},
     what::{
-        cells::{self, Cell},
+        cell::Cell,
+        cells,
         peers::{Peer, Role},
         steady,
     },

@@ -14,7 +14,8 @@ use crate::{
     results::Results,
     run::{execute::execute, schedule::Schedule},
     what::{
-        cells::{self, Runs},
+        cell::Runs,
+        cells,
         select::{CALLS, CONTENTION},
         steady::Load,
     },

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     results::{CallsRow, CellResult, Results, Row},
-    what::cells::{GROUPS, Group},
+    what::cell::{GROUPS, Group},
 };
 
 /// Returns the page as Markdown. `plot` returns the path of a group's plot, if there is one.

@@ -11,7 +11,7 @@ use super::{details, markers, plot, report, steady, store};
 use crate::{
     host::machine::Machine,
     results::{CellResult, Results},
-    what::cells::{GROUPS, Group},
+    what::cell::{GROUPS, Group},
 };
 
 /// The directory of the files, relative to the page.

@@ -6,7 +6,7 @@ use super::format::{NONE, escape, figure, list, time};
 use crate::{
     host::progress,
     results::{CellResult, Results, Row},
-    what::{cells::GROUPS, peers::Role},
+    what::{cell::GROUPS, peers::Role},
 };
 
 /// A smaller loss is named in a line below the table, because the noise of the machine is of that size.

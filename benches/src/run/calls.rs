@@ -12,7 +12,7 @@ use crate::{
     host::interrupt,
     results::CallsRow,
     what::{
-        cells::Work,
+        cell::Work,
         peers::{self, Peer},
     },
 };

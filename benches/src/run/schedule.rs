@@ -8,7 +8,8 @@ use super::rounds::{Limits, Overtime};
 use crate::{
     results::Results,
     what::{
-        cells::{self, Cell, Group, LARGE_ROUNDS, Runs},
+        cell::{Cell, Group, LARGE_ROUNDS, Runs},
+        cells,
         select::Selected,
         steady::{self, Alternation, Load},
     },

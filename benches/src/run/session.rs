@@ -23,7 +23,7 @@ use crate::{
     },
     results::{CellResult, Row, Run, Times},
     what::{
-        cells::{Cache, Cell, Place, Work},
+        cell::{Cache, Cell, Place, Work},
         peers::{Peer, Role},
     },
 };

@@ -18,7 +18,7 @@ use crate::{
     host::{interrupt, machine},
     results::{CellResult, Row, Run, Times, median},
     what::{
-        cells::Cell,
+        cell::Cell,
         peers::{Peer, Role},
         steady::{Alternation, Load},
     },
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::{
         results::tests::runs,
-        what::{cells::Work, steady},
+        what::{cell::Work, steady},
     };
 
     #[test]

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::{place::Scratch, programs::Programs};
 use crate::{
     host::command,
-    what::cells::{Real, Spread, Tree},
+    what::cell::{Real, Spread, Tree},
 };
 
 /// Makes trees in the scratch directory.

@@ -2,7 +2,10 @@
 
 use anyhow::{Result, ensure};
 
-use super::cells::{self, Cell, GROUPS};
+use super::{
+    cell::{Cell, GROUPS},
+    cells,
+};
 
 /// The name that selects the system calls.
 pub(crate) const CALLS: &str = "calls";

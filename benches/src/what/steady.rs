@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use super::cells::{self, Cell, Group, Place, Runs, Work};
+use super::{
+    cell::{Cell, Group, Place, Runs, Work},
+    cells,
+};
 
 /// A cell that copies a tree, and the cell that removes the copy.
 #[derive(Debug, Clone)]
