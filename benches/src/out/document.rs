@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use super::{details, markers, plot, report, steady, store};
+use super::{details, markers, plot, readme, report, steady, store};
 use crate::{
     host::machine::Machine,
     results::{CellResult, Results},
@@ -95,7 +95,17 @@ impl Document {
         };
         // The page is read again, because the user may have edited it during the run.
         fs::write(&self.page, self.with(&text)?)
-            .with_context(|| format!("cannot write {}", self.page.display()))
+            .with_context(|| format!("cannot write {}", self.page.display()))?;
+        match self.readme() {
+            Some(page) => readme::write(results, &self.dir, &page),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the README beside the page, if the section has figures for it.
+    fn readme(&self) -> Option<PathBuf> {
+        let readme = self.page.with_file_name("README.md");
+        (self.section == Section::Full && readme.exists()).then_some(readme)
     }
 
     /// Returns the page with `text` in its section.
@@ -130,7 +140,7 @@ impl Files<'_> {
         for &group in GROUPS.iter().filter(|&&group| group != Group::Steady) {
             let of_group = |cell: &&CellResult| cell.group == group.name();
             let cells: Vec<_> = results.cells.iter().filter(of_group).collect();
-            if plot::draw(&cells, &dir.join(self.plot(group)))? {
+            if plot::draw(&cells, plot::Theme::LIGHT, &dir.join(self.plot(group)))? {
                 drawn.push(group);
             }
         }
@@ -165,14 +175,16 @@ mod tests {
             if !document.figures().exists() {
                 continue;
             }
+            let readme = page.with_file_name("README.md");
             fs::copy(&document.page, &again.page).unwrap();
+            fs::copy(&readme, scratch.path().join("README.md")).unwrap();
             again.write(&document.parse()).unwrap();
             for made in fs::read_dir(scratch.path()).unwrap() {
                 let made = made.unwrap();
-                let committed = if made.path() == again.page {
-                    document.page.clone()
-                } else {
-                    document.dir.join(made.file_name())
+                let is_page = ["Benchmarks.md", "README.md"].map(|page| made.file_name() == page);
+                let committed = match is_page.contains(&true) {
+                    true => page.with_file_name(made.file_name()),
+                    false => document.dir.join(made.file_name()),
                 };
                 let same = fs::read(made.path()).unwrap() == fs::read(&committed).unwrap();
                 assert!(same, "{}: run `benches tables`", committed.display());

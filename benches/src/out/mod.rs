@@ -5,6 +5,7 @@ pub(crate) mod document;
 mod format;
 mod markers;
 mod plot;
+mod readme;
 mod report;
 mod steady;
 mod store;

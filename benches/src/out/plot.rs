@@ -1,6 +1,6 @@
 //! Draws the plots: a panel per cell, a bar per peer, the shortest on top. Ours has a colour of its own.
 //!
-//! The background is white, because the colour of the reader's page is unknown.
+//! A plot fills its background, because the colour of the reader's page is unknown.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,11 @@ use crate::{
     what::peers::Role,
 };
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// An area to draw in, and its colours.
+struct Canvas<'a> {
+    area: DrawingArea<SVGBackend<'a>, Shift>,
+    theme: Theme,
+}
 
 const COLUMNS: usize = 2;
 const PANEL_WIDTH: i32 = 540;
@@ -38,7 +42,27 @@ const LONGEST: f64 = 12.0;
 const OURS: RGBColor = RGBColor(0x1b, 0x7f, 0x5c);
 const GNU: RGBColor = RGBColor(0xb2, 0x53, 0x2e);
 const OTHER: RGBColor = RGBColor(0x9a, 0xa5, 0xb1);
-const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
+
+/// The colours that depend on the page around a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Theme {
+    /// The colour of texts and lines.
+    ink: RGBColor,
+    page: RGBColor,
+}
+
+impl Theme {
+    /// Dark on white.
+    pub(crate) const LIGHT: Self = Self {
+        ink: RGBColor(0x22, 0x22, 0x22),
+        page: WHITE,
+    };
+    /// Light on the background that code forges use in their dark mode.
+    pub(crate) const DARK: Self = Self {
+        ink: RGBColor(0xe6, 0xed, 0xf3),
+        page: RGBColor(0x0d, 0x11, 0x17),
+    };
+}
 
 /// The looks of a piece of text. The backend multiplies a font size by about 0.8 to get pixels.
 #[derive(Clone, Copy)]
@@ -63,7 +87,7 @@ impl Style {
 }
 
 /// Draws the cells that have figures; returns `false` if there are none.
-pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
+pub(crate) fn draw(cells: &[&CellResult], theme: Theme, file: &Path) -> Result<bool> {
     let cells: Vec<_> = cells
         .iter()
         .copied()
@@ -77,32 +101,45 @@ pub(crate) fn draw(cells: &[&CellResult], file: &Path) -> Result<bool> {
     let height = LEGEND + heights.iter().sum::<i32>();
     let size = ((PANEL_WIDTH * COLUMNS as i32) as u32, height as u32);
     let mut svg = String::new();
-    let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-    root.fill(&WHITE)
+    let canvas = Canvas {
+        area: SVGBackend::with_string(&mut svg, size).into_drawing_area(),
+        theme,
+    };
+    canvas
+        .area
+        .fill(&theme.page)
         .map_err(|error| failed(error.to_string()))?;
-    legend(&root).map_err(failed)?;
+    let has_floor = cells.iter().any(|cell| cell.floor.is_some());
+    canvas.legend(has_floor).map_err(failed)?;
     let mut top = LEGEND;
     for (row, height) in cells.chunks(COLUMNS).zip(heights) {
         for (column, cell) in row.iter().enumerate() {
             let left = column as i32 * PANEL_WIDTH;
-            let area = root
-                .clone()
-                .shrink((left, top), (PANEL_WIDTH as u32, height as u32));
-            panel(&area, cell).map_err(failed)?;
+            let size = (PANEL_WIDTH as u32, height as u32);
+            let panel = Canvas {
+                area: canvas.area.clone().shrink((left, top), size),
+                theme,
+            };
+            panel.panel(cell).map_err(failed)?;
         }
         top += height;
     }
-    root.present().map_err(|error| failed(error.to_string()))?;
-    drop(root);
-    fs::write(file, compact(&svg)).with_context(|| format!("cannot write {}", file.display()))?;
+    canvas
+        .area
+        .present()
+        .map_err(|error| failed(error.to_string()))?;
+    drop(canvas);
+    fs::write(file, compact(&svg, theme.ink))
+        .with_context(|| format!("cannot write {}", file.display()))?;
     Ok(true)
 }
 
 /// Removes the attributes that the backend repeats with each element, about half of an SVG.
-fn compact(svg: &str) -> String {
-    let defaults = " font-family=\"sans-serif\" font-size=\"12.1\" fill=\"#222222\"";
+fn compact(svg: &str, ink: RGBColor) -> String {
+    let fill = format!(" fill=\"#{:02X}{:02X}{:02X}\"", ink.0, ink.1, ink.2);
+    let defaults = format!(" font-family=\"sans-serif\" font-size=\"12.1\"{fill} xmlns=");
     let repeated = [
-        (" xmlns=", &*format!("{defaults} xmlns=")),
+        (" xmlns=", &*defaults),
         (" opacity=\"1\"", ""),
         (" stroke=\"none\"", ""),
         (" text-anchor=\"start\"", ""),
@@ -116,7 +153,7 @@ fn compact(svg: &str) -> String {
     }
     let lines = text.lines().map(|line| match line.strip_prefix("<text") {
         // The backend puts the words on the next line, and the end tag on the one after.
-        Some(line) => format!("<text{}", line.replace(" fill=\"#222222\"", "")),
+        Some(line) => format!("<text{}", line.replace(&fill, "")),
         None if line.starts_with('<') && line != "</text>" => format!("{line}\n"),
         None if line == "</text>" => "</text>\n".to_owned(),
         None => line.to_owned(),
@@ -128,24 +165,6 @@ fn compact(svg: &str) -> String {
 fn height(cells: &[&CellResult]) -> i32 {
     let most = cells.iter().map(|cell| cell.ranking().len()).max();
     TOP + LINE * most.unwrap_or(0) as i32 + BOTTOM
-}
-
-fn legend(area: &Area<'_>) -> Result<(), String> {
-    let middle = LEGEND / 2;
-    let mut left = 24;
-    for (colour, words) in [(OURS, "this repository"), (GNU, "GNU"), (OTHER, "others")] {
-        rectangle(area, (left, middle - 6), (left + 18, middle + 6), colour)?;
-        text(
-            area,
-            words,
-            (left + 24, middle),
-            Style::Label.at(HPos::Left),
-        )?;
-        left += 60 + width(words);
-    }
-    line(area, (left, middle - 9), (left, middle + 9))?;
-    let words = "floor: the necessary system calls alone; (1.00x): the time of the fastest";
-    text(area, words, (left + 8, middle), Style::Label.at(HPos::Left))
 }
 
 /// Returns the approximate width of a label.
@@ -182,74 +201,94 @@ impl Scale {
     }
 }
 
-fn panel(area: &Area<'_>, cell: &CellResult) -> Result<(), String> {
-    let rows = cell.ranking();
-    let scale = Scale::of(cell);
-    text(area, &cell.title, (LEFT, 14), Style::Title.at(HPos::Left))?;
-    for (i, row) in rows.iter().enumerate() {
-        bar(area, row, TOP + LINE * i as i32, &scale)?;
+impl Canvas<'_> {
+    /// Explains the colours, and the line of the floor if there is one.
+    fn legend(&self, has_floor: bool) -> Result<(), String> {
+        let middle = LEGEND / 2;
+        let mut left = 24;
+        for (colour, words) in [(OURS, "this repository"), (GNU, "GNU"), (OTHER, "others")] {
+            self.rectangle((left, middle - 6), (left + 18, middle + 6), colour)?;
+            self.text(words, (left + 24, middle), Style::Label.at(HPos::Left))?;
+            left += 60 + width(words);
+        }
+        let mut words = "(1.00x): the time of the fastest".to_owned();
+        if has_floor {
+            self.line((left, middle - 9), (left, middle + 9))?;
+            words.insert_str(0, "floor: the necessary system calls alone; ");
+        }
+        self.text(&words, (left + 8, middle), Style::Label.at(HPos::Left))
     }
-    let Some(x) = scale.floor else {
-        return Ok(());
-    };
-    line(area, (x, TOP - 4), (x, TOP + LINE * rows.len() as i32))?;
-    text(area, "floor", (x, TOP - 10), Style::Small.at(HPos::Center))
-}
 
-fn bar(area: &Area<'_>, row: &Row, y: i32, scale: &Scale) -> Result<(), String> {
-    let (colour, style) = match row.role {
-        Role::Ours => (OURS, Style::Ours),
-        Role::Reference => (GNU, Style::Label),
-        Role::Fixed | Role::Other => (OTHER, Style::Label),
-    };
-    let seconds = row.times.seconds;
-    let (end, cut) = scale.end(seconds);
-    rectangle(area, (LEFT, y + 2), (end, y + LINE - 3), colour)?;
-    if cut {
-        let gap = [(-18, 1), (-12, 1), (-18, 0), (-24, 0)];
-        let gap = gap.map(|(x, top)| (end + x, if top == 1 { y } else { y + LINE }));
-        area.draw(&Polygon::new(gap.to_vec(), WHITE.filled()))
-            .map_err(|error| error.to_string())?;
+    fn panel(&self, cell: &CellResult) -> Result<(), String> {
+        let rows = cell.ranking();
+        let scale = Scale::of(cell);
+        self.text(&cell.title, (LEFT, 14), Style::Title.at(HPos::Left))?;
+        for (i, row) in rows.iter().enumerate() {
+            self.bar(row, TOP + LINE * i as i32, &scale)?;
+        }
+        let Some(x) = scale.floor else {
+            return Ok(());
+        };
+        self.line((x, TOP - 4), (x, TOP + LINE * rows.len() as i32))?;
+        self.text("floor", (x, TOP - 10), Style::Small.at(HPos::Center))
     }
-    let middle = y + LINE / 2;
-    text(area, &row.peer, (LEFT - 7, middle), style.at(HPos::Right))?;
-    let words = format!("{} ({:.2}x)", time(seconds), seconds / scale.fastest);
-    // The figures move to the right of the floor's line, so that it does not run through them.
-    let left = end + 6;
-    let left = match scale.floor {
-        Some(floor) if (left - 3..left + width(&words)).contains(&floor) => floor + 6,
-        _ => left,
-    };
-    text(area, &words, (left, middle), style.at(HPos::Left))
-}
 
-fn line(area: &Area<'_>, from: (i32, i32), to: (i32, i32)) -> Result<(), String> {
-    let style = INK.mix(0.7).stroke_width(1);
-    area.draw(&PathElement::new(vec![from, to], style))
-        .map_err(|error| error.to_string())
-}
+    fn bar(&self, row: &Row, y: i32, scale: &Scale) -> Result<(), String> {
+        let (colour, style) = match row.role {
+            Role::Ours => (OURS, Style::Ours),
+            Role::Reference => (GNU, Style::Label),
+            Role::Fixed | Role::Other => (OTHER, Style::Label),
+        };
+        let seconds = row.times.seconds;
+        let (end, cut) = scale.end(seconds);
+        self.rectangle((LEFT, y + 2), (end, y + LINE - 3), colour)?;
+        if cut {
+            let gap = [(-18, 1), (-12, 1), (-18, 0), (-24, 0)];
+            let gap = gap.map(|(x, top)| (end + x, if top == 1 { y } else { y + LINE }));
+            self.area
+                .draw(&Polygon::new(gap.to_vec(), self.theme.page.filled()))
+                .map_err(|error| error.to_string())?;
+        }
+        let middle = y + LINE / 2;
+        self.text(&row.peer, (LEFT - 7, middle), style.at(HPos::Right))?;
+        let words = format!("{} ({:.2}x)", time(seconds), seconds / scale.fastest);
+        // The figures move to the right of the floor's line, so that it does not run through them.
+        let left = end + 6;
+        let left = match scale.floor {
+            Some(floor) if (left - 3..left + width(&words)).contains(&floor) => floor + 6,
+            _ => left,
+        };
+        self.text(&words, (left, middle), style.at(HPos::Left))
+    }
 
-fn rectangle(
-    area: &Area<'_>,
-    from: (i32, i32),
-    to: (i32, i32),
-    colour: RGBColor,
-) -> Result<(), String> {
-    area.draw(&Rectangle::new([from, to], colour.filled()))
-        .map_err(|error| error.to_string())
-}
+    fn line(&self, from: (i32, i32), to: (i32, i32)) -> Result<(), String> {
+        let style = self.theme.ink.mix(0.7).stroke_width(1);
+        self.area
+            .draw(&PathElement::new(vec![from, to], style))
+            .map_err(|error| error.to_string())
+    }
 
-fn text(area: &Area<'_>, words: &str, place: (i32, i32), look: Look) -> Result<(), String> {
-    let (size, weight) = match look.style {
-        Style::Title => (18, FontStyle::Bold),
-        Style::Label => (15, FontStyle::Normal),
-        Style::Ours => (15, FontStyle::Bold),
-        Style::Small => (13, FontStyle::Normal),
-    };
-    let font = ("sans-serif", size).into_font().style(weight);
-    let style = font.color(&INK).pos(Pos::new(look.side, VPos::Center));
-    area.draw(&Text::new(words.to_owned(), place, style))
-        .map_err(|error| error.to_string())
+    fn rectangle(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Result<(), String> {
+        self.area
+            .draw(&Rectangle::new([from, to], colour.filled()))
+            .map_err(|error| error.to_string())
+    }
+
+    fn text(&self, words: &str, place: (i32, i32), look: Look) -> Result<(), String> {
+        let (size, weight) = match look.style {
+            Style::Title => (18, FontStyle::Bold),
+            Style::Label => (15, FontStyle::Normal),
+            Style::Ours => (15, FontStyle::Bold),
+            Style::Small => (13, FontStyle::Normal),
+        };
+        let font = ("sans-serif", size).into_font().style(weight);
+        let style = font
+            .color(&self.theme.ink)
+            .pos(Pos::new(look.side, VPos::Center));
+        self.area
+            .draw(&Text::new(words.to_owned(), place, style))
+            .map_err(|error| error.to_string())
+    }
 }
 
 #[cfg(test)]
@@ -265,13 +304,13 @@ mod tests {
             rows: vec![row("rmz", &[0.1]), row("rm -r", &[0.25])],
             ..CellResult::default()
         };
-        assert!(draw(&[&cell], &file).unwrap());
+        assert!(draw(&[&cell], Theme::LIGHT, &file).unwrap());
         let svg = std::fs::read_to_string(&file).unwrap();
         assert!(
             svg.contains("rmz") && svg.contains("250 ms (2.50x)"),
             "{svg}"
         );
-        assert!(!draw(&[&CellResult::default()], &file).unwrap());
+        assert!(!draw(&[&CellResult::default()], Theme::LIGHT, &file).unwrap());
     }
 
     #[test]
