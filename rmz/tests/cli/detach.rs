@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, has_program, is_root},
@@ -69,11 +69,16 @@ fn containers(dir: &Path) -> Vec<PathBuf> {
     paths.filter(is_container).collect()
 }
 
+/// Locks an open container, which waits until the process that works in it has ended.
+fn wait_for_lock(container: &File) {
+    flock(container, FlockOperation::LockExclusive).expect("locks work here");
+}
+
 /// Waits until no process in the background works in the containers in `dir`.
 fn wait_for_background(dir: &Path) {
     for container in containers(dir) {
         match File::open(&container) {
-            Ok(open) => open.lock().expect("locks work here"),
+            Ok(open) => wait_for_lock(&open),
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
         }
     }
@@ -172,7 +177,7 @@ impl Held {
         let end = UnixDatagram::unbound().expect("a socket");
         let path = self.dir().join("log");
         let waiting = thread::spawn(move || {
-            container.lock().expect("locks work here");
+            wait_for_lock(&container);
             end.send_to(b"end", path).expect("the log is open");
         });
         let mut messages = Vec::new();

@@ -30,8 +30,8 @@ use crate::{
 };
 
 pub use compare::{normal_lines, same_but_for_name};
-pub use dry_run::{Operands, check_dry_run, check_dry_runs};
 pub use console::run_examples;
+pub use dry_run::{Operands, check_dry_run, check_dry_runs};
 pub use errors::{is_left_out, possible_errors};
 pub use faults::{Call, Fault};
 pub use input::Input;
@@ -42,8 +42,8 @@ pub use twins::twin;
 pub use wrapped::Link;
 
 mod compare;
-mod dry_run;
 mod console;
+mod dry_run;
 mod errors;
 mod faults;
 mod input;
