@@ -77,7 +77,7 @@ const QUESTIONS: [&str; 6] = [
     "verifies a copy",
 ];
 
-const TOOLS: [Tool; 8] = [
+const TOOLS: [Tool; 7] = [
     Tool {
         name: "**rmz, cpz**",
         copies: "cpz",
@@ -113,12 +113,6 @@ const TOOLS: [Tool; 8] = [
         copies: "cpx",
         removes: "",
         answers: ["most of cp", "no", "yes", "yes", "yes", "no"],
-    },
-    Tool {
-        name: "rcp",
-        copies: "",
-        removes: "",
-        answers: ["?", "?", "?", "yes", "?", "no"],
     },
     Tool {
         name: "rsync 3.5",

@@ -34,6 +34,7 @@ mod permissions;
 mod personality;
 mod preserving;
 mod progress;
+mod readme;
 mod renumbered;
 mod resuming;
 mod room;

@@ -23,8 +23,8 @@ struct Step<'a> {
 
 /// Runs each console block of `page`, and returns how many commands ran.
 ///
-/// The commands of a page run one after the other in one new directory, in which `fixture` makes the files. There,
-/// `HOME` is `home`, and `PATH` begins with `HOME/.local/bin` and `programs`. A command must have the output that the
+/// The commands of a page run one after the other in `dir`, which is made, and in which `fixture` makes the files.
+/// There, `HOME` is `home`, and `PATH` begins with `HOME/.local/bin` and `programs`. A command must have the output that the
 /// page shows below it, if the page shows one, and end with status 0 unless that output is a diagnostic. Commands
 /// whose first word is one of `left_out` do not run.
 ///
@@ -34,13 +34,13 @@ pub fn run_examples(
     page: &Path,
     programs: &Path,
     left_out: &[&str],
+    dir: &Path,
     fixture: impl FnOnce(&Path),
 ) -> usize {
     let text = fs::read_to_string(page).unwrap_or_else(|error| panic!("{page:?}: {error}"));
-    let scratch = tempfile::tempdir().expect("a temporary directory can be made");
-    let home = scratch.path().join("home");
-    fs::create_dir(&home).expect("a directory can be made");
-    fixture(scratch.path());
+    let home = dir.join("home");
+    fs::create_dir_all(&home).expect("a directory can be made");
+    fixture(dir);
     let mut ran = 0;
     for step in steps(&text) {
         let first = step.command.split_whitespace().next();
@@ -49,7 +49,7 @@ pub fn run_examples(
         }
         let output = Command::new("bash")
             .args(["-c", &format!("exec 2>&1\n{}", step.command)])
-            .current_dir(scratch.path())
+            .current_dir(dir)
             .env("HOME", &home)
             .env("PATH", path(&home, programs))
             .env("LC_ALL", "C.UTF-8")
@@ -121,7 +121,8 @@ mod tests {
         let page = dir.path().join("page.md");
         fs::write(&page, text).unwrap();
         std::panic::catch_unwind(|| {
-            run_examples(&page, Path::new("/nowhere"), &["cargo"], |tree| {
+            let tree = dir.path().join("tree");
+            run_examples(&page, Path::new("/nowhere"), &["cargo"], &tree, |tree| {
                 fs::write(tree.join("a"), "").unwrap();
             })
         })
