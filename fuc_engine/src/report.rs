@@ -11,7 +11,7 @@ use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
-/// What an entry is counted as in a [`Summary`], besides in its `entries`.
+/// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     File,

@@ -36,7 +36,7 @@ pub(crate) enum Group {
     Filesystems,
     Slow,
     Large,
-    /// The cells of [`steady`](super::steady), which are not in [`all`].
+    /// The cells of [`steady`](super::steady), which are not in [`cells::all`](super::cells::all).
     Steady,
 }
 

@@ -227,7 +227,7 @@ fn the_last_line_of_a_dry_run_says_how_much_would_be_done() {
             Tool::Copy,
             28_826,
             2 << 30,
-            "would copy 28 826 entries, 2.00 GiB",
+            "would copy 28,826 entries, 2.0 GiB",
         ),
     ] {
         assert_eq!(planned(tool, entries, bytes), line);

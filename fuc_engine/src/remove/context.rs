@@ -51,7 +51,7 @@ pub(super) struct Context<'a> {
     pub(super) asks: bool,
     /// `true` if more than one call may be needed for an entry. The flag is read for every entry.
     pub(super) looks_at_entries: bool,
-    /// What a dry run would have removed. `None`: the run is a real one.
+    /// The removals that a dry run has planned; `None` in a real run.
     pub(super) plan: Option<Plan>,
     /// `true` if no mode protects a file from the user. It is `false` if there are no
     /// questions, because then it does not matter.
