@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::hashing::HashSet;
 use crate::operand;
-use crate::sys::{self, FileId, Listing, Symlinks};
+use crate::sys::{self, FileId, Symlinks};
 
 /// The removals that a dry run has found possible.
 #[derive(Default)]
@@ -102,19 +102,7 @@ impl Plan {
 
     /// Returns `true` if an open directory would have no entries by now.
     pub(super) fn is_empty(&self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
-        if self.gone.is_none() {
-            return sys::is_empty_directory(dir);
-        }
-        // Another descriptor, because the caller's is listed from its start later.
-        let opened = sys::open_directory(dir, c".", Symlinks::NoFollow)?;
-        let mut listing = Listing::with_capacity(32 << 10);
-        while listing.fill(opened.as_fd())? {
-            let mut entries = listing.entries();
-            if entries.any(|entry| !self.is_gone(dir, entry.name)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        sys::is_empty_directory(dir, |name| self.is_gone(dir, name))
     }
 
     /// Returns `true` if a name would be gone by now.

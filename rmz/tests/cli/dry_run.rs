@@ -1,11 +1,17 @@
 //! `--dry-run`, which GNU's rm does not have: what a real run would print, and nothing is removed.
 
+use std::os::unix::fs::chown;
+
 use testkit::{
+    probe::is_root,
     run::{Operands, Run, Status, check_dry_run, check_dry_runs},
     tree::{Scratch, Tree},
 };
 
 use crate::support::RMZ;
+
+/// An ordinary user, whom permissions bind.
+const USER: u32 = 65534;
 
 #[test]
 fn prints_what_a_real_run_prints_in_random_trees_and_changes_nothing() {
@@ -52,6 +58,29 @@ fn a_name_that_an_earlier_operand_would_remove_is_missing_for_a_later_one() {
     let missing = "rmz: cannot remove 'd/a': No such file or directory\n\
                    rmz: cannot remove 'f': No such file or directory\n";
     assert_eq!(told.stderr_text(), missing);
+}
+
+#[test]
+fn asks_about_a_directory_that_may_be_read_but_not_searched() {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path())
+        .file("a/f", "")
+        .dir("a")
+        .mode(0o400);
+    let mut dry = Run::new(RMZ)
+        .args(["--dry-run", "-i", "a", "a/f"])
+        .stdin("y\ny\n")
+        .current_dir(&scratch);
+    if is_root() {
+        for path in ["", "a"] {
+            chown(scratch.path().join(path), Some(USER), Some(USER)).expect("root may do that");
+        }
+        dry = dry.uid(USER);
+    }
+    let dry = dry.output();
+    assert_eq!(dry.status, Status::Exit(1));
+    let asked = "descend into write-protected directory 'a'? ";
+    assert!(dry.stderr_text().contains(asked), "{dry}");
 }
 
 #[test]
