@@ -128,10 +128,16 @@ fn lower_priority() {
     // SAFETY: all bytes zero are a valid `sched_param`, with the only priority that the class has.
     let zero: libc::sched_param = unsafe { MaybeUninit::zeroed().assume_init() };
     let idle = IOPRIO_CLASS_IDLE << IOPRIO_CLASS_SHIFT;
+    // musl's own `sched_setscheduler` always fails, so both are made directly.
     // SAFETY: the first call reads a parameter of the right type, and the second takes numbers only. The thread 0
     // is the calling one. Threads that it starts inherit both classes.
     unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const zero);
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_IDLE,
+            &raw const zero,
+        );
         libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, idle);
     }
 }
