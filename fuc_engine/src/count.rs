@@ -23,11 +23,13 @@ use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
-use crate::sys::{self, CWD, DirSlot, Entry, Stat, Symlinks};
+use crate::sys::{self, DirSlot, Entry, Stat, Symlinks};
 use crate::walk::{self, Filters, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
 
 /// Says what a look-ahead counts.
-pub(crate) struct Scope {
+pub(crate) struct Scope<'a> {
+    /// The directory in which operands that are relative paths are looked up.
+    pub(crate) base: BorrowedFd<'a>,
     /// Counts what is below directories.
     pub(crate) recursive: bool,
     /// Leaves out what is below a directory on another filesystem than its parent.
@@ -64,7 +66,7 @@ impl Content {
 
 /// Adds to `counts` what `scope` says about the operands. Returns `true` unless it was cancelled.
 pub(crate) fn count<P: AsRef<Path>>(
-    mut scope: Scope,
+    mut scope: Scope<'_>,
     operands: &[P],
     counts: &Counts,
     cancel: Option<Cancel>,
@@ -98,7 +100,7 @@ impl Observer for Silent<'_> {
 }
 
 struct LookAhead<'a> {
-    scope: Scope,
+    scope: Scope<'a>,
     filters: Option<Filters>,
     operands: Vec<Box<CStr>>,
     report: Report<'a>,
@@ -172,7 +174,7 @@ impl LookAhead<'_> {
 impl Roots for LookAhead<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
         let path = &self.operands[operand as usize];
-        Ok(sys::open_directory_noatime(CWD, path, self.scope.operands)?.0)
+        Ok(sys::open_directory_noatime(self.scope.base, path, self.scope.operands)?.0)
     }
 
     /// Keeps the time of access, because a copy that preserves it may not have read it yet.
@@ -283,7 +285,7 @@ impl Visitor for LookAhead<'_> {
         }
         for operand in portion {
             let name = self.operands[operand as usize].clone();
-            match sys::stat(CWD, &name, self.scope.operands) {
+            match sys::stat(self.scope.base, &name, self.scope.operands) {
                 Err(_) => {}
                 Ok(stat) if sys::file_type(&stat) != FileType::Directory => {
                     self.count(self.scope.content.bytes(&stat), worker);

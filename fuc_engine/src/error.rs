@@ -228,8 +228,9 @@ pub enum Refusal {
     /// The source is a symbolic link to a directory that contains it.
     #[error("it links to a directory around it")]
     CyclicSymlink,
-    /// The dest would be a symbolic link to a relative source, and is not in the working directory.
-    #[error("a relative link is made in the working directory only")]
+    /// The dest would be a symbolic link to a relative source, and is not in the directory in which the source
+    /// is looked up: the working directory, or that of [`CopyOp::run_in`](crate::CopyOp::run_in).
+    #[error("a relative link is made only in the directory that the source is relative to")]
     RelativeSymlink,
     /// The content of the dest differs from that of the source, after the copy: dest, source.
     #[error("its content differs from that of its source")]

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::attributes::{AttributeError, Attributes};
+use super::bases::Bases;
 use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
 use super::durability::Durability;
@@ -29,7 +30,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, CWD, Identity, Stat};
+use crate::sys::{self, Identity, Stat};
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -66,7 +67,8 @@ impl Failure {
 pub(super) struct Context<'a> {
     pub(super) policy: Policy<'a>,
     pub(super) dest: &'a Dest,
-    /// The directory that receives the copies; `None`: the working directory.
+    pub(super) bases: Bases<'a>,
+    /// The directory that receives the copies; `None`: the dest is an exact path.
     pub(super) target: Option<OwnedFd>,
     pub(super) operands: Vec<Operand>,
     pub(super) report: Report<'a>,
@@ -120,8 +122,9 @@ impl Context<'_> {
         }
     }
 
+    /// Returns the directory in which the dests of operands are looked up.
     pub(super) fn target(&self) -> BorrowedFd<'_> {
-        self.target.as_ref().map_or(CWD, AsFd::as_fd)
+        self.target.as_ref().map_or(self.bases.dest, AsFd::as_fd)
     }
 
     /// Opens the directory that the dest of an operand is in, after it was made.
@@ -158,7 +161,7 @@ impl Context<'_> {
     pub(super) fn operand_entry<'e>(&'e self, index: u32, dest_dir: BorrowedFd<'e>) -> Entry<'e> {
         let operand = &self.operands[index as usize];
         Entry {
-            source_dir: CWD,
+            source_dir: self.bases.source,
             source_name: &operand.source,
             dest_dir,
             dest_name: operand.name_in_parent(),
@@ -181,7 +184,7 @@ impl Context<'_> {
                 self.descriptors.pin(parent, side, self)?.as_fd(),
                 &place.name,
             ),
-            (None, Side::Source) => call(CWD, &place.name),
+            (None, Side::Source) => call(self.bases.source, &place.name),
             (None, Side::Dest) => call(
                 self.open_dest_parent(place.operand)?.as_fd(),
                 self.operands[place.operand as usize].name_in_parent(),
@@ -234,7 +237,8 @@ impl Roots for Context<'_> {
         let operand = &self.operands[index as usize];
         match side {
             Side::Source => {
-                sys::open_directory(CWD, &operand.source, self.policy.symlinks_of_operands())
+                let symlinks = self.policy.symlinks_of_operands();
+                sys::open_directory(self.bases.source, &operand.source, symlinks)
             }
             Side::Dest if operand.root.get().is_some_and(|&root| self.is_new(root)) => {
                 self.open_new()

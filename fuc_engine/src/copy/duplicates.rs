@@ -16,7 +16,7 @@ use super::options::BackupNaming;
 use crate::error::{Error, Refusal};
 use crate::hashing::HashSet;
 use crate::node::Side;
-use crate::sys::{self, CWD, Stat};
+use crate::sys::{self, Stat};
 
 /// A source or a dest that an operand has used.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -167,7 +167,7 @@ fn was_named_before(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let earlier = &ctx.operands[..entry.operand as usize];
     earlier.iter().any(|earlier| {
         look::names_same_entry(&Entry {
-            dest_dir: CWD,
+            dest_dir: ctx.bases.source,
             dest_name: &earlier.source,
             ..*entry
         })

@@ -52,6 +52,7 @@
 //! | `room` | room for large files on the filesystems of dests |
 //! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
+//! | `bases` | the directories in which relative paths are looked up |
 //! | `operand` | one operand: its source and where its copy goes |
 //! | `duplicates` | operands that name the same source or dest |
 //! | `durability` | writes copies to the disk before the run ends |
@@ -71,6 +72,7 @@
 //! or truncates a dest that was there before its copy.
 
 mod attributes;
+mod bases;
 mod content;
 mod context;
 mod decide;

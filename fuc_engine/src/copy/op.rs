@@ -2,9 +2,11 @@
 
 use std::ffi::CString;
 use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::bases::Bases;
 use super::options::{
     CopyOptions, Dereference, Dest, DestRules, LinkKind, Preserve, Reflink, Sparse,
 };
@@ -17,7 +19,7 @@ use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, summary_or_first_failure};
 use crate::setters::setters;
-use crate::sys::Symlinks;
+use crate::sys::{CWD, Symlinks};
 
 /// Copies any number of sources.
 ///
@@ -171,8 +173,55 @@ impl CopyOp {
         dest: &Dest,
         observer: &dyn Observer,
     ) -> Summary {
+        self.run_in(CWD, sources, CWD, dest, observer)
+    }
+
+    /// Copies the sources as [`run`](Self::run) does, but looks up relative paths in open directories
+    /// instead of the working directory: sources in `source_dir`, and `dest` in `dest_dir`.
+    ///
+    /// The directories may be renamed or replaced by others at any time: only the open ones matter. Errors and
+    /// events have the paths as given.
+    ///
+    /// ```
+    /// use std::fs::{self, File};
+    /// use std::path::PathBuf;
+    /// use std::sync::Mutex;
+    /// use fuc_engine::{CopyOp, Dest};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// # let scratch = tempfile::tempdir()?;
+    /// # let [from, to, moved] = ["from", "to", "moved"].map(|name| scratch.path().join(name));
+    /// fs::create_dir_all(from.join("tree/sub"))?;
+    /// fs::create_dir(&to)?;
+    /// let (source_dir, dest_dir) = (File::open(&from)?, File::open(&to)?);
+    /// fs::rename(&to, &moved)?;
+    ///
+    /// let failures = Mutex::new(Vec::new());
+    /// let dest = Dest::Exactly(PathBuf::from("copy"));
+    /// let summary = CopyOp::new().run_in(&source_dir, ["tree"], &dest_dir, &dest, &failures);
+    /// assert!(summary.is_complete());
+    /// assert!(moved.join("copy/sub").is_dir());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As with [`run`](Self::run).
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn run_in<P: AsRef<Path>>(
+        &self,
+        source_dir: impl AsFd,
+        sources: impl AsRef<[P]>,
+        dest_dir: impl AsFd,
+        dest: &Dest,
+        observer: &dyn Observer,
+    ) -> Summary {
+        let bases = Bases {
+            source: source_dir.as_fd(),
+            dest: dest_dir.as_fd(),
+        };
         let report = Report::new(observer, self.cancel.clone());
-        CopyRun::new(&self.options, dest, report, self.filter.clone()).run(sources)
+        CopyRun::new(&self.options, bases, dest, report, self.filter.clone()).run(sources)
     }
 
     /// Counts the entries and bytes that a run on these sources would copy, and adds them to `counts`.
@@ -185,6 +234,17 @@ impl CopyOp {
     /// Returns `true` if everything was counted. Returns `false` if it was [cancelled](Self::cancelled_by), or if
     /// all symbolic links are followed: then one entry may stand for any number of others.
     pub fn count<P: AsRef<Path>>(&self, sources: impl AsRef<[P]>, counts: &Counts) -> bool {
+        self.count_in(CWD, sources, counts)
+    }
+
+    /// Counts as [`count`](Self::count) does, but looks up relative paths in the open directory `dir` instead
+    /// of the working directory.
+    pub fn count_in<P: AsRef<Path>>(
+        &self,
+        dir: impl AsFd,
+        sources: impl AsRef<[P]>,
+        counts: &Counts,
+    ) -> bool {
         let options = &self.options;
         let operands = match options.dereference {
             Dereference::Never => Symlinks::NoFollow,
@@ -193,6 +253,7 @@ impl CopyOp {
             Dereference::Always => Symlinks::Follow,
         };
         let scope = Scope {
+            base: dir.as_fd(),
             recursive: options.recursive,
             one_file_system: options.one_file_system,
             operands,

@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::bases::Bases;
 use super::dest::backup_names::own_backup;
 use super::options::{CopyOptions, Dest};
 use super::way::DestParent;
@@ -34,12 +35,17 @@ pub(super) struct Operand {
 impl Operand {
     /// # Errors
     /// A path contains a NUL byte.
-    pub(super) fn new(source: &Path, dest: &Dest, options: &CopyOptions) -> Result<Self, Error> {
+    pub(super) fn new(
+        bases: Bases<'_>,
+        source: &Path,
+        dest: &Dest,
+        options: &CopyOptions,
+    ) -> Result<Self, Error> {
         let unusable = |path: &Path| {
             let path = path.to_path_buf();
             move |errno| Error::failed(Operation::Stat, path, errno)
         };
-        let own_backup = own_backup(options, dest, source);
+        let own_backup = own_backup(options, bases, dest, source);
         let is_own_backup = own_backup.is_some();
         let c_source = paths::to_c(source).map_err(unusable(source))?;
         let mut leaf = 0;

@@ -23,7 +23,7 @@ use super::way::{self, DestParent, OpenParent};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;
-use crate::sys::{self, At, CWD, Identity, Inode};
+use crate::sys::{self, At, Identity, Inode};
 
 /// A directory on the way to a dest, which gets its final attributes in the end.
 struct Parent {
@@ -181,7 +181,7 @@ fn note_existing(
         source: source.clone().into_boxed_c_str(),
     };
     if mode::may_be_unfinished(present.mode)
-        && let Ok(stat) = sys::stat(CWD, &source, Symlinks::Follow)
+        && let Ok(stat) = sys::stat(ctx.bases.source, &source, Symlinks::Follow)
     {
         let requested = ctx.policy.directory_creation_mode(stat.st_mode);
         let filling = ctx.policy.directory_filling_mode(stat.st_mode);
@@ -206,7 +206,7 @@ fn make_one(
     let no_source = |errno| Error::failed(Operation::StatSourceParent, step.source.into(), errno);
     let failed = |operation| move |errno| Error::failed(operation, step.path.into(), errno);
     let source = to_c(step.source.as_os_str().as_bytes());
-    let stat = sys::stat(CWD, &source, Symlinks::Follow).map_err(no_source)?;
+    let stat = sys::stat(ctx.bases.source, &source, Symlinks::Follow).map_err(no_source)?;
     if sys::file_type(&stat) != FileType::Directory {
         return Err(no_source(Errno::NOTDIR));
     }
@@ -280,7 +280,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
         return Ok(());
     }
     let source = PathOnly::find(At {
-        dir: CWD,
+        dir: ctx.bases.source,
         name: &parent.source,
         symlinks: Symlinks::Follow,
     });

@@ -22,6 +22,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::bases::Bases;
 use super::context::Context;
 use super::duplicates::UsedNames;
 use super::durability::Durability;
@@ -44,7 +45,7 @@ use crate::observer::{BYTES_PER_WORK, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sched;
-use crate::sys::{self, CWD, Identity};
+use crate::sys::{self, Identity};
 use crate::walk::{Filters, Task, Walker};
 
 mod durable;
@@ -83,6 +84,7 @@ pub(super) struct CopyRun<'a> {
 impl<'a> CopyRun<'a> {
     pub(super) fn new(
         options: &'a CopyOptions,
+        bases: Bases<'a>,
         dest: &'a Dest,
         report: Report<'a>,
         filter: Option<SharedFilter>,
@@ -91,6 +93,7 @@ impl<'a> CopyRun<'a> {
             ctx: Context {
                 policy: Policy::new(options),
                 dest,
+                bases,
                 target: None,
                 operands: Vec::new(),
                 report,
@@ -117,8 +120,9 @@ impl<'a> CopyRun<'a> {
     pub(super) fn run<P: AsRef<Path>>(&mut self, sources: impl AsRef<[P]>) -> Summary {
         let ctx = &mut self.ctx;
         if let Dest::Into(target) = ctx.dest {
+            let base = ctx.bases.dest;
             let opened = operand::to_c(target)
-                .and_then(|path| sys::open_path_directory(CWD, &path, Symlinks::Follow));
+                .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
             match opened {
                 Ok(fd) => ctx.target = Some(fd),
                 Err(errno) => {
@@ -129,7 +133,8 @@ impl<'a> CopyRun<'a> {
             }
         }
         for source in sources.as_ref() {
-            match Operand::new(source.as_ref(), ctx.dest, ctx.policy.options) {
+            let options = ctx.policy.options;
+            match Operand::new(ctx.bases, source.as_ref(), ctx.dest, options) {
                 Ok(operand) => ctx.operands.push(operand),
                 Err(error) => ctx.report.failed(error),
             }
@@ -229,6 +234,7 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
 mod tests {
     use super::*;
     use crate::copy::options::Preserve;
+    use crate::sys::CWD;
     use std::fs;
 
     /// Copies operands out of a directory in which `a/1` and `b/1`, `a/2` and `b/2`, and so on,
@@ -255,7 +261,12 @@ mod tests {
         };
         let dest = Dest::Into(at("d"));
         let failures = Mutex::new(Vec::new());
-        let mut run = CopyRun::new(&options, &dest, Report::new(&failures, None), None);
+        let report = Report::new(&failures, None);
+        let bases = Bases {
+            source: CWD,
+            dest: CWD,
+        };
+        let mut run = CopyRun::new(&options, bases, &dest, report, None);
         let operands: Vec<_> = operands.iter().map(|operand| at(operand)).collect();
         assert!(run.run(operands).is_complete(), "{failures:?}");
         run.links.len()

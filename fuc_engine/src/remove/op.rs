@@ -179,7 +179,20 @@ impl RemoveOp {
         directories: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
-        self.run_extent(self.extent(CWD, Scope::Contents), directories, observer)
+        self.run_contents_in(CWD, directories, observer)
+    }
+
+    /// Removes the entries of directories as [`run_contents`](Self::run_contents) does, but looks up relative
+    /// paths in the open directory `dir` instead of the working directory. The path `.` is `dir` itself.
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn run_contents_in<P: AsRef<Path>>(
+        &self,
+        dir: impl AsFd,
+        directories: impl AsRef<[P]>,
+        observer: &dyn Observer,
+    ) -> Summary {
+        let extent = self.extent(dir.as_fd(), Scope::Contents);
+        self.run_extent(extent, directories, observer)
     }
 
     /// Removes the operands as [`run`](Self::run) does, but looks up relative paths in the open directory
@@ -273,7 +286,19 @@ impl RemoveOp {
     ///
     /// Returns `true` if everything was counted, and `false` if it was [cancelled](Self::cancelled_by).
     pub fn count<P: AsRef<Path>>(&self, operands: impl AsRef<[P]>, counts: &Counts) -> bool {
+        self.count_in(CWD, operands, counts)
+    }
+
+    /// Counts as [`count`](Self::count) does, but looks up relative paths in the open directory `dir` instead
+    /// of the working directory.
+    pub fn count_in<P: AsRef<Path>>(
+        &self,
+        dir: impl AsFd,
+        operands: impl AsRef<[P]>,
+        counts: &Counts,
+    ) -> bool {
         let scope = count::Scope {
+            base: dir.as_fd(),
             recursive: self.options.recursive,
             one_file_system: self.options.one_file_system,
             operands: Symlinks::NoFollow,

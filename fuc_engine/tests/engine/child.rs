@@ -14,6 +14,7 @@ use std::time::Duration;
 use fuc_engine::{Cause, CopyOp, Dest, Error, Event, Observer, Preserve, RemoveOp, Replace};
 use testkit::run::{Run, Status};
 
+use crate::bases;
 use crate::kit::{self, Counts, counts, threads};
 
 const ACTION: &str = "FUC_ENGINE_TEST_ACTION";
@@ -28,6 +29,7 @@ pub(crate) const MARKS: [&str; 2] = ["/fuc-engine-test-begins", "/fuc-engine-tes
 
 /// An operation to run in another process.
 pub(crate) struct Child {
+    current_dir: Option<PathBuf>,
     wrapper: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
     nofile: Option<u64>,
@@ -69,6 +71,11 @@ pub(crate) fn update(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child 
     Child::new("update", source.as_ref()).with(DEST, dest.as_ref())
 }
 
+/// Runs the [cases](bases::cases) of copies between open directories in trees below `root`.
+pub(crate) fn copies_between_open_directories(root: impl AsRef<Path>) -> Child {
+    Child::new("copies-between-open-directories", root.as_ref())
+}
+
 /// Prepares several copies, which run one after the other.
 pub(crate) fn copies(pairs: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Child {
     let (sources, dests): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
@@ -83,6 +90,7 @@ fn list(paths: &[PathBuf]) -> OsString {
 impl Child {
     fn new(action: &'static str, source: &Path) -> Self {
         Self {
+            current_dir: None,
             wrapper: Vec::new(),
             env: vec![(ACTION, action.into()), (SOURCE, source.into())],
             nofile: None,
@@ -113,6 +121,11 @@ impl Child {
     /// Preserves all attributes.
     pub(crate) fn archive(self) -> Self {
         self.with(ARCHIVE, "1")
+    }
+
+    pub(crate) fn current_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.current_dir = Some(dir.as_ref().to_owned());
+        self
     }
 
     pub(crate) fn nofile_limit(mut self, descriptors: u64) -> Self {
@@ -150,6 +163,9 @@ impl Child {
             .time_limit(self.time_limit);
         for (name, value) in &self.env {
             run = run.env(name, value);
+        }
+        if let Some(dir) = &self.current_dir {
+            run = run.current_dir(dir);
         }
         if let Some(descriptors) = self.nofile {
             run = run.nofile_limit(descriptors);
@@ -300,6 +316,9 @@ fn program() {
                 let (entries, bytes, failed) = counts(summary);
                 (total.0 + entries, total.1 + bytes, total.2 + failed)
             })
+        }
+        "copies-between-open-directories" => {
+            bases::run_all(Path::new(&source), threads_wanted(), observer)
         }
         _ => panic!("no such action: {action}"),
     };

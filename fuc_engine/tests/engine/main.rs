@@ -5,6 +5,7 @@
 
 mod asking;
 mod attributes;
+mod bases;
 mod calls;
 mod cancelling;
 mod child;

@@ -17,10 +17,11 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use crate::copy::bases::Bases;
 use crate::copy::options::{Backup, BackupNaming, CopyOptions, Dest};
 use crate::hashing::HashMap;
 use crate::operand;
-use crate::sys::{self, CWD, FileId, Listing, Symlinks};
+use crate::sys::{self, FileId, Listing, Symlinks};
 
 /// The highest backup number of each name, for the directory listed last.
 ///
@@ -192,6 +193,7 @@ impl<'a> BackupNames<'a> {
 /// dest. Otherwise returns `None`.
 pub(in crate::copy) fn own_backup(
     options: &CopyOptions,
+    bases: Bases<'_>,
     dest: &Dest,
     source: &Path,
 ) -> Option<Dest> {
@@ -202,14 +204,17 @@ pub(in crate::copy) fn own_backup(
     if !options.force || dest.as_os_str() != source.as_os_str() {
         return None;
     }
+    if dest.is_relative() && !bases.are_one_directory() {
+        return None;
+    }
     let path = operand::to_c(source).ok()?;
-    let stat = sys::stat(CWD, &path, Symlinks::Follow).ok()?;
+    let stat = sys::stat(bases.source, &path, Symlinks::Follow).ok()?;
     if sys::file_type(&stat) != FileType::RegularFile {
         return None;
     }
-    let mut names = BackupNames::new(backup, CWD, &path, &mut BackupNumbers::default());
+    let mut names = BackupNames::new(backup, bases.dest, &path, &mut BackupNumbers::default());
     let backup = names.next().ok()?;
-    let is_vacant = || sys::stat(CWD, &backup.name, Symlinks::NoFollow).is_err();
+    let is_vacant = || sys::stat(bases.dest, &backup.name, Symlinks::NoFollow).is_err();
     let backup_path = OsStr::from_bytes(backup.name.to_bytes());
     (backup.replaces || is_vacant()).then(|| Dest::Exactly(backup_path.into()))
 }

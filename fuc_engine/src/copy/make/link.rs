@@ -19,7 +19,7 @@ use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::operand;
-use crate::sys::{self, CWD};
+use crate::sys;
 
 /// Makes a link to a source that is not a directory.
 pub(in crate::copy) fn make(
@@ -105,16 +105,16 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
     // The kernel would make a link to a source that does not exist.
     look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
     let path = ctx.path(entry, Side::Source);
-    if path.is_relative() && !is_in_working_directory(ctx, entry) {
+    if path.is_relative() && !is_in_source_base(ctx, entry) {
         return Ok(None);
     }
     let path = CString::new(path.as_os_str().as_bytes());
     Ok(Some(path.expect("BUG: a NUL within C strings")))
 }
 
-/// Returns `true` if the dest is in the working directory. Also `true` if either directory cannot
-/// be stat'ed; creating the link then reports the error.
-fn is_in_working_directory(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+/// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
+/// either directory cannot be stat'ed; creating the link then reports the error.
+fn is_in_source_base(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let plan = ctx.plan.as_ref();
     if plan.is_some_and(|plan| plan.is_new(entry.dest_dir)) {
         return false;
@@ -126,9 +126,9 @@ fn is_in_working_directory(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
             sys::stat(entry.dest_dir, &directory, Symlinks::Follow)
         }
     };
-    let working = sys::stat(CWD, c".", Symlinks::Follow);
-    match (dest, working) {
-        (Ok(dest), Ok(working)) => FileId::of(&dest) == FileId::of(&working),
+    let base = sys::stat(ctx.bases.source, c".", Symlinks::Follow);
+    match (dest, base) {
+        (Ok(dest), Ok(base)) => FileId::of(&dest) == FileId::of(&base),
         _ => true,
     }
 }

@@ -43,7 +43,8 @@ pub enum LinkKind {
     /// A hard link to the source.
     Hard,
     /// A symbolic link that contains the path of the source. A relative path is
-    /// [refused](crate::Refusal::RelativeSymlink) outside the working directory.
+    /// [refused](crate::Refusal::RelativeSymlink), unless the link is in the directory in which the source is
+    /// looked up.
     Symbolic,
 }
 

@@ -1,0 +1,421 @@
+//! Runs whose relative paths are looked up in open directories instead of the working directory.
+
+use std::fs::{self, File};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use fuc_engine::{
+    Backup, BackupNaming, CopyOp, CopyOptions, Counts, Dereference, Dest, DestRules, Execution,
+    LinkKind, Observer, Operation, Preserve, Refusal, RemoveOp, Replace,
+};
+use rustix::io::Errno;
+use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::{Scratch, Tree, chain};
+
+use crate::child::copies_between_open_directories;
+use crate::kit::{self, Failure, Told, all_but_atime, assert_nothing_in, assert_unchanged};
+
+/// A copy whose paths are relative to a tree that [`build`] makes.
+pub(crate) struct Case {
+    name: &'static str,
+    options: CopyOptions,
+    sources: &'static [&'static str],
+    dest: Dest,
+}
+
+fn case(
+    name: &'static str,
+    sources: &'static [&'static str],
+    dest: Dest,
+    change: impl FnOnce(&mut CopyOptions),
+) -> Case {
+    let options = kit::copy_options(change);
+    Case {
+        name,
+        options,
+        sources,
+        dest,
+    }
+}
+
+/// Makes sources in `from` and dests in `to`.
+fn build(root: &Path) {
+    let from = Tree::at(root.join("from"));
+    from.file("file", "new")
+        .file("empty", "")
+        .file("large", vec![b'x'; 2 << 20])
+        .file("tree/a/file", "new")
+        .hardlink("tree/a/file", "tree/a/twin")
+        .symlink("tree/a/link", "file")
+        .symlink("tree/a/dangling", "missing")
+        .fifo("tree/pipe")
+        .dir("tree/locked")
+        .mode(0o500)
+        .file("other", "new")
+        .hardlink("other", "twin")
+        .symlink("link", "tree");
+    chain(from.path().join("tree/deep"), 40);
+    let to = Tree::at(root.join("to"));
+    to.file("file", "old")
+        .file("into/file", "old")
+        .file("into/file.~1~", "older")
+        .file("into/tree/a/file", "old")
+        .symlink("dangling", "created");
+    for path in ["to/file", "to/into/file", "to/into/tree/a/file"] {
+        let file = File::options().write(true).open(root.join(path)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+}
+
+fn backup(naming: BackupNaming) -> DestRules {
+    let suffix = "~".into();
+    DestRules::new().backup(Some(Backup { naming, suffix }))
+}
+
+/// The cases of copies between open directories.
+pub(crate) fn cases() -> Vec<Case> {
+    let exactly = |path| Dest::Exactly(PathBuf::from(path));
+    let into = || Dest::Into(PathBuf::from("to/into"));
+    let all: &[_] = &[
+        "from/file",
+        "from/empty",
+        "from/large",
+        "from/tree",
+        "from/other",
+        "from/twin",
+        "from/link",
+        "from/missing",
+    ];
+    let always = |options: &mut CopyOptions| options.dereference = Dereference::Always;
+    vec![
+        case("a new file", &["from/file"], exactly("to/new"), |_| {}),
+        case("an old file", &["from/file"], exactly("to/file"), |_| {}),
+        case("a tree", &["from/tree"], exactly("to/new"), |_| {}),
+        case("an archive", all, into(), |options| {
+            options.preserve = Preserve::all();
+        }),
+        case("all links followed", all, into(), always),
+        case("numbered backups", all, into(), |options| {
+            options.rules = backup(BackupNaming::Numbered);
+        }),
+        case("simple backups", all, into(), |options| {
+            options.rules = backup(BackupNaming::Simple);
+        }),
+        case("removed first", all, into(), |options| {
+            options.rules = DestRules::new().remove_first(true);
+        }),
+        case("newer ones only", all, into(), |options| {
+            options.rules = DestRules::new().replace(Replace::Older);
+        }),
+        case("verified and durable", all, into(), |options| {
+            options.rules = DestRules::new().replace(Replace::Changed);
+            options.verify = true;
+            options.durable = true;
+        }),
+        case("hard links", all, into(), |options| {
+            options.as_links = Some(LinkKind::Hard);
+        }),
+        case("a dry run", all, into(), |options| {
+            options.rules = backup(BackupNaming::Numbered);
+            options.execution = Execution::DryRun;
+        }),
+        case("named twice", &["from/file"; 2], into(), |_| {}),
+        case(
+            "a file of the same name",
+            &["from/file"],
+            exactly("to/file"),
+            {
+                |options| {
+                    options.rules = backup(BackupNaming::Simple);
+                    options.force = true;
+                }
+            },
+        ),
+        case("a dangling dest", &["from/file"], exactly("to/dangling"), {
+            |options| options.rules.create_through_links = true
+        }),
+        case(
+            "a refused dangling dest",
+            &["from/file"],
+            exactly("to/dangling"),
+            |_| {},
+        ),
+        case(
+            "a missing target",
+            all,
+            Dest::Into("to/missing".into()),
+            |_| {},
+        ),
+        case(
+            "a directory over a file",
+            &["from/tree"],
+            exactly("to/file"),
+            |_| {},
+        ),
+        case(
+            "a file over a directory",
+            &["from/file"],
+            exactly("to/into"),
+            |_| {},
+        ),
+        case("parents", &["from/tree/a/file"], into(), |options| {
+            options.parents = true;
+            options.preserve = Preserve::all();
+        }),
+        case("symbolic links", all, into(), |options| {
+            options.as_links = Some(LinkKind::Symbolic);
+        }),
+        // In these cases, source and dest are in one directory.
+        case("itself", &["from/file"], exactly("from/./file"), |_| {}),
+        case("into itself", &["from"], exactly("from/tree/copy"), |_| {}),
+        case("its own backup", &["from/file"], exactly("from/file"), {
+            |options| {
+                options.rules = backup(BackupNaming::Simple);
+                options.force = true;
+            }
+        }),
+        case(
+            "its own numbered backup",
+            &["from/file"],
+            exactly("from/file"),
+            {
+                |options| {
+                    options.rules = backup(BackupNaming::Numbered);
+                    options.force = true;
+                }
+            },
+        ),
+    ]
+}
+
+impl Case {
+    /// Copies between two directories that are opened: both are `root`, or `from` and `to` in it.
+    fn run_in(&self, root: &Path, apart: bool, observer: &dyn Observer) -> fuc_engine::Summary {
+        let [from, to] = match apart {
+            true => ["from", "to"].map(|name| root.join(name)),
+            false => [root, root].map(Path::to_owned),
+        };
+        let relative = |path: &Path| {
+            let base = Path::new(if apart { "to" } else { "" });
+            path.strip_prefix(base).expect("it is in `to`").to_owned()
+        };
+        let prefix = if apart { "from/" } else { "" };
+        let sources: Vec<_> = (self.sources.iter())
+            .map(|source| source.strip_prefix(prefix).expect("it is in `from`"))
+            .collect();
+        let dest = match &self.dest {
+            Dest::Into(path) => Dest::Into(relative(path)),
+            Dest::Exactly(path) => Dest::Exactly(relative(path)),
+        };
+        let op = CopyOp::with_options(self.options.clone());
+        let [from, to] = [from, to].map(|dir| File::open(dir).expect("it was made"));
+        op.run_in(&from, sources, &to, &dest, observer)
+    }
+
+    /// Returns `true` if the dest is in `to`.
+    fn is_between_two(&self) -> bool {
+        let (Dest::Into(path) | Dest::Exactly(path)) = &self.dest;
+        path.starts_with("to")
+    }
+
+    /// Returns `true` if the copy does not depend on how the path of a source begins.
+    fn is_the_same_by_absolute_paths(&self) -> bool {
+        !self.options.parents && self.options.as_links != Some(LinkKind::Symbolic)
+    }
+
+    /// Copies by absolute paths.
+    fn run(&self, root: &Path) -> Told {
+        let sources: Vec<_> = (self.sources.iter())
+            .map(|source| root.join(source))
+            .collect();
+        let dest = match &self.dest {
+            Dest::Into(path) => Dest::Into(root.join(path)),
+            Dest::Exactly(path) => Dest::Exactly(root.join(path)),
+        };
+        kit::copy_with(self.options.clone(), sources, &dest)
+    }
+}
+
+/// Runs all cases in trees below `root`, for a process whose working directory is another one. Returns the
+/// total.
+pub(crate) fn run_all(
+    root: &Path,
+    threads: Option<NonZeroUsize>,
+    observer: &dyn Observer,
+) -> kit::Counts {
+    let mut total = (0, 0, 0);
+    for (index, mut case) in cases().into_iter().enumerate() {
+        case.options.threads = threads;
+        for apart in [false, true] {
+            if apart && !case.is_between_two() {
+                continue;
+            }
+            let root = root.join(format!("{index}-{apart}"));
+            let (entries, bytes, failures) = kit::counts(case.run_in(&root, apart, observer));
+            total = (total.0 + entries, total.1 + bytes, total.2 + failures);
+        }
+    }
+    total
+}
+
+/// Makes the trees for [`run_all`].
+pub(crate) fn build_all(root: &Path) {
+    for index in 0..cases().len() {
+        for apart in [false, true] {
+            build(&root.join(format!("{index}-{apart}")));
+        }
+    }
+}
+
+/// Returns failures with paths relative to `root`, or to `from` and `to` in it.
+fn relative(told: Told, root: &Path, apart: bool) -> Told {
+    let relative = |path: PathBuf| {
+        let path = path.strip_prefix(root).unwrap_or(&path);
+        let below = ["from", "to"].map(|base| path.strip_prefix(base).ok());
+        match below.into_iter().flatten().next() {
+            Some(below) if apart => below.to_owned(),
+            _ => path.to_owned(),
+        }
+    };
+    let failures = told.failures.into_iter().map(|failure| Failure {
+        path: relative(failure.path),
+        other: failure.other.map(relative),
+        ..failure
+    });
+    Told {
+        failures: failures.collect(),
+        ..told
+    }
+}
+
+#[test]
+fn copies_between_open_directories_are_those_by_absolute_paths() {
+    let is_same = |case: &Case| case.is_the_same_by_absolute_paths();
+    for case in cases().into_iter().filter(is_same) {
+        for apart in [false, true] {
+            if apart && !case.is_between_two() {
+                continue;
+            }
+            let [expected, scratch] = [Scratch::in_memory(), Scratch::in_memory()];
+            build(expected.path());
+            build(scratch.path());
+            let told = relative(case.run(expected.path()), expected.path(), apart).sorted();
+            let failures = Mutex::new(Vec::new());
+            let summary = case.run_in(scratch.path(), apart, &failures);
+            let actual = Told::new(summary, failures).sorted();
+            assert_eq!(actual, told, "{}, apart: {apart}", case.name);
+            let attributes = Attributes::CONTENT | Attributes::MODE;
+            let expected = Snapshot::of(&expected, attributes);
+            let difference = expected.diff(&Snapshot::of(&scratch, attributes));
+            assert!(difference.is_empty(), "{}:\n{difference}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_working_directory_with_the_same_names_stays_as_it_is() {
+    for limit in [None, Some(20)] {
+        let [scratch, trap] = [Scratch::in_memory(), Scratch::in_memory()];
+        build_all(scratch.path());
+        build(trap.path());
+        // Without prefixes, the paths are those in `from` and `to`.
+        for name in ["from", "to"] {
+            let inner = Tree::at(trap.path());
+            build(&inner.path().join(name));
+        }
+        let before = Snapshot::of(&trap, all_but_atime());
+        let child = copies_between_open_directories(&scratch).current_dir(&trap);
+        let child = match limit {
+            Some(limit) => child.nofile_limit(limit),
+            None => child,
+        };
+        let report = child.run();
+        assert!(report.counts.0 > 500, "{:?}", report.counts);
+        assert_unchanged(&before, &trap, all_but_atime());
+    }
+}
+
+/// Copies between the directories `from` and `to` of a tree.
+fn copy_between(root: &Path, options: CopyOptions, sources: &[&str], dest: &Dest) -> Told {
+    let [from, to] = ["from", "to"].map(|name| File::open(root.join(name)).unwrap());
+    let failures = Mutex::new(Vec::new());
+    let op = CopyOp::with_options(options);
+    Told::new(op.run_in(&from, sources, &to, dest, &failures), failures)
+}
+
+#[test]
+fn parents_are_looked_up_and_made_in_open_directories() {
+    let scratch = Scratch::new();
+    build(scratch.path());
+    let at = |path: &str| scratch.path().join(path);
+    Tree::at(at("from/tree/a")).mode(0o710);
+    let options = kit::copy_options(|options| {
+        options.parents = true;
+        options.preserve = Preserve::all();
+    });
+    let into = Dest::Into(".".into());
+    let sources = ["tree/a/file", "missing/file"];
+    let told = copy_between(scratch.path(), options, &sources, &into);
+    let failure = Failure::failed(Operation::StatSourceParent, "missing", Errno::NOENT);
+    assert_eq!(told, Told::complete(1, 3).with([failure]));
+    assert_eq!(fs::read(at("to/tree/a/file")).unwrap(), b"new");
+    let metadata = |path: &str| fs::metadata(at(path)).unwrap();
+    for directory in ["tree", "tree/a"] {
+        let [made, source] = ["to", "from"].map(|base| metadata(&format!("{base}/{directory}")));
+        assert_eq!(made.permissions(), source.permissions(), "{directory}");
+        assert_eq!(made.modified().unwrap(), source.modified().unwrap());
+    }
+}
+
+#[test]
+fn a_relative_symbolic_link_is_made_only_in_the_directory_of_its_source() {
+    let scratch = Scratch::new();
+    build(scratch.path());
+    let at = |path: &str| scratch.path().join(path);
+    let options = kit::copy_options(|options| options.as_links = Some(LinkKind::Symbolic));
+    let dest = Dest::Exactly("new".into());
+    let told = copy_between(scratch.path(), options.clone(), &["file"], &dest);
+    let failure = Failure::refused(Refusal::RelativeSymlink, "new");
+    assert_eq!(told, Told::complete(0, 0).with([failure]));
+
+    let from = File::open(at("from")).unwrap();
+    let again = File::open(at("from")).unwrap();
+    let failures = Mutex::new(Vec::new());
+    let op = CopyOp::with_options(options);
+    let summary = op.run_in(&from, ["file"], &again, &dest, &failures);
+    assert!(summary.is_complete(), "{failures:?}");
+    assert_eq!(fs::read_link(at("from/new")).unwrap(), Path::new("file"));
+}
+
+#[test]
+fn a_base_that_is_not_a_directory_fails_each_operand() {
+    let scratch = Scratch::new();
+    let file = File::create(scratch.path().join("file")).unwrap();
+    let failures = Mutex::new(Vec::new());
+    let dest = Dest::Exactly("dest".into());
+    let summary = CopyOp::new().run_in(&file, ["a", "b"], &file, &dest, &failures);
+    let failure = |path| Failure::failed(Operation::Stat, path, Errno::NOTDIR);
+    let told = Told::complete(0, 0).with(["a", "b"].map(failure));
+    assert_eq!(Told::new(summary, failures), told);
+}
+
+#[test]
+fn an_open_directory_is_emptied_and_counted() {
+    let scratch = Scratch::new();
+    build(scratch.path());
+    let open = File::open(scratch.path().join("to")).unwrap();
+    let [removal, copy] = [Counts::default(), Counts::default()];
+    assert!(RemoveOp::new().count_in(&open, ["into"], &removal));
+    assert!(CopyOp::new().count_in(&open, ["into"], &copy));
+    assert_eq!((removal.entries(), removal.bytes()), (6, 0));
+    assert_eq!((copy.entries(), copy.bytes()), (6, 3 + 5 + 3));
+
+    let failures = Mutex::new(Vec::new());
+    let summary = RemoveOp::new().run_contents_in(&open, ["into"], &failures);
+    assert_eq!((summary.entries, summary.failures), (5, 0));
+    assert_nothing_in(scratch.path().join("to/into"));
+    let summary = RemoveOp::new().run_contents_in(&open, ["."], &failures);
+    assert_eq!((summary.entries, summary.failures), (3, 0));
+    assert_nothing_in(scratch.path().join("to"));
+}
