@@ -42,10 +42,8 @@
 //! ```
 //!
 //! # Failures
-//! [`RemoveOp`] and [`CopyOp`] take any number of operands, options, and an [`Observer`]. The observer
-//! receives every failure and, if it wants, every event. A failed entry does not end a run: it is
-//! reported, the run goes on with the other entries, and the [`Summary`] counts the failure. A
-//! [`Filter`] chooses the entries that are processed.
+//!
+//! An *operand* is a path that the caller names. An *entry* is an operand, or a name at any depth below one.
 //!
 //! [`RemoveOp::run`] and [`CopyOp::run`] take any number of operands and an [`Observer`]. A failed entry does
 //! not end a run: the observer receives the failure, the run goes on with the other entries, and the
@@ -69,8 +67,46 @@
 //! # Progress
 //!
 //! An observer can lend [`Counts`] to the run, which another thread reads while the run goes on. That costs
-//! next to nothing. `examples/progress.rs` is a whole program. [Events](Observer::on_event), one for each
-//! entry, cost more.
+//! next to nothing. [Events](Observer::on_event), one for each entry, cost more.
+//!
+//! ```
+//! use std::thread;
+//! use std::time::Duration;
+//! use fuc_engine::{Counts, Error, Observer, RemoveOp};
+//!
+//! #[derive(Default)]
+//! struct Progress {
+//!     counts: Counts,
+//! }
+//!
+//! impl Observer for Progress {
+//!     fn failed(&self, error: Error) {
+//!         eprintln!("{error}");
+//!     }
+//!
+//!     fn counts(&self) -> Option<&Counts> {
+//!         Some(&self.counts)
+//!     }
+//! }
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let tree = dir.path().join("tree");
+//! # std::fs::create_dir_all(tree.join("sub")).unwrap();
+//! let progress = Progress::default();
+//! let summary = thread::scope(|scope| {
+//!     let removal = scope.spawn(|| RemoveOp::new().run([&tree], &progress));
+//!     while !removal.is_finished() {
+//!         println!("{} entries", progress.counts.entries());
+//!         thread::sleep(Duration::from_millis(100));
+//!     }
+//!     removal.join().unwrap()
+//! });
+//! assert_eq!(progress.counts.entries(), summary.entries);
+//! ```
+//!
+//! [`RemoveOp::count`] and [`CopyOp::count`] count what there is to do, also while the run is under way.
+//! [`Counts::work`] of both then gives the portion that is done. The program `examples/progress.rs` moves a tree
+//! and shows its progress.
 //!
 //! # Cancelling
 //!
@@ -89,6 +125,69 @@
 //! let summary = copy.run([source], &Dest::Exactly(dest), &Mutex::new(Vec::new()));
 //! assert!(summary.cancelled && !summary.is_complete());
 //! ```
+//!
+//! # Filters
+//!
+//! A [`Filter`] decides about each entry before the run looks at it. A closure is one, too. This removal deletes
+//! object files, and leaves directories and everything else:
+//!
+//! ```
+//! use std::path::Path;
+//! use fuc_engine::{Candidate, RemoveOp, Verdict};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let tree = dir.path().join("tree");
+//! # for path in ["a.o", "a.c", "sub/b.o", ".git/c.o"] {
+//! #     std::fs::create_dir_all(tree.join(path).parent().unwrap())?;
+//! #     std::fs::write(tree.join(path), "")?;
+//! # }
+//! let removal = RemoveOp::new().filtered_by(|entry: &Candidate<'_>| {
+//!     let extension = Path::new(entry.name()).extension();
+//!     if entry.name() == ".git" {
+//!         Verdict::Prune // It stays, and is not entered.
+//!     } else if entry.is_directory() {
+//!         Verdict::Skip // It stays, and its entries are decided about.
+//!     } else if extension.is_some_and(|extension| extension == "o") {
+//!         Verdict::Take // It is removed.
+//!     } else {
+//!         Verdict::Skip
+//!     }
+//! });
+//! let summary = removal.remove(&tree)?;
+//! assert_eq!((summary.files, summary.directories), (2, 0));
+//! # assert!(tree.join("a.c").exists() && tree.join(".git/c.o").exists());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Dry runs
+//!
+//! A dry run makes the decisions of a real run, reports its failures and events, and counts what it would do. It
+//! changes nothing. [`Execution`] says what it cannot know.
+//!
+//! ```
+//! use fuc_engine::{Execution, RemoveOp};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let tree = dir.path().join("tree");
+//! # std::fs::create_dir_all(tree.join("sub"))?;
+//! # std::fs::write(tree.join("sub/file"), "content")?;
+//! let removal = RemoveOp::new().execution(Execution::DryRun);
+//! let summary = removal.remove(&tree)?;
+//! println!("{} files of {} bytes would be removed", summary.files, summary.bytes);
+//! assert!(tree.exists());
+//! # assert_eq!((summary.files, summary.bytes), (1, 7));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Open directories
+//!
+//! [`RemoveOp::run_in`] and [`CopyOp::run_in`] look up relative paths in open directories instead of the working
+//! directory. So a program does not depend on its working directory, and no other process can lead it elsewhere
+//! by renaming a directory above the operands.
 //!
 //! # Async
 //!
@@ -120,7 +219,7 @@
 //!   in the thread that called the run.
 //! - It changes no process-wide state: no working directory, umask, signal or limit.
 //! - Threads start only for large trees, and end with the run. They have stacks of 256 KiB.
-//! - Relative paths begin at the working directory. There is no interface yet that begins at a descriptor.
+//! - Relative paths begin at the working directory, unless the caller passes an open directory.
 //! - A copy is not a snapshot: a tree that other processes change is copied as each entry is at its turn.
 //!
 //! # How it works

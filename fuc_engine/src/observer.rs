@@ -372,7 +372,8 @@ pub struct Summary {
     /// The number of names that a removal removed without knowing their kind: some filesystems do not list the
     /// kinds of names, and another process can replace a directory by something else. A copy has 0.
     pub unknown: u64,
-    /// The number of bytes of copied content, including content of copies that failed later. A removal has 0.
+    /// The number of bytes of copied content, including content of copies that failed later. A removal has 0,
+    /// but a dry run of one counts the sizes of the regular files that it would remove.
     pub bytes: u64,
     /// The number of those bytes that share the blocks of their source. More may be shared:
     /// `copy_file_range`, which copies smaller files, does not say whether it shares blocks.

@@ -120,6 +120,8 @@ impl CopyOp {
 
     /// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
     ///
+    /// See [`copy_tree`] for what happens if `dest` exists. [`rules`](Self::rules) changes that.
+    ///
     /// # Errors
     /// Returns the first entry that could not be copied. Everything else is still copied. Use
     /// [`run`](Self::run) to receive every failure.
@@ -134,7 +136,8 @@ impl CopyOp {
 
     /// Lets `filter` choose the entries that are copied.
     ///
-    /// The run does not look at the dest of an entry that is not taken, so it stays as it is.
+    /// The run does not look at the dest of an entry that is not taken, so it stays as it is. Clones of this
+    /// operation share the filter.
     #[must_use]
     pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
         self.filter = Some(SharedFilter(Arc::new(filter)));
@@ -265,6 +268,22 @@ impl CopyOp {
 }
 
 /// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
+///
+/// The directory that contains `dest` must exist. If `source` and `dest` are directories, the entries of `source`
+/// are added to those of `dest`, and files with the same names are overwritten.
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// # let [project, backup] = ["project", "backup"].map(|name| dir.path().join(name));
+/// std::fs::create_dir_all(project.join("src"))?;
+/// std::fs::write(project.join("src/main.rs"), "fn main() {}")?;
+/// let summary = fuc_engine::copy_tree(&project, &backup)?;
+/// assert_eq!((summary.files, summary.directories, summary.bytes), (1, 2, 12));
+/// assert!(backup.join("src/main.rs").exists());
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// Returns the first entry that could not be copied. Everything else is still copied.

@@ -125,7 +125,7 @@ impl RemoveOp {
     /// Lets `filter` choose the entries that are removed.
     ///
     /// Everything above an entry that stays also stays. This is not a failure, and the user is not asked about
-    /// these directories, except whether to enter them.
+    /// these directories, except whether to enter them. Clones of this operation share the filter.
     #[must_use]
     pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
         self.filter = Some(SharedFilter(Arc::new(filter)));
@@ -310,6 +310,21 @@ impl RemoveOp {
 }
 
 /// Removes `path`, whatever its type is, and all content if it is a directory.
+///
+/// A symbolic link is removed, not its target. A missing path is a failure, unless the operation
+/// [ignores it](RemoveOp::ignore_missing).
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// # let target = dir.path().join("target");
+/// std::fs::create_dir_all(target.join("debug/deps"))?;
+/// let summary = fuc_engine::remove_tree(&target)?;
+/// assert_eq!(summary.directories, 3);
+/// assert!(!target.exists());
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// Returns the first failure. Everything else is removed nevertheless. Use
