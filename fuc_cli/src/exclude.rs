@@ -1,10 +1,10 @@
 //! `--exclude`, `--exclude-from` and `--gitignore`: which entries a run leaves alone.
 //!
 //! ```text
-//! flags ──▶ Exclusions ── read files, compile patterns ──▶ ExcludeFilter ──▶ engine
-//!                                                                │ --gitignore
-//!                                                                ▼
-//!                                     for each directory with a .gitignore: one more filter
+//! flags ──▶ Exclusions ── read files, parse patterns ──▶ ExcludeFilter ──▶ engine
+//!                                                              │ --gitignore
+//!                                                              ▼
+//!                                   for each directory with a .gitignore: one more filter
 //! ```
 //!
 //! The last of the user's patterns that matches decides. If none does, the nearest `.gitignore` decides of which a
@@ -21,15 +21,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
 
 use self::gitignore::Gitignore;
-use self::pattern::Pattern;
-use self::patterns::{Decision, Patterns, Subject};
+use self::pattern::{Decision, Pattern, Subject};
 use crate::console::Console;
 use crate::flags::UsageError;
 use crate::wording::errno_text;
 
 mod gitignore;
+mod glob;
 mod pattern;
-mod patterns;
 
 /// The marks of the encoding at the beginning of a file, which git ignores.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -79,12 +78,9 @@ impl Exclusions {
                 Source::File(file) => read_patterns(file, console, &mut patterns)?,
             }
         }
-        let patterns = Patterns::new(&patterns)
-            .ok_or_else(|| UsageError::plain("the patterns to exclude take too much memory"))?;
-        let reads_gitignore = self.reads_gitignore;
         let shared = Shared {
             patterns,
-            reads_gitignore,
+            reads_gitignore: self.reads_gitignore,
             unread: Mutex::default(),
         };
         Ok(Some(ExcludeFilter {
@@ -175,7 +171,7 @@ pub struct ExcludeFilter {
 #[derive(Debug)]
 struct Shared {
     /// The patterns of the user, relative to the operand.
-    patterns: Patterns,
+    patterns: Vec<Pattern>,
     reads_gitignore: bool,
     /// The `.gitignore` files that could not be read.
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
@@ -215,7 +211,7 @@ impl Filter for ExcludeFilter {
         };
         let path = OnceCell::new();
         let path = || path.get_or_init(|| entry.path_below_operand().into_os_string().into_vec());
-        let decision = self.shared.patterns.decide(&subject, || path());
+        let decision = pattern::decide(&self.shared.patterns, &subject, || path());
         let nearest = std::iter::successors(self.gitignore.as_ref(), |file| file.above());
         let decision = decision.or_else(|| {
             let mut files = nearest;

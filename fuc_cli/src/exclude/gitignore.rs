@@ -12,8 +12,8 @@ use fuc_engine::EnteredDirectory;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::patterns::{Decision, Patterns, Subject};
-use super::{lines, pattern};
+use super::lines;
+use super::pattern::{self, Decision, Pattern, Subject};
 
 /// The most bytes that are read of a file, as in git. A larger file cannot be used.
 const MOST_BYTES: u64 = 100 << 20;
@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 100 << 20;
 /// The patterns in one file.
 #[derive(Debug)]
 pub(super) struct Gitignore {
-    patterns: Patterns,
+    patterns: Vec<Pattern>,
     /// The bytes by which a path below the operand is longer than the same path below the directory of the file.
     prefix_bytes: usize,
     /// The next file above this one.
@@ -52,11 +52,8 @@ impl Gitignore {
         let mut content = Vec::new();
         file.by_ref().take(MOST_BYTES).read_to_end(&mut content)?;
         let parsed = lines(&content).filter_map(pattern::in_line);
-        let parsed: Vec<_> = parsed
-            .filter_map(|text| pattern::parse(text).ok())
-            .collect();
-        let patterns =
-            Patterns::new(&parsed).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let parsed = parsed.filter_map(|text| pattern::parse(text).ok());
+        let patterns: Vec<_> = parsed.collect();
         let path = directory.path_below_operand();
         let prefix_bytes = match path.as_os_str().as_bytes() {
             [] => 0,
@@ -77,10 +74,10 @@ impl Gitignore {
     pub(super) fn decide<'p>(
         &self,
         subject: &Subject<'_>,
-        path: impl FnOnce() -> &'p Vec<u8>,
+        path: impl Fn() -> &'p Vec<u8>,
     ) -> Option<Decision> {
-        self.patterns
-            .decide(subject, || &path()[self.prefix_bytes..])
+        let path = || &path()[self.prefix_bytes..];
+        pattern::decide(&self.patterns, subject, path)
     }
 }
 

@@ -1,64 +1,41 @@
-//! Parses one pattern in gitignore's syntax, and translates it to a glob of the crate `globset`.
+//! Patterns in gitignore's syntax, and the decision of a list of them.
 //!
-//! Git compares bytes, and its globs differ from those of `globset`:
-//!
-//! | pattern | git | globset |
-//! |---|---|---|
-//! | `{a,b}` | these five characters | `a` or `b` |
-//! | `[[:digit:]]`, `[\]]` | a class, an escape | not supported |
-//! | `[!a]` | never a slash | any other byte |
-//! | `a**`, `***/a` | as `a*`, `**/a` | as `a*`, as `*/a` |
-//!
-//! So a pattern is first read by git's rules. Then each part is written in the way in which `globset` means the same.
+//! Most patterns match a name. So a path is built only for those that do not, and only if no later pattern matches the
+//! name.
 
-use std::fmt;
+use super::glob::{Glob, Problem};
 
-/// A pattern that may match names.
+/// A pattern that may match files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    pub(super) glob: String,
-    /// The pattern begins with `!`.
-    pub(super) is_negated: bool,
+    glob: Glob,
+    matches: Matches,
+    /// The decision about the files that match. It is `Include` if the pattern begins with `!`.
+    decision: Decision,
     /// The pattern ends with a slash.
-    pub(super) only_directories: bool,
-    pub(super) matches: Matches,
+    only_directories: bool,
 }
 
 /// The part of a path that a pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Matches {
+enum Matches {
     /// The last component.
     Name,
     /// The whole path, relative to the directory to which the pattern belongs.
     Path,
 }
 
-/// The reason why a pattern matches nothing.
+/// The decision of a list of patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    Empty,
-    EmptyComponent,
-    NotUtf8,
-    DanglingEscape,
-    UnclosedClass,
-    UnknownClass,
-    NotAsciiInClass,
-    EmptyClass,
+pub(super) enum Decision {
+    Exclude,
+    Include,
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "it is empty",
-            Self::EmptyComponent => "nothing is between two slashes",
-            Self::NotUtf8 => "it is not UTF-8; use '?' for a byte",
-            Self::DanglingEscape => "nothing follows the last backslash",
-            Self::UnclosedClass => "no ']' follows '['",
-            Self::UnknownClass => "'[:' begins no known class",
-            Self::NotAsciiInClass => "brackets may contain only ASCII characters",
-            Self::EmptyClass => "nothing matches the brackets",
-        })
-    }
+/// A file that patterns decide about.
+pub(super) struct Subject<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) is_directory: bool,
 }
 
 /// Returns the pattern in a line of a file, or `None` for a comment or an empty line. Removes spaces at the end, except
@@ -85,9 +62,9 @@ pub(super) fn in_line(line: &[u8]) -> Option<&[u8]> {
 /// # Errors
 /// If the pattern can match nothing.
 pub(super) fn parse(pattern: &[u8]) -> Result<Pattern, Problem> {
-    let (is_negated, rest) = match pattern {
-        [b'!', rest @ ..] => (true, rest),
-        rest => (false, rest),
+    let (decision, rest) = match pattern {
+        [b'!', rest @ ..] => (Decision::Include, rest),
+        rest => (Decision::Exclude, rest),
     };
     let (only_directories, rest) = match rest {
         [rest @ .., b'/'] => (true, rest),
@@ -97,227 +74,36 @@ pub(super) fn parse(pattern: &[u8]) -> Result<Pattern, Problem> {
         true => Matches::Path,
         false => Matches::Name,
     };
-    let rest = rest.strip_prefix(b"/").unwrap_or(rest);
-    if rest.is_empty() {
-        return Err(Problem::Empty);
-    }
-    let text = str::from_utf8(rest).map_err(|_| Problem::NotUtf8)?;
     Ok(Pattern {
-        glob: Translation::of(text)?,
-        is_negated,
-        only_directories,
+        glob: Glob::parse(rest.strip_prefix(b"/").unwrap_or(rest))?,
         matches,
+        decision,
+        only_directories,
     })
 }
 
-/// A glob of git's that is being translated.
-struct Translation<'a> {
-    text: &'a str,
-    /// The number of bytes that were read.
-    at: usize,
-    glob: String,
-}
-
-impl<'a> Translation<'a> {
-    fn of(text: &'a str) -> Result<String, Problem> {
-        let mut translation = Self {
-            text,
-            at: 0,
-            glob: String::with_capacity(text.len() + 8),
-        };
-        translation.run()?;
-        Ok(translation.glob)
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let next = self.peek()?;
-        self.at += next.len_utf8();
-        Some(next)
-    }
-
-    fn run(&mut self) -> Result<(), Problem> {
-        let mut is_after_slash = true;
-        while let Some(next) = self.next() {
-            if next == '/' && is_after_slash {
-                return Err(Problem::EmptyComponent);
+/// Returns the decision of the last pattern that matches. `path` returns the path relative to the directory of the
+/// patterns.
+pub(super) fn decide<'p>(
+    patterns: &[Pattern],
+    subject: &Subject<'_>,
+    path: impl Fn() -> &'p [u8],
+) -> Option<Decision> {
+    let mut latest_first = patterns.iter().rev();
+    let deciding = latest_first.find(|pattern| {
+        let may_match = subject.is_directory || !pattern.only_directories;
+        may_match
+            && match pattern.matches {
+                Matches::Name => pattern.glob.matches(subject.name),
+                Matches::Path => pattern.glob.matches(path()),
             }
-            is_after_slash = next == '/';
-            match next {
-                '?' => self.glob.push('?'),
-                '*' => self.stars(),
-                '[' => self.class()?,
-                '\\' => match self.next() {
-                    Some(escaped) => self.literal(escaped),
-                    None => return Err(Problem::DanglingEscape),
-                },
-                other => self.literal(other),
-            }
-        }
-        match is_after_slash {
-            true => Err(Problem::EmptyComponent),
-            false => Ok(()),
-        }
-    }
-
-    fn literal(&mut self, literal: char) {
-        if literal.is_ascii_punctuation() && literal != '/' {
-            self.glob.push('\\');
-        }
-        self.glob.push(literal);
-    }
-
-    /// Translates stars, of which the first was read. Two or more match any number of components if there is nothing
-    /// else between the slashes.
-    fn stars(&mut self) {
-        let first = self.at - 1;
-        while self.peek() == Some('*') {
-            self.at += 1;
-        }
-        let is_alone = matches!(self.text[..first].chars().next_back(), None | Some('/'))
-            && matches!(self.peek(), None | Some('/'));
-        let is_recursive = self.at - first > 1 && is_alone;
-        self.glob.push_str(if is_recursive { "**" } else { "*" });
-    }
-
-    /// Translates a class, of which `[` was read.
-    fn class(&mut self) -> Result<(), Problem> {
-        let is_negated = matches!(self.peek(), Some('!' | '^'));
-        if is_negated {
-            self.at += 1;
-        }
-        let mut set = Set::default();
-        let mut previous = None;
-        let mut is_first = true;
-        loop {
-            let member = self.next().ok_or(Problem::UnclosedClass)?;
-            if member == ']' && !is_first {
-                break;
-            }
-            is_first = false;
-            if member == '[' && self.peek() == Some(':') && self.named_class(&mut set)? {
-                previous = None;
-                continue;
-            }
-            let is_range = member == '-' && !matches!(self.peek(), None | Some(']'));
-            if let (true, Some(low)) = (is_range, previous) {
-                let high = self.next().ok_or(Problem::UnclosedClass)?;
-                set.add_range(low, self.member(high)?);
-                previous = None;
-                continue;
-            }
-            let member = self.member(member)?;
-            set.add_range(member, member);
-            previous = Some(member);
-        }
-        set.write_to(is_negated, &mut self.glob)
-    }
-
-    /// Returns the member that begins with `first`, which was read and may be a backslash.
-    fn member(&mut self, first: char) -> Result<u8, Problem> {
-        let member = match first {
-            '\\' => self.next().ok_or(Problem::UnclosedClass)?,
-            member => member,
-        };
-        let is_ascii = member.is_ascii().then_some(member as u8);
-        is_ascii.ok_or(Problem::NotAsciiInClass)
-    }
-
-    /// Reads a class such as `[:alpha:]`, of which `[` was read. Returns `false` and reads nothing if there is none.
-    fn named_class(&mut self, set: &mut Set) -> Result<bool, Problem> {
-        let rest = &self.text[self.at + 1..];
-        let end = rest.find(']').ok_or(Problem::UnclosedClass)?;
-        let Some(name) = rest[..end].strip_suffix(':') else {
-            return Ok(false);
-        };
-        let is_member: fn(&u8) -> bool = match name {
-            "alnum" => u8::is_ascii_alphanumeric,
-            "alpha" => u8::is_ascii_alphabetic,
-            "blank" => |byte| matches!(byte, b' ' | b'\t'),
-            "cntrl" => u8::is_ascii_control,
-            "digit" => u8::is_ascii_digit,
-            "graph" => u8::is_ascii_graphic,
-            "lower" => u8::is_ascii_lowercase,
-            "print" => |byte| matches!(byte, b' '..=b'~'),
-            "punct" => u8::is_ascii_punctuation,
-            "space" => |byte| matches!(byte, b' ' | b'\t'..=b'\r'),
-            "upper" => u8::is_ascii_uppercase,
-            "xdigit" => u8::is_ascii_hexdigit,
-            _ => return Err(Problem::UnknownClass),
-        };
-        set.add(is_member);
-        self.at += 1 + end + 1;
-        Ok(true)
-    }
-}
-
-/// ASCII characters.
-#[derive(Default)]
-struct Set(u128);
-
-impl Set {
-    fn add_range(&mut self, low: u8, high: u8) {
-        self.add(|byte| (low..=high).contains(byte));
-    }
-
-    fn add(&mut self, is_member: impl Fn(&u8) -> bool) {
-        for byte in (0..128).filter(is_member) {
-            self.0 |= 1 << byte;
-        }
-    }
-
-    /// Writes the class as `globset` reads it: without escapes, `]` first, and `-` last. A class never matches a
-    /// slash.
-    fn write_to(&self, is_negated: bool, glob: &mut String) -> Result<(), Problem> {
-        let slash = 1 << b'/';
-        let bits = match is_negated {
-            true => self.0 | slash,
-            false => self.0 & !slash,
-        };
-        if bits == 0 {
-            return Err(Problem::EmptyClass);
-        }
-        if !is_negated && bits & !(1 << b'!' | 1 << b'^') == 0 {
-            // At the beginning of a class, each of these negates it.
-            glob.push_str(match (bits & 1 << b'!', bits & 1 << b'^') {
-                (0, _) => "\\^",
-                (_, 0) => "\\!",
-                _ => "{\\!,\\^}",
-            });
-            return Ok(());
-        }
-        let rank = |byte: u8| match byte {
-            b']' => 0,
-            b'!' | b'^' => 2,
-            b'-' => 3,
-            _ => 1,
-        };
-        let mut members: Vec<u8> = (0..128).filter(|byte| bits & 1 << byte != 0).collect();
-        members.sort_by_key(|byte| rank(*byte));
-        if matches!(members[0], b'!' | b'^') && !is_negated {
-            // Only `-` is left. At the beginning it does not make a range.
-            members.rotate_right(1);
-        }
-        glob.push('[');
-        if is_negated {
-            glob.push('!');
-        }
-        glob.extend(members.into_iter().map(char::from));
-        glob.push(']');
-        Ok(())
-    }
+    });
+    deciding.map(|pattern| pattern.decision)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn glob(pattern: &str) -> Result<String, Problem> {
-        parse(pattern.as_bytes()).map(|pattern| pattern.glob)
-    }
 
     #[test]
     fn a_line_is_a_pattern_a_comment_or_empty() {
@@ -341,66 +127,65 @@ mod tests {
 
     #[test]
     fn slashes_and_exclamation_marks_are_not_part_of_the_glob() {
+        use Decision::{Exclude, Include};
         use Matches::{Name, Path};
-        for (pattern, glob, is_negated, only_directories, matches) in [
-            ("a", "a", false, false, Name),
-            ("/a", "a", false, false, Path),
-            ("a/", "a", false, true, Name),
-            ("!a/b/", "a/b", true, true, Path),
-            ("\\!a", "\\!a", false, false, Name),
+        for (pattern, glob, matches, decision, only_directories) in [
+            ("a", "a", Name, Exclude, false),
+            ("/a", "a", Path, Exclude, false),
+            ("a/", "a", Name, Exclude, true),
+            ("!a/b/", "a/b", Path, Include, true),
+            ("\\!a", "\\!a", Name, Exclude, false),
         ] {
             let expected = Pattern {
-                glob: glob.to_owned(),
-                is_negated,
-                only_directories,
+                glob: Glob::parse(glob.as_bytes()).unwrap(),
                 matches,
+                decision,
+                only_directories,
             };
             assert_eq!(parse(pattern.as_bytes()), Ok(expected), "{pattern}");
         }
+        for nothing in ["!", "/", "!/"] {
+            assert_eq!(parse(nothing.as_bytes()), Err(Problem::Empty), "{nothing}");
+        }
+        for empty in ["//a", "a//"] {
+            let problem = Err(Problem::EmptyComponent);
+            assert_eq!(parse(empty.as_bytes()), problem, "{empty}");
+        }
+    }
+
+    fn decision(patterns: &[&[u8]], path: &[u8], is_directory: bool) -> Option<Decision> {
+        let parsed: Vec<_> = patterns.iter().map(|text| parse(text).unwrap()).collect();
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap();
+        decide(&parsed, &Subject { name, is_directory }, || path)
     }
 
     #[test]
-    fn globs_are_translated() {
-        for (pattern, expected) in [
-            ("*.o", "*\\.o"),
-            ("{a,b}", "\\{a\\,b\\}"),
-            ("a**b", "a*b"),
-            ("***/a", "**/a"),
-            ("a/**", "a/**"),
-            ("[a-c]", "[abc]"),
-            ("[]-]", "[]-]"),
-            ("[!a]", "[!/a]"),
-            ("[!!]", "[!/!]"),
-            ("[\\^]", "\\^"),
-            ("[\\^!]", "{\\!,\\^}"),
-            ("[\\^-]", "[-^]"),
-            ("[[:digit:]x]", "[0123456789x]"),
-            ("[[:]", "[:[]"),
-            ("[a-]", "[a-]"),
-            ("[b-a]", "[b]"),
+    fn the_last_pattern_that_matches_decides() {
+        let patterns: [&[u8]; 4] = [b"*.o", b"!d/keep.o", b"/top", b"dirs/"];
+        for (path, is_directory, expected) in [
+            ("a.o", false, Some(Decision::Exclude)),
+            ("d/a.o", false, Some(Decision::Exclude)),
+            ("d/keep.o", false, Some(Decision::Include)),
+            ("e/d/keep.o", false, Some(Decision::Exclude)),
+            ("top", false, Some(Decision::Exclude)),
+            ("d/top", false, None),
+            ("dirs", false, None),
+            ("a/dirs", true, Some(Decision::Exclude)),
+            ("a", false, None),
         ] {
-            assert_eq!(glob(pattern).as_deref(), Ok(expected), "{pattern}");
+            let decided = decision(&patterns, path.as_bytes(), is_directory);
+            assert_eq!(decided, expected, "{path}");
         }
     }
 
     #[test]
-    fn a_pattern_that_matches_nothing_is_a_problem() {
-        for (pattern, problem) in [
-            ("", Problem::Empty),
-            ("!", Problem::Empty),
-            ("/", Problem::Empty),
-            ("a\\", Problem::DanglingEscape),
-            ("//a", Problem::EmptyComponent),
-            ("a//b", Problem::EmptyComponent),
-            ("a//", Problem::EmptyComponent),
-            ("[a", Problem::UnclosedClass),
-            ("[]", Problem::UnclosedClass),
-            ("[[:foo:]]", Problem::UnknownClass),
-            ("[é]", Problem::NotAsciiInClass),
-            ("[/]", Problem::EmptyClass),
-        ] {
-            assert_eq!(glob(pattern), Err(problem), "{pattern}");
-        }
-        assert_eq!(parse(b"\xff"), Err(Problem::NotUtf8));
+    fn no_path_is_built_for_a_pattern_that_matches_names() {
+        let patterns = [&b"/a/b"[..], b"*.o"].map(|text| parse(text).unwrap());
+        let subject = Subject {
+            name: b"x.o",
+            is_directory: false,
+        };
+        let decided = decide(&patterns, &subject, || panic!("a path was built"));
+        assert_eq!(decided, Some(Decision::Exclude));
     }
 }
