@@ -24,7 +24,7 @@ use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
 use crate::sys::{self, DirSlot, Entry, Stat, Symlinks};
-use crate::walk::{self, Filters, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
+use crate::walk::{self, Filters, OpenDirs, Purpose, SourceOnly, Task, Visit, Visitor, Walker};
 
 /// Says what a look-ahead counts.
 pub(crate) struct Scope<'a> {
@@ -219,18 +219,12 @@ impl Visitor for LookAhead<'_> {
     fn enter(
         &self,
         place: Place<CountedDir>,
-        _pass: u8,
+        purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<CountedNode> {
-        self.count(0, worker);
-        self.node_of(place, worker)
-    }
-
-    fn enter_skipped(
-        &self,
-        place: Place<CountedDir>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<CountedNode> {
+        if purpose != Purpose::ProcessEntries {
+            self.count(0, worker);
+        }
         self.node_of(place, worker)
     }
 
@@ -296,7 +290,8 @@ impl Visitor for LookAhead<'_> {
                         name,
                         operand,
                     };
-                    worker.push(Task::Enter { place, pass: 0 });
+                    let purpose = Purpose::Process { pass: 0 };
+                    worker.push(Task::Enter { place, purpose });
                 }
                 Ok(_) => self.count(0, worker),
             }

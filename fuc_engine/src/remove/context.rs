@@ -49,7 +49,7 @@ pub(super) struct Context<'a> {
     pub(super) descriptors: Descriptors<RemoveDir>,
     /// `true` if there may be questions.
     pub(super) asks: bool,
-    /// `true` if more than one call may be needed for an entry. The flag is read for every entry.
+    /// `true` if more than one call may be needed for a name. The flag is read for every name.
     pub(super) looks_at_entries: bool,
     /// The removals that a dry run has planned; `None` in a real run.
     pub(super) plan: Option<Plan>,

@@ -14,6 +14,8 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;
 use crate::report::Counted;
+use crate::sys;
+use crate::walk::Purpose;
 
 /// The result of entering a directory.
 pub(super) enum Entered {
@@ -25,24 +27,23 @@ pub(super) enum Entered {
     Left,
 }
 
-/// Opens a directory and decides whether it is entered. `pass` is the number of its
-/// earlier listings.
+/// Opens a directory and decides whether it is entered.
 pub(super) fn enter(
     context: &Context<'_>,
     guards: &Guards,
     place: &RemovePlace,
-    pass: u8,
+    purpose: Purpose,
 ) -> Entered {
     let name = Name::of(place);
-    if place.parent.is_some()
-        && context.plan.is_some()
-        && context.at(name, |dir, name| Ok(context.is_planned(dir, name))) == Ok(true)
-    {
+    if place.parent.is_some() && context.plan.is_some() && is_planned(context, name) {
         return Entered::Left;
     }
     let dir = match context.open(name) {
         Ok(dir) => dir,
         Err(errno) if context.stays(place) => return left(context, name, errno),
+        Err(errno) if purpose == Purpose::ProcessEntries => {
+            return leave_unread(context, name, errno);
+        }
         Err(errno) => return remove_unopened(context, guards, place, errno),
     };
     if place.parent.is_none()
@@ -51,47 +52,19 @@ pub(super) fn enter(
         obstacle.report(context, name);
         return Entered::Left;
     }
-    let consent = match (context.asks, pass) {
-        (false, _) => Some(Consent::ToRemove),
+    let consent = match (context.asks, purpose) {
+        (false, _) => Consent::ToRemove,
         // The caller has named this directory to empty it.
-        (true, 0) if context.stays(place) => Some(Consent::ToEnter),
-        (true, 0) => asking::ask_to_enter(context, name, dir.as_fd()),
-        // The user has already allowed this directory to be entered.
-        (true, _) => Some(Consent::ToEnter),
-    };
-    match consent {
-        Some(consent) => enter_own_filesystem(context, guards, place, dir, consent),
-        None => Entered::Left,
-    }
-}
-
-/// Opens a directory that stays because the filter skips it. The user is asked only about its entries.
-pub(super) fn enter_skipped(
-    context: &Context<'_>,
-    guards: &Guards,
-    place: &RemovePlace,
-) -> Entered {
-    let name = Name::of(place);
-    match context.open(name) {
-        Ok(dir) => enter_own_filesystem(context, guards, place, dir, Consent::ToEnter),
-        Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
-        Err(errno) => {
-            let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
-            context.fail(name, error);
-            Entered::Left
+        (true, Purpose::Process { pass: 0 }) if context.stays(place) => Consent::ToEnter,
+        (true, Purpose::Process { pass: 0 }) => {
+            match asking::ask_to_enter(context, name, dir.as_fd()) {
+                Some(consent) => consent,
+                None => return Entered::Left,
+            }
         }
-    }
-}
-
-/// Decides whether a directory, open as `dir`, is entered if it is on another filesystem than its operand.
-fn enter_own_filesystem(
-    context: &Context<'_>,
-    guards: &Guards,
-    place: &RemovePlace,
-    dir: OwnedFd,
-    consent: Consent,
-) -> Entered {
-    let name = Name::of(place);
+        // The user has already allowed this directory to be entered, or is asked only about its entries.
+        (true, _) => Consent::ToEnter,
+    };
     if !context.options.one_file_system {
         return Entered::Open(dir, consent);
     }
@@ -107,6 +80,21 @@ fn enter_own_filesystem(
         // The directory may be on another filesystem.
         Err(errno) => left(context, name, errno),
     }
+}
+
+#[cold]
+fn is_planned(context: &Context<'_>, name: Name<'_>) -> bool {
+    context.at(name, |dir, name| Ok(context.is_planned(dir, name))) == Ok(true)
+}
+
+/// Reports that a directory, which would have stayed, could not be opened.
+#[cold]
+fn leave_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
+    if !context.is_ignorable(name, errno) {
+        let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
+        context.fail(name, error);
+    }
+    Entered::Left
 }
 
 fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
@@ -227,6 +215,21 @@ fn remove_unless_kept(
     if node.state.is_kept() {
         return Ok(Emptied::Kept);
     }
+    if context.looks_at_entries {
+        return look_and_remove(context, node, dir);
+    }
+    sys::remove_directory(dir, &node.place.name)?;
+    context.removed_directory(Name::of(&node.place));
+    Ok(Emptied::Removed)
+}
+
+/// Removes a directory if the user agrees, or plans its removal in a dry run.
+#[cold]
+fn look_and_remove(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+) -> Result<Emptied, Errno> {
     if context.is_planned(dir, &node.place.name) {
         return Err(Errno::NOENT);
     }

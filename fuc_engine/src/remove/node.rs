@@ -58,6 +58,14 @@ impl State {
         }
     }
 
+    /// Returns the state of a directory that stays.
+    pub(super) fn kept(consent: Consent) -> Self {
+        Self {
+            flags: AtomicU8::new(KEPT),
+            ..Self::new(0, consent)
+        }
+    }
+
     /// Records that something under the directory stays, so that the directory stays too.
     pub(super) fn keep(&self) {
         self.flags.fetch_or(KEPT, Ordering::Relaxed);

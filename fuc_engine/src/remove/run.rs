@@ -30,7 +30,7 @@ use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
 use crate::sys::{self, Entry, Symlinks};
-use crate::walk::{self, Filters, OpenDirs, SourceOnly, Task, Visit, Visitor, Walker};
+use crate::walk::{self, Filters, OpenDirs, Purpose, SourceOnly, Task, Visit, Visitor, Walker};
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
@@ -148,12 +148,16 @@ impl<'a> Removal<'a> {
         &self,
         entered: Entered,
         place: RemovePlace,
-        pass: u8,
+        purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
         match entered {
             Entered::Open(fd, consent) => {
-                let node = Node::new(place, State::new(pass, consent), RemoveDir::new());
+                let state = match purpose {
+                    Purpose::Process { pass } => State::new(pass, consent),
+                    Purpose::ProcessEntries => State::kept(consent),
+                };
+                let node = Node::new(place, state, RemoveDir::new());
                 self.context.descriptors.adopt(&node, Side::Source, fd);
                 return Some(node);
             }
@@ -254,22 +258,11 @@ impl Visitor for Removal<'_> {
     fn enter(
         &self,
         place: RemovePlace,
-        pass: u8,
+        purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
-        let entered = directory::enter(&self.context, &self.guards, &place, pass);
-        self.node_of(entered, place, pass, worker)
-    }
-
-    fn enter_skipped(
-        &self,
-        place: RemovePlace,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<RemoveNode> {
-        let entered = directory::enter_skipped(&self.context, &self.guards, &place);
-        let node = self.node_of(entered, place, 0, worker)?;
-        node.state.keep();
-        Some(node)
+        let entered = directory::enter(&self.context, &self.guards, &place, purpose);
+        self.node_of(entered, place, purpose, worker)
     }
 
     fn is_worth_a_worker(&self, dirs: &SourceOnly<'_>, entry: Entry<'_>) -> bool {
@@ -360,7 +353,8 @@ impl Visitor for Removal<'_> {
                 Begun::Removed(counted) => Self::count(counted, worker),
                 Begun::Left => {}
                 Begun::Enter(place) => {
-                    worker.push(Task::Enter { place, pass: 0 });
+                    let purpose = Purpose::Process { pass: 0 };
+                    worker.push(Task::Enter { place, purpose });
                     continue;
                 }
             }
@@ -459,7 +453,9 @@ fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
             name: node.place.name.clone(),
             operand: node.place.operand,
         },
-        pass: node.state.pass + 1,
+        purpose: Purpose::Process {
+            pass: node.state.pass + 1,
+        },
     }
 }
 

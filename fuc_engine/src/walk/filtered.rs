@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 
-use super::{NodeOf, Task, Visitor, Walker};
+use super::{NodeOf, Purpose, Task, Visitor, Walker};
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, SharedFilter, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
@@ -148,8 +148,10 @@ fn retain_taken<V: Visitor>(
         let name = entry.name;
         let verdict = filter.verdict(&Candidate { name, kind, above });
         if verdict == Verdict::Skip && kind == FileType::Directory {
-            let place = node.child(name);
-            worker.push(Task::EnterSkipped { place });
+            worker.push(Task::Enter {
+                place: node.child(name),
+                purpose: Purpose::ProcessEntries,
+            });
             queued += 1;
         }
         leaves_entries |= verdict != Verdict::Take;

@@ -87,20 +87,11 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Opens the directory at `place`.
     ///
     /// Returns `None` if the directory must not be listed. Then the visitor has dealt
-    /// with it and has called [`leave`] for `place`. `pass` is the number of earlier
-    /// listings of the same directory.
+    /// with it and has called [`leave`] for `place`.
     fn enter(
         &self,
         place: Place<Self::Dir>,
-        pass: u8,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<NodeOf<Self>>;
-
-    /// Opens a directory of which only entries are processed, because the filter skips the directory itself. The
-    /// result is as that of [`enter`](Self::enter).
-    fn enter_skipped(
-        &self,
-        place: Place<Self::Dir>,
+        purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
@@ -174,9 +165,10 @@ pub(crate) enum Visit {
 
 pub(crate) enum Task<V: Visitor> {
     /// Open a directory and list it.
-    Enter { place: Place<V::Dir>, pass: u8 },
-    /// Open a directory that the filter skips, and list it.
-    EnterSkipped { place: Place<V::Dir> },
+    Enter {
+        place: Place<V::Dir>,
+        purpose: Purpose,
+    },
     /// Continue a listing at the offset of this descriptor.
     Resume { node: NodeOf<V>, position: OwnedFd },
     /// Process a part of a listing.
@@ -188,6 +180,15 @@ pub(crate) enum Task<V: Visitor> {
     },
     /// Run a task of the visitor.
     Own(V::Task),
+}
+
+/// The purpose of entering a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The directory is processed with its entries. `pass` is the number of its earlier listings.
+    Process { pass: u8 },
+    /// Only entries are processed, because the filter skips the directory itself.
+    ProcessEntries,
 }
 
 /// State that each worker keeps for the walk.
@@ -232,7 +233,7 @@ pub(crate) fn queue<V: Visitor>(
 ) -> Visit {
     worker.push(Task::Enter {
         place: node.child(name),
-        pass: 0,
+        purpose: Purpose::Process { pass: 0 },
     });
     Visit::Queued
 }
@@ -251,29 +252,11 @@ pub(crate) fn leave<V: Visitor>(
     }
 }
 
-/// Lists a directory from the start, if it was entered.
-#[inline]
-fn list_entered<V: Visitor>(
-    visitor: &V,
-    entered: Option<NodeOf<V>>,
-    worker: &mut Walker<'_, '_, V>,
-) {
-    let Some(node) = entered else {
-        return;
-    };
-    filtered::enter(visitor, &node);
-    if visitor.is_in_order() {
-        in_order::list(visitor, node, None, worker);
-    } else {
-        list::list(visitor, node, None, worker);
-    }
-}
-
 /// Frees the resources of a task, without doing its work.
 #[cold]
 fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) {
     let node = match task {
-        Task::Enter { place, .. } | Task::EnterSkipped { place } => place.parent,
+        Task::Enter { place, .. } => place.parent,
         Task::Resume { node, position } => {
             drop(position);
             visitor.descriptors().take_back(1);
@@ -313,13 +296,15 @@ impl<V: Visitor> Job for V {
             return;
         }
         match task {
-            Task::Enter { place, pass } => {
-                let entered = self.enter(place, pass, worker);
-                list_entered(self, entered, worker);
-            }
-            Task::EnterSkipped { place } => {
-                let entered = self.enter_skipped(place, worker);
-                list_entered(self, entered, worker);
+            Task::Enter { place, purpose } => {
+                if let Some(node) = self.enter(place, purpose, worker) {
+                    filtered::enter(self, &node);
+                    if self.is_in_order() {
+                        in_order::list(self, node, None, worker);
+                    } else {
+                        list::list(self, node, None, worker);
+                    }
+                }
             }
             Task::Resume { node, position } => {
                 list::list(self, node, Some(position), worker);
@@ -341,7 +326,7 @@ impl<V: Visitor> Job for V {
     fn can_migrate(&self, task: &Task<V>) -> bool {
         match task {
             // An evicted parent is cheap to reopen only on the way back up to it.
-            Task::Enter { place, .. } | Task::EnterSkipped { place } => place
+            Task::Enter { place, .. } => place
                 .parent
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),

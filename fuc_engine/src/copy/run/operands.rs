@@ -18,7 +18,7 @@ use crate::error::{Error, Refusal};
 use crate::node::Place;
 use crate::operand;
 use crate::sys::{self, Identity, Stat};
-use crate::walk::{Task, Walker};
+use crate::walk::{Purpose, Task, Walker};
 
 /// The operands that are left after a portion was begun.
 enum Remaining {
@@ -155,7 +155,8 @@ fn begin_one<'a>(
             name: entry.source_name.into(),
             operand: entry.operand,
         };
-        worker.push(Task::Enter { place, pass: 0 });
+        let purpose = Purpose::Process { pass: 0 };
+        worker.push(Task::Enter { place, purpose });
         return Ok(Begun::Queued);
     }
     let processed = if ctx.has_rules(entry) {

@@ -22,7 +22,7 @@ use crate::node::{Dir, Place, Side};
 use crate::report::{Counted, Report};
 use crate::sched::Limits;
 use crate::sys::{self, Identity, Symlinks};
-use crate::walk::{self, Filters, OpenDirs, SourceAndDest, Visit, Visitor, Walker};
+use crate::walk::{self, Filters, OpenDirs, Purpose, SourceAndDest, Visit, Visitor, Walker};
 
 /// Time per entry without content from which an idle worker gets a part of the listing.
 ///
@@ -77,10 +77,11 @@ impl Visitor for CopyRun<'_> {
         self.ctx.policy.symlinks_of_entries
     }
 
+    /// Makes the dest also of a directory that the filter skips, because the dests of the entries need it.
     fn enter(
         &self,
         place: Place<CopyDir>,
-        _pass: u8,
+        _purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<CopyNode> {
         let ctx = &self.ctx;
@@ -123,15 +124,6 @@ impl Visitor for CopyRun<'_> {
                 None
             }
         }
-    }
-
-    /// Does the same as for a directory that the filter takes, because the dests of the entries need it.
-    fn enter_skipped(
-        &self,
-        place: Place<CopyDir>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<CopyNode> {
-        self.enter(place, 0, worker)
     }
 
     /// Returns `false`: large files become tasks, and their size is known without another call.
