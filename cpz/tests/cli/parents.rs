@@ -70,6 +70,34 @@ fn reports_files_in_place_of_parents() {
 }
 
 #[test]
+fn reports_the_first_source_directory_whose_attributes_are_missing() {
+    let sources: [fn(&Tree) -> &Tree; 2] = [
+        |tree| tree.file("a", ""),
+        |tree| tree.symlink("a", "nowhere"),
+    ];
+    let dests: [fn(&Tree) -> &Tree; 4] = [
+        |tree| tree.fifo("d/a"),
+        |tree| tree.dir("d/a"),
+        |tree| tree.symlink("d/a/b", "nowhere"),
+        |tree| tree.file("d/a/b", ""),
+    ];
+    for option in ["-r", "-a", "-p", "--preserve=mode", "--preserve=xattr"] {
+        for (source, dest) in sources
+            .iter()
+            .flat_map(|source| dests.map(|dest| (source, dest)))
+        {
+            CP.strict()
+                .only_newest()
+                .args([option, "--parents", "a/b/f", "d"])
+                .check(|tree| {
+                    source(tree);
+                    dest(tree);
+                });
+        }
+    }
+}
+
+#[test]
 fn reports_missing_sources() {
     CP.check(
         ["--parents", "-v", "a/zz/f", "a/b/zz", "f/x", "", "d"],

@@ -23,7 +23,7 @@ use super::way::{self, DestParent, OpenParent};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;
-use crate::sys::{self, At, Identity, Inode};
+use crate::sys::{self, At, Identity, Inode, Stat};
 
 /// A directory on the way to a dest, which gets its final attributes in the end.
 struct Parent {
@@ -88,7 +88,8 @@ pub(super) fn make<'c>(
             name: &way::last_component(&name[..end]),
             path: Path::new(OsStr::from_bytes(&path)),
         };
-        let next = open_or_make(ctx, dir.as_fd(), &step, made, &mut existing)?;
+        let next = open_or_make(ctx, dir.as_fd(), &step, made, &mut existing)
+            .map_err(|error| first_error(ctx, index, &step).unwrap_or(error))?;
         last = Some((end, path));
         dir = OpenParent::Below(next);
     }
@@ -203,13 +204,9 @@ fn make_one(
     step: &Step<'_>,
     made: &mut MadeParents,
 ) -> Result<OwnedFd, Error> {
-    let no_source = |errno| Error::failed(Operation::StatSourceParent, step.source.into(), errno);
     let failed = |operation| move |errno| Error::failed(operation, step.path.into(), errno);
     let source = to_c(step.source.as_os_str().as_bytes());
-    let stat = sys::stat(ctx.bases.source, &source, Symlinks::Follow).map_err(no_source)?;
-    if sys::file_type(&stat) != FileType::Directory {
-        return Err(no_source(Errno::NOTDIR));
-    }
+    let stat = look_at_source(ctx, step.source)?;
     let requested = ctx.policy.directory_creation_mode(stat.st_mode);
     let filling = ctx.policy.directory_filling_mode(stat.st_mode);
     if let Some(plan) = &ctx.plan {
@@ -250,6 +247,34 @@ fn make_one(
         source: source.into_boxed_c_str(),
     });
     Ok(fd)
+}
+
+/// Returns the stat of a directory that leads to a source.
+fn look_at_source(ctx: &Context<'_>, source: &Path) -> Result<Stat, Error> {
+    let failed = |errno| Error::failed(Operation::StatSourceParent, source.into(), errno);
+    let path = to_c(source.as_os_str().as_bytes());
+    let stat = sys::stat(ctx.bases.source, &path, Symlinks::Follow).map_err(failed)?;
+    match sys::file_type(&stat) {
+        FileType::Directory => Ok(stat),
+        _ => Err(failed(Errno::NOTDIR)),
+    }
+}
+
+/// Returns the error of a source directory on the way to the one that failed, if cp would have reported that.
+///
+/// cp looks at each source directory first if it preserves its attributes, unless the dest of the last one exists.
+fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Error> {
+    let name = &ctx.operands[operand as usize].dest_name;
+    let end = way::ends(name.to_bytes()).last()?;
+    let last = to_c(&name.to_bytes()[..end]);
+    if !ctx.policy.options.preserve.keeps_what_stat_shows()
+        || sys::stat(ctx.target(), &last, Symlinks::Follow).is_ok()
+    {
+        return None;
+    }
+    let source = failed.source.as_os_str().as_bytes();
+    let mut ends = way::ends(source).chain([source.len()]);
+    ends.find_map(|end| look_at_source(ctx, Path::new(OsStr::from_bytes(&source[..end]))).err())
 }
 
 fn failed_to_look(step: &Step<'_>) -> impl Fn(Errno) -> Error {

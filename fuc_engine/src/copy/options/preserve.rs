@@ -99,6 +99,11 @@ impl Preserve {
         context: bool,
     }
 
+    /// Returns `true` if a copy gets the mode, the owner or the times of its source.
+    pub(in crate::copy) fn keeps_what_stat_shows(&self) -> bool {
+        self.ownership || self.timestamps || self.mode == ModePolicy::Preserve
+    }
+
     /// Returns `true` if a copy gets attributes after its content.
     pub(super) fn sets_attributes(&self) -> bool {
         self.ownership
