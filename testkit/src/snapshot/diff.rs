@@ -113,7 +113,10 @@ enum Tree {
 /// Describes an entry that only one tree has.
 fn only(tree: Tree, side: &Side<'_>) -> Change {
     let facts = side.0.facts(side.1);
-    let facts: Vec<String> = facts.iter().map(|(_, fact)| shortened(fact)).collect();
+    let facts: Vec<String> = facts
+        .iter()
+        .map(|(label, fact)| kept(label, fact))
+        .collect();
     let (kind, facts) = (Some(side.kind()), Some(facts.join(" ")));
     let (kinds, first, second) = match tree {
         Tree::First => ((kind, None), facts, None),
@@ -139,8 +142,8 @@ fn compare(a: &Side<'_>, b: &Side<'_>, changes: &mut Vec<Change>) {
             path: a.0.full_path(a.1),
             kinds: (Some(a.kind()), Some(b.kind())),
             label,
-            first: first.map(|fact| shortened(fact)),
-            second: second.map(|fact| shortened(fact)),
+            first: first.map(|fact| kept(label, fact)),
+            second: second.map(|fact| kept(label, fact)),
         });
     };
     for (label, fact) in &a_facts {
@@ -153,6 +156,15 @@ fn compare(a: &Side<'_>, b: &Side<'_>, changes: &mut Vec<Change>) {
         if !a_facts.contains_key(label) {
             add(label, None, Some(fact));
         }
+    }
+}
+
+/// Returns a fact for a [`Change`]. Long ones are shortened, except paths, which can be compared with those of other
+/// changes.
+fn kept(label: &str, fact: &str) -> String {
+    match label {
+        "link" => fact.to_owned(),
+        _ => shortened(fact),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     env, fmt,
     path::{Path, PathBuf},
     process::Command,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use proptest::{
@@ -29,6 +29,8 @@ use crate::{
 const REFERENCE: &str = "(GNU coreutils) 9.10";
 /// Most runs for shrinking a case.
 const MAX_SHRINKS: usize = 1_500;
+/// Most time for shrinking a case. Runs that end only at a limit, such as that of the length of paths, take long.
+const MAX_SHRINKING: Duration = Duration::from_secs(60);
 
 pub(crate) struct Fuzzer {
     plan: Plan,
@@ -271,8 +273,9 @@ impl Fuzzer {
     ) -> Outcome<Case> {
         let mut smallest = tree.current();
         let mut goes_on = tree.simplify();
+        let begin = Instant::now();
         for _ in 0..MAX_SHRINKS {
-            if !goes_on {
+            if !goes_on || begin.elapsed() > MAX_SHRINKING {
                 break;
             }
             let case = tree.current();
