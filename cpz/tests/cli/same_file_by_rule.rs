@@ -73,6 +73,13 @@ fn updated() {
 }
 
 #[test]
+fn updated_by_hard_links() {
+    for flags in ["-luv", "-lufv", "-Pluv", "-Plufv"] {
+        all_pairs(&[flags]);
+    }
+}
+
+#[test]
 fn not_clobbered() {
     all_pairs(&["-nv"]);
 }

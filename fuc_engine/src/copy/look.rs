@@ -118,6 +118,10 @@ pub(super) fn sameness(
         return Sameness::AlreadyThere;
     }
     let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
+    // A link that leads to the source can be replaced by a hard link.
+    if ctx.policy.makes_hard_links() && !is_link(source) {
+        return Sameness::Distinct;
+    }
     let may_lead_there = entry.symlinks == Symlinks::NoFollow && (is_link(source) || is_link(dest));
     if !is_same_file && !may_lead_there {
         return Sameness::Distinct;
