@@ -13,7 +13,6 @@ use super::options::{Ask, RemoveOptions};
 use super::plan::Plan;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
-use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::filter::SharedFilter;
 use crate::node::Side;
@@ -36,6 +35,8 @@ pub(super) struct Extent<'a> {
     pub(super) base: BorrowedFd<'a>,
     pub(super) scope: Scope,
     pub(super) filter: Option<SharedFilter>,
+    /// What a dry run has planned so far; `None` in a real run.
+    pub(super) plan: Option<&'a Plan>,
 }
 
 pub(super) struct Context<'a> {
@@ -52,7 +53,7 @@ pub(super) struct Context<'a> {
     /// `true` if more than one call may be needed for a name. The flag is read for every name.
     pub(super) looks_at_entries: bool,
     /// The removals that a dry run has planned; `None` in a real run.
-    pub(super) plan: Option<Plan>,
+    pub(super) plan: Option<&'a Plan>,
     /// `true` if no mode protects a file from the user. It is `false` if there are no
     /// questions, because then it does not matter.
     pub(super) is_superuser: bool,
@@ -61,22 +62,21 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     pub(super) fn new(
         options: &'a RemoveOptions,
-        base: BorrowedFd<'a>,
-        scope: Scope,
+        extent: &Extent<'a>,
         report: Report<'a>,
     ) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
             options,
-            scope,
-            base,
+            scope: extent.scope,
+            base: extent.base,
             operands: Vec::new(),
             report,
             failures: Failures::default(),
             descriptors: Descriptors::new(),
             asks,
-            looks_at_entries: asks || options.execution == Execution::DryRun,
-            plan: None,
+            looks_at_entries: asks || extent.plan.is_some(),
+            plan: extent.plan,
             is_superuser: asks && sys::effective_user() == 0,
         }
     }
@@ -120,7 +120,7 @@ impl<'a> Context<'a> {
 impl Context<'_> {
     /// Removes a name other than a directory.
     pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        match &self.plan {
+        match self.plan {
             None => sys::unlink(dir, name),
             Some(plan) => plan.unlink(dir, name),
         }
@@ -128,7 +128,7 @@ impl Context<'_> {
 
     /// Removes a directory, which must be empty.
     pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        match &self.plan {
+        match self.plan {
             None => sys::remove_directory(dir, name),
             Some(plan) => plan.remove_directory(dir, name),
         }
@@ -141,7 +141,7 @@ impl Context<'_> {
         dir: BorrowedFd<'_>,
         node: &RemoveNode,
     ) -> Result<(), Errno> {
-        match &self.plan {
+        match self.plan {
             None => sys::remove_directory(dir, &node.place.name),
             Some(_) if node.state.is_declined() => Err(Errno::NOTEMPTY),
             Some(plan) => plan.remove_emptied(dir, &node.place.name),
@@ -150,15 +150,13 @@ impl Context<'_> {
 
     /// Returns `true` if a dry run has already planned to remove an operand, or a directory on its path.
     pub(super) fn is_operand_planned(&self, path: &CStr) -> bool {
-        let plan = self.plan.as_ref();
-        plan.is_some_and(|plan| plan.is_operand_gone(self.base, path))
+        self.plan.is_some_and(|plan| plan.is_operand_gone(self.base, path))
     }
 
     /// Returns `true` if a dry run has already planned to remove a name, which another operand leads to,
     /// too.
     pub(super) fn is_planned(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-        let plan = self.plan.as_ref();
-        plan.is_some_and(|plan| plan.is_gone(dir, name))
+        self.plan.is_some_and(|plan| plan.is_gone(dir, name))
     }
 }
 

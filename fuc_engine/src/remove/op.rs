@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::context::{Extent, Scope};
 use super::options::{Ask, RemoveOptions};
+use super::plan::{Others, Plan};
 use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::count::{self, Content};
@@ -191,8 +192,7 @@ impl RemoveOp {
         directories: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
-        let extent = self.extent(dir.as_fd(), Scope::Contents);
-        self.run_extent(extent, directories, observer)
+        self.run_extent(dir.as_fd(), Scope::Contents, directories, observer)
     }
 
     /// Removes the operands as [`run`](Self::run) does, but looks up relative paths in the open directory
@@ -230,34 +230,41 @@ impl RemoveOp {
         operands: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
-        self.run_extent(self.extent(dir.as_fd(), Scope::Whole), operands, observer)
+        self.run_extent(dir.as_fd(), Scope::Whole, operands, observer)
     }
 
-    fn extent<'a>(&self, base: BorrowedFd<'a>, scope: Scope) -> Extent<'a> {
-        Extent {
-            base,
-            scope,
-            filter: self.filter.clone(),
-        }
+    /// Returns the plan of a dry run, which begins with these operands.
+    fn plan<P: AsRef<Path>>(&self, operands: &[P], others: Others) -> Option<Plan> {
+        let is_dry = self.options.execution == Execution::DryRun;
+        is_dry.then(|| Plan::new(operands, others))
     }
 
     fn run_extent<P: AsRef<Path>>(
         &self,
-        extent: Extent<'_>,
+        base: BorrowedFd<'_>,
+        scope: Scope,
         operands: impl AsRef<[P]>,
         observer: &dyn Observer,
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
+        let plan = self.plan(operands.as_ref(), Others::None);
+        let extent = Extent {
+            base,
+            scope,
+            filter: self.filter.clone(),
+            plan: plan.as_ref(),
+        };
         let removal = Removal::new(&self.options, extent, operands.as_ref(), report);
         // The run has its own copies of the paths.
         drop(operands);
-        removal.run().summary()
+        summary(&removal.run(), plan.as_ref())
     }
 
     /// Removes operands that an iterator yields, as [`run`](Self::run) does.
     ///
     /// The iterator yields more operands when those before are removed, so any number of them takes a
-    /// bounded amount of memory.
+    /// bounded amount of memory. A dry run of more than 16,384 operands takes memory for each removal,
+    /// because it must recognise names that would be gone by then.
     #[must_use = "only the summary and the observer say whether the run failed"]
     pub fn run_all(
         &self,
@@ -266,16 +273,25 @@ impl RemoveOp {
     ) -> Summary {
         let mut report = Report::new(observer, self.cancel.clone());
         let mut operands = operands.into_iter();
-        let mut held = Vec::new();
-        loop {
+        let mut held: Vec<PathBuf> = operands.by_ref().take(HELD_OPERANDS).collect();
+        let others = match held.len() {
+            HELD_OPERANDS => Others::MayFollow,
+            _ => Others::None,
+        };
+        let plan = self.plan(&held, others);
+        // The iterator may wait, and the run may be cancelled meanwhile.
+        while !report.must_stop() && !held.is_empty() {
+            let extent = Extent {
+                base: CWD,
+                scope: Scope::Whole,
+                filter: self.filter.clone(),
+                plan: plan.as_ref(),
+            };
+            report = Removal::new(&self.options, extent, &held, report).run();
             held.clear();
             held.extend(operands.by_ref().take(HELD_OPERANDS));
-            if held.is_empty() || report.must_stop() {
-                return report.summary();
-            }
-            let extent = self.extent(CWD, Scope::Whole);
-            report = Removal::new(&self.options, extent, &held, report).run();
         }
+        summary(&report, plan.as_ref())
     }
 
     /// Counts the entries that a run on these operands would remove, and adds them to `counts`. Changes
@@ -307,6 +323,14 @@ impl RemoveOp {
         };
         count::count(scope, operands.as_ref(), counts, self.cancel.clone())
     }
+}
+
+/// Returns the totals of a run, with the bytes that a dry run has planned to remove.
+fn summary(report: &Report<'_>, plan: Option<&Plan>) -> Summary {
+    if let Some(plan) = plan {
+        report.add_bytes(plan.bytes());
+    }
+    report.summary()
 }
 
 /// Removes `path`, whatever its type is, and all content if it is a directory.

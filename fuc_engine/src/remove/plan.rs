@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +15,13 @@ use rustix::io::Errno;
 use crate::hashing::HashSet;
 use crate::operand;
 use crate::sys::{self, FileId, Symlinks};
+
+/// Says whether a plan is for operands beside those that are known when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    None,
+    MayFollow,
+}
 
 /// The removals that a dry run has found possible.
 #[derive(Default)]
@@ -45,12 +53,15 @@ impl Gone {
 }
 
 impl Plan {
-    /// Makes an empty plan for these operands.
-    pub(super) fn new(operands: &[Box<CStr>]) -> Self {
+    /// Makes an empty plan for these operands, and perhaps for others.
+    pub(super) fn new<P: AsRef<Path>>(operands: &[P], others: Others) -> Self {
+        let paths = operands.iter().map(|path| operand::to_c(path.as_ref()));
+        let operands: Vec<_> = paths.filter_map(Result::ok).collect();
         let runs = operand::independent_runs(operands.iter().map(|path| &**path));
         // A slash makes the kernel follow a link, which may be below the directory that it leads to.
-        let may_meet_again =
-            runs.len() > 1 || operands.iter().any(|path| path.to_bytes().ends_with(b"/"));
+        let may_meet_again = others == Others::MayFollow
+            || runs.len() > 1
+            || operands.iter().any(|path| path.to_bytes().ends_with(b"/"));
         Self {
             bytes: AtomicU64::new(0),
             gone: may_meet_again.then(Mutex::default),

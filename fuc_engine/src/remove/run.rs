@@ -20,10 +20,8 @@ use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::operand::{Begun, begin_operand};
 use super::options::{Ask, RemoveOptions};
-use super::plan::Plan;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
-use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
@@ -63,7 +61,7 @@ impl<'a> Removal<'a> {
         operands: &[P],
         report: Report<'a>,
     ) -> Self {
-        let mut context = Context::new(options, extent.base, extent.scope, report);
+        let mut context = Context::new(options, &extent, report);
         for path in operands {
             let path = path.as_ref();
             match operand::to_c(path).map(operand::with_one_slash) {
@@ -75,9 +73,6 @@ impl<'a> Removal<'a> {
             }
         }
         context.failures = Failures::of(context.operands.len());
-        if options.execution == Execution::DryRun {
-            context.plan = Some(Plan::new(&context.operands));
-        }
         let guards = Guards::new(&context);
         Self {
             context,
@@ -96,9 +91,6 @@ impl<'a> Removal<'a> {
             }
         });
         self.context.failures.report_rest(&self.context.report);
-        if let Some(plan) = &self.context.plan {
-            self.context.report.add_bytes(plan.bytes());
-        }
         self.context.report
     }
 
@@ -429,7 +421,7 @@ fn prepare(
             decided => return decided,
         }
     }
-    let Some(plan) = &context.plan else {
+    let Some(plan) = context.plan else {
         return Verdict::Remove;
     };
     match plan.unlink(dir, name) {

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fuc_engine::{Operation, Refusal, RemoveOp, RemoveOptions, remove_tree};
+use fuc_engine::{Cancel, Execution, Operation, Refusal, RemoveOp, RemoveOptions, remove_tree};
 use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot};
@@ -244,6 +244,47 @@ fn operands_are_taken_while_earlier_ones_are_removed() {
     assert!(was_removed.get(), "all operands were collected first");
     assert_eq!(Told::new(summary, failures), Told::complete(2, 0));
     assert_nothing_in(&scratch);
+}
+
+/// A list can end because the signal that cancels the run has ended its reader.
+#[test]
+fn a_run_is_cancelled_if_the_token_is_when_the_operands_end() {
+    let scratch = Scratch::in_memory();
+    Tree::at(&scratch).file("f", "");
+    let cancel = Cancel::new();
+    let end = iter::from_fn(|| {
+        cancel.cancel();
+        None
+    });
+    let operands = iter::once(scratch.path().join("f")).chain(end);
+    let failures = Mutex::new(Vec::new());
+    let summary = RemoveOp::new()
+        .cancelled_by(&cancel)
+        .run_all(operands, &failures);
+    assert!(summary.cancelled, "{summary:?}");
+}
+
+#[test]
+fn a_dry_run_remembers_removals_however_many_operands_there_are() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch);
+    tree.file("d/f", "12345");
+    let paths = |count: usize| {
+        let missing = iter::repeat_n(scratch.path().join("missing"), count);
+        let again = ["d/f", "d"].map(|name| scratch.path().join(name));
+        iter::once(scratch.path().join("d"))
+            .chain(missing)
+            .chain(again)
+    };
+    for between in [0, 40_000] {
+        let failures = Mutex::new(Vec::new());
+        let removal = RemoveOp::new().execution(Execution::DryRun);
+        let summary = removal.run_all(paths(between), &failures);
+        assert_eq!(summary.entries, 2, "{between} operands between");
+        assert_eq!(summary.bytes, 5, "{between} operands between");
+        assert_eq!(summary.failures, between as u64 + 2);
+    }
+    assert_eq!(Snapshot::of(tree.path(), Attributes::NAMES).len(), 3);
 }
 
 #[test]
