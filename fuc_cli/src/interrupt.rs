@@ -5,7 +5,7 @@ use fuc_engine::Cancel;
 use crate::sys;
 
 /// Returns the token for the engine. From now on, the first of these signals cancels it instead
-/// of ending the process. A second signal ends the process at once.
+/// of ending the process. Another signal ends the process at once, unless it comes within half a second.
 ///
 /// If the run does not end within two seconds, because a system call hangs, the process ends
 /// by the signal. Signals that were ignored when the process began stay ignored.

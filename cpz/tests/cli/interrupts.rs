@@ -61,6 +61,27 @@ fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
     }
 }
 
+/// `timeout` signals its child and then the process group of the child.
+#[test]
+fn signals_that_come_together_are_one_request() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).fifo("fifo").dir("d");
+    let run = Run::new(CPZ)
+        .args(["--copy-contents", "fifo", "d"])
+        .current_dir(&scratch);
+    let (live, fifo) = start_in_the_middle(&run, scratch.path());
+    for (signal, _) in SIGNALS {
+        live.signal(signal);
+    }
+    write_until_closed(fifo);
+    let outcome = live.finish();
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: interrupted: 0 entries copied, 1 incomplete file removed\n"
+    );
+    assert!(!scratch.path().join("d/fifo").exists());
+}
+
 #[test]
 fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
     let scratch = Scratch::new();

@@ -3,7 +3,8 @@
 //! ```text
 //!   first signal ──▶ cancel the run, and set an alarm ──▶ the run ends ──▶ end by the signal
 //!                        │                │
-//!          second signal │                │ the run hangs in a system call
+//!         another signal │                │ the run hangs in a system call
+//!         after 0.5 s    │                │
 //!                        ▼                ▼
 //!                   end by that      end by the first
 //! ```
@@ -13,7 +14,8 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use fuc_engine::Cancel;
 
@@ -22,12 +24,17 @@ use crate::cursor::Cursor;
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Time in seconds that a cancelled run gets to clean up, before the process ends anyway.
 const GRACE_SECONDS: u32 = 2;
+/// Signals within this time of the first one mean the same: `timeout` signals its child and then its process group,
+/// and a supervisor may send SIGHUP after SIGTERM.
+const SAME_REQUEST: Duration = Duration::from_millis(500);
 
 static TOKEN: OnceLock<Cancel> = OnceLock::new();
 /// The function that answers SIGUSR1.
 static ANSWER: OnceLock<fn()> = OnceLock::new();
 /// The first signal, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+/// The time of the first signal, in milliseconds of the monotonic clock; 0 until it is known.
+static RECEIVED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the token that the signals cancel. The first call installs the handlers.
 ///
@@ -117,15 +124,29 @@ fn handle(
 extern "C" fn on_signal(signal: c_int) {
     let first = RECEIVED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err() {
-        // The signal is blocked in its own handler, so the process ends on the return.
-        return end_by(signal);
+        // Relaxed: without the time of the first signal, this one comes directly after it.
+        let first_at = RECEIVED_AT.load(Ordering::Relaxed);
+        if first_at > 0 && milliseconds().saturating_sub(first_at) > SAME_REQUEST.as_millis() as u64
+        {
+            // The signal is blocked in its own handler, so the process ends on the return.
+            end_by(signal);
+        }
+        return;
     }
+    RECEIVED_AT.store(milliseconds(), Ordering::Relaxed);
     if let Some(token) = TOKEN.get() {
         token.cancel();
     }
     handle(libc::SIGALRM, on_alarm, Interrupted::Fail);
     // SAFETY: a handler may call it, and it takes any number of seconds.
     unsafe { libc::alarm(GRACE_SECONDS) };
+}
+
+/// Returns the time of the monotonic clock.
+fn milliseconds() -> u64 {
+    // The standard library's clock does not promise to work in a handler.
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
 extern "C" fn on_alarm(_: c_int) {
