@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Instant;
 
-use fuc_cli::command::Outcome;
+use fuc_cli::command::{Context, Outcome};
 use fuc_cli::console::Console;
-use fuc_cli::exclude::{ExcludeFilter, GitignoreFiles};
+use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
-use fuc_cli::name_list::NameList;
-use fuc_cli::progress::Progress;
+use fuc_cli::progress::Watch;
 use fuc_cli::reporter::Reporter;
+use fuc_cli::stats::Run;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
 use fuc_engine::{CopyOp, Dest};
@@ -27,17 +27,22 @@ pub(crate) fn execute(
 ) -> Result<Outcome, UsageError> {
     options.finish(console.charset())?;
     options.preserve.check_context()?;
-    options.progress = Progress::chosen(
-        options.progress,
-        "CPZ_PROGRESS",
-        options.personality,
-        console.charset(),
-    )?;
+    let personality = options.personality;
+    let context = Context {
+        personality,
+        console,
+    };
+    let watch = Watch::begin(options.progress, "CPZ_PROGRESS", Tool::Copy, context)?;
+    let began = Instant::now();
     let Some(list) = options.list.take() else {
         let dest = target::take_dest(&options, &mut operands, console)?;
         let filter = options.exclusions.filter(console)?;
-        let operands = operands.into_iter();
-        return Ok(copy(options, filter, operands, |_| 0, &dest, console));
+        let sources = Sources {
+            names: operands,
+            unread: 0,
+            began,
+        };
+        return Ok(copy(options, filter, sources, &dest, watch, console));
     };
     let dest = target::dest_of_list(&options, &operands, console)?;
     if list.is_stdin() && options.engine.rules.ask {
@@ -45,24 +50,43 @@ pub(crate) fn execute(
         return Err(UsageError::with_help(message));
     }
     let filter = options.exclusions.filter(console)?;
-    let names = list.open(console)?;
-    let failures = NameList::failures;
-    Ok(copy(options, filter, names, failures, &dest, console))
+    let mut names = list.open(console)?;
+    let sources = Sources {
+        names: names.by_ref().collect(),
+        unread: names.failures(),
+        began,
+    };
+    Ok(copy(options, filter, sources, &dest, watch, console))
 }
 
-/// Copies the sources. `failures` returns the number of those that could not be read.
-fn copy<I: Iterator<Item = OsString>>(
+/// The files to copy.
+struct Sources {
+    names: Vec<OsString>,
+    /// The number of names in a list that could not be read, which has been reported.
+    unread: u64,
+    /// The time before the first name was read.
+    began: Instant,
+}
+
+fn copy(
     mut options: Options,
     filter: Option<ExcludeFilter>,
-    mut sources: I,
-    failures: impl FnOnce(&I) -> u64,
+    sources: Sources,
     dest: &Dest,
+    watch: Option<Watch>,
     console: &Console,
 ) -> Outcome {
-    let began = Instant::now();
     // As in cp, trailing slashes stay if the dest is an exact path.
     let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
-    let operands = sources.by_ref().map(|source| match strips_slashes {
+    let is_excluded = |source: &OsString| {
+        let filter = filter.as_ref();
+        filter.is_some_and(|filter| filter.excludes_operand(source))
+    };
+    let sources_taken = sources
+        .names
+        .into_iter()
+        .filter(|source| !is_excluded(source));
+    let operands = sources_taken.map(|source| match strips_slashes {
         true => without_slashes(source),
         false => source,
     });
@@ -78,18 +102,23 @@ fn copy<I: Iterator<Item = OsString>>(
     let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)
         .run(
-            options.progress,
+            watch,
             |reporter| copy.run(&operands, dest, reporter),
-            |cancel, counts| {
+            Some(Box::new(|cancel, counts| {
                 let look_ahead = copy.clone().cancelled_by(&cancel);
                 look_ahead.count(&operands, counts)
-            },
+            })),
         );
-    summary.failures += failures(&sources);
-    options.stats.show(&summary, Tool::Copy, began, console);
-    let gitignore_files = filter.map(|filter| filter.report_unread(console));
+    let unread_patterns = filter.map_or(0, |filter| filter.report_unread(console));
+    summary.failures += sources.unread + unread_patterns;
+    let run = Run {
+        summary: &summary,
+        tool: Tool::Copy,
+        execution,
+        began: sources.began,
+    };
+    options.stats.show(&run, console);
     match Outcome::of(summary, Tool::Copy, execution) {
-        Outcome::Complete if gitignore_files == Some(GitignoreFiles::Unread) => Outcome::Incomplete,
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,
     }

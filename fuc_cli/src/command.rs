@@ -101,13 +101,14 @@ pub struct Interruption {
 impl Outcome {
     /// Returns the outcome of a run of the engine. A dry run did nothing, whatever its summary counts.
     pub fn of(summary: Summary, tool: Tool, execution: Execution) -> Self {
+        let entries = match execution {
+            Execution::Real => summary.entries,
+            Execution::DryRun => 0,
+        };
         if summary.cancelled {
             Self::Interrupted(Interruption {
                 tool,
-                entries: match execution {
-                    Execution::Real => summary.entries,
-                    Execution::DryRun => 0,
-                },
+                entries,
                 discarded: summary.discarded,
             })
         } else if summary.is_complete() {
@@ -115,7 +116,7 @@ impl Outcome {
         } else {
             Self::Failed(Failures {
                 tool,
-                entries: summary.entries,
+                entries,
                 failures: summary.failures,
             })
         }

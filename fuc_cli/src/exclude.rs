@@ -8,14 +8,15 @@
 //! ```
 //!
 //! The last of the user's patterns that matches decides. If none does, the nearest `.gitignore` decides of which a
-//! pattern matches, as in git. All patterns of the user are relative to each operand.
+//! pattern matches, as in git. Patterns with a slash are relative to each operand. Those without one match operands,
+//! too: `rmz --exclude=keep *` must not remove `keep`.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
@@ -24,6 +25,8 @@ use self::gitignore::Gitignore;
 use self::pattern::{Decision, Pattern, Subject};
 use crate::console::Console;
 use crate::flags::UsageError;
+use crate::input;
+use crate::quote;
 use crate::wording::errno_text;
 
 mod gitignore;
@@ -104,23 +107,20 @@ fn read_patterns(
     console: &Console,
     patterns: &mut Vec<Pattern>,
 ) -> Result<(), UsageError> {
-    let content = read(file).map_err(|(operation, error)| {
+    let mut content = Vec::new();
+    let read = input::open(file, console)?.read_to_end(&mut content);
+    read.map_err(|error| {
         let quoted = console.quoted(file.as_bytes());
-        UsageError::plain(match operation {
-            Reading::Open => not_opened(&quoted, &error),
-            Reading::Read => {
-                let reason = format!(": {}", errno_text(&error));
-                [b"error reading ", &quoted[..], reason.as_bytes()].concat()
-            }
-        })
+        let reason = format!(": {}", errno_text(&error));
+        UsageError::plain([b"error reading ", &quoted[..], reason.as_bytes()].concat())
     })?;
     for (number, line) in lines(&content).enumerate() {
         let Some(text) = pattern::in_line(line) else {
             continue;
         };
         let parsed = pattern::parse(text).map_err(|problem| {
-            let file = console.quoted(file.as_bytes());
-            let place = format!(", line {}: invalid pattern ", number + 1);
+            let file = quote::if_needed(file.as_bytes(), console.charset());
+            let place = format!(":{}: invalid pattern ", number + 1);
             let pattern = console.quoted(text);
             let reason = format!(": {problem}");
             let parts = [&file, place.as_bytes(), &pattern, reason.as_bytes()];
@@ -129,30 +129,6 @@ fn read_patterns(
         patterns.push(parsed);
     }
     Ok(())
-}
-
-enum Reading {
-    Open,
-    Read,
-}
-
-fn read(file: &OsStr) -> Result<Vec<u8>, (Reading, io::Error)> {
-    let mut content = Vec::new();
-    let read = if file == "-" {
-        io::stdin().read_to_end(&mut content)
-    } else {
-        let mut open = std::fs::File::open(file).map_err(|error| (Reading::Open, error))?;
-        open.read_to_end(&mut content)
-    };
-    match read {
-        Ok(_) => Ok(content),
-        Err(error) => Err((Reading::Read, error)),
-    }
-}
-
-fn not_opened(quoted: &[u8], error: &io::Error) -> Vec<u8> {
-    let reason = format!(" for reading: {}", errno_text(error));
-    [b"cannot open ", quoted, reason.as_bytes()].concat()
 }
 
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -177,29 +153,39 @@ struct Shared {
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
 }
 
-/// Says whether all `.gitignore` files of a run could be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "an unread file makes the exit status 1"]
-pub enum GitignoreFiles {
-    /// All files were read, or the user did not ask for them.
-    Read,
-    /// Some files could not be read. They have been reported.
-    Unread,
-}
-
 impl ExcludeFilter {
-    /// Reports the `.gitignore` files that could not be read. Call it after the run.
-    pub fn report_unread(&self, console: &Console) -> GitignoreFiles {
+    /// Returns `true` if an operand is excluded itself. Only patterns without a slash decide about operands, but not
+    /// `*`, and none about an operand that does not end in a name, such as `..`.
+    #[must_use]
+    pub fn excludes_operand(&self, operand: &OsStr) -> bool {
+        let Some(name) = operand
+            .as_bytes()
+            .split(|&byte| byte == b'/')
+            .rfind(|name| !name.is_empty())
+            .filter(|name| !matches!(name, [b'.'] | [b'.', b'.']))
+        else {
+            return false;
+        };
+        // A slash at the end makes the kernel follow a link.
+        let is_directory = || {
+            Path::new(operand)
+                .symlink_metadata()
+                .is_ok_and(|found| found.is_dir())
+        };
+        pattern::decide_operand(&self.shared.patterns, name, is_directory)
+            == Some(Decision::Exclude)
+    }
+
+    /// Reports the `.gitignore` files that could not be read, and returns their number. Call it after the run.
+    #[must_use = "each unread file is a failure"]
+    pub fn report_unread(&self, console: &Console) -> u64 {
         let unread = &self.shared.unread;
         let unread = std::mem::take(&mut *unread.lock().unwrap_or_else(PoisonError::into_inner));
         for (path, error) in &unread {
             let quoted = console.quoted(path.as_os_str().as_bytes());
-            console.error(&not_opened(&quoted, error).into());
+            console.error(&input::not_opened(&quoted, error).into());
         }
-        match unread.is_empty() {
-            true => GitignoreFiles::Read,
-            false => GitignoreFiles::Unread,
-        }
+        unread.len() as u64
     }
 }
 

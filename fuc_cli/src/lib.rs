@@ -8,13 +8,13 @@
 //! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
+//! | `input` | files that the user names as input, and stdin |
 //! | `generate` | manual pages and completions, for the commands' tests |
 //! | [`background`] | work that goes on after the command has ended |
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
-//! | [`progress`] | the line that shows how far a run has come |
 //! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
 //! | [`stats`] | the totals of a run, at its end |
 //! | [`progress`] | the line that shows how far a run has come, and the answer to SIGUSR1 |
@@ -39,6 +39,7 @@ pub mod exclude;
 pub mod flags;
 #[cfg(feature = "test-support")]
 pub mod generate;
+mod input;
 pub mod interrupt;
 pub mod invocation;
 pub mod locale;

@@ -1,20 +1,19 @@
-//! `--files0-from=FILE`: operands from a file, with a NUL behind each name, in the words of GNU's `du`.
+//! `--files0-from=FILE`: operands from a file, with a NUL after each name, in the words of GNU's `du`.
 //!
-//! Names are read while the run goes on, so the length of the list takes no memory. A part of a name is never an
+//! Names are read when they are asked for, so a removal can begin before the list ends. A part of a name is never an
 //! operand: it might name a directory around the file that is meant.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::io::Errno;
-use rustix::stdio;
 
 use crate::console::Console;
 use crate::flags::UsageError;
+use crate::input;
 use crate::quote;
-use crate::sys::{received_signal, stdin_was_closed};
+use crate::sys::received_signal;
 use crate::wording::errno_text;
 
 /// The length in bytes from which the kernel refuses a path. The rest of a longer name is skipped.
@@ -34,7 +33,7 @@ impl ListFile {
     /// Returns `true` if the names come from stdin, which then cannot hold answers to prompts.
     #[must_use]
     pub fn is_stdin(&self) -> bool {
-        self.0 == "-"
+        input::is_stdin(&self.0)
     }
 
     /// Returns the name of the file as messages show it.
@@ -48,20 +47,11 @@ impl ListFile {
     /// # Errors
     /// If the file cannot be opened.
     pub fn open(self, console: &Console) -> Result<NameList<'_>, UsageError> {
-        let source: Box<dyn Read> = if self.is_stdin() {
-            Box::new(Stdin)
-        } else {
-            let opened = File::open(&self.0);
-            Box::new(opened.map_err(|error| {
-                let reason = format!(" for reading: {}", errno_text(&error));
-                let quoted = self.quoted(console);
-                UsageError::plain([b"cannot open ", &*quoted, reason.as_bytes()].concat())
-            })?)
-        };
+        let source = BufReader::new(input::open(&self.0, console)?);
         Ok(NameList {
             file: self,
             console,
-            source: BufReader::new(source),
+            source,
             names: 0,
             failures: 0,
             has_ended: false,
@@ -75,18 +65,6 @@ pub fn extra_operand(operand: &OsStr, console: &Console) -> UsageError {
     let quoted = console.quoted(operand.as_bytes());
     let reason = b"\nfile operands cannot be combined with --files0-from";
     UsageError::with_help([b"extra operand ", &*quoted, reason].concat())
-}
-
-/// Stdin without the standard library's buffer, which reports success for a closed stdin.
-struct Stdin;
-
-impl Read for Stdin {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if stdin_was_closed() {
-            return Err(Errno::BADF.into());
-        }
-        Ok(rustix::io::read(stdio::stdin(), buffer)?)
-    }
 }
 
 /// The names in a file, in order. It reports those that cannot be operands, and goes on with the others.

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use fuc_engine::{Cancel, Counts, Summary};
 
+use crate::command::Context;
 use crate::console::Console;
 use crate::flags::{UsageError, choose};
 use crate::invocation::Personality;
@@ -75,30 +76,6 @@ impl Progress {
         }
     }
 
-    /// Returns the choice of the user: `flag`, or else the environment variable `name`. An empty variable counts as
-    /// unset.
-    ///
-    /// Returns `None` if the command is strictly GNU's. Then SIGUSR1 is not answered either.
-    ///
-    /// # Errors
-    /// If the value of the variable is not one of [`WHEN`].
-    pub fn chosen(
-        flag: Option<Self>,
-        name: &str,
-        personality: Personality,
-        charset: Charset,
-    ) -> Result<Option<Self>, UsageError> {
-        if personality == Personality::Strict {
-            return Ok(None);
-        }
-        let chosen = match (flag, std::env::var_os(name)) {
-            (Some(flag), _) => flag,
-            (None, Some(value)) if !value.is_empty() => choose(name, &value, &WHEN, charset)?,
-            (None, _) => Self::Never,
-        };
-        Ok(Some(chosen))
-    }
-
     /// Returns `true` if progress should be shown on this stderr.
     fn is_wanted(self) -> bool {
         match self {
@@ -109,12 +86,56 @@ impl Progress {
     }
 }
 
+/// The means by which the user can watch a command: SIGUSR1, and perhaps progress.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    progress: Progress,
+    counts: Arc<Counts>,
+}
+
+impl Watch {
+    /// Answers SIGUSR1 from now on, and chooses when progress is shown: as `flag` says, or else the environment
+    /// variable `variable`. An empty variable counts as unset.
+    ///
+    /// Returns `None` and does nothing if the command is strictly GNU's.
+    ///
+    /// # Errors
+    /// If the value of the variable is not one of [`WHEN`].
+    pub fn begin(
+        flag: Option<Progress>,
+        variable: &str,
+        tool: Tool,
+        context: Context<'_>,
+    ) -> Result<Option<Self>, UsageError> {
+        if context.personality == Personality::Strict {
+            return Ok(None);
+        }
+        let charset = context.console.charset();
+        let progress = match (flag, std::env::var_os(variable)) {
+            (Some(flag), _) => flag,
+            (None, Some(value)) if !value.is_empty() => choose(variable, &value, &WHEN, charset)?,
+            (None, _) => Progress::Never,
+        };
+        let counts = Arc::default();
+        status::answer_requests(tool, &counts);
+        Ok(Some(Self { progress, counts }))
+    }
+
+    /// Returns the counts that the user sees.
+    pub(crate) fn counts(&self) -> &Arc<Counts> {
+        &self.counts
+    }
+}
+
 /// A run that the user can watch.
 pub(crate) struct Watched<'a> {
     pub(crate) console: &'a Console,
     pub(crate) tool: Tool,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) watch: Watch,
 }
+
+/// Counts what a run finds, until the token cancels it. Returns `true` if it has counted everything.
+pub type LookAhead<'a> = Box<dyn FnOnce(Cancel, &Counts) -> bool + Send + 'a>;
 
 /// The state that the line shares with the thread of the run and with the look-ahead.
 #[derive(Debug, Default)]
@@ -134,21 +155,18 @@ struct Expected {
 }
 
 impl Watched<'_> {
-    /// Calls `run`, and shows its progress if `progress` says so. From now on, SIGUSR1 is answered.
-    ///
-    /// `look_ahead` counts what the run finds, until the token cancels it, and returns `true` if it
-    /// has counted everything.
+    /// Calls `run`, and shows its progress if the user wants that. Without a look-ahead the amount of work stays
+    /// unknown.
     pub(crate) fn run(
         &self,
-        progress: Progress,
         run: impl FnOnce() -> Summary,
-        look_ahead: impl FnOnce(Cancel, &Counts) -> bool + Send,
+        look_ahead: Option<LookAhead<'_>>,
     ) -> Summary {
-        let start = Instant::now();
-        status::answer_requests(self.tool, &self.counts, start);
+        let progress = self.watch.progress;
         if !progress.is_wanted() {
             return run();
         }
+        let start = Instant::now();
         let shared = Arc::<Shared>::default();
         let summary = self.draw_during(run, look_ahead, start, &shared);
         // An interrupt has its own last line.
@@ -170,7 +188,7 @@ impl Watched<'_> {
     fn draw_during(
         &self,
         run: impl FnOnce() -> Summary,
-        look_ahead: impl FnOnce(Cancel, &Counts) -> bool + Send,
+        look_ahead: Option<LookAhead<'_>>,
         start: Instant,
         shared: &Arc<Shared>,
     ) -> Summary {
@@ -179,13 +197,14 @@ impl Watched<'_> {
         let cancel = Cancel::new();
         let count_token = cancel.clone();
         thread::scope(|scope| {
-            let mut count = Some(|| {
-                // Linux changes the priority of this thread alone. If it cannot, the count costs more.
-                let _ = rustix::process::setpriority_process(None, LOOK_AHEAD_NICE);
-                let before = self.counts.entries();
-                let counts = Counts::default();
-                if look_ahead(count_token, &counts) {
-                    let _ = shared.expected.set(self.expected(before, &counts));
+            let mut count = look_ahead.map(|look_ahead| {
+                || {
+                    lower_priority();
+                    let before = self.watch.counts.entries();
+                    let counts = Counts::default();
+                    if look_ahead(count_token, &counts) {
+                        let _ = shared.expected.set(self.expected(before, &counts));
+                    }
                 }
             });
             let draw = move || {
@@ -221,7 +240,7 @@ impl Watched<'_> {
     fn expected(&self, before: u64, counts: &Counts) -> Expected {
         let missed = match self.tool {
             Tool::Copy => 0,
-            Tool::Remove => before.midpoint(self.counts.entries()),
+            Tool::Remove => before.midpoint(self.watch.counts.entries()),
         };
         Expected {
             entries: counts.entries() + missed,
@@ -229,6 +248,13 @@ impl Watched<'_> {
             work: counts.work() + missed,
         }
     }
+}
+
+/// Lowers the priority of this thread, unless that of the whole command is lower. Linux changes this thread alone.
+fn lower_priority() {
+    let before = rustix::process::getpriority_process(None).unwrap_or_default();
+    // Without the permission, the count costs more.
+    let _ = rustix::process::setpriority_process(None, before.max(LOOK_AHEAD_NICE));
 }
 
 /// Ends the drawing and the look-ahead, even if the run panics.

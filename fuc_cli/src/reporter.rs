@@ -4,10 +4,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fuc_engine::{Answer, Cancel, Counts, Error, Event, Execution, Observer, Question, Summary};
+use fuc_engine::{Answer, Counts, Error, Event, Execution, Observer, Question, Summary};
 
 use crate::console::Console;
-use crate::progress::{Progress, Watched};
+use crate::progress::{LookAhead, Watch, Watched};
 use crate::wording::{self, Tool};
 
 /// The amount of detail in a report.
@@ -56,16 +56,14 @@ impl<'a> Reporter<'a> {
         self
     }
 
-    /// Calls `run` with this reporter, answers SIGUSR1, and shows the progress if `progress` says so. `None` does
-    /// neither; see [`Progress::chosen`]. A dry run shows no progress.
+    /// Calls `run` with this reporter, and shows the progress if the user wants that. A dry run shows none.
     ///
-    /// If progress is shown, `look_ahead` is called on a thread of its own. It counts what the run finds, until the
-    /// token cancels it, and returns `true` if it has counted everything.
+    /// If progress is shown, `look_ahead` is called on a thread of its own.
     pub fn run(
         mut self,
-        progress: Option<Progress>,
+        watch: Option<Watch>,
         run: impl FnOnce(&Self) -> Summary,
-        look_ahead: impl FnOnce(Cancel, &Counts) -> bool + Send,
+        look_ahead: Option<LookAhead<'_>>,
     ) -> Summary {
         if self.execution == Execution::DryRun {
             let summary = run(&self);
@@ -73,17 +71,16 @@ impl<'a> Reporter<'a> {
             self.console.print(&[line.as_bytes(), b"\n"]);
             return summary;
         }
-        let Some(progress) = progress else {
+        let Some(watch) = watch else {
             return run(&self);
         };
-        let counts = Arc::<Counts>::default();
-        self.counts = Some(Arc::clone(&counts));
+        self.counts = Some(Arc::clone(watch.counts()));
         let watched = Watched {
             console: self.console,
             tool: self.tool,
-            counts,
+            watch,
         };
-        watched.run(progress, || run(&self), look_ahead)
+        watched.run(|| run(&self), look_ahead)
     }
 
     fn quoted(&self, path: &Path) -> Vec<u8> {

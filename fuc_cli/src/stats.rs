@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use fuc_engine::Summary;
+use fuc_engine::{Execution, Summary};
 
 use crate::amounts::Count;
 use crate::console::Console;
@@ -33,6 +33,26 @@ pub const FORMAT: [(&str, Stats); 2] = [("text", Stats::Text), ("json", Stats::J
 /// The version of the JSON. A key may be added without a new version.
 const VERSION: u32 = 1;
 
+/// A run, for its totals.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What the run has done.
+    pub summary: &'a Summary,
+    /// The tool of the run.
+    pub tool: Tool,
+    /// Whether anything was done.
+    pub execution: Execution,
+    /// The start of the run.
+    pub began: Instant,
+}
+
+impl Run<'_> {
+    /// Returns `true` if the run knows sizes: a real removal looks at none.
+    fn has_bytes(&self) -> bool {
+        self.tool == Tool::Copy || self.execution == Execution::DryRun
+    }
+}
+
 impl Stats {
     /// Parses the value of `--stats`. Without a value it means [`Text`](Self::Text).
     ///
@@ -45,21 +65,23 @@ impl Stats {
         }
     }
 
-    /// Shows the totals of a run that began at `began` and has just ended.
-    pub fn show(self, summary: &Summary, tool: Tool, began: Instant, console: &Console) {
+    /// Shows the totals of a run that has just ended.
+    pub fn show(self, run: &Run<'_>, console: &Console) {
+        let wall = run.began.elapsed();
         match self {
             Self::Hidden => {}
             Self::Text => {
-                let text = text(summary, tool, began.elapsed());
+                let text = text(run, wall);
                 console.write_stderr(text.as_bytes());
             }
-            Self::Json => console.print(&[json(summary, began.elapsed()).as_bytes()]),
+            Self::Json => console.print(&[json(run, wall).as_bytes()]),
         }
     }
 }
 
 /// Returns a line of JSON.
-fn json(summary: &Summary, wall: Duration) -> String {
+fn json(run: &Run<'_>, wall: Duration) -> String {
+    let summary = run.summary;
     let entries = rate(summary.entries, wall);
     let bytes = rate(summary.bytes, wall);
     let values = [
@@ -77,6 +99,7 @@ fn json(summary: &Summary, wall: Duration) -> String {
         ("declined", summary.declined.to_string()),
         ("discarded", summary.discarded.to_string()),
         ("cancelled", summary.cancelled.to_string()),
+        ("dry_run", (run.execution == Execution::DryRun).to_string()),
         ("wall_seconds", format!("{:.6}", wall.as_secs_f64())),
         ("entries_per_second", entries.to_string()),
         ("bytes_per_second", bytes.to_string()),
@@ -85,8 +108,9 @@ fn json(summary: &Summary, wall: Duration) -> String {
     format!("{{{}}}\n", members.join(","))
 }
 
-/// Returns a table for people. It has only the rows that the tool can fill.
-fn text(summary: &Summary, tool: Tool, wall: Duration) -> String {
+/// Returns a table for people. It has only the rows that the run can fill.
+fn text(run: &Run<'_>, wall: Duration) -> String {
+    let (summary, tool) = (run.summary, run.tool);
     let mut rows = vec![
         ("files", Count(summary.files).to_string()),
         ("directories", Count(summary.directories).to_string()),
@@ -99,8 +123,10 @@ fn text(summary: &Summary, tool: Tool, wall: Duration) -> String {
     if summary.unknown > 0 {
         rows.push(("unknown types", Count(summary.unknown).to_string()));
     }
-    if tool == Tool::Copy {
+    if run.has_bytes() {
         rows.push(("bytes", Count(summary.bytes).to_string()));
+    }
+    if tool == Tool::Copy {
         rows.push((
             "shared by reflink",
             Count(summary.reflinked_bytes).to_string(),
@@ -148,31 +174,48 @@ mod tests {
         summary
     }
 
+    fn run(summary: &Summary, tool: Tool, execution: Execution) -> Run<'_> {
+        Run {
+            summary,
+            tool,
+            execution,
+            began: Instant::now(),
+        }
+    }
+
     #[test]
     fn the_json_has_the_documented_keys_and_units() {
         let expected = concat!(
             r#"{"version":1,"entries":1500,"files":1490,"directories":9,"symlinks":0,"hard_links":1,"#,
             r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"failures":2,"#,
-            r#""declined":0,"discarded":0,"cancelled":false,"wall_seconds":0.500000,"#,
+            r#""declined":0,"discarded":0,"cancelled":false,"dry_run":false,"wall_seconds":0.500000,"#,
             r#""entries_per_second":3000,"bytes_per_second":2000000}"#,
             "\n"
         );
-        assert_eq!(json(&summary(), Duration::from_millis(500)), expected);
+        let summary = summary();
+        let run = run(&summary, Tool::Copy, Execution::Real);
+        assert_eq!(json(&run, Duration::from_millis(500)), expected);
     }
 
     #[test]
     fn the_text_has_the_rows_of_the_tool() {
-        let labels = |tool| {
-            let text = text(&summary(), tool, Duration::from_millis(500));
+        let labels = |tool, execution| {
+            let summary = summary();
+            let run = run(&summary, tool, execution);
+            let text = text(&run, Duration::from_millis(500));
             let label = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
             text.lines().map(label).collect::<Vec<_>>().join(", ")
         };
         assert_eq!(
-            labels(Tool::Remove),
+            labels(Tool::Remove, Execution::Real),
             "files, directories, symbolic links, other types, failures, seconds, entries per second"
         );
         assert_eq!(
-            labels(Tool::Copy),
+            labels(Tool::Remove, Execution::DryRun),
+            "files, directories, symbolic links, other types, bytes, failures, seconds, entries per second"
+        );
+        assert_eq!(
+            labels(Tool::Copy, Execution::Real),
             "files, directories, symbolic links, hard links, other types, bytes, shared by reflink, \
              failures, seconds, entries per second, bytes per second"
         );

@@ -1,14 +1,25 @@
-//! stdout and stderr without buffers.
+//! stdin, stdout and stderr without buffers.
 //!
-//! The standard library's own streams buffer lines. They also report success for writes to a
-//! stream that was closed when the process began.
+//! The standard library's own streams have buffers. They also report success for a stream that was closed when
+//! the process began.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 
 use rustix::io::Errno;
 use rustix::stdio;
 
-use crate::sys::{stderr_was_closed, stdout_was_closed};
+use crate::sys::{stderr_was_closed, stdin_was_closed, stdout_was_closed};
+
+pub(crate) struct Stdin;
+
+impl Read for Stdin {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if stdin_was_closed() {
+            return Err(Errno::BADF.into());
+        }
+        Ok(rustix::io::read(stdio::stdin(), buffer)?)
+    }
+}
 
 pub(crate) struct Stdout;
 

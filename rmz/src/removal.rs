@@ -5,17 +5,18 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use fuc_cli::command::Outcome;
+use fuc_cli::command::{Context, Outcome};
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::{self, ListFile, NameList};
-use fuc_cli::progress::Progress;
+use fuc_cli::progress::Watch;
 use fuc_cli::reporter::Reporter;
+use fuc_cli::stats::Run;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{Answer, Ask, RemoveOp, RemoveOptions};
+use fuc_engine::{Answer, Ask, RemoveOp, RemoveOptions, Summary};
 
 use crate::detach;
 use crate::options::{Mode, Options, Prompts};
@@ -26,39 +27,55 @@ const FEW: usize = 3;
 /// Removes the operands, or the files in a list.
 pub(crate) fn execute(
     mut options: Options,
-    operands: Vec<OsString>,
+    mut operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
-    options.progress = Progress::chosen(
-        options.progress,
-        "RMZ_PROGRESS",
-        options.personality,
-        console.charset(),
-    )?;
+    let personality = options.personality;
+    let context = Context {
+        personality,
+        console,
+    };
+    let watch = Watch::begin(options.progress, "RMZ_PROGRESS", Tool::Remove, context)?;
     if let Some(list) = options.list.take() {
-        return remove_listed(list, options, &operands, console);
+        return remove_listed(list, options, &operands, watch, console);
     }
     if operands.is_empty() {
         return if options.engine.ignore_missing {
-            Ok(Outcome::Complete)
+            Ok(nothing(&options, console))
         } else {
             Err(UsageError::with_help("missing operand"))
         };
     }
     let filter = options.exclusions.filter(console)?;
-    if options.asks_once
+    if let Some(filter) = &filter {
+        operands.retain(|operand| !filter.excludes_operand(operand));
+    }
+    let asks_once = options.asks_once && !operands.is_empty();
+    if asks_once
         && (options.engine.recursive || operands.len() > FEW)
         && console.ask(question(&options.engine, operands.len()).as_bytes()) == Answer::No
     {
-        return Ok(Outcome::Complete);
+        return Ok(nothing(&options, console));
     }
     Ok(match options.mode {
-        Mode::Foreground => remove(options, filter, Operands::Named(operands), console),
-        Mode::Detached => detach::detach(options, operands, console),
-        Mode::Reaping => detach::reap(options, operands, console),
+        Mode::Foreground => remove(options, filter, Operands::Named(operands), watch, console),
+        Mode::Detached => detach::detach(options, operands, watch, console),
+        Mode::Reaping => detach::reap(options, operands, watch, console),
     })
+}
+
+/// Ends a run without work, which shows its totals as any other.
+fn nothing(options: &Options, console: &Console) -> Outcome {
+    let run = Run {
+        summary: &Summary::default(),
+        tool: Tool::Remove,
+        execution: options.engine.execution,
+        began: Instant::now(),
+    };
+    options.stats.show(&run, console);
+    Outcome::Complete
 }
 
 /// Removes the files in a list. Their number is unknown, so `-I` always asks.
@@ -66,6 +83,7 @@ fn remove_listed(
     list: ListFile,
     options: Options,
     operands: &[OsString],
+    watch: Option<Watch>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
     if let Some(extra) = operands.first() {
@@ -79,9 +97,10 @@ fn remove_listed(
     let filter = options.exclusions.filter(console)?;
     let names = list.open(console)?;
     if options.asks_once && console.ask(&question) == Answer::No {
-        return Ok(Outcome::Complete);
+        return Ok(nothing(&options, console));
     }
-    Ok(remove(options, filter, Operands::Listed(names), console))
+    let operands = Operands::Listed(names);
+    Ok(remove(options, filter, operands, watch, console))
 }
 
 /// The names to remove.
@@ -94,6 +113,7 @@ fn remove(
     mut options: Options,
     filter: Option<ExcludeFilter>,
     operands: Operands<'_>,
+    watch: Option<Watch>,
     console: &Console,
 ) -> Outcome {
     let began = Instant::now();
@@ -101,31 +121,41 @@ fn remove(
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
     let mut removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
-    if let Some(filter) = filter {
+    if let Some(filter) = filter.clone() {
         removal = removal.filtered_by(filter);
     }
+    let is_taken = |operand: &OsString| {
+        let is_excluded = |filter: &ExcludeFilter| filter.excludes_operand(operand);
+        !filter.as_ref().is_some_and(is_excluded)
+    };
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
     let summary = match operands {
         Operands::Named(operands) => reporter.run(
-            options.progress,
+            watch,
             |reporter| removal.run(&operands, reporter),
-            |cancel, counts| {
+            Some(Box::new(|cancel, counts| {
                 let look_ahead = removal.clone().cancelled_by(&cancel);
                 look_ahead.count(&operands, counts)
-            },
+            })),
         ),
         Operands::Listed(mut names) => {
             let run = |reporter: &Reporter<'_>| {
-                removal.run_all(names.by_ref().map(PathBuf::from), reporter)
+                let names = names.by_ref().filter(is_taken).map(PathBuf::from);
+                removal.run_all(names, reporter)
             };
-            // A list can be read only once.
-            let look_ahead = |_, _: &_| false;
-            let mut summary = reporter.run(options.progress, run, look_ahead);
+            // A list can be read only once, so nothing looks ahead.
+            let mut summary = reporter.run(watch, run, None);
             summary.failures += names.failures();
             summary
         }
     };
-    options.stats.show(&summary, Tool::Remove, began, console);
+    let run = Run {
+        summary: &summary,
+        tool: Tool::Remove,
+        execution,
+        began,
+    };
+    options.stats.show(&run, console);
     Outcome::of(summary, Tool::Remove, execution)
 }
 

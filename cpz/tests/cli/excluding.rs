@@ -112,6 +112,18 @@ fn an_excluded_directory_is_not_opened() {
 }
 
 #[test]
+fn a_source_is_excluded_by_a_glob_without_a_slash() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("a.o", "")
+        .file("b.c", "")
+        .file("d/c.o", "")
+        .dir("dest");
+    succeeds(&scratch, &["--exclude=*.o", "a.o", "b.c", "d", "dest"]);
+    holds(scratch.path().join("dest"), &["b.c", "d"]);
+}
+
+#[test]
 fn gitignore_files_hold_below_their_directories() {
     let scratch = Scratch::new();
     Tree::at(scratch.path().join("s"))
@@ -189,11 +201,13 @@ fn a_gitignore_file_that_cannot_be_read_is_a_failure() {
     tree.select("s/d/.gitignore").mode(0);
     std::os::unix::fs::chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let outcome = Run::new(CPZ)
-        .args(["--gitignore", "--exclude=.gitignore", "s", "d"])
+        .args(["--gitignore", "--exclude=.gitignore"])
+        .args(["--stats=json", "s", "d"])
         .current_dir(&scratch)
         .uid(NOBODY)
         .output();
     assert_eq!(outcome.status, Status::Exit(1));
+    assert!(outcome.stdout_text().contains(r#""failures":1,"#));
     let expected = "cpz: cannot open 's/d/.gitignore' for reading: Permission denied\n";
     assert_eq!(complaint(&outcome), expected);
     holds(scratch.path().join("d"), &["d", "d/file"]);

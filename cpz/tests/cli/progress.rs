@@ -255,6 +255,22 @@ fn sigusr1_is_answered_with_and_without_progress() {
 }
 
 #[test]
+fn sigusr1_is_answered_while_a_list_is_read() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("a", "").dir("d");
+    let run = Run::new(CPZ).args(["--files0-from=-", "d"]);
+    let mut live = run.current_dir(&scratch).start();
+    // The message shows that cpz is reading.
+    live.write("a\0\0");
+    live.wait_for(Stream::Stderr, "zero-length file name\n");
+    live.signal(Signal::USR1);
+    live.wait_for(Stream::Stderr, "0 entries copied so far, 0 B in ");
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert!(scratch.path().join("d/a").exists());
+}
+
+#[test]
 fn the_answer_to_sigusr1_takes_the_place_of_the_line() {
     let held = Held::new();
     let mut live = held.start_at_a_terminal(80, "xterm", "--progress f fifo d");

@@ -39,6 +39,7 @@ enum Token {
 pub(super) enum Problem {
     Empty,
     EmptyComponent,
+    DotComponent,
     Nul,
     DanglingEscape,
     UnclosedClass,
@@ -51,6 +52,9 @@ impl fmt::Display for Problem {
         f.write_str(match self {
             Self::Empty => "it is empty",
             Self::EmptyComponent => "nothing is between two slashes",
+            Self::DotComponent => {
+                "it is relative to each operand, where nothing is called '.' or '..'"
+            }
             Self::Nul => "no name contains a NUL byte",
             Self::DanglingEscape => "nothing follows the last backslash",
             Self::UnclosedClass => "no ']' follows '['",
@@ -68,6 +72,10 @@ impl Glob {
     pub(super) fn parse(text: &[u8]) -> Result<Self, Problem> {
         if text.contains(&0) {
             return Err(Problem::Nul);
+        }
+        let mut components = text.split(|&byte| byte == b'/');
+        if components.any(|component| matches!(component, [b'.'] | [b'.', b'.'])) {
+            return Err(Problem::DotComponent);
         }
         let mut parser = Parser { text, at: 0 };
         let mut tokens = Vec::with_capacity(text.len());
@@ -91,6 +99,12 @@ impl Glob {
             (false, true) => Err(Problem::EmptyComponent),
             (false, false) => Ok(Self { tokens }),
         }
+    }
+
+    pub(super) fn matches_every_name(&self) -> bool {
+        self.tokens
+            .iter()
+            .all(|token| matches!(token, Token::Star | Token::Anything))
     }
 
     /// Returns `true` if the glob matches all of `text`.

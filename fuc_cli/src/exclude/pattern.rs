@@ -101,6 +101,23 @@ pub(super) fn decide<'p>(
     deciding.map(|pattern| pattern.decision)
 }
 
+/// Returns the decision about an operand: that of the last pattern without a slash that matches. A pattern that
+/// matches every name says nothing about an operand: `--exclude=* --exclude=!*.c src` is about the files in `src`.
+pub(super) fn decide_operand(
+    patterns: &[Pattern],
+    name: &[u8],
+    is_directory: impl Fn() -> bool,
+) -> Option<Decision> {
+    let mut latest_first = patterns.iter().rev();
+    let deciding = latest_first.find(|pattern| {
+        pattern.matches == Matches::Name
+            && !pattern.glob.matches_every_name()
+            && pattern.glob.matches(name)
+            && (!pattern.only_directories || is_directory())
+    });
+    deciding.map(|pattern| pattern.decision)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

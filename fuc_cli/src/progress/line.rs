@@ -67,7 +67,7 @@ impl ProgressLine {
         Self {
             tool: run.tool,
             charset: run.console.charset(),
-            counts: Arc::clone(&run.counts),
+            counts: Arc::clone(run.watch.counts()),
             start,
             shared,
             medium: Medium::of_stderr(),

@@ -26,12 +26,12 @@ struct Run {
 static RUN: OnceLock<Run> = OnceLock::new();
 
 /// Answers SIGUSR1 from now on, unless it was ignored when the process began.
-pub(super) fn answer_requests(tool: Tool, counts: &Arc<Counts>, start: Instant) {
+pub(super) fn answer_requests(tool: Tool, counts: &Arc<Counts>) {
     let counts = Arc::clone(counts);
     let run = Run {
         tool,
         counts,
-        start,
+        start: Instant::now(),
     };
     if RUN.set(run).is_ok() {
         sys::on_status_request(write_status);

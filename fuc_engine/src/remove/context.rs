@@ -60,11 +60,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(
-        options: &'a RemoveOptions,
-        extent: &Extent<'a>,
-        report: Report<'a>,
-    ) -> Self {
+    pub(super) fn new(options: &'a RemoveOptions, extent: &Extent<'a>, report: Report<'a>) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
             options,
@@ -150,7 +146,8 @@ impl Context<'_> {
 
     /// Returns `true` if a dry run has already planned to remove an operand, or a directory on its path.
     pub(super) fn is_operand_planned(&self, path: &CStr) -> bool {
-        self.plan.is_some_and(|plan| plan.is_operand_gone(self.base, path))
+        self.plan
+            .is_some_and(|plan| plan.is_operand_gone(self.base, path))
     }
 
     /// Returns `true` if a dry run has already planned to remove a name, which another operand leads to,

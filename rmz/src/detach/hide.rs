@@ -15,6 +15,7 @@ use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::interrupt;
 use fuc_cli::locale::Charset;
+use fuc_cli::progress::Watch;
 use fuc_cli::quote;
 use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::wording::{Diagnostic, Tool, errno_text};
@@ -29,7 +30,12 @@ use crate::options::Options;
 
 /// Hides the operands that are directories, and removes all others. Returns when no operand has its name any more,
 /// except for those that could not be removed.
-pub(crate) fn detach(options: Options, operands: Vec<OsString>, console: &Console) -> Outcome {
+pub(crate) fn detach(
+    options: Options,
+    operands: Vec<OsString>,
+    watch: Option<Watch>,
+    console: &Console,
+) -> Outcome {
     // A log that cannot be opened is an error before anything has changed.
     let log = match Log::from_environment() {
         Ok(log) => log,
@@ -48,7 +54,7 @@ pub(crate) fn detach(options: Options, operands: Vec<OsString>, console: &Consol
     let cancel = interrupt::cancel_on_signals();
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
     let summary = reporter.run(
-        options.progress,
+        watch,
         |reporter| {
             let mut hiding = Hiding {
                 console,
@@ -67,7 +73,7 @@ pub(crate) fn detach(options: Options, operands: Vec<OsString>, console: &Consol
             hiding.remove_collected();
             hiding.finish(in_background, &log)
         },
-        |_, _| false,
+        None,
     );
     Outcome::of(summary, Tool::Remove, Execution::Real)
 }

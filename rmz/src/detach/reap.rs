@@ -10,6 +10,7 @@ use std::rc::Rc;
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::interrupt;
+use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::wording::{Diagnostic, Tool, errno_text};
 use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
@@ -21,7 +22,12 @@ use super::{Named, add, cannot_remove, finish};
 use crate::options::Options;
 
 /// Removes the containers directly in each of the directories.
-pub(crate) fn reap(options: Options, directories: Vec<OsString>, console: &Console) -> Outcome {
+pub(crate) fn reap(
+    options: Options,
+    directories: Vec<OsString>,
+    watch: Option<Watch>,
+    console: &Console,
+) -> Outcome {
     let mut engine = options.engine;
     let ignores_missing = engine.ignore_missing;
     engine.ask = Ask::Never;
@@ -30,7 +36,7 @@ pub(crate) fn reap(options: Options, directories: Vec<OsString>, console: &Conso
     let removal = RemoveOp::with_options(engine).cancelled_by(&interrupt::cancel_on_signals());
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
     let summary = reporter.run(
-        options.progress,
+        watch,
         |reporter| {
             let mut reaping = Reaping {
                 console,
@@ -48,7 +54,7 @@ pub(crate) fn reap(options: Options, directories: Vec<OsString>, console: &Conso
             }
             reaping.summary
         },
-        |_, _| false,
+        None,
     );
     Outcome::of(summary, Tool::Remove, Execution::Real)
 }

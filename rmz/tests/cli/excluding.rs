@@ -83,8 +83,66 @@ fn leaves_alone_what_a_glob_matches_and_the_directories_above() {
     }
 }
 
+/// A shell expands `*` to operands, of which one must stay.
 #[test]
-fn globs_are_relative_to_each_operand_and_do_not_concern_operands() {
+fn an_operand_is_excluded_by_a_glob_without_a_slash() {
+    let scratch = Scratch::new();
+    let names = || Snapshot::of(scratch.path(), Attributes::NAMES);
+    for (args, left) in [
+        (
+            &["--exclude=a*", "a1", "./a2", "d/", "b"][..],
+            &["a1", "a2"][..],
+        ),
+        (&["--exclude=d/", "a1", "a2", "d", "b"], &["d", "d/d1"]),
+        (
+            &["--exclude=a*", "--exclude=!a1", "a1", "a2", "d", "b"],
+            &["a2"],
+        ),
+        (&["--exclude=/a1", "a1", "a2", "d", "b"], &[]),
+        (
+            &["--exclude=*", "--exclude=!x", "a1", "d"],
+            &["a2", "b", "d", "d/d1"],
+        ),
+        (
+            &["--exclude=[ab]*", "-I", "a1", "a2", "b"],
+            &["a1", "a2", "b", "d", "d/d1"],
+        ),
+        (&["--exclude=a1", "--files0-from=list"], &["a1", "list"]),
+    ] {
+        let tree = Tree::at(scratch.path());
+        tree.file("a1", "")
+            .file("a2", "")
+            .file("b", "")
+            .file("d/d1", "");
+        if args.contains(&"--files0-from=list") {
+            tree.file("list", "a1\0a2\0d\0b\0");
+        }
+        let outcome = run(&scratch, args);
+        outcome.assert_success();
+        assert_eq!(outcome.stderr_text(), "");
+        let found = names();
+        for name in left {
+            assert!(found.kind(name).is_some(), "{args:?} removes {name}");
+        }
+        assert_eq!(found.len(), left.len() + 1, "{args:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_closed_stdin_holds_no_patterns_and_is_an_error() {
+    let scratch = tree();
+    let closed = Run::new("sh").args(["-c", r#"exec "$0" --exclude-from=- t <&-"#, RMZ]);
+    let outcome = closed.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(
+        outcome.stderr_text(),
+        "rmz: error reading '-': Bad file descriptor\n"
+    );
+    assert!(scratch.path().join("t/a.o").exists());
+}
+
+#[test]
+fn globs_with_a_slash_are_relative_to_each_operand() {
     let scratch = Scratch::new();
     Tree::at(scratch.path())
         .file("t/x", "")
@@ -141,13 +199,21 @@ fn a_bad_file_or_pattern_is_an_error_before_anything_is_removed() {
         ),
         (
             ["--exclude-from=list", "t"],
-            "'list', line 3: invalid pattern '[a': no ']' follows '['",
+            "list:3: invalid pattern '[a': no ']' follows '['",
         ),
         (
             ["--exclude=a\\", "t"],
             "invalid pattern 'a\\': nothing follows the last backslash",
         ),
         (["--exclude=", "t"], "invalid pattern '': it is empty"),
+        (
+            ["--exclude=./a.o", "t"],
+            "invalid pattern './a.o': it is relative to each operand, where nothing is called '.' or '..'",
+        ),
+        (
+            ["--exclude=../a.o", "t"],
+            "invalid pattern '../a.o': it is relative to each operand, where nothing is called '.' or '..'",
+        ),
     ] {
         let outcome = run(&scratch, &args);
         assert_eq!(outcome.status, Status::Exit(1), "{args:?}");

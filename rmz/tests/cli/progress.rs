@@ -223,6 +223,20 @@ fn draws_only_at_a_terminal_unless_told_otherwise() {
 }
 
 #[test]
+fn sigusr1_is_answered_before_a_run_and_in_a_dry_run() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("a", "");
+    for args in [&["-I", "a"][..], &["--dry-run", "-i", "a"]] {
+        let mut live = Run::new(RMZ).args(args).current_dir(&scratch).start();
+        live.wait_for(Stream::Stderr, "? ");
+        live.signal(Signal::USR1);
+        live.wait_for(Stream::Stderr, "0 entries removed so far in ");
+        live.write("n\n");
+        assert_eq!(live.finish().status, Status::Exit(0));
+    }
+}
+
+#[test]
 fn sigusr1_is_answered_at_a_prompt_and_ends_rm() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("a", "").file("b", "");

@@ -60,7 +60,7 @@ fn json_is_the_last_line_of_stdout() {
     let expected = concat!(
         r#"{"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"#,
         r#""unknown":0,"bytes":0,"reflinked_bytes":0,"failures":1,"declined":0,"discarded":0,"#,
-        r#""cancelled":false"#
+        r#""cancelled":false,"dry_run":false"#
     );
     assert_eq!(counts(lines[6]), expected);
     let message = "rmz: cannot remove 'none': No such file or directory\n";
@@ -76,6 +76,48 @@ fn names_of_a_list_that_cannot_be_read_count_as_failures() {
     let stdout = outcome.stdout_text();
     assert!(stdout.contains(r#""entries":1,"#), "{outcome}");
     assert!(stdout.contains(r#""failures":1,"#), "{outcome}");
+}
+
+#[test]
+fn a_run_without_work_has_totals_too() {
+    let nothing = concat!(
+        r#"{"version":1,"entries":0,"files":0,"directories":0,"symlinks":0,"hard_links":0,"other":0,"#,
+        r#""unknown":0,"bytes":0,"reflinked_bytes":0,"failures":0,"declined":0,"discarded":0,"#,
+        r#""cancelled":false,"dry_run":false"#
+    );
+    for args in [&["-f", "--stats=json"][..], &["-I", "--stats=json", "t"]] {
+        let outcome = run(&tree(), args);
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        assert_eq!(counts(&outcome.stdout_text()), nothing, "{outcome}");
+    }
+}
+
+#[test]
+fn totals_of_a_dry_run_say_so() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("f", "12345");
+    let outcome = run(&scratch, &["--dry-run", "--stats=json", "f"]);
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let stdout = outcome.stdout_text();
+    assert!(stdout.contains(r#""bytes":5,"#), "{outcome}");
+    assert!(stdout.contains(r#""dry_run":true,"#), "{outcome}");
+}
+
+/// After the failures, the line says that nothing was removed.
+#[test]
+fn failures_of_a_dry_run_are_counted_without_removals() {
+    let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
+    let scratch = tree();
+    let run = Run::new(RMZ).args(["--dry-run", "t/a"]).args(&names);
+    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let stdout = outcome.stdout_text();
+    let last = stdout.lines().last();
+    assert_eq!(
+        last,
+        Some("rmz: 11 failures; 0 entries removed"),
+        "{outcome}"
+    );
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Files that the user names as input: a path, or `-` for stdin.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::console::Console;
+use crate::flags::UsageError;
+use crate::streams::Stdin;
+use crate::wording::errno_text;
+
+/// Returns `true` if the name stands for stdin.
+pub(crate) fn is_stdin(name: &OsStr) -> bool {
+    name == "-"
+}
+
+/// Opens a file for reading, or stdin.
+///
+/// # Errors
+/// If the file cannot be opened. A stdin that is closed fails when it is read.
+pub(crate) fn open(name: &OsStr, console: &Console) -> Result<Box<dyn Read>, UsageError> {
+    if is_stdin(name) {
+        return Ok(Box::new(Stdin));
+    }
+    match File::open(name) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => {
+            let message = not_opened(&console.quoted(name.as_bytes()), &error);
+            Err(UsageError::plain(message))
+        }
+    }
+}
+
+/// Returns the message about a file that cannot be opened.
+pub(crate) fn not_opened(quoted: &[u8], error: &io::Error) -> Vec<u8> {
+    let reason = format!(" for reading: {}", errno_text(error));
+    [b"cannot open ", quoted, reason.as_bytes()].concat()
+}
