@@ -214,31 +214,17 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         .policy
         .sets_attributes
         .then(|| set_attributes(ctx, source, &dest));
-    let synced = match &ctx.durability {
-        Some(durability) => durability.file_complete(dest.fd.as_fd()),
-        None => Ok(()),
-    };
-    if synced.is_err() {
-        // Content that was written before may be lost.
-        mark_incomplete(&dest, &source.stat);
+    if let Some(durability) = &ctx.durability {
+        durability
+            .file_complete(dest.fd.as_fd())
+            .map_err(|errno| not_synced(ctx, entry, &dest, &source.stat, errno))?;
     }
     if dest.naming == Naming::WhenComplete && !unnamed::name(ctx, entry, dest.fd.as_fd()) {
         return Ok(Filled::Nameless);
     }
     let is_file = dest.is_file;
-    let closed = sys::close_checked(dest.fd);
-    if closed.is_err() && is_file {
-        let symlinks = links_at_dest(ctx.dest_directory_origin(entry));
-        let dest = At {
-            symlinks,
-            ..entry.dest_at()
-        };
-        // As above.
-        let _ = path_only::mark_incomplete(dest, &source.stat);
-    }
-    let failed = |operation| move |errno| ctx.making_failure(entry, operation, errno);
-    synced.map_err(failed(Operation::Sync))?;
-    closed.map_err(failed(Operation::Close))?;
+    sys::close_checked(dest.fd)
+        .map_err(|errno| not_closed(ctx, entry, is_file, &source.stat, errno))?;
     let set = match attributes {
         Some(attributes) => {
             ctx.report_attributes(entry.operand, attributes, || ctx.path(entry, Side::Dest))
@@ -252,6 +238,41 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         is_file,
         attributes: set.map_err(Failure::making).and(labelled),
     }))
+}
+
+/// Marks a dest that the kernel could not write to the disk, and returns the failure.
+#[cold]
+fn not_synced(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    dest: &OpenDest,
+    source: &Stat,
+    errno: Errno,
+) -> Failure {
+    // Content that was written before may be lost.
+    keep_incomplete(ctx, entry, dest, source);
+    ctx.making_failure(entry, Operation::Sync, errno)
+}
+
+/// Marks a dest whose content the kernel could not write when it was closed, and returns the failure.
+#[cold]
+fn not_closed(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    is_file: bool,
+    source: &Stat,
+    errno: Errno,
+) -> Failure {
+    if is_file {
+        let symlinks = links_at_dest(ctx.dest_directory_origin(entry));
+        let dest = At {
+            symlinks,
+            ..entry.dest_at()
+        };
+        // If this fails, the dest keeps its new time, as after a failed cp.
+        let _ = path_only::mark_incomplete(dest, source);
+    }
+    ctx.making_failure(entry, Operation::Close, errno)
 }
 
 fn set_attributes(ctx: &Context<'_>, source: &OpenSource, dest: &OpenDest) -> Attributes {
