@@ -89,6 +89,8 @@ enum Verb {
         #[arg(long)]
         busy: bool,
     },
+    /// Measures fuc_engine and other libraries in about 15 minutes; updates fuc_engine/README.md
+    Libraries,
     /// Measures some cells; prints the tables
     Cell {
         /// Names as for `full --only`
@@ -161,6 +163,7 @@ fn run(cli: &Cli) -> Result<()> {
             let load = if *busy { Load::BusyCore } else { Load::Idle };
             runs::steady(&cli.settings, only, load)
         }
+        Verb::Libraries => runs::libraries(&cli.settings),
         Verb::Cell { names } => runs::some(&cli.settings, names),
         Verb::Serve(options) => serve::run(options),
         Verb::Guard(options) => guard::run(&cli.settings, options),

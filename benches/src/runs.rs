@@ -66,6 +66,13 @@ pub(crate) fn steady(settings: &Settings, only: &[String], load: Load) -> Result
     update(settings, &document, Schedule::steady(only, load)?, earlier)
 }
 
+/// Measures the engine and the other libraries.
+pub(crate) fn libraries(settings: &Settings) -> Result<()> {
+    let document = Document::open(settings.document(), Section::Libraries)?;
+    let earlier = document.read();
+    update(settings, &document, Schedule::libraries(), earlier)
+}
+
 /// Measures cells by name; prints the tables, and writes the files to target/benches.
 pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
     let schedule = Schedule::cells(names)?;

@@ -1,4 +1,4 @@
-//! The plumbing that the five comparisons share: operands, error messages and the exit status.
+//! The plumbing that the comparisons share: operands, error messages and the exit status.
 //!
 //! Nothing here touches a tree, so that each binary shows the cost of its own approach.
 

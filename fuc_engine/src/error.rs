@@ -318,8 +318,9 @@ impl Error {
 
     /// Returns the error with the paths that are relative below `dir`.
     ///
-    /// The errors of [`RemoveOp::run_in`](crate::RemoveOp::run_in) name paths in a directory, and only the
-    /// caller knows the path of that directory.
+    /// The errors of [`RemoveOp::run_in`](crate::RemoveOp::run_in), and those of a
+    /// [copy](crate::CopyOp::run_in) within one directory, name paths in that directory, and only the caller knows
+    /// its path.
     #[must_use]
     pub fn below(mut self, dir: &Path) -> Self {
         let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;

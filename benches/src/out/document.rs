@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use super::{details, markers, plot, readme, report, steady, store};
+use super::{details, libraries, markers, plot, readme, report, steady, store};
 use crate::{
     host::machine::Machine,
     results::{CellResult, Results},
@@ -23,10 +23,11 @@ pub(crate) enum Section {
     Quick,
     Full,
     Steady,
+    Libraries,
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 3] = [Self::Quick, Self::Full, Self::Steady];
+    pub(crate) const ALL: [Self; 4] = [Self::Quick, Self::Full, Self::Steady, Self::Libraries];
 
     /// Returns the name in the markers, and the stem of the files.
     fn name(self) -> &'static str {
@@ -34,6 +35,15 @@ impl Section {
             Self::Quick => "quick",
             Self::Full => "full",
             Self::Steady => "steady",
+            Self::Libraries => "libraries",
+        }
+    }
+
+    /// Returns the page of the section, if that of most sections is `document`.
+    fn page(self, document: PathBuf) -> PathBuf {
+        match self {
+            Self::Quick | Self::Full | Self::Steady => document,
+            Self::Libraries => document.with_file_name("fuc_engine/README.md"),
         }
     }
 }
@@ -46,9 +56,11 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Checks that `page` has the markers of `section`, so that a missing one is an error before a long run.
-    pub(crate) fn open(page: PathBuf, section: Section) -> Result<Self> {
-        let dir = page.parent().unwrap_or(Path::new(".")).join(RESULTS);
+    /// Opens the page of `section`; that of most sections is `document`. Checks that it has the markers, so that a
+    /// missing one is an error before a long run.
+    pub(crate) fn open(document: PathBuf, section: Section) -> Result<Self> {
+        let dir = document.parent().unwrap_or(Path::new(".")).join(RESULTS);
+        let page = section.page(document);
         let document = Self { page, dir, section };
         document.with("").map(|_| document)
     }
@@ -92,6 +104,7 @@ impl Document {
         let text = match self.section {
             Section::Quick | Section::Full => report::section(results, &details),
             Section::Steady => steady::section(results, &details),
+            Section::Libraries => libraries::section(results, &format!("../{details}")),
         };
         // The page is read again, because the user may have edited it during the run.
         fs::write(&self.page, self.with(&text)?)
@@ -136,8 +149,10 @@ impl Files<'_> {
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         store::write(results, &store::file(dir, stem))?;
         let mut drawn = Vec::new();
-        // A plot shows medians, and the steadiness is about the runs around them.
-        for &group in GROUPS.iter().filter(|&&group| group != Group::Steady) {
+        // A plot shows medians, and the steadiness is about the runs around them. The page of the libraries shows
+        // the tables alone.
+        let is_drawn = |group: &&Group| !matches!(group, Group::Steady | Group::Libraries);
+        for &group in GROUPS.iter().filter(is_drawn) {
             let of_group = |cell: &&CellResult| cell.group == group.name();
             let cells: Vec<_> = results.cells.iter().filter(of_group).collect();
             if plot::draw(&cells, plot::Theme::LIGHT, &dir.join(self.plot(group)))? {
@@ -164,31 +179,25 @@ mod tests {
     #[test]
     fn the_committed_tables_and_plots_are_those_of_the_committed_figures() {
         let scratch = tempfile::tempdir().unwrap();
-        let page = Path::new(command::repository()).join("Benchmarks.md");
+        let [root, again] = [Path::new(command::repository()), scratch.path()];
+        let pages = ["Benchmarks.md", "README.md", "fuc_engine/README.md"].map(Path::new);
+        fs::create_dir(again.join("fuc_engine")).unwrap();
+        for page in pages {
+            fs::copy(root.join(page), again.join(page)).unwrap();
+        }
         for section in Section::ALL {
-            let document = Document::open(page.clone(), section).unwrap();
-            let again = Document {
-                page: scratch.path().join("Benchmarks.md"),
-                dir: scratch.path().to_owned(),
-                section,
-            };
-            if !document.figures().exists() {
-                continue;
+            let [committed, again] =
+                [root, again].map(|dir| Document::open(dir.join("Benchmarks.md"), section));
+            let committed = committed.unwrap();
+            if committed.figures().exists() {
+                again.unwrap().write(&committed.parse()).unwrap();
             }
-            let readme = page.with_file_name("README.md");
-            fs::copy(&document.page, &again.page).unwrap();
-            fs::copy(&readme, scratch.path().join("README.md")).unwrap();
-            again.write(&document.parse()).unwrap();
-            for made in fs::read_dir(scratch.path()).unwrap() {
-                let made = made.unwrap();
-                let is_page = ["Benchmarks.md", "README.md"].map(|page| made.file_name() == page);
-                let committed = match is_page.contains(&true) {
-                    true => page.with_file_name(made.file_name()),
-                    false => document.dir.join(made.file_name()),
-                };
-                let same = fs::read(made.path()).unwrap() == fs::read(&committed).unwrap();
-                assert!(same, "{}: run `benches tables`", committed.display());
-            }
+        }
+        let made = fs::read_dir(again.join(RESULTS)).unwrap();
+        let made = made.map(|file| Path::new(RESULTS).join(file.unwrap().file_name()));
+        for file in made.chain(pages.map(Path::to_owned)) {
+            let same = fs::read(root.join(&file)).unwrap() == fs::read(again.join(&file)).unwrap();
+            assert!(same, "{}: run `benches tables`", file.display());
         }
     }
 }

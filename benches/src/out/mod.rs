@@ -3,6 +3,7 @@
 mod details;
 pub(crate) mod document;
 mod format;
+mod libraries;
 mod markers;
 mod plot;
 mod readme;

@@ -27,6 +27,8 @@ const MOST_ROUNDS: usize = 41;
 const FEWEST_ROUNDS: usize = 3;
 /// The rounds of an alternation, so that nine of ten runs are 18.
 const STEADY_ROUNDS: usize = 20;
+/// The rounds of a cell of libraries: enough to show how much they differ.
+const LIBRARY_ROUNDS: usize = 7;
 
 /// The cells and other measurements of a run.
 pub(crate) struct Schedule {
@@ -132,6 +134,27 @@ impl Schedule {
             most: STEADY_ROUNDS,
             limit: None,
         })
+    }
+
+    /// Schedules the libraries, with the same number of rounds for all of them.
+    pub(crate) fn libraries() -> Self {
+        let cells = cells::all().into_iter();
+        let libraries = cells.filter(|cell| cell.group == Group::Libraries);
+        Self {
+            mode: "libraries".to_owned(),
+            cells: libraries
+                .map(|cell| {
+                    let seconds = Duration::from_secs_f64(cell.full_seconds());
+                    (cell, seconds)
+                })
+                .collect(),
+            alternations: Vec::new(),
+            calls: false,
+            contention: false,
+            fewest: LIBRARY_ROUNDS,
+            most: LIBRARY_ROUNDS,
+            limit: None,
+        }
     }
 
     /// Returns the number of rounds of each alternation.

@@ -36,6 +36,8 @@ pub(crate) enum Group {
     Filesystems,
     Slow,
     Large,
+    /// The engine against other libraries.
+    Libraries,
     /// The cells of [`steady`](super::steady), which are not in [`cells::all`](super::cells::all).
     Steady,
 }
@@ -49,6 +51,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::Filesystems,
     Group::Slow,
     Group::Large,
+    Group::Libraries,
     Group::Steady,
 ];
 
@@ -62,6 +65,7 @@ impl Group {
             Self::Filesystems => "filesystems",
             Self::Slow => "slow",
             Self::Large => "large",
+            Self::Libraries => "libraries",
             Self::Steady => "steady",
         }
     }
@@ -75,6 +79,7 @@ impl Group {
             Self::Filesystems => "Filesystems on loop devices",
             Self::Slow => "Requests answered late",
             Self::Large => "Large files",
+            Self::Libraries => "Libraries",
             Self::Steady => "Steadiness",
         }
     }
@@ -198,6 +203,8 @@ impl Cell {
             (Group::Large, Work::Remove) => [peers::FILESYSTEM_REMOVE, &[peers::RM_RAYON]].concat(),
             (Group::Large, _) if self.is_slow() => peers::SLOW_COPY.to_vec(),
             (Group::Large, _) => [peers::FILESYSTEM_COPY, &[peers::FCP, peers::XCP]].concat(),
+            (Group::Libraries, Work::Remove) => peers::LIBRARY_REMOVE.to_vec(),
+            (Group::Libraries, _) => peers::LIBRARY_COPY.to_vec(),
             (Group::Steady, Work::Remove) => {
                 [peers::STEADY_REMOVE, peers::STEADY_RMZ_FIXED].concat()
             }
@@ -205,9 +212,10 @@ impl Cell {
         }
     }
 
-    /// Returns `true` if the place makes the floor meaningless. Its two threads wait most of the time.
+    /// Returns `true` if the peers are compared with the floor. On a slow filesystem it is meaningless, because its
+    /// two threads wait most of the time. Libraries are compared with ours.
     pub(crate) fn has_floor(&self) -> bool {
-        !self.is_slow()
+        !self.is_slow() && self.group != Group::Libraries
     }
 
     fn is_slow(&self) -> bool {

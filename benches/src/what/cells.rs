@@ -83,6 +83,7 @@ pub(crate) fn all() -> Vec<Cell> {
     filesystems(&mut cells);
     slow(&mut cells);
     large(&mut cells);
+    libraries(&mut cells);
     cells
 }
 
@@ -310,6 +311,33 @@ fn large(cells: &mut Vec<Cell>) {
             },
             ..cell(Group::Large, Work::Copy, name, title, Tree::Spread(spread))
         });
+    }
+}
+
+fn libraries(cells: &mut Vec<Cell>) {
+    let small = |file_bytes| Spread {
+        dirs: 2_000,
+        files: 100_000,
+        file_bytes,
+        large_file_bytes: None,
+    };
+    let trees = [
+        ("empty", "100 000 empty files", small(0)),
+        ("4k", "100 000 files of 4 KiB", small(4096)),
+        ("large", "10 files of 100 MB", Spread::flat(10, 100 * MB)),
+    ];
+    for filesystem in ["tmpfs", "ext4"] {
+        for (work, verb) in [(Work::Remove, "remove"), (Work::Copy, "copy")] {
+            for (short, long, spread) in trees {
+                let name = format!("library-{filesystem}-{verb}-{short}");
+                let title = format!("{long}, {filesystem}");
+                cells.push(Cell {
+                    place: Place::New(filesystem),
+                    runs: Runs::Selected,
+                    ..cell(Group::Libraries, work, name, title, Tree::Spread(spread))
+                });
+            }
+        }
     }
 }
 

@@ -249,6 +249,36 @@ pub(crate) const UPDATE: &[Peer] = &[
     Peer::new(Other, "rsync -a", "rsync", "rsync -a tree/ copy/"),
 ];
 
+/// The libraries that remove a tree.
+pub(crate) const LIBRARY_REMOVE: &[Peer] = &[
+    Peer::new(Ours, "fuc_engine", "rm_fuc_engine", "rm_fuc_engine tree"),
+    Peer::new(
+        Reference,
+        "std::fs::remove_dir_all",
+        "rm_stdlib",
+        "rm_stdlib tree",
+    ),
+    Peer::new(
+        Other,
+        "remove_dir_all",
+        "rm_remove_dir_all",
+        "rm_remove_dir_all tree",
+    ),
+    Peer::new(Other, "fs_extra", "rm_fs_extra", "rm_fs_extra tree"),
+];
+/// The libraries that copy a tree.
+pub(crate) const LIBRARY_COPY: &[Peer] = &[
+    Peer::new(
+        Ours,
+        "fuc_engine",
+        "cp_fuc_engine",
+        "cp_fuc_engine tree copy",
+    ),
+    Peer::new(Reference, "by hand", "cp_stdlib", "cp_stdlib tree copy"),
+    Peer::new(Other, "dircpy", "cp_dircpy", "cp_dircpy tree copy"),
+    Peer::new(Other, "fs_extra", "cp_fs_extra", "cp_fs_extra tree copy"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +297,8 @@ mod tests {
             STEADY_REMOVE,
             STEADY_COPY,
             UPDATE,
+            LIBRARY_REMOVE,
+            LIBRARY_COPY,
         ] {
             for role in [Role::Ours, Role::Reference] {
                 assert_eq!(set.iter().filter(|peer| peer.role == role).count(), 1);
