@@ -109,6 +109,11 @@ impl Options {
             _ if self.engine.execution == Execution::DryRun => "--dry-run",
             _ if self.exclusions != Exclusions::default() => "--exclude or --exclude-from",
             _ if self.stats != Stats::Hidden => "--stats",
+            // A later `--reap` would not know that the other filesystem was excluded.
+            _ if self.mode == Mode::Detached && self.engine.one_file_system => {
+                let message = "cannot combine --one-file-system with --detach";
+                return Err(UsageError::with_help(message));
+            }
             _ if self.prompts == Prompts::Always => {
                 let message = "cannot prompt before every removal with --detach or --reap";
                 return Err(UsageError::with_help(message));
@@ -209,6 +214,11 @@ mod tests {
             }
             assert!(resolved(&["-f", "-v", mode], Personality::Extended).is_ok());
         }
+        let one_filesystem =
+            |mode| resolved(&[mode, "--one-file-system"], Personality::Extended).map(drop);
+        let refused = UsageError::with_help("cannot combine --one-file-system with --detach");
+        assert_eq!(one_filesystem("--detach"), Err(refused));
+        assert_eq!(one_filesystem("--reap"), Ok(()));
     }
 
     #[test]

@@ -369,32 +369,42 @@ fn a_mount_point_below_an_operand_is_reported_to_the_log() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
-    for (flag, reason) in [
-        ("-r", "cannot remove 'DIR/d/mount': Device or resource busy"),
-        (
-            "--one-file-system",
-            "skipping 'DIR/d/mount', since it's on a different device",
-        ),
-    ] {
-        let scratch = Scratch::new();
-        let script = format!(r#""$0" --detach {flag} d && ! test -e d"#);
-        with_mount(&scratch, &script).assert_success();
-        wait_for_background(scratch.path());
-        let log = fs::read_to_string(scratch.path().join("log")).expect("a log");
-        let lines: Vec<_> = log
-            .lines()
-            .map(|line| {
-                let (tag, text) = line.split_once("]: ").expect("a tag");
-                assert!(tag.starts_with("rmz["), "{line}");
-                without_digits(&text.replace(scratch.path().to_str().expect("UTF-8"), "DIR"))
-            })
-            .collect();
-        let stays = "'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'";
-        assert_eq!(lines, [reason, stays]);
-        // The mount has ended with its namespace.
-        rmz(scratch.path(), &["--reap", "."]).assert_success();
-        assert!(containers(scratch.path()).is_empty());
+    let scratch = Scratch::new();
+    let script = r#""$0" --detach d && ! test -e d"#;
+    with_mount(&scratch, script).assert_success();
+    wait_for_background(scratch.path());
+    let log = fs::read_to_string(scratch.path().join("log")).expect("a log");
+    let lines: Vec<_> = log
+        .lines()
+        .map(|line| {
+            let (tag, text) = line.split_once("]: ").expect("a tag");
+            assert!(tag.starts_with("rmz["), "{line}");
+            without_digits(&text.replace(scratch.path().to_str().expect("UTF-8"), "DIR"))
+        })
+        .collect();
+    let reason = "cannot remove 'DIR/d/mount': Device or resource busy";
+    let stays = "'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'";
+    assert_eq!(lines, [reason, stays]);
+    // The mount has ended with its namespace.
+    rmz(scratch.path(), &["--reap", "."]).assert_success();
+    assert!(containers(scratch.path()).is_empty());
+}
+
+/// The advice of the log, to run `--reap`, would otherwise empty the filesystem that the option protects.
+#[test]
+fn another_filesystem_is_never_hidden_where_reap_would_empty_it() {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
     }
+    let scratch = Scratch::new();
+    let script = r#""$0" --detach --one-file-system d; echo $?; "$0" --reap .; ls -A . d d/mount"#;
+    let outcome = with_mount(&scratch, script);
+    assert_eq!(
+        outcome.stdout_text(),
+        "1\n.:\nd\n\nd:\na\nmount\n\nd/mount:\nf\n"
+    );
+    let message = "rmz: cannot combine --one-file-system with --detach\n";
+    assert!(outcome.stderr_text().starts_with(message), "{outcome}");
 }
 
 #[test]
