@@ -1,6 +1,7 @@
 //! The interface between a run and its caller: failures, events and questions while the run goes on,
 //! and a summary at the end.
 
+use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -394,5 +395,82 @@ impl Summary {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failures == 0 && !self.cancelled
+    }
+}
+
+/// Adds the totals of another run. The sum is cancelled if one of the runs was.
+impl AddAssign for Summary {
+    fn add_assign(&mut self, run: Self) {
+        // Naming all fields makes the compiler find a new one that is not added.
+        let Self {
+            entries,
+            files,
+            directories,
+            symlinks,
+            other,
+            hard_links,
+            unknown,
+            bytes,
+            reflinked_bytes,
+            failures,
+            declined,
+            cancelled,
+            discarded,
+        } = run;
+        self.entries += entries;
+        self.files += files;
+        self.directories += directories;
+        self.symlinks += symlinks;
+        self.other += other;
+        self.hard_links += hard_links;
+        self.unknown += unknown;
+        self.bytes += bytes;
+        self.reflinked_bytes += reflinked_bytes;
+        self.failures += failures;
+        self.declined += declined;
+        self.cancelled |= cancelled;
+        self.discarded += discarded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_two_runs_has_the_totals_of_both() {
+        let run = |factor| Summary {
+            entries: 21 * factor,
+            files: factor,
+            directories: 2 * factor,
+            symlinks: 3 * factor,
+            other: 4 * factor,
+            hard_links: 5 * factor,
+            unknown: 6 * factor,
+            bytes: 7 * factor,
+            reflinked_bytes: 8 * factor,
+            failures: 9 * factor,
+            declined: 10 * factor,
+            cancelled: factor == 2,
+            discarded: 11 * factor,
+        };
+        let mut sum = run(1);
+        sum += run(2);
+        let cancelled = true;
+        assert_eq!(
+            sum,
+            Summary {
+                cancelled,
+                ..run(3)
+            }
+        );
+        sum += run(1);
+        assert_eq!(
+            sum,
+            Summary {
+                cancelled,
+                ..run(4)
+            }
+        );
     }
 }

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 
 use super::container::Container;
 use super::log::{Log, LogReporter};
-use super::{Named, add, finish};
+use super::{Named, finish};
 use crate::options::Options;
 
 /// Hides the operands that are directories, and removes all others. Returns when no operand has its name any more,
@@ -196,7 +196,7 @@ impl Hiding<'_> {
             return;
         }
         let pending = std::mem::take(&mut self.pending);
-        add(&mut self.summary, self.removal.run(pending, self.reporter));
+        self.summary += self.removal.run(pending, self.reporter);
         self.last_is_reusable = false;
     }
 
@@ -247,8 +247,7 @@ impl Hiding<'_> {
             };
             let report = |diagnostic: Diagnostic| self.console.error(&diagnostic);
             let container = &hidden.container;
-            let summary = finish(container, named, &self.removal, self.reporter, report);
-            add(&mut self.summary, summary);
+            self.summary += finish(container, named, &self.removal, self.reporter, report);
         }
     }
 }

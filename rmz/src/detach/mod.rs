@@ -119,15 +119,3 @@ fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> Diagnostic {
     let errno = fuc_engine::Errno::from_raw_os_error(errno.raw_os_error());
     wording.describe(Cause::Failed(Operation::Remove, errno))
 }
-
-/// Adds the totals of one more run.
-fn add(total: &mut Summary, run: Summary) {
-    total.entries += run.entries;
-    total.files += run.files;
-    total.directories += run.directories;
-    total.symlinks += run.symlinks;
-    total.other += run.other;
-    total.unknown += run.unknown;
-    total.failures += run.failures;
-    total.cancelled |= run.cancelled;
-}

@@ -18,7 +18,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::container::{Container, Found, names_of_containers};
-use super::{Named, add, cannot_remove, finish};
+use super::{Named, cannot_remove, finish};
 use crate::options::Options;
 
 /// Removes the containers directly in each of the directories.
@@ -111,7 +111,7 @@ impl Reaping<'_> {
         if summary.is_complete() && self.verbosity != Verbosity::Quiet {
             self.reporter.on_event(Event::RemovedDirectory(path));
         }
-        add(&mut self.summary, summary);
+        self.summary += summary;
     }
 
     fn print_if_verbose(&self, path: &Path, reason: &str) {
