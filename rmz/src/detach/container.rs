@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use fuc_engine::{Counts, Error, Event, Observer, RemoveOp, Summary};
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, fstat, mkdirat, openat, renameat,
-    statat, unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, chmodat, fstat, mkdirat, openat,
+    renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -27,6 +27,10 @@ const RANDOM_BYTES: usize = 16;
 
 /// The permissions of a container: all for its owner, and none for other users.
 const PRIVATE: Mode = Mode::RWXU;
+
+/// The permissions with which a container is created. The private directories of other programs can be read by
+/// their owner, so none of them is taken for a new container.
+const NEW: Mode = Mode::WUSR.union(Mode::XUSR);
 
 /// A hidden directory `.rmz-…`, open and, if the filesystem has locks, locked by this process.
 #[derive(Debug)]
@@ -45,7 +49,7 @@ pub(super) enum Found {
     Leftover(Container),
     /// A container that is being filled or removed by another process.
     InUse,
-    /// A private directory of the caller that has entries but no mark, so that rmz may not have made it.
+    /// A private directory of the caller without a mark. Perhaps rmz has not made it.
     Unmarked,
     /// Something else: it is gone, belongs to another user, or is not private.
     Foreign,
@@ -58,7 +62,7 @@ impl Container {
     /// Fails if the kernel refuses, or if the filesystem keeps no owners or modes. Then nothing is left behind.
     pub(super) fn create(place: Rc<OwnedFd>) -> Result<Self, Errno> {
         let name = random_name()?;
-        mkdirat(&place, &name, PRIVATE)?;
+        mkdirat(&place, &name, NEW)?;
         match Self::furnish(&place, &name) {
             Ok(dir) => Ok(Self { place, dir, name }),
             Err(errno) => {
@@ -71,11 +75,13 @@ impl Container {
 
     /// Opens, locks and marks a new container.
     fn furnish(place: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
-        let dir = open(place.as_fd(), name)?;
-        if !is_private(&fstat(&dir)?) {
+        let new = open_unreadable(place.as_fd(), name)?;
+        // Another user may have put another directory of the caller in its place.
+        if !is_own_directory(&fstat(&new)?, NEW) {
             return Err(Errno::PERM);
         }
-        // Another user may have put another private directory of the caller in its place.
+        chmodat(&new, c".", PRIVATE, AtFlags::empty())?;
+        let dir = open(new.as_fd(), c".")?;
         if !names_in(dir.as_fd())?.is_empty() {
             return Err(Errno::NOTEMPTY);
         }
@@ -94,7 +100,9 @@ impl Container {
     /// Fails if it is a private directory of the caller that cannot be opened or read.
     pub(super) fn find(place: &Rc<OwnedFd>, name: &CStr) -> Result<Found, Errno> {
         match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if is_private(&stat) => {}
+            Ok(stat) if is_own_directory(&stat, PRIVATE) => {}
+            // The run that has created it was killed before it could open it.
+            Ok(stat) if is_own_directory(&stat, NEW) => return Ok(Found::Unmarked),
             Ok(_) | Err(_) => return Ok(Found::Foreign),
         }
         let dir = match open(place.as_fd(), name) {
@@ -103,7 +111,7 @@ impl Container {
             Err(errno) => return Err(errno),
         };
         // Another process may have replaced the directory since, so look at the one that is open.
-        if !is_private(&fstat(&dir)?) {
+        if !is_own_directory(&fstat(&dir)?, PRIVATE) {
             return Ok(Found::Foreign);
         }
         if lock(dir.as_fd()) == Err(Errno::WOULDBLOCK) {
@@ -114,10 +122,9 @@ impl Container {
             dir,
             name: name.to_owned(),
         };
-        if container.is_marked()? || container.content()?.is_empty() {
-            Ok(Found::Leftover(container))
-        } else {
-            Ok(Found::Unmarked)
+        match container.is_marked()? {
+            true => Ok(Found::Leftover(container)),
+            false => Ok(Found::Unmarked),
         }
     }
 
@@ -195,6 +202,15 @@ impl Container {
     }
 }
 
+/// Removes the entry `name` of the directory `place` if it is an empty directory. Returns `false` if it is not
+/// empty. It is not an error if it is gone.
+pub(super) fn remove_if_empty(place: &OwnedFd, name: &CStr) -> Result<bool, Errno> {
+    match gone(unlinkat(place, name, AtFlags::REMOVEDIR)) {
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        removed => removed.map(|()| true),
+    }
+}
+
 /// Returns the names in a directory that have the form of a container's name, in order.
 pub(super) fn names_of_containers(dir: BorrowedFd<'_>) -> Result<Vec<CString>, Errno> {
     let mut names: Vec<_> = names_in(dir)?
@@ -254,12 +270,19 @@ fn is_name(name: &[u8]) -> bool {
     digits.len() == 2 * RANDOM_BYTES && digits.iter().all(is_digit)
 }
 
-fn is_private(stat: &Stat) -> bool {
+/// Returns `true` if a file is a directory of the caller with these permissions.
+fn is_own_directory(stat: &Stat, permissions: Mode) -> bool {
     // The set-group-id bit of the directory that contains it may have been inherited.
-    let permissions = Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO);
+    let granted = Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO);
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
         && stat.st_uid == geteuid().as_raw()
-        && permissions == PRIVATE
+        && granted == permissions
+}
+
+/// Opens a directory without the permission to read it.
+fn open_unreadable(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::empty())
 }
 
 fn open(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
@@ -304,28 +327,80 @@ mod tests {
         assert_ne!(one, other);
     }
 
+    /// Makes a directory for a container in a scratch directory.
+    struct Place {
+        scratch: tempfile::TempDir,
+        place: Rc<OwnedFd>,
+        name: CString,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let scratch = tempfile::tempdir().unwrap();
+            let place = File::open(scratch.path()).map(OwnedFd::from).unwrap();
+            Self {
+                scratch,
+                place: Rc::new(place),
+                name: random_name().unwrap(),
+            }
+        }
+
+        /// Returns the path of the container.
+        fn path(&self) -> PathBuf {
+            self.scratch.path().join(self.name.to_str().unwrap())
+        }
+
+        fn set_mode(&self, mode: u32) {
+            fs::set_permissions(self.path(), fs::Permissions::from_mode(mode)).unwrap();
+        }
+
+        fn furnish(&self) -> Result<(), Errno> {
+            Container::furnish(&self.place, &self.name).map(drop)
+        }
+    }
+
     #[test]
     fn another_directory_in_place_of_a_new_container_is_not_used() {
-        let scratch = tempfile::tempdir().unwrap();
-        let place = File::open(scratch.path()).map(OwnedFd::from).unwrap();
-        let name = random_name().unwrap();
-        let path = scratch.path().join(name.to_str().unwrap());
-        let furnished = || Container::furnish(&place, &name).map(drop);
+        let place = Place::new();
+        symlink("precious", place.path()).unwrap();
+        assert_eq!(place.furnish(), Err(Errno::NOTDIR));
+        fs::remove_file(place.path()).unwrap();
 
-        symlink("precious", &path).unwrap();
-        assert_eq!(furnished(), Err(Errno::NOTDIR));
-        fs::remove_file(&path).unwrap();
+        // These are modes of directories that other programs make. The second is that of `mkdtemp`.
+        fs::create_dir(place.path()).unwrap();
+        for mode in [0o755, 0o700, 0o1700, 0o500, 0o301] {
+            place.set_mode(mode);
+            assert_eq!(place.furnish(), Err(Errno::PERM), "{mode:o}");
+            let stat = fs::metadata(place.path()).unwrap();
+            assert_eq!(stat.permissions().mode() & 0o7777, mode);
+            let names = names_in(File::open(place.path()).unwrap().as_fd()).unwrap();
+            assert!(names.is_empty(), "nothing is left in it");
+        }
 
-        fs::create_dir_all(path.join("precious")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(furnished(), Err(Errno::PERM));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-        assert_eq!(furnished(), Err(Errno::NOTEMPTY));
-        let names = names_in(File::open(&path).unwrap().as_fd()).unwrap();
-        assert_eq!(names, ["precious"], "nothing is left in it");
+        fs::create_dir(place.path().join("precious")).unwrap();
+        place.set_mode(0o300);
+        assert_eq!(place.furnish(), Err(Errno::NOTEMPTY));
+        fs::remove_dir(place.path().join("precious")).unwrap();
+        place.set_mode(0o300);
+        assert_eq!(place.furnish(), Ok(()));
+    }
 
-        fs::remove_dir(path.join("precious")).unwrap();
-        assert_eq!(furnished(), Ok(()));
+    #[test]
+    fn a_directory_without_a_mark_is_not_emptied() {
+        let place = Place::new();
+        fs::create_dir(place.path()).unwrap();
+        for mode in [0o700, 0o300] {
+            place.set_mode(mode);
+            let found = Container::find(&place.place, &place.name).unwrap();
+            assert!(matches!(found, Found::Unmarked), "{mode:o}");
+        }
+        // Its owner adds a file after the look.
+        File::create(place.path().join("precious")).unwrap();
+        assert_eq!(remove_if_empty(&place.place, &place.name), Ok(false));
+        assert!(place.path().join("precious").exists());
+        fs::remove_file(place.path().join("precious")).unwrap();
+        assert_eq!(remove_if_empty(&place.place, &place.name), Ok(true));
+        assert!(!place.path().exists());
     }
 
     #[test]

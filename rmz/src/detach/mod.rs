@@ -13,8 +13,8 @@
 //! Power may fail between any two steps. Each state names the steps by which `--reap` goes on:
 //!
 //! ```text
-//!  absent ─▶ empty ─▶ marked ─▶ marked, with trees ─▶ marked ─▶ empty ─▶ absent
-//!           mkdir    create    rename        remove trees  unlink   rmdir
+//!  absent ─▶ new ─▶ empty ─▶ marked ─▶ marked, with trees ─▶ marked ─▶ empty ─▶ absent
+//!         mkdir  chmod   create    rename          remove trees  unlink   rmdir
 //! ```
 //!
 //! The invariant: **only what the caller has moved into a container is removed,** by calls that start at the open
@@ -24,12 +24,12 @@
 //!
 //! | threat | answer |
 //! |---|---|
-//! | Another user creates the container's name beforehand, as a link or a directory. | The name has 128 random bits, `mkdir` never replaces a name, and the directory that was opened must belong to the caller, with mode 0700. Otherwise the operand is removed in the foreground. |
-//! | Another user replaces a new container by another private directory of the caller before it is opened. | A container must be empty when it is opened. From then on only the open directory counts. |
+//! | Another user creates the container's name beforehand, as a link or a directory. | The name has 128 random bits, `mkdir` never replaces a name, and the directory that was opened must belong to the caller, with the mode of a new container. Otherwise the operand is removed in the foreground. |
+//! | Another user replaces a new container by another private directory of the caller before it is opened. | A new container has mode 0300, which no program gives to a directory that it writes to itself, and must be empty. It gets mode 0700 and its mark only when it is open. From then on only the open directory counts. |
 //! | Another user adds to a container or replaces what is in it. | Only its owner and the superuser can. |
 //! | Another user replaces the container, or a directory that leads to it, by a link. | The process in the background holds both directories open, and uses no path. By name it only calls `rmdir` on the container, which removes nothing but an empty directory. |
 //! | Another user replaces the operand just before the rename. | A user who can rename in that directory can do so before rmz starts, too. A rename never follows a link in the last component, and moves neither `/` nor a mount point. |
-//! | Another user plants a name `.rmz-…` for `--reap`. | It must be a directory of the caller with mode 0700, opened without following links. So the plant can only be a private directory of the caller that the other user may rename. It has no mark of its new name, and only its owner can make one: `--reap` leaves it alone. |
+//! | Another user plants a name `.rmz-…` for `--reap`. | It must be a directory of the caller with mode 0700, opened without following links. So the plant can only be a private directory of the caller that the other user may rename. It has no mark of its new name, and only its owner can make one: `--reap` only tries `rmdir`, which fails if the directory has an entry. |
 //! | A renamed container of the caller is planted. | Its mark has another name, so `--reap` leaves it alone. |
 //! | Two runs detach the same operand. | One rename succeeds. The other run reports that there is no such file, as rm does. |
 //! | `--reap` finds a container in use. | The process that uses it holds an exclusive `flock` on it until it ends, however it ends. `--reap` skips it. |

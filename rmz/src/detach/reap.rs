@@ -17,7 +17,7 @@ use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::container::{Container, Found, names_of_containers};
+use super::container::{Container, Found, names_of_containers, remove_if_empty};
 use super::{Named, cannot_remove, finish};
 use crate::options::Options;
 
@@ -91,11 +91,7 @@ impl Reaping<'_> {
             Ok(Found::Foreign) => {
                 self.print_if_verbose(&path, ", which is not a private directory of this user");
             }
-            Ok(Found::Unmarked) => {
-                let path = self.console.quoted(path.as_os_str().as_bytes());
-                let line = [b"skipping ", &path[..], b", which has no mark of rmz"].concat();
-                self.fail(&line.into());
-            }
+            Ok(Found::Unmarked) => self.remove_unmarked(place, name, &path),
             Err(errno) => self.fail(&cannot_remove(&path, errno, self.console.charset())),
         }
     }
@@ -108,10 +104,29 @@ impl Reaping<'_> {
         };
         let report = |diagnostic: Diagnostic| self.console.error(&diagnostic);
         let summary = finish(container, named, &self.removal, self.reporter, report);
-        if summary.is_complete() && self.verbosity != Verbosity::Quiet {
-            self.reporter.on_event(Event::RemovedDirectory(path));
+        if summary.is_complete() {
+            self.removed(path);
         }
         self.summary += summary;
+    }
+
+    /// Removes a directory without a mark, but nothing in it.
+    fn remove_unmarked(&mut self, place: &OwnedFd, name: &CStr, path: &Path) {
+        match remove_if_empty(place, name) {
+            Ok(true) => self.removed(path),
+            Ok(false) => {
+                let path = self.console.quoted(path.as_os_str().as_bytes());
+                let line = [b"skipping ", &path[..], b", which has no mark of rmz"].concat();
+                self.fail(&line.into());
+            }
+            Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),
+        }
+    }
+
+    fn removed(&self, path: &Path) {
+        if self.verbosity != Verbosity::Quiet {
+            self.reporter.on_event(Event::RemovedDirectory(path));
+        }
     }
 
     fn print_if_verbose(&self, path: &Path, reason: &str) {

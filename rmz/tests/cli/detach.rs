@@ -714,14 +714,17 @@ fn leftovers_are_reaped_in_any_state() {
     plant(scratch.path(), 1, Mark::Right).file("d/f", "");
     plant(scratch.path(), 2, Mark::Right);
     plant(scratch.path(), 3, Mark::None);
+    plant(scratch.path(), 4, Mark::None);
+    Tree::at(scratch.path()).select(name_of(4)).mode(0o300);
     let name = |number| format!("./{}", name_of(number));
     let outcome = rmz(scratch.path(), &["--reap", "-v", "."]);
-    let [first, second, third] = [name(1), name(2), name(3)];
+    let [first, second, third, fourth] = [1, 2, 3, 4].map(name);
     assert_eq!(
         outcome.assert_success().stdout_text(),
         format!(
             "removed '{first}/d/f'\nremoved directory '{first}/d'\nremoved directory '{first}'\n\
-             removed directory '{second}'\nremoved directory '{third}'\n"
+             removed directory '{second}'\nremoved directory '{third}'\n\
+             removed directory '{fourth}'\n"
         )
     );
     assert_empty(scratch.path());
