@@ -97,13 +97,14 @@ impl Container {
     /// Looks at the entry `name` of the directory `place`, and locks it if it is a leftover.
     ///
     /// # Errors
-    /// Fails if it is a private directory of the caller that cannot be opened or read.
+    /// Fails if the entry cannot be looked at, or is a private directory of the caller that cannot be opened.
     pub(super) fn find(place: &Rc<OwnedFd>, name: &CStr) -> Result<Found, Errno> {
         match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_own_directory(&stat, PRIVATE) => {}
             // The run that has created it was killed before it could open it.
             Ok(stat) if is_own_directory(&stat, NEW) => return Ok(Found::Unmarked),
-            Ok(_) | Err(_) => return Ok(Found::Foreign),
+            Ok(_) | Err(Errno::NOENT) => return Ok(Found::Foreign),
+            Err(errno) => return Err(errno),
         }
         let dir = match open(place.as_fd(), name) {
             Ok(dir) => dir,

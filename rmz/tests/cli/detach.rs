@@ -762,6 +762,25 @@ fn a_private_directory_without_its_mark_is_reported_and_stays() {
 }
 
 #[test]
+fn an_error_of_the_filesystem_is_not_taken_for_a_foreign_directory() {
+    let scratch = Scratch::new();
+    plant(scratch.path(), 1, Mark::Right).file("d/f", "");
+    let run = Run::new(RMZ).args(["--reap", "."]).current_dir(&scratch);
+    let calls = or_skip!(run.calls());
+    let look = calls
+        .iter()
+        .find(|call| call.name.contains("stat") && call.shown.contains(&name_of(1)))
+        .expect("the container is looked at");
+    plant(scratch.path(), 1, Mark::Right).file("d/f", "");
+    let before = snapshot(scratch.path());
+    let outcome = run.with_fault(look, Fault::Error("EIO")).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let message = "rmz: cannot remove './NAME': Input/output error\n";
+    assert_eq!(outcome.stderr_text(), message.replace("NAME", &name_of(1)));
+    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+}
+
+#[test]
 fn containers_of_other_users_are_left_alone() {
     if !is_root() {
         skip!("another user takes root");
