@@ -55,6 +55,16 @@ pub(super) enum Found {
     Foreign,
 }
 
+/// The result of removing a container whose trees are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Removed {
+    /// The container is gone.
+    Gone,
+    /// The container has an entry, because another process uses it. It stays, with its mark.
+    InUse,
+}
+
 impl Container {
     /// Creates a container in the directory `place`.
     ///
@@ -89,8 +99,7 @@ impl Container {
         if lock(dir.as_fd()) == Err(Errno::WOULDBLOCK) {
             return Err(Errno::WOULDBLOCK);
         }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        drop(openat(&dir, name, flags, Mode::RUSR | Mode::WUSR)?);
+        mark(&dir, name)?;
         Ok(dir)
     }
 
@@ -164,10 +173,23 @@ impl Container {
     /// Removes the container itself, which is empty but for its mark. It is not an error if it is gone.
     ///
     /// # Errors
-    /// Fails if the container is not empty, or if the kernel refuses.
-    pub(super) fn remove(&self) -> Result<(), Errno> {
+    /// Fails if the kernel refuses.
+    pub(super) fn remove(&self) -> Result<Removed, Errno> {
+        if !self.content()?.is_empty() {
+            return Ok(Removed::InUse);
+        }
         gone(unlinkat(&self.dir, &self.name, AtFlags::empty()))?;
-        gone(unlinkat(&self.place, &self.name, AtFlags::REMOVEDIR))
+        if remove_if_empty(&self.place, &self.name)? {
+            return Ok(Removed::Gone);
+        }
+        // On a filesystem without locks, another process has added an entry. Without a mark, no `--reap` would
+        // ever remove it.
+        match mark(&self.dir, &self.name) {
+            Ok(()) | Err(Errno::EXIST) => Ok(Removed::InUse),
+            // Another process has removed it.
+            Err(Errno::NOENT) => Ok(Removed::Gone),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Returns the name.
@@ -291,6 +313,12 @@ fn open(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     openat(dir, name, flags, Mode::empty())
 }
 
+/// Creates the mark of the container `name`, which is open as `dir`.
+fn mark(dir: &OwnedFd, name: &CStr) -> Result<(), Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    openat(dir, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
+}
+
 fn lock(dir: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::fs::flock(dir, FlockOperation::NonBlockingLockExclusive)
 }
@@ -384,6 +412,31 @@ mod tests {
         fs::remove_dir(place.path().join("precious")).unwrap();
         place.set_mode(0o300);
         assert_eq!(place.furnish(), Ok(()));
+    }
+
+    /// The test changes the container between two calls of `remove`, as another process does without locks. In
+    /// place of the container, a directory that is not empty makes `rmdir` fail.
+    #[test]
+    fn a_container_that_gets_another_entry_keeps_its_mark() {
+        let place = Place::new();
+        let container = Container::create(Rc::clone(&place.place)).unwrap();
+        let path = place.scratch.path().join(container.name());
+        let mark = path.join(container.name());
+        File::create(path.join("tree")).unwrap();
+        assert_eq!(container.remove(), Ok(Removed::InUse));
+        assert!(mark.exists() && path.join("tree").exists());
+        fs::remove_file(path.join("tree")).unwrap();
+
+        let moved = place.scratch.path().join("moved");
+        fs::rename(&path, &moved).unwrap();
+        fs::create_dir_all(path.join("tree")).unwrap();
+        assert_eq!(container.remove(), Ok(Removed::InUse));
+        assert!(moved.join(container.name()).exists() && path.join("tree").exists());
+        fs::remove_dir_all(&path).unwrap();
+        fs::rename(&moved, &path).unwrap();
+        assert_eq!(container.remove(), Ok(Removed::Gone));
+        assert_eq!(container.remove(), Ok(Removed::Gone));
+        assert!(!path.exists());
     }
 
     #[test]

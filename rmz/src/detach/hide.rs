@@ -19,13 +19,13 @@ use fuc_cli::progress::Watch;
 use fuc_cli::quote;
 use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::wording::{Diagnostic, Tool, errno_text};
-use fuc_engine::{Ask, Execution, RemoveOp, RemoveOptions, Summary};
+use fuc_engine::{Ask, Execution, Observer, RemoveOp, RemoveOptions, Summary};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use super::container::Container;
+use super::cannot_remove;
+use super::container::{Container, Removed};
 use super::log::{Log, LogReporter};
-use super::{Named, finish};
 use crate::options::Options;
 
 /// Hides the operands that are directories, and removes all others. Returns when no operand has its name any more,
@@ -249,6 +249,42 @@ impl Hiding<'_> {
             let container = &hidden.container;
             self.summary += finish(container, named, &self.removal, self.reporter, report);
         }
+    }
+}
+
+/// The names of a container in messages.
+#[derive(Clone, Copy, Debug)]
+struct Named<'a> {
+    /// The path of the container.
+    path: &'a Path,
+    /// The path below which messages show the trees in the container.
+    content: &'a Path,
+    charset: Charset,
+}
+
+/// Empties a container, and removes it if nothing stays. Failures in it go to `observer`, and those of the container
+/// itself to `report`.
+fn finish(
+    container: &Container,
+    named: Named<'_>,
+    removal: &RemoveOp,
+    observer: &dyn Observer,
+    report: impl Fn(Diagnostic),
+) -> Summary {
+    let failed = |errno| {
+        report(cannot_remove(named.path, errno, named.charset));
+        let mut summary = Summary::default();
+        summary.failures = 1;
+        summary
+    };
+    match container.empty(removal, named.content, observer) {
+        Ok(summary) if summary.is_complete() => match container.remove() {
+            Ok(Removed::Gone) => summary,
+            Ok(Removed::InUse) => failed(Errno::NOTEMPTY),
+            Err(errno) => failed(errno),
+        },
+        Ok(summary) => summary,
+        Err(errno) => failed(errno),
     }
 }
 

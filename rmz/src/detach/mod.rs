@@ -34,7 +34,7 @@
 //! | Two runs detach the same operand. | One rename succeeds. The other run reports that there is no such file, as rm does. |
 //! | `--reap` finds a container in use. | The process that uses it holds an exclusive `flock` on it until it ends, however it ends. `--reap` skips it. |
 //! | A run makes a container, and `--reap` removes it before it is locked. | The run cannot mark it, or cannot lock it, and removes the operand in the foreground. |
-//! | The filesystem has no locks for directories, as NFS. | Both remove the same trees, and a name that is gone is not a failure. |
+//! | The filesystem has no locks for directories, as NFS. | Both remove the same trees, and a name that is gone is not a failure. A container that gets another tree before `rmdir` gets its mark again, and counts as in use. |
 //! | The filesystem keeps no owners or modes, as FAT. | The container is not private, so the operand is removed in the foreground. |
 //! | The terminal closes, or the user logs out. | The process has its own session and ignores SIGHUP. If the system kills it, `--reap` goes on. |
 //!
@@ -68,45 +68,8 @@ use std::path::Path;
 
 use fuc_cli::locale::Charset;
 use fuc_cli::wording::{Diagnostic, Tool, Wording};
-use fuc_engine::{Cause, Observer, Operation, RemoveOp, Summary};
+use fuc_engine::{Cause, Operation};
 use rustix::io::Errno;
-
-use container::Container;
-
-/// The names of a container in messages.
-#[derive(Clone, Copy, Debug)]
-struct Named<'a> {
-    /// The path of the container.
-    path: &'a Path,
-    /// The path below which messages show the trees in the container.
-    content: &'a Path,
-    charset: Charset,
-}
-
-/// Empties a container, and removes it if nothing stays. Failures in it go to `observer`, and those of the container
-/// itself to `report`.
-fn finish(
-    container: &Container,
-    named: Named<'_>,
-    removal: &RemoveOp,
-    observer: &dyn Observer,
-    report: impl Fn(Diagnostic),
-) -> Summary {
-    let failed = |errno| {
-        report(cannot_remove(named.path, errno, named.charset));
-        let mut summary = Summary::default();
-        summary.failures = 1;
-        summary
-    };
-    match container.empty(removal, named.content, observer) {
-        Ok(summary) if summary.is_complete() => match container.remove() {
-            Ok(()) => summary,
-            Err(errno) => failed(errno),
-        },
-        Ok(summary) => summary,
-        Err(errno) => failed(errno),
-    }
-}
 
 /// Returns rm's diagnostic for a name that cannot be removed.
 fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> Diagnostic {

@@ -17,8 +17,8 @@ use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::container::{Container, Found, names_of_containers, remove_if_empty};
-use super::{Named, cannot_remove, finish};
+use super::cannot_remove;
+use super::container::{Container, Found, Removed, names_of_containers, remove_if_empty};
 use crate::options::Options;
 
 /// Removes the containers directly in each of the directories.
@@ -87,7 +87,7 @@ impl Reaping<'_> {
         let path = directory.join(OsStr::from_bytes(name.to_bytes()));
         match Container::find(place, name) {
             Ok(Found::Leftover(container)) => self.remove(&container, &path),
-            Ok(Found::InUse) => self.print_if_verbose(&path, ", which another process removes"),
+            Ok(Found::InUse) => self.print_in_use(&path),
             Ok(Found::Foreign) => {
                 self.print_if_verbose(&path, ", which is not a private directory of this user");
             }
@@ -97,17 +97,21 @@ impl Reaping<'_> {
     }
 
     fn remove(&mut self, container: &Container, path: &Path) {
-        let named = Named {
-            path,
-            content: path,
-            charset: self.console.charset(),
-        };
-        let report = |diagnostic: Diagnostic| self.console.error(&diagnostic);
-        let summary = finish(container, named, &self.removal, self.reporter, report);
-        if summary.is_complete() {
-            self.removed(path);
+        let emptied = container.empty(&self.removal, path, self.reporter);
+        let removed = emptied.and_then(|summary| {
+            self.summary += summary;
+            match summary.is_complete() {
+                true => container.remove().map(Some),
+                // The reasons have been reported.
+                false => Ok(None),
+            }
+        });
+        match removed {
+            Ok(Some(Removed::Gone)) => self.removed(path),
+            Ok(Some(Removed::InUse)) => self.print_in_use(path),
+            Ok(None) => {}
+            Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),
         }
-        self.summary += summary;
     }
 
     /// Removes a directory without a mark, but nothing in it.
@@ -127,6 +131,10 @@ impl Reaping<'_> {
         if self.verbosity != Verbosity::Quiet {
             self.reporter.on_event(Event::RemovedDirectory(path));
         }
+    }
+
+    fn print_in_use(&self, path: &Path) {
+        self.print_if_verbose(path, ", which another process removes");
     }
 
     fn print_if_verbose(&self, path: &Path, reason: &str) {
