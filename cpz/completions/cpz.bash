@@ -155,7 +155,7 @@ _cpz() {
 }
 
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _cpz -o nosort -o bashdefault -o default cpz
+    complete -F _cpz -o bashdefault -o default cpz
 else
     complete -F _cpz -o bashdefault -o default cpz
 fi

@@ -13,19 +13,31 @@ const MANUAL: Manual = Manual {
         "`cpz` copies SOURCE to DEST, or each SOURCE into DIRECTORY. The effects, messages and exit \
          statuses are those of GNU `cp -r`, but several threads work at the same time.",
         "It differs from GNU cp as follows. `cpz` copies directories with their contents, as if \
-         `-r` were given. It has some more options, see below. Its README lists smaller \
-         differences.",
+         `-r` were given. It has some more options, see below. It also differs in some rare cases, which its README lists.",
         "Called as `cp`, by a symbolic link for example, it behaves strictly as GNU cp: \
          directories need `-r`, and the extensions do not exist.",
         "A copy writes through a dest file that is a symbolic link to an existing file. Use \
          `--remove-destination` in directories that other users can write to.",
         "On SIGINT, SIGTERM and SIGHUP, `cpz` stops at the next entry or in the middle of a large \
-         file. It removes the incomplete files that it has created, and ends by the same signal.",
+         file. It removes the incomplete files that it has created, and ends by the same signal. \
+         On SIGUSR1, it writes a line to stderr that says what was copied so far.",
+        "Patterns of `--exclude` that contain no slash match names anywhere, and also each SOURCE. \
+         Those with a slash match paths below each SOURCE. The last pattern that matches decides; \
+         one that begins with '!' includes again.",
     ],
     environment: &[
         (
             "CPZ_THREADS",
             "The number of threads, if `--threads` is not given.",
+        ),
+        (
+            "CPZ_PROGRESS",
+            "When progress is shown, if `--progress` is not given.",
+        ),
+        (
+            "CPZ_CONFIG",
+            "A file with an extension on each line, such as `--progress=auto`, for every run. Blank \
+             lines and lines that begin with '#' are ignored.",
         ),
         (
             "POSIXLY_CORRECT",
@@ -68,8 +80,8 @@ const MANUAL: Manual = Manual {
             "Copies only newer files, into the directory `deployed` itself.",
         ),
         (
-            "cpz -a --resume /home /backup",
-            "Continues an interrupted copy.",
+            "cpz -aT --resume /home /backup",
+            "Continues a copy that was made with `cpz -aT`. Without `-T` it would go into `/backup/home`.",
         ),
         (
             "cpz -a --fsync --verify /home /backup",

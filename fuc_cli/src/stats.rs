@@ -36,11 +36,11 @@ const VERSION: u32 = 1;
 /// A run, for its totals.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What the run has done.
+    /// The counts of the run.
     pub summary: &'a Summary,
     /// The tool of the run.
     pub tool: Tool,
-    /// Whether anything was done.
+    /// The way in which the run was executed.
     pub execution: Execution,
     /// The start of the run.
     pub began: Instant,

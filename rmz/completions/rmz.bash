@@ -104,7 +104,7 @@ _rmz() {
 }
 
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _rmz -o nosort -o bashdefault -o default rmz
+    complete -F _rmz -o bashdefault -o default rmz
 else
     complete -F _rmz -o bashdefault -o default rmz
 fi

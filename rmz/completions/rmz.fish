@@ -10,7 +10,7 @@ always\t''
 never\t''"
 complete -c rmz -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
 complete -c rmz -l files0-from -d 'remove the files whose names are in the file F, with a NUL behind each; with F -, in stdin' -r -F
-complete -c rmz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax and relative to each FILE; \'!GLOB\' includes again' -r -f
+complete -c rmz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, and paths relative to each FILE' -r -f
 complete -c rmz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
 complete -c rmz -l stats -d 'show totals at the end: text (on stderr; the default with the option) or json (a line on stdout)' -f -a "text\t''
 json\t''"
@@ -20,7 +20,7 @@ complete -c rmz -s I -d 'prompt once before removing more than three files, or b
 complete -c rmz -l one-file-system -d 'when removing recursively, skip directories on other file systems than that of their operand'
 complete -c rmz -l no-preserve-root -d 'do not treat \'/\' specially'
 complete -c rmz -s r -s R -l recursive -d 'remove directories and their contents'
-complete -c rmz -s d -l dir -d 'remove empty directories'
+complete -c rmz -s d -l dir -d 'remove empty directories, even without -r'
 complete -c rmz -s v -l verbose -d 'print a line for each file removed'
 complete -c rmz -l help -d 'display this help and exit'
 complete -c rmz -l version -d 'display the version and exit'

@@ -92,7 +92,12 @@ pub(crate) const TABLE: Table<Id> = Table {
             "recursive",
             "remove directories and their contents",
         ),
-        Flag::gnu(Id::Directories, "d", "dir", "remove empty directories"),
+        Flag::gnu(
+            Id::Directories,
+            "d",
+            "dir",
+            "remove empty directories, even without -r",
+        ),
         Flag::gnu(
             Id::Verbose,
             "v",
@@ -139,8 +144,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Exclude,
             "exclude",
-            "leave alone what GLOB matches, in gitignore's syntax\n\
-             and relative to each FILE; '!GLOB' includes again",
+            "leave alone what GLOB matches, in gitignore's syntax:\n\
+             names anywhere, and paths relative to each FILE",
         )
         .required("GLOB", Accepts::Text),
         Flag::extension(

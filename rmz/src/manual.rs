@@ -21,12 +21,30 @@ const MANUAL: Manual = Manual {
         "To remove a file whose name begins with '-', write `./-name`, or put `--` before the \
          name.",
         "On SIGINT, SIGTERM and SIGHUP, `rmz` stops at the next entry, and ends by the same \
-         signal.",
+         signal. On SIGUSR1, it writes a line to stderr that says what was removed so far.",
+        "Patterns of `--exclude` that contain no slash match names anywhere, and also each FILE. \
+         Those with a slash match paths below each FILE. The last pattern that matches decides; \
+         one that begins with '!' includes again. What is excluded stays, with the directories \
+         above it.",
     ],
     environment: &[
         (
             "RMZ_THREADS",
             "The number of threads, if `--threads` is not given.",
+        ),
+        (
+            "RMZ_PROGRESS",
+            "When progress is shown, if `--progress` is not given.",
+        ),
+        (
+            "RMZ_CONFIG",
+            "A file with an extension on each line, such as `--progress=auto`, for every run. Blank \
+             lines and lines that begin with '#' are ignored.",
+        ),
+        (
+            "RMZ_LOG",
+            "A socket or a file to which `--detach` reports failures. The default is /dev/log, the \
+             system log.",
         ),
         (
             "POSIXLY_CORRECT",
@@ -51,10 +69,7 @@ const MANUAL: Manual = Manual {
             "rmz node_modules target",
             "Removes two directories, like `rm -r`.",
         ),
-        (
-            "rmz -I *.o",
-            "Prompts once before it removes more than three files.",
-        ),
+        ("rmz -I *.o", "Prompts once before it removes the files."),
         (
             "rmz --progress -f /scratch/old",
             "Shows the number of removed entries, and ignores missing files.",

@@ -86,6 +86,8 @@ fn corrected_bash(script: String, command: &Command) -> String {
         BASH_PREVIOUS_WORD_WITH_EQUALS_SIGN,
     );
     let script = replace_once(&script, " || ${COMP_CWORD} -eq 1 ]]", " ]]");
+    // Without sorting, file names come in the order of the directory.
+    let script = replace_once(&script, " -o nosort", "");
     let script = replace_once(
         &script,
         BASH_OPTIONS_AS_OPERANDS,

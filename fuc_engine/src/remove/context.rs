@@ -35,7 +35,7 @@ pub(super) struct Extent<'a> {
     pub(super) base: BorrowedFd<'a>,
     pub(super) scope: Scope,
     pub(super) filter: Option<SharedFilter>,
-    /// What a dry run has planned so far; `None` in a real run.
+    /// The plan of a dry run; `None` in a real run.
     pub(super) plan: Option<&'a Plan>,
 }
 

@@ -279,7 +279,7 @@ impl RemoveOp {
             _ => Others::None,
         };
         let plan = self.plan(&held, others);
-        // The iterator may wait, and the run may be cancelled meanwhile.
+        // Another thread may cancel the run while the iterator waits.
         while !report.must_stop() && !held.is_empty() {
             let extent = Extent {
                 base: CWD,
