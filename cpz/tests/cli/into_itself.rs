@@ -51,6 +51,23 @@ fn refuses_a_directory_into_one_in_itself() {
 }
 
 #[test]
+fn refuses_a_directory_whose_dest_is_reached_by_a_link_into_the_source() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("a/b/c/f", "")
+        .symlink("d/a/b", "../../a/b/c");
+    let run = Run::new(CPZ).args(["--keep-directory-symlink", "a", "d"]);
+    let outcome = run.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: cannot copy a directory, 'a/b/c', into itself, 'd/a/b/c'\n"
+    );
+    let tree = Snapshot::of(&scratch, Attributes::NAMES);
+    assert_eq!(tree.kind("a/b/c/c"), None, "{tree:?}");
+}
+
+#[test]
 fn refuses_a_directory_into_one_deeper_in_itself() {
     let scratch = CP.check_messages(&["a", "a/b/c"], build);
     all_is_there(&scratch, "a/b/c/a");

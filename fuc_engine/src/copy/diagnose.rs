@@ -193,7 +193,8 @@ pub(super) fn directory_opening(
 /// directory, if `source` is one of these. Both would be copied without an end. A dest in the way of the
 /// first is reported first.
 ///
-/// Only a directory behind a link can contain itself, so this is only needed there.
+/// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
+/// dest of the operand does not. So this is only needed there.
 pub(super) fn cycle(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
