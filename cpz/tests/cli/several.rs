@@ -96,6 +96,31 @@ fn does_not_write_through_a_symlink_it_has_just_created() {
 }
 
 #[test]
+fn follows_a_dest_symlink_into_the_copy_of_an_earlier_source() {
+    let build = |tree: &Tree| {
+        tree.file("a/b/f", "new")
+            .dir("x/b")
+            .file("c", "")
+            .file("f", "2");
+        tree.symlink("d/c", "a")
+            .symlink("d/f", "a/b/f")
+            .symlink("d/b", "a/g");
+    };
+    for option in ["-r", "-rv", "-a", "-rf", "-ru"] {
+        for sources in [["a", "c"], ["a", "f"], ["a", "x/b"], ["f", "a"], ["c", "a"]] {
+            for threads in ["1", "8"] {
+                let arguments = [option, sources[0], sources[1], "d"];
+                CP.strict()
+                    .only_newest()
+                    .args(arguments)
+                    .env("CPZ_THREADS", threads)
+                    .check(build);
+            }
+        }
+    }
+}
+
+#[test]
 fn does_not_merge_through_a_symlink_it_has_just_created() {
     CP.check(["1/d", "2/d", "into"], |tree| {
         tree.symlink("1/d", "../other")

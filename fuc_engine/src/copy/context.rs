@@ -24,7 +24,7 @@ use super::plan::Plan;
 use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::{Error, Operation, Refusal};
+use crate::error::{Cause, Error, Operation, Refusal};
 use crate::failures::Failures;
 use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
@@ -61,6 +61,11 @@ impl Failure {
             error,
             stage: Stage::Making,
         }
+    }
+
+    /// Returns `true` if the dest is a symbolic link that leads nowhere. The dest was not changed.
+    pub(super) fn is_dangling_dest(&self) -> bool {
+        self.error.cause() == Cause::Refused(Refusal::DanglingDest)
     }
 }
 

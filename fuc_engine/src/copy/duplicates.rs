@@ -14,7 +14,7 @@ use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::options::BackupNaming;
 use crate::error::{Error, Refusal};
-use crate::hashing::HashSet;
+use crate::hashing::HashMap;
 use crate::node::Side;
 use crate::sys::{self, Stat};
 
@@ -26,9 +26,9 @@ enum Used {
     Dest(Box<CStr>),
 }
 
-/// The sources and dests that the operands of a run have used so far.
+/// The sources and dests that the operands of a run have used so far, with the first operand that used each.
 #[derive(Default)]
-pub(super) struct UsedNames(Mutex<HashSet<Used>>);
+pub(super) struct UsedNames(Mutex<HashMap<Used, u32>>);
 
 /// Returns `true` if operands may collide: several of them go into one directory.
 fn may_collide(ctx: &Context<'_>) -> bool {
@@ -41,8 +41,12 @@ fn dest_name(ctx: &Context<'_>, operand: u32) -> Box<CStr> {
 }
 
 impl UsedNames {
-    fn set(&self) -> MutexGuard<'_, HashSet<Used>> {
+    fn map(&self) -> MutexGuard<'_, HashMap<Used, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, used: Used, operand: u32) {
+        self.map().entry(used).or_insert(operand);
     }
 
     /// Notes the source of an operand. Returns the warning if an earlier operand was the same
@@ -60,7 +64,9 @@ impl UsedNames {
         let used = Used::Source(dest_name(ctx, entry.operand), FileId::of(source));
         // With backups, a second copy of a file backs up the first one.
         let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
-        let was_used = self.set().contains(&used);
+        // An operand that has waited for earlier ones is begun again.
+        let first = self.map().get(&used).copied();
+        let was_used = first.is_some_and(|first| first != entry.operand);
         // A directory may be named through a link, too.
         let is_repeated = was_used && (is_directory || was_named_before(ctx, entry));
         if is_repeated && !is_backed_up {
@@ -72,7 +78,7 @@ impl UsedNames {
             return Err(Error::refused(refusal, ctx.path(entry, Side::Source)));
         }
         if !is_directory {
-            self.set().insert(used);
+            self.note(used, entry.operand);
         }
         Ok(())
     }
@@ -81,7 +87,7 @@ impl UsedNames {
     pub(super) fn note_directory(&self, ctx: &Context<'_>, operand: u32, source: FileId) {
         if may_collide(ctx) {
             let dest = dest_name(ctx, operand);
-            self.set().insert(Used::Source(dest, source));
+            self.note(Used::Source(dest, source), operand);
         }
     }
 
@@ -89,7 +95,7 @@ impl UsedNames {
     pub(super) fn note_dest(&self, ctx: &Context<'_>, entry: &Entry<'_>) {
         if may_collide(ctx) {
             let dest = dest_name(ctx, entry.operand);
-            self.set().insert(Used::Dest(dest));
+            self.note(Used::Dest(dest), entry.operand);
         }
     }
 
@@ -107,7 +113,7 @@ impl UsedNames {
             return Ok(());
         }
         let dest = dest_name(ctx, entry.operand);
-        if !self.set().contains(&Used::Dest(dest)) {
+        if !self.map().contains_key(&Used::Dest(dest)) {
             return Ok(());
         }
         let source = &Facts::of(source);
@@ -154,7 +160,7 @@ impl UsedNames {
         }
         let dest = dest_name(ctx, entry.operand);
         let kind = || look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.kind);
-        if self.set().contains(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
+        if self.map().contains_key(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
             return Err(ctx.refused(entry, Refusal::JustCreated));
         }
         Ok(())

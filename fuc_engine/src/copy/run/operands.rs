@@ -32,7 +32,8 @@ enum Remaining {
 /// Copies operands that are not directories, and queues the directories.
 ///
 /// If a source contains the target, its listing would include the copies of other operands. So
-/// it waits for the operands before it, and the operands after it wait for it.
+/// it waits for the operands before it, and the operands after it wait for it. An operand whose dest is a
+/// dangling link waits for those before it, too.
 pub(super) fn begin<'a>(
     run: &CopyRun<'a>,
     operands: Operands,
@@ -91,6 +92,12 @@ fn begin_portion<'a>(
         match begin_one(run, &entry, &stat, worker) {
             Ok(Begun::Queued) => {}
             Ok(Begun::Finished) => ctx.finish_operand(index),
+            // An earlier operand that is not finished may still make the target of the link.
+            Err(failure)
+                if failure.is_dangling_dest() && index > 0 && !(operands.is_alone && is_first) =>
+            {
+                return Remaining::WhenIdle(index..operands.range.end);
+            }
             Err(failure) => {
                 ctx.report_failure(&entry, failure);
                 ctx.finish_operand(index);

@@ -186,6 +186,10 @@ impl CopyRun<'_> {
             ..*entry
         };
         self.make_known(entry, source, worker).or_else(|failure| {
+            // Nothing was changed, so the caller can try again.
+            if failure.is_dangling_dest() && matches!(prepared, Prepared::Vacant { backup: None }) {
+                return Err(failure);
+            }
             ctx.report_failure(entry, failure);
             backup::restore(ctx, entry);
             Ok(Processed::NotCopied)
