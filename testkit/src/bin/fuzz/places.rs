@@ -163,7 +163,7 @@ pub(crate) fn quoted(message: &str) -> Vec<&str> {
     }
     let mut begin = None;
     for (at, c) in message.char_indices() {
-        if !matches!(c, '\'' | '"') {
+        if !matches!(c, '\'' | '"' | '‘' | '’') {
             continue;
         }
         let after = &message[at + c.len_utf8()..];
@@ -181,7 +181,7 @@ pub(crate) fn quoted(message: &str) -> Vec<&str> {
 
 /// Returns the part of a path below the working directory, if it begins with that.
 fn relative(path: &str) -> &str {
-    let path = path.trim_start_matches(['\'', '"']);
+    let path = path.trim_start_matches(['\'', '"', '‘']);
     let path = path.strip_prefix(PWD).unwrap_or(path);
     let working = format!("/{ABOVE}/{WORKING}");
     match path.split_once(&working) {
@@ -267,6 +267,7 @@ mod tests {
     fn messages_quote_paths() {
         let message = "cp: cannot copy a directory, 'a', into itself, 'it'\\''s/b'";
         assert_eq!(quoted(message), ["'a", "'it'\\''s/b"]);
+        assert_eq!(quoted("cp: setting permissions for ‘a/b’: x"), ["‘a/b"]);
         assert_eq!(
             quoted("cp: cannot stat 'a'$'\\n''b/c': x"),
             ["'a'$'\\n''b/c"]

@@ -84,6 +84,23 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "**`--preserve`**: a directory that is named by a symbolic link",
+        applies: |it| {
+            it.has_symlink() && (it.has_option('H', "") || it.has_option('L', "dereference"))
+        },
+        explains: |_, fact| {
+            let is_user = |xattrs: &str| {
+                xattrs.starts_with("xattrs user.") || xattrs.starts_with("xattrs trusted.")
+            };
+            let is_lost = |change: &Change| {
+                change.first.is_none() && change.second.as_deref().is_some_and(is_user)
+            };
+            fact.dir_change(&["xattrs"]).is_some_and(is_lost)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "If an extended attribute cannot be read or set, cpz names the file",
         applies: |it| it.gnu_says(" attribute '") && it.gnu.status == it.ours.status,
         explains: |_, fact| {

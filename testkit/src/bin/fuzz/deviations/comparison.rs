@@ -154,6 +154,21 @@ impl Comparison<'_> {
         self.places_of(fact).iter().any(is_in)
     }
 
+    /// Returns `true` if the fact is about the operand of one of these dests: it names the source or the dest, or an
+    /// entry below them. A dest ends in the path of its source, or in that of a directory above the source.
+    pub(super) fn is_about_operand(&self, fact: &Fact, dests: &[String]) -> bool {
+        let is_end_of = |dest: &String, path: &str| {
+            let before = dest.strip_suffix(path);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        let is_source = |place: &String| {
+            let ends = place.match_indices('/').map(|(end, _)| end);
+            let mut tops = ends.chain([place.len()]).map(|end| &place[..end]);
+            tops.any(|top| dests.iter().any(|dest| is_end_of(dest, top)))
+        };
+        self.is_about(fact, dests) || self.places_of(fact).iter().any(is_source)
+    }
+
     /// Returns the places that a fact names.
     fn places_of(&self, fact: &Fact) -> Rc<Vec<String>> {
         match fact {
@@ -223,6 +238,16 @@ impl Comparison<'_> {
 
     pub(super) fn has_parents(&self) -> bool {
         self.case.has_long("parents") || self.case.has_long("path")
+    }
+
+    /// Returns `true` if there is more than one source, as far as the arguments show that.
+    pub(super) fn has_several_sources(&self) -> bool {
+        let has_target = self.has_option('t', "target-directory");
+        let arguments = self.case.symbolic_arguments();
+        let operands = arguments
+            .iter()
+            .filter(|argument| !argument.starts_with(b"-"));
+        operands.count() > if has_target { 1 } else { 2 }
     }
 
     /// Returns `true` if an argument is a directory by its last name, `.` or `..`.

@@ -21,7 +21,10 @@ pub(super) fn follows(comparison: &Comparison<'_>, explained: &[&Fact], fact: &F
                 || comparison.has_backup() && is_backup_of_replaced(change, explained)
         }
         Fact::Line(Stream::Stdout, side, line) => is_announced(line, *side, comparison, explained),
-        Fact::Line(Stream::Stderr, side, line) => is_in_the_way(line, *side, comparison, explained),
+        Fact::Line(Stream::Stderr, side, line) => {
+            is_in_the_way(line, *side, comparison, explained)
+                || is_missing(line, *side, comparison, explained)
+        }
         Fact::Order(_) => false,
     }
 }
@@ -166,6 +169,7 @@ fn is_in_the_way(line: &str, side: Side, comparison: &Comparison<'_>, explained:
         "cannot create ",
         "will not overwrite just-created ",
         "File exists",
+        "not replacing ",
     ];
     let is_met = line.ends_with("? ") || meets.iter().any(|text| line.contains(text));
     let places = comparison.places_in(line);
@@ -174,6 +178,23 @@ fn is_in_the_way(line: &str, side: Side, comparison: &Comparison<'_>, explained:
         entry.is_some_and(|change| is_of(comparison, change, &places))
     };
     is_met && explained.iter().any(is_meant)
+}
+
+/// Returns `true` if the command did not find a source that only the other one has: it has removed it, or has not made
+/// it.
+fn is_missing(line: &str, side: Side, comparison: &Comparison<'_>, explained: &[&Fact]) -> bool {
+    let other = match side {
+        Side::Gnu => Side::Ours,
+        Side::Ours => Side::Gnu,
+    };
+    let places = comparison.places_in(line);
+    let is_meant = |fact: &&Fact| {
+        let missing = fact.only(other);
+        missing.is_some_and(|change| is_of(comparison, change, &places))
+    };
+    line.contains("cannot stat ")
+        && line.ends_with("No such file or directory")
+        && explained.iter().any(is_meant)
 }
 
 /// Returns `true` if one of the places is that of the entry or below it.

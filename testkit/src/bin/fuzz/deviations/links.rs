@@ -6,6 +6,7 @@ use super::{Deviation, comparison::Which, operands::is_failure};
 use crate::{
     case::Pair,
     fact::{Fact, Side},
+    places::parent,
 };
 
 const RELATIVE: &str = "can make relative symbolic links only in current directory";
@@ -74,7 +75,12 @@ pub(super) const ROWS: &[Deviation] = &[
         },
         explains: |it, fact| {
             let links = it.named(Side::Gnu, "cannot overwrite non-directory", Which::First);
+            // With `--copy-contents`, cp reports that about a link that leads nowhere, too.
+            let is_dangling = |line: &str| {
+                line.contains("cannot create directory ") && line.ends_with("File exists")
+            };
             fact.is_error(Side::Gnu, "cannot overwrite non-directory")
+                || fact.error(Side::Ours).is_some_and(is_dangling) && it.is_about(fact, &links)
                 || fact.is_error(Side::Ours, "cannot overwrite non-directory")
                 || it.is_about(fact, &links) && fact.only(Side::Ours).is_some()
                 || is_failure(fact, Side::Ours)
@@ -97,9 +103,20 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**Links in another dest** (`ln -s sub d/x; cpz -r sub x d`)",
-        applies: |it| it.has_symlink(),
-        explains: |_, fact| fact.is_error(Side::Ours, "dangling"),
+        line: "**Links in another dest** (`ln -s ../sub d/x/l; cpz -r sub x d`)",
+        applies: |it| it.has_symlink() && it.has_several_sources(),
+        explains: |it, fact| {
+            // A source that is not a directory waits for those before it.
+            let is_below_operand = |line: &str| {
+                let places = it.places_in(line);
+                let dests = it.dests();
+                places
+                    .iter()
+                    .any(|place| dests.contains(&parent(&parent(place))))
+            };
+            let line = fact.error(Side::Ours).or(fact.error(Side::Gnu));
+            line.is_some_and(|line| line.contains("dangling") && is_below_operand(line))
+        },
     },
     Deviation {
         pair: Pair::Cp,
@@ -107,6 +124,10 @@ pub(super) const ROWS: &[Deviation] = &[
         line: "**Paths that the run changes**: if the run replaces or backs up a link that leads to its own source",
         applies: |it| it.has_symlink() && it.has_backup(),
         explains: |it, fact| {
+            let dests = it.dests();
+            let unseen = it.named(Side::Ours, "cannot stat", Which::First);
+            let exists =
+                |line: &str| line.contains("cannot create ") && line.ends_with("File exists");
             let follows = it.case.has_argument_ending_in("/")
                 || it.has_option('H', "")
                 || it.has_option('L', "dereference")
@@ -114,13 +135,14 @@ pub(super) const ROWS: &[Deviation] = &[
             let is_not_found = |line: &str| {
                 line.ends_with("No such file or directory") && !line.contains("cannot create")
             };
-            let copies_more = fact.only(Side::Ours).is_some()
+            let copies_more = fact.only(Side::Ours).is_some() && it.is_about(fact, &dests)
                 || fact
                     .change(&["type"])
                     .is_some_and(|it| it.kinds.1 == Some(Kind::Directory))
                 || fact.error(Side::Gnu).is_some_and(is_not_found)
                 || is_failure(fact, Side::Ours);
             follows && copies_more
+                || fact.error(Side::Gnu).is_some_and(exists) && it.is_about(fact, &unseen)
                 || fact.is_error(Side::Gnu, "cannot un-backup")
                 || fact.is_error(Side::Ours, "cannot stat")
         },

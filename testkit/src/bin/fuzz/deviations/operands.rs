@@ -5,7 +5,7 @@ use testkit::snapshot::{Change, Kind};
 use super::{Comparison, Deviation, comparison::Which};
 use crate::{
     case::{AclKind, Pair, User},
-    fact::{Fact, Side, Stream},
+    fact::{Fact, Side, Stream, is_fresh},
     places::{self, is_within},
     run::Status,
 };
@@ -36,14 +36,18 @@ pub(super) const ROWS: &[Deviation] = &[
                     || is_rest
                     || is_unfinished
                     || is_consequence_of_partial_copy(it, fact));
-            let refused = it.named(Side::Gnu, INTO_ITSELF, Which::Last);
-            let is_below_refused_part =
-                fact.only(Side::Gnu).is_some() && it.is_about(fact, &refused);
+            // cp can copy a part of it, down to the limit of a path's length.
+            let refused = refused_parts(it);
+            let is_below_refused_part = it.is_about(fact, &refused)
+                && (fact.only(Side::Gnu).is_some() || fact.error(Side::Gnu).is_some());
+            let sources = it.named(Side::Ours, INTO_ITSELF, Which::First);
+            let is_rest_unreadable = is_failure(fact, Side::Ours)
+                && (it.is_about(fact, &sources) || it.is_about(fact, &tops));
             is_refusal
                 || is_in_dest
                 || is_below_refused_part
                 || hangs
-                || is_failure(fact, Side::Ours)
+                || is_rest_unreadable
                 || *fact == Fact::Order(Stream::Stderr)
         },
     },
@@ -54,10 +58,13 @@ pub(super) const ROWS: &[Deviation] = &[
         applies: |it| it.gnu_says(NO_HARD_LINK),
         explains: |it, fact| {
             let left_out = it.named(Side::Gnu, NO_HARD_LINK, Which::First);
+            let is_copied = it.is_about(fact, &left_out)
+                && (fact.only(Side::Ours).is_some()
+                    || fact.error(Side::Ours).is_some()
+                    || fact.output(Side::Ours).is_some());
             fact.is_error(Side::Gnu, NO_HARD_LINK)
-                || it.is_about(fact, &left_out)
-                    && (fact.only(Side::Ours).is_some() || fact.error(Side::Ours).is_some())
-                || is_failure(fact, Side::Ours)
+                || is_copied
+                || is_failure(fact, Side::Ours) && it.is_about_operand(fact, &left_out)
         },
     },
     Deviation {
@@ -74,6 +81,13 @@ pub(super) const ROWS: &[Deviation] = &[
                     .any(|known| known == line)
             };
             let skipped = it.named(Side::Gnu, WARNING, Which::First);
+            // The second copy of a link replaces the first one.
+            let is_replaced = |fact: &Fact| {
+                let removed = fact.output(Side::Ours);
+                removed.is_some_and(|line| line.starts_with("removed "))
+                    && !skipped.is_empty()
+                    && it.is_about(fact, &it.dests())
+            };
             // The same copy is announced, and the same error is reported, as often as the copy is tried.
             is_warning
                 || fact.error(Side::Ours).is_some_and(|line| {
@@ -83,6 +97,9 @@ pub(super) const ROWS: &[Deviation] = &[
                 || fact
                     .output(Side::Ours)
                     .is_some_and(|line| line.contains(" -> ") && is_again(line, &it.gnu.stdout))
+                || fact
+                    .output(Side::Ours)
+                    .is_some_and(|_| it.is_about(fact, &skipped) || is_replaced(fact))
         },
     },
     Deviation {
@@ -98,7 +115,9 @@ pub(super) const ROWS: &[Deviation] = &[
             let is_done_by_gnu = fact.only(Side::Gnu).is_some()
                 || fact.output(Side::Gnu).is_some()
                 || fact.error(Side::Gnu).is_some()
+                // The entries of the working directory are dests.
                 || fact.is_dir_changed_by_gnu()
+                || fact.dir_change(&["mtime"]).is_some_and(|change| !is_fresh(&change.second))
                 || fact
                     .dir_change(&["mtime", "mode", "owner", "xattrs"])
                     .is_some_and(|change| places::of_entry(&change.path) == ".");
@@ -137,10 +156,15 @@ fn is_empty_dest_refused(errors: &[String]) -> bool {
     })
 }
 
+/// Returns the dests that a command has refused because they lie in their sources.
+fn refused_parts(it: &Comparison<'_>) -> Vec<String> {
+    let refused = [Side::Gnu, Side::Ours].map(|side| it.named(side, INTO_ITSELF, Which::Last));
+    refused.iter().flat_map(|places| places.to_vec()).collect()
+}
+
 /// Returns the dests of all directories that are copied into themselves.
 fn tops_of_copies_into_themselves(it: &Comparison<'_>) -> Vec<String> {
-    let mut tops = it.named(Side::Gnu, INTO_ITSELF, Which::Last).to_vec();
-    tops.extend_from_slice(&it.named(Side::Ours, INTO_ITSELF, Which::Last));
+    let mut tops = refused_parts(it);
     let dests = it.dests().into_iter();
     let dests = dests.filter(|dest| tops.iter().any(|top| is_within(top, dest)));
     let dests: Vec<String> = dests.collect();

@@ -1,15 +1,18 @@
 //! Deviations in what happens to dests that exist.
 
-use testkit::snapshot::Kind;
+use testkit::snapshot::{Change, Kind};
 
-use super::{Deviation, comparison::Which};
+use super::{Deviation, attributes::is_special, comparison::Which};
 use crate::{
-    case::{Pair, What},
+    case::Pair,
     fact::{Fact, Side},
+    places::parent,
     run::Status,
 };
 
 const NO_READER: &str = "No such device or address";
+const SAME_FILE: &str = "are the same file";
+const TWICE: &str = "specified more than once";
 
 pub(super) const ROWS: &[Deviation] = &[
     Deviation {
@@ -106,10 +109,7 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "because that may wait forever, and removes a dest only after that.",
-        applies: |it| {
-            it.has_entry(|entry| matches!(entry.what, What::Fifo | What::Socket))
-                && it.gnu_says("cannot open")
-        },
+        applies: |it| it.has_entry(|entry| is_special(&entry.what)) && it.gnu_says("cannot open"),
         // cp has removed the dest of a source that it cannot open.
         explains: |it, fact| {
             let unopened = it.named(Side::Gnu, "cannot open", Which::First);
@@ -126,13 +126,25 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**The same file** by two paths (`ln -s . c; cpz -P c/b .`) is always an error",
-        applies: |it| it.ours_says("are the same file") || it.ours_says("specified more than once"),
-        explains: |_, fact| {
-            fact.is_error(Side::Ours, "are the same file")
-                || fact.is_error(Side::Ours, "specified more than once")
-                || fact.error(Side::Gnu).is_some()
-                // cp has made a backup, and has taken it back.
+        applies: |it| it.ours_says(SAME_FILE) || it.ours_says(TWICE),
+        explains: |it, fact| {
+            let named = |text, which| it.named(Side::Ours, text, which).to_vec();
+            let same = [
+                named(SAME_FILE, Which::First),
+                named(SAME_FILE, Which::Last),
+                named(TWICE, Which::First),
+            ];
+            let same = same.concat();
+            // cp has made a backup, and has taken it back.
+            let is_parent = |change: &Change| {
+                let place = &it.place_of(change)[0];
+                same.iter().any(|same| parent(same) == *place)
+            };
+            fact.is_error(Side::Ours, SAME_FILE)
+                || fact.is_error(Side::Ours, TWICE)
+                || fact.error(Side::Gnu).is_some() && it.is_about_operand(fact, &same)
                 || fact.is_dir_changed_by_gnu()
+                    && fact.dir_change(&["mtime"]).is_some_and(is_parent)
         },
     },
 ];

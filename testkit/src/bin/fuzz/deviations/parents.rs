@@ -2,10 +2,10 @@
 
 use testkit::snapshot::{Change, Kind};
 
-use super::{Comparison, Deviation, comparison::Which, operands::is_failure};
+use super::{Comparison, Deviation, comparison::Which};
 use crate::{
     case::{Entry, Owner, Pair, What},
-    fact::Side,
+    fact::{Fact, Side},
 };
 
 /// Failures of cp that an earlier operand can cause.
@@ -16,6 +16,9 @@ const FAILURES: [&str; 5] = [
     "File exists",
     "cannot create directory",
 ];
+const NOT_DIRECTORY: &str = "exists but is not a directory";
+const NO_ATTRIBUTES: &str = "failed to get attributes of ";
+const NOT_SEEN: &str = "cannot stat ";
 
 /// Returns the places that cp names in such failures: the dest, or the source if it is not copied at all.
 fn failed_dests(it: &Comparison<'_>) -> Vec<String> {
@@ -26,14 +29,38 @@ fn failed_dests(it: &Comparison<'_>) -> Vec<String> {
     places.collect()
 }
 
+/// Returns `true` if only cp copies this source, because it has set the mode of a parent for an earlier source.
+fn is_permitted_by_earlier(it: &Comparison<'_>, fact: &Fact) -> bool {
+    const NOT_MADE: [&str; 2] = ["cannot make directory ", "cannot create "];
+    let denied: Vec<String> = NOT_MADE
+        .iter()
+        .flat_map(|text| it.named(Side::Ours, text, Which::First).to_vec())
+        .collect();
+    let is_denied = |line: &str| {
+        line.ends_with("Permission denied") && NOT_MADE.iter().any(|text| line.contains(text))
+    };
+    let is_made_by_gnu =
+        || it.has_fact(|other| other.only(Side::Gnu).is_some() && it.is_about(other, &denied));
+    let is_in_parent = it.has_absolute_path() || it.is_about(fact, &it.parents_of_dests());
+    is_in_parent
+        && (fact.error(Side::Ours).is_some_and(is_denied) && is_made_by_gnu()
+            || fact.only(Side::Gnu).is_some() && it.is_about(fact, &denied))
+}
+
 pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
-        applies: |it| it.has_parents(),
+        applies: |it| it.has_parents() && it.has_several_sources(),
         explains: |it, fact| {
-            let denied = |line: &str| line.ends_with("Permission denied");
+            // Below the dest, `--parents` repeats the directories from the root.
+            let is_in_parent =
+                |fact: &Fact| it.has_absolute_path() || it.is_about(fact, &it.parents_of_dests());
+            let is_parent = |change: &Change| {
+                it.has_absolute_path() || it.parents_of_dests().contains(&it.place_of(change)[0])
+            };
+            let is_denied = |line: &str| line.ends_with("Permission denied");
             // Ours gets further, and can fail at the source.
             let is_same_operand = |line: &str| {
                 let failed = it.named(Side::Gnu, "Permission denied", Which::Last);
@@ -41,29 +68,65 @@ pub(super) const ROWS: &[Deviation] = &[
                     .iter()
                     .any(|place| failed.contains(place))
             };
-            let is_parent = |change: &Change| {
-                // Below the dest, `--parents` repeats the directories from the root.
-                it.has_absolute_path() || it.parents_of_dests().contains(&it.place_of(change)[0])
+            let is_unseen = |fact: &Fact| {
+                let not_made = it.named(Side::Gnu, "Permission denied", Which::Last);
+                let is_unseen = [NO_ATTRIBUTES, NOT_SEEN]
+                    .iter()
+                    .any(|text| fact.is_error(Side::Ours, text));
+                is_unseen && it.is_about_operand(fact, &not_made)
             };
             fact.dir_change(&["mode", "mtime", "owner", "xattrs"])
                 .is_some_and(is_parent)
-                || fact.error(Side::Gnu).is_some_and(denied)
+                || fact.error(Side::Gnu).is_some_and(is_denied) && is_in_parent(fact)
                 || fact.error(Side::Ours).is_some_and(is_same_operand)
-                || it.gnu_says("Permission denied") && fact.only(Side::Ours).is_some()
+                || is_unseen(fact)
+                || is_permitted_by_earlier(it, fact)
+                || it.gnu_says("Permission denied")
+                    && fact.only(Side::Ours).is_some()
+                    && is_in_parent(fact)
         },
     },
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
-        applies: |it| it.has_parents(),
+        applies: |it| it.has_parents() && it.has_several_sources(),
         explains: |it, fact| {
-            let is_same_operand = |_: &str| it.is_about(fact, &failed_dests(it));
-            FAILURES.iter().any(|text| fact.is_error(Side::Gnu, text))
-                || it.is_about(fact, &failed_dests(it)) && fact.only(Side::Ours).is_some()
-                // Ours tries, and can ask or fail for another reason.
-                || fact.error(Side::Ours).is_some_and(is_same_operand)
-                || !failed_dests(it).is_empty() && is_failure(fact, Side::Ours)
+            let failed = failed_dests(it);
+            let is_failed = FAILURES.iter().any(|text| fact.is_error(Side::Gnu, text));
+            // Ours tries, and can succeed, ask, or fail for another reason.
+            let is_tried = it.is_about_operand(fact, &failed)
+                && (fact.only(Side::Ours).is_some()
+                    || fact.error(Side::Ours).is_some()
+                    || fact.output(Side::Ours).is_some());
+            let is_announced = it.is_about(fact, &failed) && fact.output(Side::Gnu).is_some();
+            // The warning names the source, and below the dest are the directories from the root.
+            let skipped = it.named(Side::Gnu, "specified more than once", Which::First);
+            let is_end = |change: &Change| {
+                skipped
+                    .iter()
+                    .any(|source| it.place_of(change)[0].ends_with(&format!("/{source}")))
+            };
+            let is_second_copy =
+                it.has_absolute_path() && fact.only(Side::Ours).is_some_and(is_end);
+            // cp has not made the dest of an earlier operand, which is in the way.
+            let in_the_way = it.named(Side::Ours, NOT_DIRECTORY, Which::First);
+            let meets_copy =
+                fact.is_error(Side::Gnu, NO_ATTRIBUTES) && it.is_about_operand(fact, &in_the_way);
+            // cp takes the dest for a new one, and does not look at it.
+            let unseen = it.named(Side::Ours, NOT_SEEN, Which::First);
+            let is_not_looked_at = fact.is_error(Side::Ours, NOT_SEEN)
+                && it.has_fact(|other| {
+                    other.error(Side::Gnu).is_some() && it.is_about_operand(other, &unseen)
+                })
+                || (fact.error(Side::Gnu).is_some() || fact.output(Side::Gnu).is_some())
+                    && it.is_about_operand(fact, &unseen);
+            is_failed
+                || is_tried
+                || is_announced
+                || is_second_copy
+                || meets_copy
+                || is_not_looked_at
         },
     },
     Deviation {
@@ -75,12 +138,13 @@ pub(super) const ROWS: &[Deviation] = &[
                 matches!(entry.what, What::Symlink(_))
                     && matches!(entry.attributes.owner, Owner::Ids(user, _) if user != 0)
             };
-            it.has_parents()
-                && it.has_entry(is_of_other_user)
-                && it.ours_says("exists but is not a directory")
+            it.has_parents() && it.has_entry(is_of_other_user) && it.ours_says(NOT_DIRECTORY)
         },
-        explains: |_, fact| {
-            fact.is_error(Side::Ours, "exists but is not a directory")
+        explains: |it, fact| {
+            let refused = it.named(Side::Ours, NOT_DIRECTORY, Which::First);
+            fact.is_error(Side::Ours, NOT_DIRECTORY)
+                // The link leads nowhere.
+                || fact.is_error(Side::Gnu, NO_ATTRIBUTES) && it.is_about_operand(fact, &refused)
                 || fact
                     .only_kind(Side::Gnu)
                     .is_some_and(|kind| kind != Kind::Unknown)
