@@ -104,14 +104,31 @@
 //! assert_eq!(progress.counts.entries(), summary.entries);
 //! ```
 //!
-//! [`RemoveOp::count`] and [`CopyOp::count`] count what there is to do, also while the run is under way.
-//! [`Counts::work`] of both then gives the portion that is done. The program `examples/progress.rs` moves a tree
-//! and shows its progress.
+//! The program `examples/progress.rs` moves a tree and shows its progress.
+//!
+//! # Counting ahead
+//!
+//! [`RemoveOp::count`] and [`CopyOp::count`] count what there is to do, before the run or beside it. So the
+//! progress of a run can be shown as a portion of its [work](Counts::work).
+//!
+//! ```
+//! use fuc_engine::{CopyOp, Counts};
+//!
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let tree = dir.path().join("tree");
+//! # std::fs::create_dir(&tree).unwrap();
+//! # std::fs::write(tree.join("file"), "content").unwrap();
+//! let ahead = Counts::default();
+//! CopyOp::new().count([&tree], &ahead);
+//! println!("{} entries with {} bytes", ahead.entries(), ahead.bytes());
+//! # assert_eq!((ahead.entries(), ahead.bytes()), (2, 7));
+//! ```
 //!
 //! # Cancelling
 //!
 //! A [`Cancel`] stops the runs that have a clone of it, from any thread or from a signal handler. A cancelled
-//! copy removes the incomplete files that it has created.
+//! copy removes the incomplete files that it has created. A run that was cancelled has not failed, so look at
+//! [`Summary::is_complete`] before you rely on its work.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -128,8 +145,8 @@
 //!
 //! # Filters
 //!
-//! A [`Filter`] decides about each entry before the run looks at it. A closure is one, too. This removal deletes
-//! object files, and leaves directories and everything else:
+//! A [`Filter`] decides about each entry below the operands before the run looks at it. A closure is one, too.
+//! This removal deletes object files, and leaves directories and everything else:
 //!
 //! ```
 //! use std::path::Path;
@@ -192,7 +209,8 @@
 //! # Async
 //!
 //! A run blocks its thread. In an async program, start it by the runtime's function for blocking work. An
-//! operation owns its data, so a closure can take it. If the future may be dropped, cancel the run then.
+//! operation owns its data, so a closure can take it. The run goes on if the future is dropped, unless it is
+//! cancelled then:
 //!
 //! ```
 //! # mod tokio {
@@ -205,8 +223,17 @@
 //! # }
 //! use fuc_engine::{Cancel, RemoveOp};
 //!
-//! async fn clean(cancel: &Cancel) -> Result<(), Box<dyn std::error::Error>> {
-//!     let removal = RemoveOp::new().cancelled_by(cancel);
+//! struct CancelOnDrop(Cancel);
+//!
+//! impl Drop for CancelOnDrop {
+//!     fn drop(&mut self) {
+//!         self.0.cancel();
+//!     }
+//! }
+//!
+//! async fn clean() -> Result<(), Box<dyn std::error::Error>> {
+//!     let guard = CancelOnDrop(Cancel::new());
+//!     let removal = RemoveOp::new().cancelled_by(&guard.0);
 //!     tokio::task::spawn_blocking(move || removal.remove("/var/tmp/job")).await??;
 //!     Ok(())
 //! }

@@ -120,7 +120,8 @@ impl CopyOp {
 
     /// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
     ///
-    /// See [`copy_tree`] for what happens if `dest` exists. [`rules`](Self::rules) changes that.
+    /// See [`copy_tree`] for what happens if `dest` exists. [`rules`](Self::rules) changes that. A
+    /// [cancelled](Self::cancelled_by) run is not a failure: look at [`Summary::cancelled`].
     ///
     /// # Errors
     /// Returns the first entry that could not be copied. Everything else is still copied. Use

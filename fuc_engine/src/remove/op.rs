@@ -107,6 +107,8 @@ impl RemoveOp {
 
     /// Removes `path`, whatever its type is, and all content if it is a directory.
     ///
+    /// A [cancelled](Self::cancelled_by) run is not a failure: look at [`Summary::cancelled`].
+    ///
     /// # Errors
     /// Returns the first failure. Everything else is removed nevertheless. Use [`run`](Self::run) to
     /// receive every failure.
@@ -115,6 +117,8 @@ impl RemoveOp {
     }
 
     /// Removes the entries of the directory `path`, which stays itself.
+    ///
+    /// A [cancelled](Self::cancelled_by) run is not a failure: look at [`Summary::cancelled`].
     ///
     /// # Errors
     /// Returns the first failure. Everything else is removed nevertheless. Use
