@@ -143,7 +143,11 @@ pub(crate) fn parent(place: &str) -> String {
 /// Returns `true` if `place` is `top` or below it.
 pub(crate) fn is_within(place: &str, top: &str) -> bool {
     let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
-    top == "." && !place.starts_with("..") || place.strip_prefix(top).is_some_and(is_below)
+    let ups = |place: &str| place.split('/').take_while(|name| *name == "..").count();
+    match top.split('/').all(|name| [".", ".."].contains(&name)) {
+        true => ups(place) <= ups(top),
+        false => place.strip_prefix(top).is_some_and(is_below),
+    }
 }
 
 /// Returns the paths that a message quotes.
@@ -280,6 +284,8 @@ mod tests {
         assert_eq!(parent("a"), ".");
         assert_eq!(parent("."), "..");
         assert!(is_within("a/b", "a") && is_within("a", "."));
+        assert!(is_within("a/b", "..") && is_within("../a", "..") && is_within("..", "../.."));
         assert!(!is_within("ab", "a") && !is_within("../a", "."));
+        assert!(!is_within("../../a", "..") && !is_within("..", "a"));
     }
 }

@@ -186,6 +186,15 @@ impl Comparison<'_> {
             .collect()
     }
 
+    /// Returns the places of all arguments that can be operands.
+    pub(super) fn operands(&self) -> Vec<String> {
+        let arguments = self.case.symbolic_arguments().into_iter();
+        let operands = arguments.filter(|argument| !argument.starts_with(b"-"));
+        operands
+            .flat_map(|operand| self.places(&operand.escape_ascii().to_string()))
+            .collect()
+    }
+
     /// Returns the places of the directories that `--parents` makes above the dests.
     pub(super) fn parents_of_dests(&self) -> Vec<String> {
         let mut parents = Vec::new();

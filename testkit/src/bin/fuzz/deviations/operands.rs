@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Deviation] = &[
             let refused = refused_parts(it);
             let is_below_refused_part = it.is_about(fact, &refused)
                 && (fact.only(Side::Gnu).is_some() || fact.error(Side::Gnu).is_some());
-            let sources = it.named(Side::Ours, INTO_ITSELF, Which::First);
+            let sources = sources_of_copies_into_themselves(it);
             let is_rest_unreadable = is_failure(fact, Side::Ours)
                 && (it.is_about(fact, &sources) || it.is_about(fact, &tops));
             is_refusal
@@ -160,6 +160,17 @@ fn is_empty_dest_refused(errors: &[String]) -> bool {
 fn refused_parts(it: &Comparison<'_>) -> Vec<String> {
     let refused = [Side::Gnu, Side::Ours].map(|side| it.named(side, INTO_ITSELF, Which::Last));
     refused.iter().flat_map(|places| places.to_vec()).collect()
+}
+
+/// Returns the operands that are copied into themselves.
+fn sources_of_copies_into_themselves(it: &Comparison<'_>) -> Vec<String> {
+    let refused = [Side::Gnu, Side::Ours].map(|side| it.named(side, INTO_ITSELF, Which::First));
+    let mut sources: Vec<String> = refused.iter().flat_map(|places| places.to_vec()).collect();
+    let operands = it.operands().into_iter();
+    let operands = operands.filter(|operand| sources.iter().any(|place| is_within(place, operand)));
+    let operands: Vec<String> = operands.collect();
+    sources.extend(operands);
+    sources
 }
 
 /// Returns the dests of all directories that are copied into themselves.

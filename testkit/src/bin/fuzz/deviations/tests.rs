@@ -240,6 +240,119 @@ fn statuses_differ_only_with_errors() {
 }
 
 #[test]
+fn wide_rows_explain_only_their_own_places() {
+    let refused = "cp: will not create hard link 'd/b' to directory 'd/a/b'\n";
+    let same = "cp: 'a/f' and 'd/f' are the same file\n";
+    let unopened = "cp: cannot open 'b/f' for reading: Permission denied\n";
+    let rest_unopened = "cp: cannot copy a directory, 'a', into itself, 'a/a'\n\
+                         cp: cannot open 'a/f' for reading: Permission denied\n";
+    let other_unopened = "cp: cannot copy a directory, 'a', into itself, 'a/a'\n\
+                          cp: cannot open 'b/f' for reading: Permission denied\n";
+    check(&[
+        Row {
+            about: "ours reads the rest of a directory that is copied into itself",
+            words: &["-r", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "a/f=x"]),
+            ours: failed(rest_unopened, &["a/", "a/f=x", "a/a/"]),
+            rest: &[],
+        },
+        Row {
+            about: "ours cannot read a file elsewhere",
+            words: &["-r", "a", "b", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "b/", "b/f=x"]),
+            ours: failed(other_unopened, &["a/", "b/", "b/f=x", "a/a/"]),
+            rest: &["stderr + cannot open N for reading: Permission denied"],
+        },
+        Row {
+            about: "ours loses an entry of the dest that cp does not copy",
+            words: &["-r", "a", "a/b", "d"],
+            gnu: failed(refused, &["d/", "d/a/", "d/b/", "d/b/old=x"]),
+            ours: done(&["d/", "d/a/", "d/b/"]),
+            rest: &["tree - File"],
+        },
+        Row {
+            about: "ours cannot read a file that has nothing to do with the hard link",
+            words: &["-r", "a", "a/b", "c", "d"],
+            gnu: failed(refused, &["d/", "d/a/"]),
+            ours: failed(
+                "cp: cannot open 'c/f' for reading: x\n",
+                &["d/", "d/a/", "d/b/"],
+            ),
+            rest: &["stderr + cannot open N for reading: x"],
+        },
+        Row {
+            about: "ours refuses the same file, and cp reports something about it",
+            words: &["-r", "a/f", "d"],
+            gnu: failed("cp: cannot stat 'd/f': x\n", &["d/"]),
+            ours: failed(same, &["d/"]),
+            rest: &[],
+        },
+        Row {
+            about: "ours refuses the same file, and misses an error about another one",
+            words: &["-r", "a/f", "b/f", "d"],
+            gnu: failed(unopened, &["d/"]),
+            ours: failed(same, &["d/"]),
+            rest: &["stderr - cannot open N for reading: Permission denied"],
+        },
+        Row {
+            about: "ours refuses the same file, and has changed it",
+            words: &["-r", "a/f", "d"],
+            gnu: done(&["d/", "d/f=x"]),
+            ours: failed(same, &["d/", "d/f="]),
+            rest: &["tree ~ content", "tree ~ size"],
+        },
+    ]);
+}
+
+#[test]
+fn operands_with_parents_explain_only_their_own_places() {
+    let exists = "cp: cannot create directory 'd/a': File exists\n";
+    let unseen = "cp: cannot stat 'd/c': Permission denied\n";
+    let unopened = "cp: cannot open 'c' for reading: Permission denied\n";
+    let parents = &["-r", "--parents", "a/b", "a", "d"];
+    check(&[
+        Row {
+            about: "cp takes the dest for a new one, and ours copies into it",
+            words: parents,
+            gnu: failed(exists, &["d/", "d/a/"]),
+            ours: done(&["d/", "d/a/", "d/a/f=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "ours makes another file",
+            words: parents,
+            gnu: failed(exists, &["d/", "d/a/"]),
+            ours: done(&["d/", "d/a/", "d/g=x"]),
+            rest: &["tree + File"],
+        },
+        Row {
+            about: "ours loses a file below the dest",
+            words: parents,
+            gnu: failed(exists, &["d/", "d/a/", "d/a/f=x"]),
+            ours: done(&["d/", "d/a/"]),
+            rest: &["tree - File"],
+        },
+        Row {
+            about: "cp does not look at the dest of a later operand",
+            words: &["-r", "--parents", "a/b", "c", "d"],
+            gnu: failed(unopened, &["d/"]),
+            ours: failed(unseen, &["d/"]),
+            rest: &[],
+        },
+        Row {
+            about: "a single operand is not a later one",
+            words: &["-r", "--parents", "c", "d"],
+            gnu: failed(unopened, &["d/"]),
+            ours: failed(unseen, &["d/"]),
+            rest: &[
+                "stderr + cannot stat N: Permission denied",
+                "stderr - cannot open N for reading: Permission denied",
+            ],
+        },
+    ]);
+}
+
+#[test]
 fn single_rows_reject_near_misses() {
     let exists = "cp: cannot create directory 'a/f': File exists\n";
     let unbackup = "cp: cannot un-backup 'a/f': No such file or directory\n";
