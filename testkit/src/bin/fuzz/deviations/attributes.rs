@@ -15,7 +15,10 @@ pub(super) const ROWS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**Times of directories**, like their other attributes, are read and set when their copies",
         applies: |it| (it.has_dots() || it.copies_upward()) && it.differing_dirs() <= 2,
-        explains: |_, fact| fact.dir_change(&["mtime", "mode", "owner"]).is_some(),
+        // The source of such a directory is changed by the run, so it is a dest itself.
+        explains: |it, fact| {
+            fact.dir_change(&["mtime", "mode", "owner"]).is_some() && it.is_about(fact, &it.dests())
+        },
     },
     Deviation {
         pair: Pair::Cp,

@@ -10,6 +10,7 @@ use crate::{
 };
 
 const RELATIVE: &str = "can make relative symbolic links only in current directory";
+const NOT_PRESERVED: &str = "preserving permissions for ";
 const HARD_LINK: &str = "cannot create hard link ";
 
 pub(super) const ROWS: &[Deviation] = &[
@@ -151,10 +152,12 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "or forbids access to a directory on the way, cpz still uses the directory that it opened. cp looks at the path again",
-        applies: |it| it.gnu_says("preserving permissions for"),
-        explains: |_, fact| {
-            let is_failed = |line: &str| line.contains("preserving permissions for");
-            fact.error(Side::Gnu).is_some_and(is_failed)
+        applies: |it| it.gnu_says(NOT_PRESERVED),
+        explains: |it, fact| {
+            let failed = it.named(Side::Gnu, NOT_PRESERVED, Which::First);
+            let is_failed = |change: &Change| failed.contains(&it.place_of(change)[0]);
+            fact.is_error(Side::Gnu, NOT_PRESERVED)
+                || fact.dir_change(&["mode", "xattrs"]).is_some_and(is_failed)
         },
     },
     Deviation {

@@ -476,6 +476,26 @@ fn single_rows_reject_near_misses() {
             rest: &["tree ~ mode"],
         },
         Row {
+            about: "cp cannot give a directory its mode, after it has forbidden the way to it",
+            words: &["-a", "a/a", "a"],
+            gnu: failed(
+                "cp: preserving permissions for 'a': Permission denied\n",
+                &["a/:755", "b/"],
+            ),
+            ours: done(&["a/:700", "b/"]),
+            rest: &[],
+        },
+        Row {
+            about: "another directory has another mode, too",
+            words: &["-a", "a/a", "a"],
+            gnu: failed(
+                "cp: preserving permissions for 'a': Permission denied\n",
+                &["a/", "b/:755"],
+            ),
+            ours: done(&["a/", "b/:700"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
             about: "the sticky bit is not that of an unfinished directory",
             words: &["-r", "a", "d"],
             gnu: done(&["d/:1755"]),
