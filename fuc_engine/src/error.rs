@@ -7,6 +7,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::node::Side;
+
 /// An error number of the kernel, such as `EACCES`.
 ///
 /// ```
@@ -275,7 +277,21 @@ enum Inner {
 #[derive(Debug)]
 struct Paths {
     path: PathBuf,
+    side: Side,
     other: Option<PathBuf>,
+    other_side: Side,
+}
+
+impl Paths {
+    /// Returns the path of a source, and no other one.
+    fn of_source(path: PathBuf) -> Self {
+        Self {
+            path,
+            side: Side::Source,
+            other: None,
+            other_side: Side::Dest,
+        }
+    }
 }
 
 impl fmt::Display for Paths {
@@ -292,7 +308,7 @@ impl Error {
     pub(crate) fn failed(operation: Operation, path: PathBuf, errno: rustix::io::Errno) -> Self {
         Self(Box::new(Inner::Failed {
             operation,
-            paths: Paths { path, other: None },
+            paths: Paths::of_source(path),
             errno: Errno(errno),
             reason: errno.into(),
         }))
@@ -301,14 +317,27 @@ impl Error {
     pub(crate) fn refused(refusal: Refusal, path: PathBuf) -> Self {
         Self(Box::new(Inner::Refused {
             refusal,
-            paths: Paths { path, other: None },
+            paths: Paths::of_source(path),
         }))
     }
 
-    pub(crate) fn with_other(mut self, other: PathBuf) -> Self {
-        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;
-        paths.other = Some(other);
+    /// Says that the path is that of a dest.
+    pub(crate) fn at_dest(mut self) -> Self {
+        let paths = self.paths_mut();
+        paths.side = Side::Dest;
         self
+    }
+
+    pub(crate) fn with_other(mut self, side: Side, other: PathBuf) -> Self {
+        let paths = self.paths_mut();
+        paths.other = Some(other);
+        paths.other_side = side;
+        self
+    }
+
+    fn paths_mut(&mut self) -> &mut Paths {
+        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;
+        paths
     }
 
     fn paths(&self) -> &Paths {
@@ -318,14 +347,28 @@ impl Error {
 
     /// Returns the error with the paths that are relative below `dir`.
     ///
-    /// The errors of [`RemoveOp::run_in`](crate::RemoveOp::run_in), and those of a
-    /// [copy](crate::CopyOp::run_in) within one directory, name paths in that directory, and only the caller knows
-    /// its path.
+    /// The errors of [`RemoveOp::run_in`](crate::RemoveOp::run_in) name paths in a directory, and only the
+    /// caller knows the path of that directory.
     #[must_use]
-    pub fn below(mut self, dir: &Path) -> Self {
-        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;
-        paths.path = dir.join(&paths.path);
-        paths.other = paths.other.take().map(|other| dir.join(other));
+    pub fn below(self, dir: &Path) -> Self {
+        self.below_each(dir, dir)
+    }
+
+    /// Returns the error with the relative paths of sources below `source_dir`, and those of dests below
+    /// `dest_dir`.
+    ///
+    /// The errors of [`CopyOp::run_in`](crate::CopyOp::run_in) name paths in two directories, and only the caller
+    /// knows their paths.
+    #[must_use]
+    pub fn below_each(mut self, source_dir: &Path, dest_dir: &Path) -> Self {
+        let paths = self.paths_mut();
+        let below = |side, path: &Path| match side {
+            Side::Source => source_dir.join(path),
+            Side::Dest => dest_dir.join(path),
+        };
+        paths.path = below(paths.side, &paths.path);
+        let other = paths.other.as_deref();
+        paths.other = other.map(|other| below(paths.other_side, other));
         self
     }
 
@@ -398,7 +441,8 @@ mod tests {
 
     #[test]
     fn relative_paths_are_shown_below_a_directory() {
-        let error = Error::refused(Refusal::SameFile, "a".into()).with_other("/b".into());
+        let error =
+            Error::refused(Refusal::SameFile, "a".into()).with_other(Side::Dest, "/b".into());
         let error = error.below(Path::new("dir"));
         assert_eq!(error.path(), Path::new("dir/a"));
         assert_eq!(error.other_path(), Some(Path::new("/b")));
@@ -406,7 +450,8 @@ mod tests {
 
     #[test]
     fn a_refusal_names_both_paths_and_has_no_source() {
-        let error = Error::refused(Refusal::SameFile, "a".into()).with_other("b".into());
+        let error =
+            Error::refused(Refusal::SameFile, "a".into()).with_other(Side::Dest, "b".into());
         assert!(error.source().is_none());
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         assert_eq!(

@@ -332,7 +332,7 @@ impl Context<'_> {
         operation: Operation,
         errno: Errno,
     ) -> Error {
-        Error::failed(operation, self.path(entry, Side::Dest), errno)
+        Error::failed(operation, self.path(entry, Side::Dest), errno).at_dest()
     }
 
     /// Returns the failure of a stat of the source, before anything was copied.
@@ -359,11 +359,12 @@ impl Context<'_> {
     pub(super) fn refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
         let source = self.path(entry, Side::Source);
         let dest = self.path(entry, Side::Dest);
-        let (path, other) = match refusal {
-            Refusal::SameFile => (source, dest),
-            _ => (dest, source),
-        };
-        Failure::preparing(Error::refused(refusal, path).with_other(other))
+        Failure::preparing(match refusal {
+            Refusal::SameFile => Error::refused(refusal, source).with_other(Side::Dest, dest),
+            _ => Error::refused(refusal, dest)
+                .at_dest()
+                .with_other(Side::Source, source),
+        })
     }
 
     /// Returns a refusal that is about the source alone, before anything was copied.
@@ -378,12 +379,16 @@ impl Context<'_> {
         operation: Operation,
         errno: Errno,
     ) -> Error {
-        Error::failed(operation, self.place_path(place, side), errno)
+        let error = Error::failed(operation, self.place_path(place, side), errno);
+        match side {
+            Side::Source => error,
+            Side::Dest => error.at_dest(),
+        }
     }
 
     pub(super) fn same_directory(&self, place: &Place<CopyDir>) -> Error {
         Error::refused(Refusal::SameFile, self.place_path(place, Side::Source))
-            .with_other(self.place_path(place, Side::Dest))
+            .with_other(Side::Dest, self.place_path(place, Side::Dest))
     }
 
     /// Reports the warning about attributes, and returns their error, if there is one.
@@ -394,7 +399,7 @@ impl Context<'_> {
         dest_path: impl Fn() -> PathBuf,
     ) -> Result<(), Error> {
         let error = |AttributeError { operation, errno }: AttributeError| {
-            Error::failed(operation, dest_path(), errno)
+            Error::failed(operation, dest_path(), errno).at_dest()
         };
         if let Some(warning) = attributes.warning {
             self.warn(operand, error(warning));

@@ -94,7 +94,7 @@ pub(super) fn linking(
     let failure = creation(ctx, entry, operation, errno);
     let source = ctx.path(entry, Side::Source);
     Failure {
-        error: failure.error.with_other(source),
+        error: failure.error.with_other(Side::Source, source),
         ..failure
     }
 }
@@ -121,7 +121,8 @@ pub(super) fn directory_creation(
     }
     let dest = ctx.place_path(place, Side::Dest);
     Error::refused(Refusal::NonDirectoryByDirectory, dest)
-        .with_other(ctx.place_path(place, Side::Source))
+        .at_dest()
+        .with_other(Side::Source, ctx.place_path(place, Side::Source))
 }
 
 /// Returns `true` if a source directory is compared with the directory that a link at its dest leads to.
@@ -213,7 +214,7 @@ pub(super) fn cycle(
         if is_above(Side::Dest) {
             let paths = [Side::Source, Side::Dest].map(|side| ctx.place_path(place, side));
             let [path, dest] = paths;
-            return Err(Error::refused(Refusal::IntoItself, path).with_other(dest));
+            return Err(Error::refused(Refusal::IntoItself, path).with_other(Side::Dest, dest));
         }
         return Ok(());
     }

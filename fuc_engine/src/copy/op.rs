@@ -184,7 +184,7 @@ impl CopyOp {
     /// instead of the working directory: sources in `source_dir`, and `dest` in `dest_dir`.
     ///
     /// The directories may be renamed or replaced by others at any time: only the open ones matter. Errors and
-    /// events have the paths as given.
+    /// events have the paths as given; see [`Error::below_each`].
     ///
     /// ```
     /// use std::fs::{self, File};

@@ -45,12 +45,16 @@ impl Operand {
             let path = path.to_path_buf();
             move |errno| Error::failed(Operation::Stat, path, errno)
         };
+        let unusable_dest = |path| move |errno| unusable(path)(errno).at_dest();
         let own_backup = own_backup(options, bases, dest, source);
         let is_own_backup = own_backup.is_some();
         let c_source = paths::to_c(source).map_err(unusable(source))?;
         let mut leaf = 0;
         let (dest_name, dest_path) = match own_backup.as_ref().unwrap_or(dest) {
-            Dest::Exactly(path) => (paths::to_c(path).map_err(unusable(path))?, path.clone()),
+            Dest::Exactly(path) => (
+                paths::to_c(path).map_err(unusable_dest(path))?,
+                path.clone(),
+            ),
             Dest::Into(target) => {
                 let name = if options.parents {
                     name_with_parents(&c_source)

@@ -100,11 +100,8 @@ pub(super) fn make<'c>(
     }
     if let Some((end, path)) = last {
         let failed = |errno| {
-            Error::failed(
-                Operation::Stat,
-                Path::new(OsStr::from_bytes(&path)).into(),
-                errno,
-            )
+            let path = Path::new(OsStr::from_bytes(&path)).into();
+            Error::failed(Operation::Stat, path, errno).at_dest()
         };
         let is_made = made.made.contains(&*to_c(&name[..end]));
         let parent = DestParent {
@@ -154,7 +151,7 @@ fn open_or_make(
         }
         Err(Errno::NOTDIR) => {
             let path = step.path.into();
-            Err(Error::refused(Refusal::ParentNotDirectory, path))
+            Err(Error::refused(Refusal::ParentNotDirectory, path).at_dest())
         }
         Err(_) => make_one(ctx, above, step, made),
     }
@@ -169,7 +166,7 @@ fn note_existing(
     made: &mut MadeParents,
     existing: &mut Vec<Parent>,
 ) -> Result<(), Error> {
-    let failed = |errno| Error::failed(Operation::Stat, step.path.into(), errno);
+    let failed = |errno| Error::failed(Operation::Stat, step.path.into(), errno).at_dest();
     let present = sys::stat_directory(dir).map_err(failed)?;
     let source = to_c(step.source.as_os_str().as_bytes());
     let parent = |origin, mode_pending| Parent {
@@ -204,7 +201,8 @@ fn make_one(
     step: &Step<'_>,
     made: &mut MadeParents,
 ) -> Result<OwnedFd, Error> {
-    let failed = |operation| move |errno| Error::failed(operation, step.path.into(), errno);
+    let failed =
+        |operation| move |errno| Error::failed(operation, step.path.into(), errno).at_dest();
     let source = to_c(step.source.as_os_str().as_bytes());
     let stat = look_at_source(ctx, step.source)?;
     let requested = ctx.policy.directory_creation_mode(stat.st_mode);
@@ -278,7 +276,7 @@ fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Err
 }
 
 fn failed_to_look(step: &Step<'_>) -> impl Fn(Errno) -> Error {
-    move |errno| Error::failed(Operation::Stat, step.path.into(), errno)
+    move |errno| Error::failed(Operation::Stat, step.path.into(), errno).at_dest()
 }
 
 /// Sets the final mode and attributes of the directories, the innermost first.
@@ -291,7 +289,8 @@ pub(super) fn finish(ctx: &Context<'_>, made: MadeParents) {
 }
 
 fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
-    let failed = |operation| move |errno| Error::failed(operation, parent.path.clone(), errno);
+    let failed =
+        |operation| move |errno| Error::failed(operation, parent.path.clone(), errno).at_dest();
     let sets_attributes = ctx.policy.sets_attributes;
     if parent.mode_pending.is_none() && !sets_attributes {
         return Ok(());

@@ -126,7 +126,8 @@ impl<'a> CopyRun<'a> {
             match opened {
                 Ok(fd) => ctx.target = Some(fd),
                 Err(errno) => {
-                    let error = Error::failed(Operation::OpenTarget, target.clone(), errno);
+                    let error =
+                        Error::failed(Operation::OpenTarget, target.clone(), errno).at_dest();
                     ctx.report.failed(error);
                     return ctx.report.summary();
                 }
@@ -147,7 +148,7 @@ impl<'a> CopyRun<'a> {
                 Ok(plan) => ctx.plan = Some(plan),
                 Err(errno) => {
                     let (Dest::Into(path) | Dest::Exactly(path)) = ctx.dest;
-                    let error = Error::failed(Operation::OpenTarget, path.clone(), errno);
+                    let error = Error::failed(Operation::OpenTarget, path.clone(), errno).at_dest();
                     ctx.report.failed(error);
                     return ctx.report.summary();
                 }

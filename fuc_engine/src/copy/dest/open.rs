@@ -176,7 +176,9 @@ fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
     let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
     if !may_follow || !ctx.policy.options.rules.create_through_links {
         let (dest, source) = (ctx.path(entry, Side::Dest), ctx.path(entry, Side::Source));
-        let error = Error::refused(Refusal::DanglingDest, dest).with_other(source);
+        let error = Error::refused(Refusal::DanglingDest, dest)
+            .at_dest()
+            .with_other(Side::Source, source);
         return Err(Failure::making(error));
     }
     let mode = ctx.policy.creation_mode(source.st_mode);

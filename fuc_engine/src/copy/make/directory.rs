@@ -218,7 +218,7 @@ fn check_into_itself(
         Some(root) if root.file() == source.file() => {
             let path = ctx.operand_path(place.operand, Side::Source).to_path_buf();
             let dest = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
-            Err(Error::refused(Refusal::IntoItself, path).with_other(dest))
+            Err(Error::refused(Refusal::IntoItself, path).with_other(Side::Dest, dest))
         }
         _ => Ok(()),
     }
@@ -442,7 +442,10 @@ fn check_planned(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity, de
     if operand.planned_in.get() == Some(&source.file()) {
         let path = |side| ctx.operand_path(place.operand, side).to_path_buf();
         let error = Error::refused(Refusal::IntoItself, path(Side::Source));
-        ctx.fail(place.operand, error.with_other(path(Side::Dest)));
+        ctx.fail(
+            place.operand,
+            error.with_other(Side::Dest, path(Side::Dest)),
+        );
     }
 }
 

@@ -364,7 +364,7 @@ fn content_not_moved(
                 let _ = sys::unlink(entry.dest_dir, entry.dest_name);
             }
             ctx.dest_error(entry, Operation::Clone, errno)
-                .with_other(ctx.path(entry, Side::Source))
+                .with_other(Side::Source, ctx.path(entry, Side::Source))
         }
         ContentError::Read(errno) => {
             keep_incomplete(ctx, entry, dest, source);
@@ -377,7 +377,7 @@ fn content_not_moved(
         ContentError::Copy(errno) => {
             keep_incomplete(ctx, entry, dest, source);
             ctx.source_error(entry, Operation::CopyData, errno)
-                .with_other(ctx.path(entry, Side::Dest))
+                .with_other(Side::Dest, ctx.path(entry, Side::Dest))
         }
     };
     Err(Failure::making(error))

@@ -187,5 +187,5 @@ fn keep_linked_to(ctx: &Context<'_>, node: &CopyNode, dir: OwnedFd, scratch: &mu
 fn not_linked(ctx: &Context<'_>, entry: &Entry<'_>, first: &DestName, errno: Errno) -> Failure {
     let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
     let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
-    Failure::making(error.with_other(first))
+    Failure::making(error.with_other(Side::Dest, first))
 }

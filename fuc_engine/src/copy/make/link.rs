@@ -93,7 +93,7 @@ fn refuse_relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created,
         Some(Clear::Refuse(refusal)) => Err(ctx.refused(entry, refusal)),
         _ => {
             let dest = ctx.path(entry, Side::Dest);
-            let error = Error::refused(Refusal::RelativeSymlink, dest);
+            let error = Error::refused(Refusal::RelativeSymlink, dest).at_dest();
             Err(Failure::making(error))
         }
     }

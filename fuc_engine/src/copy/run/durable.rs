@@ -89,7 +89,7 @@ pub(super) fn kept(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> 
 
 fn failed(ctx: &Context<'_>, errno: Errno) -> Error {
     let (Dest::Into(path) | Dest::Exactly(path)) = ctx.dest;
-    Error::failed(Operation::Sync, path.clone(), errno)
+    Error::failed(Operation::Sync, path.clone(), errno).at_dest()
 }
 
 fn note(durability: &Durability, dir: BorrowedFd<'_>) -> Result<(), Errno> {

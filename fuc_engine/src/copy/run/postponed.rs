@@ -160,7 +160,7 @@ pub(super) fn resume<'a, 's, 'e>(
             }
             Err(errno) => {
                 let path = ctx.operand_path(stored.operand, Side::Dest).to_path_buf();
-                let error = Error::failed(Operation::Stat, path, errno);
+                let error = Error::failed(Operation::Stat, path, errno).at_dest();
                 ctx.fail(stored.operand, error);
             }
         },
