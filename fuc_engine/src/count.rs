@@ -159,7 +159,8 @@ impl LookAhead<'_> {
     ) -> Option<CountedNode> {
         match self.open(&place) {
             Ok(Some((fd, dir))) => {
-                let node = Node::new(place, (), dir);
+                let finished = worker.scratch.finished.take();
+                let node = Node::new(place, (), dir, finished);
                 self.descriptors.adopt(&node, Side::Source, fd);
                 Some(node)
             }

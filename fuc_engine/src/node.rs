@@ -58,14 +58,27 @@ pub(crate) struct Node<D: Dir> {
 }
 
 impl<D: Dir> Node<D> {
-    /// Creates a node with one user, the task that lists it.
-    pub(crate) fn new(place: Place<D>, state: D::State, dir: D) -> Arc<Self> {
-        Arc::new(Self {
+    /// Creates a node with one user, the task that lists it. It takes the memory of `finished` if nothing else
+    /// refers to that node.
+    pub(crate) fn new(
+        place: Place<D>,
+        state: D::State,
+        dir: D,
+        finished: Option<Arc<Self>>,
+    ) -> Arc<Self> {
+        let node = Self {
             place,
             pending: AtomicU32::new(1),
             state,
             dir,
-        })
+        };
+        if let Some(mut reused) = finished
+            && let Some(room) = Arc::get_mut(&mut reused)
+        {
+            *room = node;
+            return reused;
+        }
+        Arc::new(node)
     }
 
     /// Counts one more user, which must [`climb`] from here later.
@@ -142,19 +155,24 @@ pub(crate) fn join(path: &Path, name: &CStr) -> PathBuf {
 ///
 /// `finish` returns `Continue` if the directory is done. It returns `Break` if the
 /// directory was queued once more and remains a user of its parent.
+///
+/// Returns the last node that is done, if there is one.
 pub(crate) fn climb<D: Dir>(
     node: Arc<Node<D>>,
     mut finish: impl FnMut(&Arc<Node<D>>) -> ControlFlow<()>,
-) {
+) -> Option<Arc<Node<D>>> {
+    let mut finished = None;
     let mut next = Some(node);
     while let Some(node) = next {
         // Release publishes this user's changes to the state of the node. Acquire, in the
         // last user, makes those of all others visible to `finish`.
         if node.pending.fetch_sub(1, Ordering::AcqRel) != 1 || finish(&node).is_break() {
-            return;
+            break;
         }
         next = node.place.parent.clone();
+        finished = Some(node);
     }
+    finished
 }
 
 /// Drops a chain of parents in a loop. The derived drop would recurse once per level.
@@ -194,7 +212,7 @@ mod tests {
                 operand: 0,
             },
         };
-        Node::new(place, [0; 4], Nothing(DirSlot::empty()))
+        Node::new(place, [0; 4], Nothing(DirSlot::empty()), None)
     }
 
     fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {

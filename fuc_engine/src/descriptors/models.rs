@@ -52,7 +52,7 @@ fn three_workers_with_a_budget_of_one() {
             name: c"operand".into(),
             operand,
         };
-        let node = Node::new(place, (), Single(DirSlot::empty()));
+        let node = Node::new(place, (), Single(DirSlot::empty()), None);
         descriptors.adopt(&node, Side::Source, open());
         node
     });

@@ -39,7 +39,7 @@ fn the_last_user_finishes_the_directory() {
             work: Arc::clone(&work),
             users,
         };
-        Node::new(place, (), dir)
+        Node::new(place, (), dir, None)
     };
     let finish = {
         let finished = Arc::clone(&finished);

@@ -149,7 +149,8 @@ impl<'a> Removal<'a> {
                     Purpose::Process { pass } => State::new(pass, consent),
                     Purpose::ProcessEntries => State::kept(consent),
                 };
-                let node = Node::new(place, state, RemoveDir::new());
+                let finished = worker.scratch.finished.take();
+                let node = Node::new(place, state, RemoveDir::new(), finished);
                 self.context.descriptors.adopt(&node, Side::Source, fd);
                 return Some(node);
             }

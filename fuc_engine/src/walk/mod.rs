@@ -192,9 +192,15 @@ pub(crate) enum Purpose {
 }
 
 /// State that each worker keeps for the walk.
-pub(crate) struct Scratch<S> {
-    pub(crate) own: S,
+pub(crate) struct Scratch<V: Visitor> {
+    pub(crate) own: V::Scratch,
     pub(crate) tally: Tally,
+    /// The last directory that is done. The next one takes its memory.
+    ///
+    /// Removing 1,000 directories of one file with musl's allocator takes 1.57 million instructions. Without this, it
+    /// takes 1.8 to 2.6 million, depending on the length of the program's path and other allocations (callgrind,
+    /// the guard's case `rmz-directories`).
+    pub(crate) finished: Option<NodeOf<V>>,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow.
@@ -203,7 +209,7 @@ pub(crate) struct Scratch<S> {
     has_looked: bool,
 }
 
-impl<S> Scratch<S> {
+impl<V: Visitor> Scratch<V> {
     /// Returns how many entries to process before the next checkpoint: one at a time
     /// until 32 in a row were fast, so that slow entries cannot delay handing out work.
     fn checkpoint_interval(&self) -> usize {
@@ -245,10 +251,13 @@ pub(crate) fn leave<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) {
     if let Some(parent) = parent {
-        node::climb(parent, |node| {
+        let finished = node::climb(parent, |node| {
             filtered::forget(visitor, node);
             visitor.finish(node, worker)
         });
+        if finished.is_some() {
+            worker.scratch.finished = finished;
+        }
     }
 }
 
@@ -278,12 +287,13 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
 
 impl<V: Visitor> Job for V {
     type Task = Task<V>;
-    type Scratch = Scratch<V::Scratch>;
+    type Scratch = Scratch<V>;
 
     fn scratch(&self) -> Self::Scratch {
         Scratch {
             own: V::Scratch::default(),
             tally: Tally::default(),
+            finished: None,
             spare: None,
             quick: 0,
             has_looked: false,
@@ -319,7 +329,7 @@ impl<V: Visitor> Job for V {
         self.report().publish(&mut worker.scratch.tally);
     }
 
-    fn out_of_tasks(&self, scratch: &mut Scratch<V::Scratch>) {
+    fn out_of_tasks(&self, scratch: &mut Scratch<V>) {
         self.report().add(&mut scratch.tally);
     }
 

@@ -88,16 +88,17 @@ struct Opened {
     dest_identity: Identity,
 }
 
-/// Opens the source directory at `place` and makes its dest.
+/// Opens the source directory at `place` and makes its dest. Takes the memory of `finished`; see [`Node::new`].
 pub(in crate::copy) fn enter(
     ctx: &Context<'_>,
     place: Place<CopyDir>,
     numbers: &mut BackupNumbers,
+    finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, NotEntered> {
     match open(ctx, &place, numbers) {
         Ok(opened) => {
             let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
-            let node = Node::new(place, opened.mark, dir);
+            let node = Node::new(place, opened.mark, dir, finished.take());
             ctx.descriptors.adopt(&node, Side::Source, opened.source);
             ctx.descriptors.adopt(&node, Side::Dest, opened.dest);
             Ok(node)

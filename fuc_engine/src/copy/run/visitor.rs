@@ -86,7 +86,7 @@ impl Visitor for CopyRun<'_> {
     ) -> Option<CopyNode> {
         let ctx = &self.ctx;
         let numbers = &mut worker.scratch.own.backup_numbers;
-        match directory::enter(ctx, place, numbers) {
+        match directory::enter(ctx, place, numbers, &mut worker.scratch.finished) {
             Ok(node) => {
                 if node.place.parent.is_none()
                     && let Some(source) = node.dir.slot(Side::Source).identity()
