@@ -24,7 +24,9 @@ use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
 use crate::sys::{self, DirSlot, Entry, Stat, Symlinks};
-use crate::walk::{self, Filters, OpenDirs, Purpose, SourceOnly, Task, Visit, Visitor, Walker};
+use crate::walk::{
+    self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
+};
 
 /// Says what a look-ahead counts.
 pub(crate) struct Scope<'a> {
@@ -251,8 +253,14 @@ impl Visitor for LookAhead<'_> {
             kind = sys::file_type(&stat);
             bytes = self.scope.content.bytes(&stat);
         }
-        if kind == FileType::Directory {
-            return walk::queue(node, entry.name, worker);
+        if entry.kind == FileType::Directory {
+            return walk::queue(node, entry, worker);
+        }
+        if kind != entry.kind {
+            match walk::reconsider(self, node, entry.name, kind, worker) {
+                Reconsidered::Process => {}
+                queued_or_left_alone => return queued_or_left_alone.visit(),
+            }
         }
         self.count(bytes, worker);
         Visit::Done

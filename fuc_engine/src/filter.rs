@@ -15,6 +15,10 @@ use rustix::fs::FileType;
 /// it finds in a directory. It does not ask about the entries of a directory that it does not enter. If the run
 /// lists a directory again because another process adds entries, it also asks again.
 ///
+/// A verdict holds for the type that the filter was told. If another process replaces the entry by one of another
+/// type, and the run notices that, it asks again. A removal cannot notice that a file has become a link or
+/// anything else but a directory.
+///
 /// A closure is a filter, too:
 ///
 /// ```

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{AttributeError, Attributes};
@@ -170,6 +171,7 @@ impl Context<'_> {
             source_name: &operand.source,
             dest_dir,
             dest_name: operand.name_in_parent(),
+            kind: FileType::Unknown,
             symlinks: self.policy.symlinks_of_operands(),
             dest_state: super::facts::DestState::Unchecked,
             node: None,

@@ -111,6 +111,8 @@ pub(super) struct Entry<'a> {
     pub(super) source_name: &'a CStr,
     pub(super) dest_dir: BorrowedFd<'a>,
     pub(super) dest_name: &'a CStr,
+    /// The type that the entry was visited with.
+    pub(super) kind: FileType,
     /// Says whether a source that is a symbolic link is followed.
     pub(super) symlinks: Symlinks,
     pub(super) dest_state: DestState<'a>,
@@ -121,18 +123,19 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Describes `name` in `node`, whose directories are open. A symbolic link is not followed.
+    /// Describes an entry of `node`, whose directories are open. A symbolic link is not followed.
     pub(super) fn listed(
         node: &'a CopyNode,
         source_dir: BorrowedFd<'a>,
         dest_dir: BorrowedFd<'a>,
-        name: &'a CStr,
+        listed: sys::Entry<'a>,
     ) -> Self {
         Self {
             source_dir,
-            source_name: name,
+            source_name: listed.name,
             dest_dir,
-            dest_name: name,
+            dest_name: listed.name,
+            kind: listed.kind,
             symlinks: Symlinks::NoFollow,
             dest_state: DestState::Unchecked,
             node: Some(node),

@@ -208,6 +208,7 @@ mod tests {
     use super::*;
     use crate::copy::facts::DestState;
     use crate::sys::CWD;
+    use rustix::fs::FileType;
 
     const SOURCE: FileId = FileId {
         device: 1,
@@ -220,6 +221,7 @@ mod tests {
             dest_dir: CWD,
             source_name: c"source",
             dest_name: c"dest",
+            kind: FileType::RegularFile,
             symlinks: Symlinks::NoFollow,
             dest_state: DestState::Unchecked,
             node: None,

@@ -3,8 +3,11 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use rustix::fs::FileType;
+
 use super::facts::{DestState, Entry, Symlinks};
 use super::node::CopyNode;
+use crate::sys;
 
 /// An entry whose copy comes later. It delays the finish of its node.
 pub(super) struct StoredEntry {
@@ -13,6 +16,7 @@ pub(super) struct StoredEntry {
     /// Name of the dest. In a node the source has the same name.
     pub(super) name: Box<CStr>,
     pub(super) operand: u32,
+    kind: FileType,
     symlinks: Symlinks,
     dest_state: StoredState,
 }
@@ -33,6 +37,7 @@ impl StoredEntry {
             node: entry.node.map(Arc::clone),
             name: entry.dest_name.into(),
             operand: entry.operand,
+            kind: entry.kind,
             symlinks: entry.symlinks,
             dest_state: match entry.dest_state {
                 DestState::Unchecked => StoredState::Unchecked,
@@ -41,6 +46,15 @@ impl StoredEntry {
                     backup: backup.map(Into::into),
                 },
             },
+        }
+    }
+
+    /// Returns the entry as its directory lists it.
+    pub(super) fn listed(&self) -> sys::Entry<'_> {
+        sys::Entry {
+            name: &self.name,
+            kind: self.kind,
+            is_skipped: false,
         }
     }
 

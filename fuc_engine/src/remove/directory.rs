@@ -25,6 +25,8 @@ pub(super) enum Entered {
     Removed(Counted),
     /// The name stays. Any failure has already been reported.
     Left,
+    /// The name is no longer a directory, because another process replaced it. See [`remove_replaced`].
+    Replaced,
 }
 
 /// Opens a directory and decides whether it is entered.
@@ -115,7 +117,7 @@ fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
     Entered::Left
 }
 
-/// Tries the removal of a directory that could not be opened because of `errno`.
+/// Tries the removal of a directory that could not be opened because of `errno`, unless it was replaced.
 fn remove_unopened(
     context: &Context<'_>,
     guards: &Guards,
@@ -131,7 +133,7 @@ fn remove_unopened(
     }
     match errno {
         Errno::ACCESS => remove_unread(context, guards, place, errno),
-        Errno::NOTDIR | Errno::LOOP => remove_replaced(context, name),
+        Errno::NOTDIR | Errno::LOOP => Entered::Replaced,
         errno => left(context, name, errno),
     }
 }
@@ -166,17 +168,20 @@ fn remove_unread(
     }
 }
 
-/// Removes a name that was a directory until another process replaced it.
-fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered {
+/// Removes a name that was a directory until another process replaced it. Returns how it counts if it is gone.
+pub(super) fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Option<Counted> {
     if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
-        return Entered::Left;
+        return None;
     }
     match context.at(name, |dir, name| context.unlink(dir, name)) {
         Ok(()) => {
             context.removed(name);
-            Entered::Removed(Counted::Unknown)
+            Some(Counted::Unknown)
         }
-        Err(errno) => left(context, name, errno),
+        Err(errno) => {
+            context.fail_and_keep(name, errno);
+            None
+        }
     }
 }
 

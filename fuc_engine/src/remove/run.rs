@@ -28,7 +28,9 @@ use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
 use crate::sys::{self, Entry, Symlinks};
-use crate::walk::{self, Filters, OpenDirs, Purpose, SourceOnly, Task, Visit, Visitor, Walker};
+use crate::walk::{
+    self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
+};
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
@@ -155,6 +157,11 @@ impl<'a> Removal<'a> {
                 return Some(node);
             }
             Entered::Removed(counted) => Self::count(counted, worker),
+            Entered::Replaced => {
+                if let Some(counted) = self.remove_replaced(&place, worker) {
+                    Self::count(counted, worker);
+                }
+            }
             Entered::Left => {}
         }
         if place.parent.is_none() {
@@ -180,7 +187,7 @@ impl<'a> Removal<'a> {
             match prepare(context, node, dir, name, kind, worker) {
                 Verdict::Remove => {}
                 Verdict::Leave => return Visit::Done,
-                Verdict::Enter => return walk::queue(node, name, worker),
+                Verdict::Enter => return self.found_directory(node, name, worker),
             }
         }
         match sys::unlink(dir, name) {
@@ -190,10 +197,48 @@ impl<'a> Removal<'a> {
                 Visit::Done
             }
             Err(errno) => match not_unlinked(context, node, dir, name, errno) {
-                NotUnlinked::Directory => walk::queue(node, name, worker),
+                NotUnlinked::Directory => self.found_directory(node, name, worker),
                 NotUnlinked::Left => Visit::Done,
             },
         }
+    }
+
+    /// Handles an entry that is not listed as a directory, but is one.
+    #[cold]
+    fn found_directory(
+        &self,
+        node: &RemoveNode,
+        name: &CStr,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        walk::reconsider(self, node, name, FileType::Directory, worker).visit()
+    }
+
+    /// Removes a name that was a directory until another process replaced it. Returns how it counts if it is gone.
+    #[cold]
+    fn remove_replaced(
+        &self,
+        place: &RemovePlace,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<Counted> {
+        let name = Name::of(place);
+        if let Some(parent) = &place.parent
+            && self.filters.is_some()
+        {
+            let look = |dir: BorrowedFd<'_>, name: &CStr| sys::stat(dir, name, Symlinks::NoFollow);
+            let kind = match self.context.at(name, look) {
+                Ok(stat) => sys::file_type(&stat),
+                Err(errno) => {
+                    self.context.fail_and_keep(name, errno);
+                    return None;
+                }
+            };
+            match walk::reconsider(self, parent, name.name, kind, worker) {
+                Reconsidered::Process => {}
+                Reconsidered::Queued | Reconsidered::LeftAlone => return None,
+            }
+        }
+        directory::remove_replaced(&self.context, name)
     }
 
     /// Removes an entry that is listed neither as a directory nor as a regular file.
@@ -277,13 +322,13 @@ impl Visitor for Removal<'_> {
     ) -> Visit {
         // A call that takes the whole entry would make the compiler store it in memory for each
         // file.
-        let Entry { name, kind } = entry;
+        let Entry { name, kind, .. } = entry;
         match kind {
             // With a constant kind, nothing about it is kept while a file is removed.
             FileType::RegularFile => {
                 self.remove_entry(node, dirs, name, FileType::RegularFile, worker)
             }
-            FileType::Directory => walk::queue(node, name, worker),
+            FileType::Directory => walk::queue(node, entry, worker),
             kind => self.remove_other(node, dirs, name, kind, worker),
         }
     }

@@ -19,6 +19,9 @@ const RECLEN: usize = offset_of!(linux_dirent64, d_reclen);
 const TYPE: usize = offset_of!(linux_dirent64, d_type);
 const NAME: usize = offset_of!(linux_dirent64, d_name);
 
+/// The bit of a record's type that marks a skipped directory. The types of directory entries have four bits.
+const SKIPPED: u8 = 0x80;
+
 /// A buffer of directory entries.
 pub(crate) struct Listing {
     bytes: Vec<u8>,
@@ -66,22 +69,22 @@ impl Listing {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    /// Removes the entries for which `keep` returns `false`.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Entry<'_>) -> bool) {
+    /// Removes the entries for which `decide` returns `None`. The others get the kind and the mark that it returns.
+    pub(crate) fn retain(&mut self, mut decide: impl FnMut(Entry<'_>) -> Option<Entry<'_>>) {
         let mut kept_bytes = 0;
         let mut start = 0;
         loop {
             let mut entries = Entries {
                 rest: &self.bytes[start..],
             };
-            let Some(entry) = entries.next() else {
+            let Some(entry) = entries.next_record() else {
                 break;
             };
-            let is_kept = keep(entry);
             let end = self.bytes.len() - entries.rest.len();
-            // The records of `.` and `..` before the entry share its fate.
-            if is_kept {
+            let kept = if entry.is_dot() { None } else { decide(entry) };
+            if let Some(record_type) = kept.map(Entry::record_type) {
                 self.bytes.copy_within(start..end, kept_bytes);
+                self.bytes[kept_bytes + TYPE] = record_type;
                 kept_bytes += end - start;
             }
             start = end;
@@ -104,8 +107,28 @@ impl Listing {
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a CStr,
-    /// The type that the directory records, or `Unknown` if the filesystem records none.
+    /// The type that the directory records, or `Unknown` if the filesystem records none. If there is a filter,
+    /// the type that the filter was told.
     pub(crate) kind: FileType,
+    /// The entry is a directory that the filter skips: only its entries are processed.
+    pub(crate) is_skipped: bool,
+}
+
+impl Entry<'_> {
+    fn is_dot(&self) -> bool {
+        matches!(self.name.to_bytes(), b"." | b"..")
+    }
+
+    /// Returns the type in the record of the entry.
+    fn record_type(self) -> u8 {
+        // The types of directory entries are the types of st_mode, shifted.
+        let kind = (self.kind.as_raw_mode() >> 12) as u8;
+        if self.is_skipped {
+            kind | SKIPPED
+        } else {
+            kind
+        }
+    }
 }
 
 /// The entries of a [`Listing`].
@@ -122,10 +145,11 @@ impl<'a> Entries<'a> {
         let (record, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
-        // The types of directory entries are the types of st_mode, shifted.
         Some(Entry {
             name,
+            // The bits that do not belong to a type are ignored.
             kind: FileType::from_raw_mode(u32::from(header[TYPE]) << 12),
+            is_skipped: header[TYPE] & SKIPPED != 0,
         })
     }
 }
@@ -149,7 +173,7 @@ impl<'a> Iterator for Entries<'a> {
     fn next(&mut self) -> Option<Entry<'a>> {
         loop {
             let entry = self.next_record()?;
-            if !matches!(entry.name.to_bytes(), b"." | b"..") {
+            if !entry.is_dot() {
                 return Some(entry);
             }
         }
@@ -234,7 +258,7 @@ mod tests {
         let mut asked = Vec::new();
         listing.retain(|entry| {
             asked.push(entry.name.to_owned());
-            !matches!(entry.name.to_bytes(), b"a" | b"d")
+            (!matches!(entry.name.to_bytes(), b"a" | b"d")).then_some(entry)
         });
         asked.sort();
         assert_eq!(asked, [c"a", c"bbbbbbbbbbbbbbbbb", c"c", c"d", c"sub"]);
@@ -246,8 +270,46 @@ mod tests {
             (c"sub", FileType::Directory),
         ];
         assert_eq!(left, expected);
-        listing.retain(|_| false);
+        listing.retain(|_| None);
         assert!(listing.is_empty());
+    }
+
+    #[test]
+    fn entries_that_are_retained_may_get_another_type() {
+        const KINDS: [FileType; 8] = [
+            FileType::RegularFile,
+            FileType::Directory,
+            FileType::Symlink,
+            FileType::Fifo,
+            FileType::Socket,
+            FileType::CharacterDevice,
+            FileType::BlockDevice,
+            FileType::Unknown,
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "").unwrap();
+        let open = std::fs::File::open(dir.path()).unwrap();
+        let mut listing = Listing::with_capacity(1024);
+        assert!(listing.fill(open.as_fd()).unwrap());
+        for kind in KINDS {
+            for is_skipped in [true, false] {
+                listing.retain(|entry| {
+                    Some(Entry {
+                        kind,
+                        is_skipped,
+                        ..entry
+                    })
+                });
+                let left: Vec<_> = listing.entries().collect();
+                let [entry] = left[..] else {
+                    panic!("{} entries", left.len());
+                };
+                assert_eq!(
+                    (entry.name, entry.kind, entry.is_skipped),
+                    (c"a", kind, is_skipped)
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Asks the caller's filter about the entries of a buffer before anything else sees them.
 //!
-//! The entries that are not taken leave the buffer. So the rest of the walk, and the visitor, work as
-//! without a filter, however the buffer is divided later.
+//! The entries that are not taken leave the buffer, and the others get the type that the filter was told. So
+//! the rest of the walk, and the visitor, work as without a filter, however the buffer is divided later.
+//!
+//! A verdict holds for one type. A visitor that finds an entry to be of another type calls [`reconsider`].
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 
-use super::{NodeOf, Purpose, Task, Visitor, Walker};
+use super::{NodeOf, Visit, Visitor, Walker, queue};
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, SharedFilter, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
@@ -40,6 +42,12 @@ impl Filters {
         self.of_directories
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the filter for the entries of `node`.
+    fn of<D: Dir>(&self, node: &Arc<Node<D>>) -> Arc<dyn Filter> {
+        self.own(node)
+            .unwrap_or_else(|| Arc::clone(&self.of_operands))
     }
 
     fn own<D: Dir>(&self, node: &Arc<Node<D>>) -> Option<Arc<dyn Filter>> {
@@ -108,19 +116,16 @@ pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
     }
 }
 
-/// Removes the entries from `listing` that the filter does not take. Returns the number of tasks that were
-/// queued for directories that are skipped.
+/// Removes the entries from `listing` that the filter leaves alone. Marks directories that it skips.
 #[inline]
 pub(super) fn retain<V: Visitor>(
     visitor: &V,
     listing: &mut Listing,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
-    worker: &mut Walker<'_, '_, V>,
-) -> usize {
-    match visitor.filters() {
-        Some(filters) => retain_taken(visitor, filters, listing, (node, dir), worker),
-        None => 0,
+) {
+    if let Some(filters) = visitor.filters() {
+        retain_taken(visitor, filters, listing, node, dir);
     }
 }
 
@@ -129,38 +134,93 @@ fn retain_taken<V: Visitor>(
     visitor: &V,
     filters: &Filters,
     listing: &mut Listing,
-    (node, dir): (&NodeOf<V>, BorrowedFd<'_>),
-    worker: &mut Walker<'_, '_, V>,
-) -> usize {
-    let own = filters.own(node);
-    let filter = own.as_ref().unwrap_or(&filters.of_operands);
-    let above = above(visitor, node);
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
+) {
+    let filter = filters.of(node);
     let mut asked = 0;
-    let mut queued = 0;
-    let mut leaves_entries = false;
     listing.retain(|entry| {
         // The entries that are left in a cancelled run are not processed.
         if asked % CANCEL_INTERVAL == 0 && visitor.report().must_stop() {
-            return true;
+            return Some(entry);
         }
         asked += 1;
         let kind = kind_of(dir, entry, visitor.symlinks());
-        let name = entry.name;
-        let verdict = filter.verdict(&Candidate { name, kind, above });
-        if verdict == Verdict::Skip && kind == FileType::Directory {
-            worker.push(Task::Enter {
-                place: node.child(name),
-                purpose: Purpose::ProcessEntries,
-            });
-            queued += 1;
-        }
-        leaves_entries |= verdict != Verdict::Take;
-        verdict == Verdict::Take
+        decide(visitor, &*filter, node, Entry { kind, ..entry })
     });
-    if leaves_entries {
+}
+
+/// Asks the filter about an entry. Returns `None` if it must be left alone.
+fn decide<'e, V: Visitor>(
+    visitor: &V,
+    filter: &dyn Filter,
+    node: &NodeOf<V>,
+    entry: Entry<'e>,
+) -> Option<Entry<'e>> {
+    let verdict = filter.verdict(&Candidate {
+        name: entry.name,
+        kind: entry.kind,
+        above: above(visitor, node),
+    });
+    if verdict != Verdict::Take {
         visitor.entries_stay(node);
     }
-    queued
+    let is_skipped = verdict == Verdict::Skip && entry.kind == FileType::Directory;
+    (is_skipped || verdict == Verdict::Take).then_some(Entry {
+        is_skipped,
+        ..entry
+    })
+}
+
+/// What happens to an entry that is not of the type that it was visited with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Reconsidered {
+    /// The entry is processed by its present type.
+    Process,
+    /// The entry is a directory, and a task for it was queued.
+    Queued,
+    /// The filter leaves the entry alone.
+    LeftAlone,
+}
+
+impl Reconsidered {
+    /// Returns the result of a visit that found an entry to be a directory.
+    pub(crate) fn visit(self) -> Visit {
+        match self {
+            Self::Queued => Visit::Queued,
+            Self::Process | Self::LeftAlone => Visit::Done,
+        }
+    }
+}
+
+/// Handles an entry of `node` that was not visited as a `kind`, but proves to be one: asks the filter again,
+/// because its verdict was about another type, and queues a directory.
+#[cold]
+pub(crate) fn reconsider<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
+    name: &CStr,
+    kind: FileType,
+    worker: &mut Walker<'_, '_, V>,
+) -> Reconsidered {
+    let entry = Entry {
+        name,
+        kind,
+        is_skipped: false,
+    };
+    let taken = match visitor.filters() {
+        Some(filters) => decide(visitor, &*filters.of(node), node, entry),
+        None => Some(entry),
+    };
+    match taken {
+        None => Reconsidered::LeftAlone,
+        Some(entry) if kind == FileType::Directory => {
+            let _queued = queue(node, entry, worker);
+            Reconsidered::Queued
+        }
+        Some(_) => Reconsidered::Process,
+    }
 }
 
 /// Returns the type of an entry, or of the file that a link leads to if `symlinks` are followed.

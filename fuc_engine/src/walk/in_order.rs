@@ -70,7 +70,7 @@ fn visit<V: Visitor>(
     visitor.report().offer_directory(|| visitor.path(node));
     let mut position = None;
     if let Some(remainder) = remainder {
-        let left = visit_files(visitor, &remainder.listing, (node, &dirs), worker);
+        let left = visit_files(visitor, &remainder.listing, node, &dirs, worker);
         match (left, remainder.position) {
             (None, None) => return Ok(None),
             (None, Some(fd)) => position = Some(fd),
@@ -79,19 +79,19 @@ fn visit<V: Visitor>(
         }
     }
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
-    while !visitor.report().must_stop() && fill(visitor, buffer, (node, dir), worker)? {
-        let Some(mut listing) = visit_files(visitor, buffer, (node, &dirs), worker) else {
+    while !visitor.report().must_stop() && fill(visitor, buffer, node, dir)? {
+        let Some(mut listing) = visit_files(visitor, buffer, node, &dirs, worker) else {
             continue;
         };
         // Fill the next buffer now, because there is usually no more, and then no descriptor need
         // be kept.
-        if fill(visitor, buffer, (node, dir), worker)? {
+        if fill(visitor, buffer, node, dir)? {
             listing.append(buffer);
             let position = match position {
                 Some(position) => Some(position),
                 None => {
                     let lent = lend_position(visitor, dir);
-                    while lent.is_none() && fill(visitor, buffer, (node, dir), worker)? {
+                    while lent.is_none() && fill(visitor, buffer, node, dir)? {
                         listing.append(buffer);
                     }
                     lent
@@ -112,7 +112,8 @@ fn visit<V: Visitor>(
 fn visit_files<V: Visitor>(
     visitor: &V,
     listing: &Listing,
-    (node, dirs): (&NodeOf<V>, &V::Open<'_>),
+    node: &NodeOf<V>,
+    dirs: &V::Open<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Option<Listing> {
     let mut entries = listing.entries();
@@ -131,14 +132,15 @@ fn visit_files<V: Visitor>(
     None
 }
 
-/// Fills a buffer with the next entries that the filter takes. Returns `false` at the end of the directory.
+/// Fills a buffer with the next entries, without those that the filter leaves alone. Returns `false` at the end of
+/// the directory.
 fn fill<V: Visitor>(
     visitor: &V,
     buffer: &mut Listing,
-    (node, dir): (&NodeOf<V>, BorrowedFd<'_>),
-    worker: &mut Walker<'_, '_, V>,
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
 ) -> Result<bool, Errno> {
     let has_entries = buffer.fill(dir)?;
-    filtered::retain(visitor, buffer, node, dir, worker);
+    filtered::retain(visitor, buffer, node, dir);
     Ok(has_entries)
 }

@@ -70,7 +70,7 @@ fn list_into<V: Visitor>(
     let mut queued = 0;
     while buffer.fill(dir)? {
         let is_wide = buffer.is_nearly_full();
-        queued += filtered::retain(visitor, buffer, node, dirs.source(), worker);
+        filtered::retain(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
             visitor.entries_stay(node);
             break;

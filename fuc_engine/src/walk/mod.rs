@@ -29,7 +29,6 @@
 //! | `share` | giving a part of a listing to an idle worker |
 //! | `in_order` | listing and visiting in order |
 
-use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -47,7 +46,7 @@ use crate::sys::{Entry, Listing, Symlinks};
 use in_order::Remainder;
 use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 
-pub(crate) use filtered::Filters;
+pub(crate) use filtered::{Filters, Reconsidered, reconsider};
 pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 
@@ -99,7 +98,8 @@ pub(crate) trait Visitor: Sync + Sized {
     /// first. Called at most once, for the first entry that is not a directory.
     fn is_worth_a_worker(&self, dirs: &Self::Open<'_>, entry: Entry<'_>) -> bool;
 
-    /// Processes an entry of `node`. Calls [`queue`] for a directory.
+    /// Processes an entry of `node`. Calls [`queue`] for a directory, and [`reconsider`] if the entry proves to be
+    /// of another type.
     fn visit(
         &self,
         node: &NodeOf<Self>,
@@ -231,15 +231,19 @@ impl<V: Visitor> Scratch<V> {
     }
 }
 
-/// Queues a directory found in `node`.
+/// Queues an entry of `node` that is visited as a directory. For one that only proves to be a directory, call
+/// [`reconsider`] instead.
 pub(crate) fn queue<V: Visitor>(
     node: &NodeOf<V>,
-    name: &CStr,
+    entry: Entry<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
     worker.push(Task::Enter {
-        place: node.child(name),
-        purpose: Purpose::Process { pass: 0 },
+        place: node.child(entry.name),
+        purpose: match entry.is_skipped {
+            true => Purpose::ProcessEntries,
+            false => Purpose::Process { pass: 0 },
+        },
     });
     Visit::Queued
 }

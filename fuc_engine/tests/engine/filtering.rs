@@ -326,6 +326,36 @@ fn the_user_is_not_asked_about_a_skipped_directory() {
     assert_eq!(names_in(&top.join("keep")), [""; 0]);
 }
 
+#[test]
+fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listing() {
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    for number in 0..20 {
+        Tree::at(&top)
+            .file(format!("taken{number}"), "")
+            .file(format!("skipped{number}/file{number}"), "");
+    }
+    let expected: Vec<_> = fs::read_dir(&top)
+        .unwrap()
+        .map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            format!("remove {}", name.replace("skipped", "file"))
+        })
+        .collect();
+    let agrees = Agrees::default();
+    let options = remove_options(|options| options.ask = Ask::Always);
+    let removal = RemoveOp::with_options(options).filtered_by(|entry: &Candidate<'_>| match entry
+        .is_directory()
+    {
+        true => Verdict::Skip,
+        false => Verdict::Take,
+    });
+    assert!(removal.run([&top], &agrees).is_complete());
+    let asked = agrees.0.into_inner().unwrap();
+    assert_eq!(asked[0], "descend t");
+    assert_eq!(asked[1..], expected);
+}
+
 /// Prunes the entries whose names are those of directories above them.
 struct Nested {
     pruned: Option<PathBuf>,

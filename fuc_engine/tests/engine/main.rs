@@ -15,6 +15,7 @@ mod counting;
 mod emptying;
 mod examples;
 mod filesystems;
+mod filter_races;
 mod filtering;
 mod kit;
 mod limits;

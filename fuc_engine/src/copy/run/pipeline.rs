@@ -13,6 +13,8 @@
 //! there are rules, `make_listed_file` for a plain regular file, `look_and_make` for a waiter. If
 //! the source may have other names, `make_or_link` links to the first copy instead of another one.
 
+use std::ops::ControlFlow;
+
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -32,11 +34,11 @@ use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
-use crate::error::{self, Operation};
+use crate::error::{self, Operation, Refusal};
 use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
 use crate::report::Counted;
 use crate::sys::{self, Stat};
-use crate::walk::{self, Task, Walker};
+use crate::walk::{self, Reconsidered, Task, Walker};
 
 /// Size from which a file is a task of its own.
 const LARGE_BYTES: u64 = 4 << 20;
@@ -86,8 +88,9 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
-        let Some(source) = self.look_or_queue(entry, worker)? else {
-            return Ok(Processed::Queued);
+        let source = match self.look(entry, worker)? {
+            ControlFlow::Continue(source) => source,
+            ControlFlow::Break(processed) => return Ok(processed),
         };
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
         if self.is_large_task(entry, &source) {
@@ -97,26 +100,38 @@ impl CopyRun<'_> {
         self.copy_by_rules(entry, &source, worker)
     }
 
-    /// Looks at the source. Queues a directory, and returns `None` for it.
-    fn look_or_queue(
+    /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
+    /// Breaks if nothing more is to be done.
+    pub(super) fn look(
         &self,
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<Option<Stat>, Failure> {
+    ) -> Result<ControlFlow<Processed, Stat>, Failure> {
         let source =
             look::at_source(entry).map_err(|errno| self.ctx.source_stat_failure(entry, errno))?;
-        match (sys::file_type(&source), entry.node) {
-            (FileType::Directory, Some(node)) => {
-                let _queued = walk::queue(node, entry.source_name, worker);
-                Ok(None)
+        let kind = sys::file_type(&source);
+        let Some(node) = entry.node else {
+            return match kind {
+                // The operand was not a directory when it was begun.
+                FileType::Directory => {
+                    let operation = Operation::OpenSource;
+                    let error = self.ctx.source_error(entry, operation, Errno::ISDIR);
+                    Err(Failure::making(error))
+                }
+                _ => Ok(ControlFlow::Continue(source)),
+            };
+        };
+        if kind == entry.kind {
+            return Ok(ControlFlow::Continue(source));
+        }
+        match walk::reconsider(self, node, entry.source_name, kind, worker) {
+            Reconsidered::Process => Ok(ControlFlow::Continue(source)),
+            Reconsidered::Queued => Ok(ControlFlow::Break(Processed::Queued)),
+            Reconsidered::LeftAlone if matches!(entry.dest_state, DestState::Unchecked) => {
+                Ok(ControlFlow::Break(Processed::NotCopied))
             }
-            // The operand was not a directory when it was begun.
-            (FileType::Directory, None) => {
-                let operation = Operation::OpenSource;
-                let error = self.ctx.source_error(entry, operation, Errno::ISDIR);
-                Err(Failure::making(error))
-            }
-            _ => Ok(Some(source)),
+            // Rules may have moved the dest away. This failure puts it back.
+            Reconsidered::LeftAlone => Err(self.ctx.source_refused(entry, Refusal::SourceReplaced)),
         }
     }
 
@@ -239,9 +254,9 @@ impl CopyRun<'_> {
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
-        match self.look_or_queue(entry, worker)? {
-            Some(source) => self.make_seen(entry, &source, worker),
-            None => Ok(Processed::Queued),
+        match self.look(entry, worker)? {
+            ControlFlow::Continue(source) => self.make_seen(entry, &source, worker),
+            ControlFlow::Break(processed) => Ok(processed),
         }
     }
 

@@ -2,6 +2,7 @@
 //! source.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +12,6 @@ use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
 use crate::copy::facts::{Entry, Symlinks};
-use crate::copy::look;
 use crate::copy::stored::StoredEntry;
 use crate::error::{Error, Operation};
 use crate::node::Side;
@@ -105,11 +105,10 @@ fn copy_when_possible<'a>(
     }
     resume(run, entry, worker, |entry, worker| match source {
         Some(source) => run.copy_content(entry, source, worker).map(drop),
-        None => {
-            let source = look::at_source(entry)
-                .map_err(|errno| run.ctx.source_stat_failure(entry, errno))?;
-            run.copy_by_rules(entry, &source, worker).map(drop)
-        }
+        None => match run.look(entry, worker)? {
+            ControlFlow::Continue(source) => run.copy_by_rules(entry, &source, worker).map(drop),
+            ControlFlow::Break(_) => Ok(()),
+        },
     });
     run.ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
 }
@@ -166,14 +165,14 @@ pub(super) fn resume<'a, 's, 'e>(
         },
         Some(node) => match walk::open_dirs(run, node) {
             Ok(dirs) => {
-                let entry = Entry::listed(node, dirs.source(), dirs.dest(), &stored.name);
+                let entry = Entry::listed(node, dirs.source(), dirs.dest(), stored.listed());
                 process_or_report(&stored.restore(entry));
             }
             Err(errno) => {
                 let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);
                 ctx.fail(stored.operand, error);
                 // The directories could not be opened, and only the paths are needed.
-                let entry = stored.restore(Entry::listed(node, CWD, CWD, &stored.name));
+                let entry = stored.restore(Entry::listed(node, CWD, CWD, stored.listed()));
                 backup::restore_in(ctx, node, &entry);
             }
         },

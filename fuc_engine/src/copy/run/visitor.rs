@@ -139,9 +139,9 @@ impl Visitor for CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         if listed.kind == FileType::Directory {
-            return walk::queue(node, listed.name, worker);
+            return walk::queue(node, listed, worker);
         }
-        let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed.name);
+        let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed);
         let entry = entry.following(self.ctx.policy.symlinks_of_entries);
         let processed = if self.copies_plainly && listed.kind == FileType::RegularFile {
             self.make_listed_file(&entry, worker)
