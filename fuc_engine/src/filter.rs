@@ -2,12 +2,17 @@
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::operand;
 
 /// Chooses the entries that a run processes, before the run looks at them.
 ///
@@ -166,15 +171,26 @@ impl fmt::Debug for Candidate<'_> {
     }
 }
 
-/// A directory that a run has opened and will list next.
-///
-/// [`AsFd`] returns the open directory. In a copy that is the source.
+/// A directory that a run has opened and will list next. In a copy, it is the source.
 pub struct EnteredDirectory<'a> {
-    pub(crate) open: BorrowedFd<'a>,
+    /// Opens an entry. The directory itself is not lent, because its descriptor has the offset of the listing.
+    pub(crate) open: &'a dyn Fn(&CStr) -> Result<OwnedFd, Errno>,
     pub(crate) above: Above<'a>,
 }
 
 impl EnteredDirectory<'_> {
+    /// Opens an entry of the directory to read it, or the directory itself if `name` is `.`.
+    ///
+    /// The directory is the one that the run lists, even if another process has renamed it. Opening a FIFO does not
+    /// wait for a writer.
+    ///
+    /// # Errors
+    /// Returns the reason why the kernel does not open it, which is `ELOOP` for a symbolic link.
+    pub fn open(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let opened = operand::to_c(name.as_ref()).and_then(|name| (self.open)(&name));
+        Ok(File::from(opened?))
+    }
+
     /// Builds the path: that of the operand, and the names below it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
@@ -185,12 +201,6 @@ impl EnteredDirectory<'_> {
     #[must_use]
     pub fn path_below_operand(&self) -> PathBuf {
         self.above.path_below_operand(None)
-    }
-}
-
-impl AsFd for EnteredDirectory<'_> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.open
     }
 }
 

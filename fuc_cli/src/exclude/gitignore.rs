@@ -2,14 +2,11 @@
 //!
 //! As in git, a file that is a symbolic link does not count, nor does a line that can match nothing.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use fuc_engine::EnteredDirectory;
-use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::lines;
@@ -34,13 +31,13 @@ impl Gitignore {
         directory: &EnteredDirectory<'_>,
         above: Option<Arc<Self>>,
     ) -> io::Result<Option<Self>> {
-        // A FIFO must not make the open wait.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut file = match openat(directory.as_fd(), c".gitignore", flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            // ENXIO is a socket or a device.
-            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
-            Err(errno) => return Err(errno.into()),
+        let mut file = match directory.open(".gitignore") {
+            Ok(file) => file,
+            Err(error) => match Errno::from_io_error(&error) {
+                // ENXIO is a socket or a device.
+                Some(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
+                _ => return Err(error),
+            },
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {

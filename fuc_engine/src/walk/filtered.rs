@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::{NodeOf, Visit, Visitor, Walker, queue};
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, SharedFilter, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
-use crate::sys::{self, Entry, Listing, Symlinks};
+use crate::sys::{self, Blocking, Entry, Listing, Symlinks};
 
 /// Entries that the filter is asked about between two looks at whether the run was cancelled.
 const CANCEL_INTERVAL: usize = 32;
@@ -84,27 +85,40 @@ fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
     }
 }
 
-/// Finds the filter for the entries of `node`, which was just entered.
+/// Finds the filter for the entries of `node`, which was just entered. If this fails, the directory must not be
+/// listed, because another filter would decide about its entries.
 #[inline]
-pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
-    if let Some(filters) = visitor.filters() {
-        enter_filtered(visitor, node, filters);
+pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
+    match visitor.filters() {
+        Some(filters) => enter_filtered(visitor, node, filters),
+        None => Ok(()),
     }
 }
 
 #[cold]
-fn enter_filtered<V: Visitor>(visitor: &V, node: &NodeOf<V>, filters: &Filters) {
-    let pinned = visitor
-        .descriptors()
-        .pin(node, Side::Source, visitor.roots());
-    // Without its descriptor the directory cannot be listed either. The listing reports that.
-    if let Ok(open) = pinned {
-        let directory = EnteredDirectory {
-            open: open.as_fd(),
-            above: above(visitor, node),
-        };
-        filters.enter(node, &directory);
-    }
+fn enter_filtered<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
+    filters: &Filters,
+) -> Result<(), Errno> {
+    let descriptors = visitor.descriptors();
+    let dir = descriptors.pin(node, Side::Source, visitor.roots())?;
+    let open = |name: &CStr| {
+        descriptors.making_room(|| {
+            sys::open_source(
+                dir.as_fd(),
+                name,
+                Symlinks::NoFollow,
+                Blocking::OnlyForLease,
+            )
+        })
+    };
+    let directory = EnteredDirectory {
+        open: &open,
+        above: above(visitor, node),
+    };
+    filters.enter(node, &directory);
+    Ok(())
 }
 
 /// Forgets the filter of a directory that is finished.
@@ -172,7 +186,7 @@ fn decide<'e, V: Visitor>(
     })
 }
 
-/// What happens to an entry that is not of the type that it was visited with.
+/// The consequence for an entry that is not of the type that it was visited with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Reconsidered {

@@ -312,11 +312,15 @@ impl<V: Visitor> Job for V {
         match task {
             Task::Enter { place, purpose } => {
                 if let Some(node) = self.enter(place, purpose, worker) {
-                    filtered::enter(self, &node);
-                    if self.is_in_order() {
-                        in_order::list(self, node, None, worker);
-                    } else {
-                        list::list(self, node, None, worker);
+                    match filtered::enter(self, &node) {
+                        Ok(()) if self.is_in_order() => {
+                            in_order::list(self, node, None, worker);
+                        }
+                        Ok(()) => list::list(self, node, None, worker),
+                        Err(errno) => {
+                            self.listing_failed(&node, errno);
+                            leave(self, Some(node), worker);
+                        }
                     }
                 }
             }

@@ -9,6 +9,7 @@ use fuc_engine::{
     Answer, Ask, Cancel, Candidate, CopyOp, CopyOptions, Dereference, EnteredDirectory, Error,
     Filter, Observer, Question, RemoveOp, RemoveOptions, Summary, Verdict,
 };
+use rustix::io::Errno;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, comb, wide};
 
@@ -354,6 +355,72 @@ fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listin
     let asked = agrees.0.into_inner().unwrap();
     assert_eq!(asked[0], "descend t");
     assert_eq!(asked[1..], expected);
+}
+
+/// Counts the names in each directory before the run lists it.
+#[derive(Clone, Default)]
+struct ReadsAhead(Arc<Mutex<BTreeMap<PathBuf, usize>>>);
+
+impl Filter for ReadsAhead {
+    fn verdict(&self, _: &Candidate<'_>) -> Verdict {
+        Verdict::Take
+    }
+
+    fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {
+        let open = directory.open(".").unwrap();
+        let names = rustix::fs::Dir::read_from(&open).unwrap().count();
+        // `.` and `..` are among the names.
+        let path = directory.path_below_operand();
+        self.0.lock().unwrap().insert(path, names - 2);
+        None
+    }
+}
+
+#[test]
+fn a_filter_may_read_a_directory_before_it_is_listed() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source).file("sub/one", "").file("sub/two", "");
+    let filter = ReadsAhead::default();
+    let processed = copy(CopyOptions::default(), filter.clone(), &source, &dest);
+    assert_eq!(processed, 4);
+    let expected = [("", 1), ("sub", 2)].map(|(path, names)| (PathBuf::from(path), names));
+    assert_eq!(*filter.0.lock().unwrap(), BTreeMap::from(expected));
+    let processed = remove(RemoveOptions::default(), ReadsAhead::default(), &source);
+    assert_eq!(processed, 4);
+}
+
+#[test]
+fn a_filter_does_not_open_what_a_link_leads_to_or_wait_for_a_writer() {
+    struct Opens;
+    impl Filter for Opens {
+        fn verdict(&self, _: &Candidate<'_>) -> Verdict {
+            Verdict::Take
+        }
+
+        fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {
+            let open = |name: &str| {
+                let opened = directory.open(name);
+                opened.map_err(|error| Errno::from_io_error(&error).unwrap())
+            };
+            assert_eq!(open("link").unwrap_err(), Errno::LOOP);
+            assert_eq!(open("missing").unwrap_err(), Errno::NOENT);
+            assert_eq!(open("nul\0").unwrap_err(), Errno::INVAL);
+            assert!(!open("fifo").unwrap().metadata().unwrap().is_file());
+            assert_eq!(
+                std::io::read_to_string(open("file").unwrap()).unwrap(),
+                "content"
+            );
+            None
+        }
+    }
+    let scratch = Scratch::new();
+    let top = scratch.path().join("t");
+    Tree::at(&top)
+        .file("file", "content")
+        .symlink("link", "file")
+        .fifo("fifo");
+    assert_eq!(remove(RemoveOptions::default(), Opens, &top), 4);
 }
 
 /// Prunes the entries whose names are those of directories above them.

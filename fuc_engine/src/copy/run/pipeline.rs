@@ -101,7 +101,7 @@ impl CopyRun<'_> {
     }
 
     /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
-    /// Breaks if nothing more is to be done.
+    /// Breaks if there is nothing more to do.
     pub(super) fn look(
         &self,
         entry: &Entry<'_>,
