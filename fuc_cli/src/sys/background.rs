@@ -1,8 +1,8 @@
 //! A process that goes on after the command has ended.
 //!
 //! ```text
-//!  wait for ended threads ─▶ block signals ─▶ fork ─┬─▶ unblock them, and return
-//!                                                   └─▶ new session, streams, priority ─▶ unblock ─▶ job ─▶ end
+//!  count threads ─▶ block signals ─▶ fork ─┬─▶ unblock them, and return
+//!                                          └─▶ new session, streams, signals ─▶ unblock ─▶ job ─▶ end
 //! ```
 //!
 //! All signals are blocked until the new process has left the terminal. So no hangup can end it, even if
@@ -12,23 +12,26 @@ use std::ffi::c_int;
 use std::fs::{self, File};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::thread;
-use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::{process, stdio};
-
-/// Rounds of waiting for threads that have ended but still exist. Each takes a millisecond.
-const MOST_ROUNDS: usize = 1_000;
 
 /// The first descriptor after the standard streams.
 const FIRST_OTHER: u32 = 3;
 
 /// Runs `job` in a new process; see [`background::spawn`](crate::background::spawn).
-pub(crate) fn spawn_background(keep: &[BorrowedFd<'_>], job: impl FnOnce()) -> io::Result<()> {
-    wait_for_ended_threads()?;
+pub(crate) fn spawn_background(
+    keep: &[BorrowedFd<'_>],
+    job: impl FnOnce(OwnedFd),
+) -> io::Result<OwnedFd> {
+    if threads()? != 1 {
+        return Err(io::ErrorKind::ResourceBusy.into());
+    }
     let null = File::options().read(true).write(true).open("/dev/null")?;
+    let flags = SocketFlags::CLOEXEC;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let mask = block_signals()?;
     // SAFETY: this is the only thread, so no lock is held by a thread that the child lacks. The child never
     // returns to the caller, so nothing is done or freed twice.
@@ -38,23 +41,18 @@ pub(crate) fn spawn_background(keep: &[BorrowedFd<'_>], job: impl FnOnce()) -> i
             restore_signals(&mask);
             Err(error)
         }
-        0 => run_in_child(keep, &null, &mask, job),
+        0 => {
+            // Otherwise the child would keep its own socket from being at its end.
+            drop(ours);
+            let keep = [keep, &[theirs.as_fd()]].concat();
+            become_background(&keep, &null, mask);
+            run_in_child(|| job(theirs))
+        }
         _ => {
             restore_signals(&mask);
-            Ok(())
+            Ok(ours)
         }
     }
-}
-
-/// Waits until this thread is the only one. A thread may still exist shortly after it was joined by a scope.
-fn wait_for_ended_threads() -> io::Result<()> {
-    for _ in 0..MOST_ROUNDS {
-        if threads()? == 1 {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    Err(io::ErrorKind::ResourceBusy.into())
 }
 
 fn threads() -> io::Result<usize> {
@@ -66,7 +64,7 @@ fn threads() -> io::Result<usize> {
     Ok(threads)
 }
 
-/// Ends the process when it is dropped, even by a panic.
+/// Ends the process when it is dropped.
 struct EndOnDrop;
 
 impl Drop for EndOnDrop {
@@ -76,26 +74,28 @@ impl Drop for EndOnDrop {
     }
 }
 
-fn run_in_child(
-    keep: &[BorrowedFd<'_>],
-    null: &File,
-    mask: &libc::sigset_t,
-    job: impl FnOnce(),
-) -> ! {
+/// Runs `job` and ends the process. A panic that unwinds ends it, too, instead of returning to the caller.
+fn run_in_child(job: impl FnOnce()) -> ! {
     let end = EndOnDrop;
-    // None of these calls can fail here, except for those that only lower the priority.
+    job();
+    drop(end);
+    unreachable!("BUG: the process has ended")
+}
+
+/// Separates the child from the terminal and from the files of its parent, and restores the signals in `mask`.
+fn become_background(keep: &[BorrowedFd<'_>], null: &File, mut mask: libc::sigset_t) {
+    // None of these calls can fail here.
     let _ = process::setsid();
     let _ = stdio::dup2_stdin(null);
     let _ = stdio::dup2_stdout(null);
     let _ = stdio::dup2_stderr(null);
     close_others(keep);
     let _ = process::chdir("/");
-    lower_priority();
-    reset_signals();
-    restore_signals(mask);
-    job();
-    drop(end);
-    unreachable!("BUG: the process has ended")
+    ignore_signals();
+    // An interrupted command sets an alarm, because its user waits for its end.
+    // SAFETY: the set is initialized, and the signal number is valid.
+    unsafe { libc::sigaddset(&mut mask, libc::SIGALRM) };
+    restore_signals(&mask);
 }
 
 /// Closes all descriptors except for the standard streams and `keep`.
@@ -118,8 +118,8 @@ fn close_range(first: u32, last: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
 }
 
-/// Uses only processor and disk time that no other process wants, as far as the schedulers know such a class.
-fn lower_priority() {
+/// Lowers the priority of this process; see [`background::lower_priority`](crate::background::lower_priority).
+pub(crate) fn lower_priority() {
     const LEAST_URGENT: i32 = 19;
     const IOPRIO_WHO_PROCESS: c_int = 1;
     const IOPRIO_CLASS_IDLE: c_int = 3;
@@ -142,18 +142,11 @@ fn lower_priority() {
     }
 }
 
-/// Ignores the signals that a closed terminal or a closed log cause. Gives those that ask the process to end
-/// their default action, because the handlers of the command are about its own run.
-fn reset_signals() {
-    for (signal, action) in [
-        (libc::SIGHUP, libc::SIG_IGN),
-        (libc::SIGPIPE, libc::SIG_IGN),
-        (libc::SIGINT, libc::SIG_DFL),
-        (libc::SIGTERM, libc::SIG_DFL),
-        (libc::SIGALRM, libc::SIG_DFL),
-    ] {
-        // SAFETY: a valid signal number, and a constant that is an action.
-        unsafe { libc::signal(signal, action) };
+/// Ignores the signals that a closed terminal or a closed log cause, and SIGUSR1: it asks a command for its status.
+fn ignore_signals() {
+    for signal in [libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR1] {
+        // SAFETY: a valid signal number, and the constant that ignores it.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
 }
 

@@ -19,7 +19,7 @@ mod locale;
 mod memory;
 mod startup;
 
-pub(crate) use background::spawn_background;
+pub(crate) use background::{lower_priority, spawn_background};
 pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, received_signal};
 pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::is_affirmative;

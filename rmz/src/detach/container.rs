@@ -1,7 +1,6 @@
 //! A hidden directory that holds trees until they are removed.
 //!
-//! Only its owner can open, fill or empty it. Everything in it is removed, and nothing else: every call goes
-//! by the open directory. Only its own removal goes by its name, and the kernel then refuses a directory that
+//! Only its owner can open, fill or empty it. Every call goes by the open directory. Only its own removal goes by its name, and the kernel then refuses a directory that
 //! is not empty.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -31,6 +30,44 @@ const PRIVATE: Mode = Mode::RWXU;
 /// The permissions with which a container is created. The private directories of other programs can be read by
 /// their owner, so none of them is taken for a new container.
 const NEW: Mode = Mode::WUSR.union(Mode::XUSR);
+
+/// The device and the inode number of a file, by which it is recognised after it was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// The size in a message.
+    pub(super) const BYTES: usize = 16;
+
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        }
+    }
+
+    /// Returns `true` if both files are on one device.
+    pub(super) fn shares_device_with(self, other: Self) -> bool {
+        self.device == other.device
+    }
+
+    /// Returns the bytes that stand for it in a message.
+    pub(super) fn encoded(self) -> [u8; Self::BYTES] {
+        let bytes = u128::from(self.device) << 64 | u128::from(self.inode);
+        bytes.to_ne_bytes()
+    }
+
+    pub(super) fn decoded(bytes: [u8; Self::BYTES]) -> Self {
+        let bytes = u128::from_ne_bytes(bytes);
+        Self {
+            device: (bytes >> 64) as u64,
+            inode: bytes as u64,
+        }
+    }
+}
 
 /// A hidden directory `.rmz-…`, open and, if the filesystem has locks, locked by this process.
 #[derive(Debug)]
@@ -103,6 +140,12 @@ impl Container {
         Ok(dir)
     }
 
+    /// Returns a container that another process has created and handed over, with its lock.
+    pub(super) fn received(place: OwnedFd, dir: OwnedFd, name: CString) -> Self {
+        let place = Rc::new(place);
+        Self { place, dir, name }
+    }
+
     /// Looks at the entry `name` of the directory `place`, and locks it if it is a leftover.
     ///
     /// # Errors
@@ -146,28 +189,26 @@ impl Container {
         renameat(&self.place, name, &self.dir, name)
     }
 
-    /// Returns `true` if the entry `name` of the directory that contains the container is on the device of that
-    /// directory.
-    pub(super) fn shares_device_with(&self, name: &OsStr) -> Result<bool, Errno> {
-        let entry = statat(&self.place, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(entry.st_dev == fstat(&*self.place)?.st_dev)
+    /// Returns the identity of the entry `name` of the container.
+    pub(super) fn look(&self, name: &OsStr) -> Result<FileId, Errno> {
+        let stat = statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileId::of(&stat))
     }
 
-    /// Removes the content. Paths in failures and events are below `shown`.
-    ///
-    /// # Errors
-    /// Fails if the container cannot be listed. Each entry that stays is reported to `observer`.
-    pub(super) fn empty(
+    /// Removes entries of the container. Each one that stays is reported to `observer`. `path` is the path of the
+    /// container in failures and events.
+    pub(super) fn remove_entries(
         &self,
         removal: &RemoveOp,
-        shown: &Path,
+        names: Vec<PathBuf>,
+        path: &Path,
         observer: &dyn Observer,
-    ) -> Result<Summary, Errno> {
+    ) -> Summary {
         let below = Below {
-            dir: shown,
+            dir: path,
             observer,
         };
-        Ok(removal.run_in(&self.dir, self.content()?, &below))
+        removal.run_in(&self.dir, names, &below)
     }
 
     /// Removes the container itself, which is empty but for its mark. It is not an error if it is gone.
@@ -193,8 +234,8 @@ impl Container {
     }
 
     /// Returns the name.
-    pub(super) fn name(&self) -> &OsStr {
-        OsStr::from_bytes(self.name.to_bytes())
+    pub(super) fn name(&self) -> &CStr {
+        &self.name
     }
 
     /// Returns both descriptors.
@@ -212,7 +253,7 @@ impl Container {
     }
 
     /// Returns the names in the container, except for the mark. There are none if the container is gone.
-    fn content(&self) -> Result<Vec<PathBuf>, Errno> {
+    pub(super) fn content(&self) -> Result<Vec<PathBuf>, Errno> {
         let names = match names_in(self.dir.as_fd()) {
             Err(Errno::NOENT) => Vec::new(),
             names => names?,
@@ -420,8 +461,9 @@ mod tests {
     fn a_container_that_gets_another_entry_keeps_its_mark() {
         let place = Place::new();
         let container = Container::create(Rc::clone(&place.place)).unwrap();
-        let path = place.scratch.path().join(container.name());
-        let mark = path.join(container.name());
+        let name = container.name().to_str().unwrap();
+        let path = place.scratch.path().join(name);
+        let mark = path.join(name);
         File::create(path.join("tree")).unwrap();
         assert_eq!(container.remove(), Ok(Removed::InUse));
         assert!(mark.exists() && path.join("tree").exists());
@@ -431,7 +473,7 @@ mod tests {
         fs::rename(&path, &moved).unwrap();
         fs::create_dir_all(path.join("tree")).unwrap();
         assert_eq!(container.remove(), Ok(Removed::InUse));
-        assert!(moved.join(container.name()).exists() && path.join("tree").exists());
+        assert!(moved.join(name).exists() && path.join("tree").exists());
         fs::remove_dir_all(&path).unwrap();
         fs::rename(&moved, &path).unwrap();
         assert_eq!(container.remove(), Ok(Removed::Gone));

@@ -97,8 +97,8 @@ impl Reaping<'_> {
     }
 
     fn remove(&mut self, container: &Container, path: &Path) {
-        let emptied = container.empty(&self.removal, path, self.reporter);
-        let removed = emptied.and_then(|summary| {
+        let removed = container.content().and_then(|names| {
+            let summary = container.remove_entries(&self.removal, names, path, self.reporter);
             self.summary += summary;
             match summary.is_complete() {
                 true => container.remove().map(Some),

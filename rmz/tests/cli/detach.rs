@@ -312,6 +312,191 @@ fn directories_of_a_lower_layer_are_removed_in_the_foreground() {
 }
 
 #[test]
+fn operands_in_one_directory_share_a_container() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).dir("a").file("f", "").dir("b");
+    let outcome = rmz(scratch.path(), &["-v", "--detach", "a", "f", "./b"]);
+    let lines = outcome.assert_success().stdout_text();
+    let names: Vec<_> = lines.match_indices(".rmz-").collect();
+    let [one, other] = names.try_into().expect("two directories are hidden");
+    let name = |(at, _): (usize, &str)| &lines[at..at + ".rmz-".len() + 32];
+    assert_eq!(name(one), name(other), "{lines}");
+    wait_for_background(scratch.path());
+    assert_empty(scratch.path());
+}
+
+/// Makes the directories `0/d`, `1/d` and so on, each with a file.
+fn build_in_many_places(scratch: &Scratch, places: usize) -> Vec<String> {
+    let tree = Tree::at(scratch.path());
+    for place in 0..places {
+        tree.file(format!("{place}/d/a/f"), "");
+    }
+    (0..places).map(|place| format!("{place}/d")).collect()
+}
+
+#[test]
+fn few_descriptors_are_enough_for_operands_in_many_directories() {
+    for limit in [24, 25, 26, 27, 30, 40, 1000] {
+        let scratch = Scratch::new();
+        let operands = build_in_many_places(&scratch, 60);
+        let outcome = Run::new(RMZ)
+            .args(["--detach", "-v"])
+            .args(&operands)
+            .current_dir(&scratch)
+            .nofile_limit(limit)
+            .env("RMZ_LOG", "log")
+            .output();
+        let hidden = outcome.assert_success().stdout_text();
+        let hidden = hidden.matches("renamed ").count();
+        assert!(hidden > 0, "{limit} descriptors");
+        assert_eq!(
+            hidden == operands.len(),
+            limit == 1000,
+            "{limit} descriptors"
+        );
+        for place in 0..operands.len() {
+            let place = scratch.path().join(place.to_string());
+            wait_for_background(&place);
+            assert_empty(&place);
+        }
+        let log = fs::read_to_string(scratch.path().join("log")).expect("a log");
+        assert_eq!(log, "", "{limit} descriptors");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_command_before_the_next_operand() {
+    let scratch = Scratch::new();
+    let names: Vec<_> = (0..6).map(|number| format!("d{number}")).collect();
+    let run = Run::new(RMZ)
+        .arg("--detach")
+        .args(&names)
+        .current_dir(&scratch);
+    let build = || {
+        for name in &names {
+            Tree::at(scratch.path()).file(format!("{name}/f"), "");
+        }
+    };
+    build();
+    let calls = or_skip!(run.calls());
+    wait_for_background(scratch.path());
+    let mut renames = calls
+        .iter()
+        .filter(|call| call.name.starts_with("renameat"));
+    let third = renames.nth(2).expect("each operand is renamed");
+    build();
+    let outcome = run.with_fault(third, Fault::Signal("TERM")).output();
+    assert_eq!(outcome.status, Status::Signal(15), "{outcome}");
+    assert_eq!(
+        outcome.stderr_text(),
+        "rmz: interrupted: 3 entries removed\n"
+    );
+    wait_for_background(scratch.path());
+    let left = names
+        .iter()
+        .filter(|name| scratch.path().join(name).join("f").exists());
+    assert_eq!(left.collect::<Vec<_>>(), ["d3", "d4", "d5"]);
+    assert!(containers(scratch.path()).is_empty());
+}
+
+#[test]
+fn a_closed_pipe_leaves_nothing_hidden() {
+    let scratch = Scratch::new();
+    for number in 0..3_000 {
+        Tree::at(scratch.path()).file(format!("{number}/f"), "");
+    }
+    let script = r#""$0" --detach -v * | head -1"#;
+    let outcome = Run::new("sh")
+        .args(["-c", script, RMZ])
+        .current_dir(&scratch)
+        .output();
+    let line = outcome.assert_success().stdout_text();
+    assert_eq!(without_digits(&line), "renamed '0' -> '.rmz-*/0'\n");
+    wait_for_background(scratch.path());
+    assert!(containers(scratch.path()).is_empty());
+    let left = fs::read_dir(scratch.path()).expect("a directory");
+    let mut left = left.map(|entry| entry.expect("an entry").path());
+    assert!(
+        left.all(|path| path.join("f").exists()),
+        "all or nothing of each is removed"
+    );
+}
+
+#[test]
+fn nothing_stays_hidden_if_the_command_is_killed_while_it_hides() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let scratch = Scratch::new();
+    let names = ["a", "b", "f", "c"];
+    let mut killed = 0;
+    for call in ["renameat", "sendmsg", "shutdown", "recvfrom", "unlinkat"] {
+        for number in 1..=names.len() {
+            let tree = Tree::at(scratch.path());
+            tree.file("a/f", "")
+                .file("b/f", "")
+                .file("c/f", "")
+                .file("f", "");
+            // Without -f, the background process is not traced.
+            let inject = format!("inject={call}:signal=KILL:when={number}");
+            let outcome = Run::new("strace")
+                .args(["-o", "/dev/null", "-e", &inject, RMZ, "--detach"])
+                .args(names)
+                .current_dir(&scratch)
+                .output();
+            killed += usize::from(outcome.status == Status::Signal(9));
+            wait_for_background(scratch.path());
+            // A container that was not handed over is empty.
+            for container in containers(scratch.path()) {
+                let entries = fs::read_dir(&container).expect("a container").count();
+                assert_eq!((entries, call, number), (1, "sendmsg", 1));
+            }
+            rmz(scratch.path(), &["--reap", "."]).assert_success();
+            rmz(scratch.path(), &["-f", "a", "b", "c", "f"]).assert_success();
+            assert_empty(scratch.path());
+        }
+    }
+    assert!(killed >= 9, "{killed} runs were killed");
+}
+
+#[test]
+fn the_command_says_what_stays_if_the_background_process_is_killed() {
+    let scratch = Scratch::new();
+    let run = Run::new(RMZ).args(["--detach", "d"]).current_dir(&scratch);
+    Tree::at(scratch.path()).file("d/f", "");
+    let calls = or_skip!(run.calls());
+    wait_for_background(scratch.path());
+    // It has received the container and the name, and waits for the end.
+    let mut received = calls.iter().filter(|call| call.name == "recvmsg");
+    let third = received.nth(2).expect("the process receives two messages");
+    Tree::at(scratch.path()).file("d/f", "");
+    let outcome = run.with_fault(third, Fault::Kill).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let message = outcome.stderr_text();
+    let message = message.replace(scratch.path().to_str().expect("UTF-8"), "DIR");
+    assert_eq!(
+        without_digits(&message),
+        "rmz: 'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'\n"
+    );
+    rmz(scratch.path(), &["--reap", "."]).assert_success();
+    assert_empty(scratch.path());
+}
+
+#[test]
+fn what_cannot_be_removed_stays_in_place_if_no_process_can_be_started() {
+    if !is_root() || !has_program("unshare") || !has_program("strace") {
+        skip!("mounting takes root and unshare, and a failing call takes strace");
+    }
+    let scratch = Scratch::new();
+    let script = r#"strace -f -o /dev/null -e 'inject=clone,clone3,?fork:error=EAGAIN' \
+        "$0" --detach d; echo $?; ls -A . d"#;
+    let outcome = with_mount(&scratch, script);
+    assert_eq!(outcome.stdout_text(), "1\n.:\nd\nlog\n\nd:\nmount\n");
+    let message = "rmz: cannot remove 'd/mount': Device or resource busy\n";
+    assert_eq!(outcome.stderr_text(), message);
+}
+
+#[test]
 fn everything_is_removed_in_the_foreground_if_no_process_can_be_started() {
     let scratch = Scratch::new();
     let run = Run::new(RMZ)
@@ -382,7 +567,7 @@ fn a_mount_point_below_an_operand_is_reported_to_the_log() {
             without_digits(&text.replace(scratch.path().to_str().expect("UTF-8"), "DIR"))
         })
         .collect();
-    let reason = "cannot remove 'DIR/d/mount': Device or resource busy";
+    let reason = "cannot remove 'DIR/.rmz-*/d/mount': Device or resource busy";
     let stays = "'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'";
     assert_eq!(lines, [reason, stays]);
     // The mount has ended with its namespace.
@@ -416,8 +601,7 @@ fn the_command_returns_while_the_background_process_is_held_up() {
     let message = &held.first_message;
     let (tag, text) = message.split_once("]: ").expect("a tag");
     assert!(tag.starts_with("<11>rmz["), "{message}");
-    let path = held.dir().join("held");
-    let start = format!("cannot remove '{}/", path.display());
+    let start = format!("cannot remove '{}/held/", held.container().display());
     assert!(
         text.starts_with(&start) && text.ends_with("/f': Permission denied"),
         "{message}"
@@ -442,6 +626,68 @@ fn the_command_returns_while_the_background_process_is_held_up() {
     );
     held.reap().assert_success();
     assert!(containers(held.dir()).is_empty());
+}
+
+#[test]
+fn the_command_returns_while_it_shows_progress() {
+    let held = Held::new(|_| {}, &["--progress=always"]);
+    assert_eq!(held.outcome.status, Status::Exit(0));
+    let text = held.outcome.stderr_text();
+    assert!(text.contains("1 entry removed in "), "{text}");
+    assert_eq!(held.finish().len(), FAILURES);
+}
+
+#[test]
+fn a_signal_to_the_background_process_makes_it_log_what_stays() {
+    let held = Held::new(|_| {}, &[]);
+    let container = held.container();
+    let ended = Command::new("kill")
+        .args(["-TERM", &held.process().to_string()])
+        .status();
+    assert!(ended.is_ok_and(|status| status.success()));
+    let messages = held.finish();
+    assert!(messages.len() < FAILURES, "the process has not stopped");
+    let dir = held.dir().display();
+    let stays = format!(
+        "'{}' stays; to try again: rmz --reap '{dir}'",
+        container.display()
+    );
+    let last = messages.last().expect("a message");
+    assert!(last.ends_with(&stays), "{last}");
+    assert!(container.join("held").exists());
+}
+
+#[test]
+fn only_what_was_hidden_is_removed_in_the_background() {
+    let build = |tree: &Tree| {
+        tree.file("other/y/f", "").file("other/z/f", "");
+    };
+    let held = Held::new(build, &["other/y", "other/z"]);
+    // The process is held up in the first container. The owner changes the second one.
+    let container = containers(&held.dir().join("other"))
+        .pop()
+        .expect("a container");
+    fs::write(container.join("added"), "").unwrap();
+    fs::rename(container.join("z"), held.dir().join("z")).unwrap();
+    Tree::at(&container).file("z/precious", "");
+    let before = snapshot(&held.dir().join("z"));
+    let messages = held.finish();
+    let [.., reason, stays] = messages.as_slice() else {
+        panic!("{messages:?}");
+    };
+    let path = container.display();
+    let expected = format!("cannot remove '{path}': Directory not empty");
+    assert!(reason.ends_with(&expected), "{reason}");
+    assert!(stays.contains(&format!("'{path}' stays; ")), "{stays}");
+    let mark = container.file_name().expect("a name");
+    let mut left: Vec<_> = fs::read_dir(&container)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, [mark, "added".as_ref(), "z".as_ref()]);
+    assert!(container.join("z/precious").exists());
+    assert!(before.diff(&snapshot(&held.dir().join("z"))).is_empty());
 }
 
 #[test]
@@ -476,7 +722,8 @@ fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
         .lines()
         .find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = u64::from_str_radix(ignored.expect("a mask").trim(), 16).expect("a number");
-    assert_eq!(ignored & 1, 1, "SIGHUP is not ignored");
+    let [hup, usr1] = [1, 10].map(|signal: u64| ignored >> (signal - 1) & 1);
+    assert_eq!([hup, usr1], [1, 1], "SIGHUP and SIGUSR1 are ignored");
     let link = |file: &str| fs::read_link(format!("/proc/{process}/{file}")).expect("/proc");
     assert_eq!(link("cwd"), Path::new("/"));
     for stream in ["fd/0", "fd/1", "fd/2"] {

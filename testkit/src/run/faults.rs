@@ -29,6 +29,8 @@ pub enum Fault<'a> {
     Error(&'a str),
     /// The process is killed.
     Kill,
+    /// The process gets this signal, such as `TERM`, and the call is made.
+    Signal(&'a str),
 }
 
 impl Run {
@@ -61,12 +63,13 @@ impl Run {
         Ok(own_calls(&log))
     }
 
-    /// Returns this command such that `fault` happens at `call`.
+    /// Returns this command such that `fault` happens at `call`, in each of its processes.
     #[must_use]
     pub fn with_fault(&self, call: &Call, fault: Fault<'_>) -> Self {
         let fault = match fault {
             Fault::Error(errno) => format!("error={errno}"),
             Fault::Kill => "signal=KILL".to_owned(),
+            Fault::Signal(name) => format!("signal={name}"),
         };
         let inject = format!("inject={}:{fault}:when={}", call.name, call.number);
         let words = ["-f", "-o", "/dev/null", "-e", &inject];

@@ -1,0 +1,344 @@
+//! The background process that removes what is hidden.
+//!
+//! It is started before anything is hidden, and receives each container and the names that will be moved into it. When
+//! the command has ended, *however it ended*, the socket between them is at its end, and the process begins to remove.
+//! So nothing is hidden that no process knows about, not even if the command is killed:
+//!
+//! ```text
+//!  command   start ─▶ ( create container ─▶ hand it over ─▶ ( announce name ─▶ rename )* )* ─▶ shut down ─▶ wait ─▶ end
+//!                                            │ container            │ entry                      │ end       ▲ receipt
+//!                                            ▼                      ▼                            ▼           │
+//!  remover           ( receive, and remember )* ────────────────────────────────────────────▶ confirm ──────┘
+//!                                                                                      └─▶ remove ─▶ end
+//! ```
+//!
+//! The descriptors of a container pass through the socket, and with them its lock. The remover removes an entry only
+//! if device and inode number are those that were announced. If it ends without a receipt, the command reports what
+//! stays.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::num::NonZeroUsize;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use fuc_cli::background;
+use fuc_cli::locale::Charset;
+use fuc_engine::{Cancel, RemoveOp, RemoveOptions};
+use rustix::cmsg_space;
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, recv, recvmsg, sendmsg, shutdown,
+};
+use rustix::process::{Resource, getrlimit};
+
+use super::container::{Container, FileId, Removed};
+use super::log::{Log, LogReporter};
+use super::{cannot_remove, leftover};
+
+/// The size of the longest message: that of a container with a path of 16 KiB.
+const MESSAGE_BYTES: usize = 16 << 10;
+
+/// The descriptors of a container.
+const DESCRIPTORS: usize = 2;
+
+/// The descriptors that are not for containers: 20 for a removal, which include the standard streams, the log, and
+/// the socket. Then the command, which holds one container at a time, has enough of them, too.
+const RESERVED_DESCRIPTORS: u64 = 22;
+
+/// The message by which the remover confirms that it has received everything.
+const RECEIPT: &[u8] = b"+";
+
+/// The background process, as the command knows it.
+#[derive(Debug)]
+pub(super) struct Remover {
+    socket: OwnedFd,
+    /// The number of containers that it can still take.
+    room: u64,
+}
+
+impl Remover {
+    /// Starts the process. It writes failures to `log`. A token that is cancelled there, by a signal to that process,
+    /// makes it report what stays, and end.
+    ///
+    /// # Errors
+    /// Fails if no process can be started. Then nothing has happened.
+    pub(super) fn start(
+        log: &Log,
+        charset: Charset,
+        options: RemoveOptions,
+        cancel: &Cancel,
+    ) -> io::Result<Self> {
+        let keep: Vec<_> = log.descriptor().into_iter().collect();
+        let job = Job {
+            log,
+            charset,
+            removal: RemoveOp::with_options(options).cancelled_by(cancel),
+            cancel,
+        };
+        let socket = background::spawn(&keep, |socket| job.run(socket))?;
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let room = limit.saturating_sub(RESERVED_DESCRIPTORS) / DESCRIPTORS as u64;
+        Ok(Self { socket, room })
+    }
+
+    /// Hands over an empty container. `path` names it in messages.
+    ///
+    /// # Errors
+    /// Fails if the remover has ended, or cannot hold another container.
+    pub(super) fn hand_over(&mut self, container: &Container, path: &Path) -> Result<(), Errno> {
+        let Some(room) = self.room.checked_sub(1) else {
+            return Err(Errno::MFILE);
+        };
+        let name = container.name();
+        self.send(Message::Container { name, path }, &container.descriptors())?;
+        self.room = room;
+        Ok(())
+    }
+
+    /// Announces an entry of the last container.
+    ///
+    /// # Errors
+    /// Fails if the remover has ended. It will not remove the entry.
+    pub(super) fn announce(&self, name: &OsStr, id: FileId) -> Result<(), Errno> {
+        self.send(Message::Entry { name, id }, &[])
+    }
+
+    /// Lets the removal begin. Returns `false` if the remover has ended before it received everything.
+    pub(super) fn confirm(self) -> bool {
+        let mut receipt = [0; RECEIPT.len()];
+        shutdown(&self.socket, Shutdown::Write).is_ok()
+            && rustix::io::retry_on_intr(|| recv(&self.socket, &mut receipt, RecvFlags::empty()))
+                .is_ok_and(|(bytes, _)| receipt[..bytes] == *RECEIPT)
+    }
+
+    fn send(&self, message: Message<'_>, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let bytes = message.encoded();
+        if bytes.len() > MESSAGE_BYTES {
+            return Err(Errno::NAMETOOLONG);
+        }
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
+        rustix::io::retry_on_intr(|| {
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let fits = descriptors.is_empty()
+                || control.push(SendAncillaryMessage::ScmRights(descriptors));
+            assert!(fits, "BUG: the space is for two descriptors");
+            let text = [IoSlice::new(&bytes)];
+            sendmsg(&self.socket, &text, &mut control, SendFlags::NOSIGNAL).map(drop)
+        })
+    }
+}
+
+/// A message to the remover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message<'a> {
+    /// A container, whose descriptors come with the message.
+    Container { name: &'a CStr, path: &'a Path },
+    /// An entry of the container before it.
+    Entry { name: &'a OsStr, id: FileId },
+}
+
+impl<'a> Message<'a> {
+    /// Returns the kind, the parts of fixed length, and the rest.
+    fn encoded(self) -> Vec<u8> {
+        match self {
+            Self::Container { name, path } => {
+                let path = path.as_os_str().as_bytes();
+                [b"C", name.to_bytes_with_nul(), path].concat()
+            }
+            Self::Entry { name, id } => [b"E", &id.encoded()[..], name.as_bytes()].concat(),
+        }
+    }
+
+    fn decoded(bytes: &'a [u8]) -> Option<Self> {
+        match bytes.split_first()? {
+            (b'C', rest) => {
+                let name = CStr::from_bytes_until_nul(rest).ok()?;
+                let path = &rest[name.count_bytes() + 1..];
+                let path = Path::new(OsStr::from_bytes(path));
+                Some(Self::Container { name, path })
+            }
+            (b'E', rest) => {
+                let (id, name) = rest.split_first_chunk()?;
+                let id = FileId::decoded(*id);
+                let name = OsStr::from_bytes(name);
+                Some(Self::Entry { name, id })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A container that the remover has received.
+struct Received {
+    container: Container,
+    path: PathBuf,
+    /// The entries that were announced. There may be several of one name.
+    entries: Vec<(OsString, FileId)>,
+}
+
+/// The work of the background process.
+struct Job<'a> {
+    log: &'a Log,
+    charset: Charset,
+    removal: RemoveOp,
+    cancel: &'a Cancel,
+}
+
+impl Job<'_> {
+    fn run(&self, socket: OwnedFd) {
+        let (containers, end) = self.receive(&socket);
+        if end == End::OfCommand {
+            // If the command has ended already, it does not wait for the receipt.
+            let _ = rustix::net::send(&socket, RECEIPT, SendFlags::NOSIGNAL);
+        }
+        drop(socket);
+        // The command has waited for this process until now.
+        background::lower_priority();
+        for received in &containers {
+            self.remove(received);
+        }
+    }
+
+    /// Receives containers and entries until the command ends.
+    fn receive(&self, socket: &OwnedFd) -> (Vec<Received>, End) {
+        let mut containers: Vec<Received> = Vec::new();
+        let mut buffer = vec![0; MESSAGE_BYTES];
+        while !self.cancel.is_cancelled() {
+            match receive_message(socket, &mut buffer) {
+                Err(Errno::INTR) => {}
+                Ok((&[], _)) => return (containers, End::OfCommand),
+                Ok((bytes, descriptors)) => match (Message::decoded(bytes), descriptors) {
+                    (Some(Message::Container { name, path }), Some([place, dir])) => {
+                        containers.push(Received {
+                            container: Container::received(place, dir, name.to_owned()),
+                            path: path.to_owned(),
+                            entries: Vec::new(),
+                        });
+                    }
+                    (Some(Message::Entry { name, id }), None) if !containers.is_empty() => {
+                        let last = containers.last_mut().expect("BUG: there is no container");
+                        last.entries.push((name.to_owned(), id));
+                    }
+                    _ => break,
+                },
+                Err(_) => break,
+            }
+        }
+        (containers, End::OfRemover)
+    }
+
+    /// Removes the entries of a container that were announced, and the container if nothing else is in it.
+    fn remove(&self, received: &Received) {
+        let Received {
+            container, path, ..
+        } = received;
+        let failed = |errno| {
+            let diagnostic = cannot_remove(path, errno, self.charset);
+            self.log.write(&diagnostic.line);
+        };
+        let observer = &LogReporter {
+            log: self.log,
+            charset: self.charset,
+        };
+        let summary = container.remove_entries(&self.removal, received.own(), path, observer);
+        let stays = summary.is_complete().then(|| container.remove());
+        match stays {
+            Some(Ok(Removed::Gone)) => return,
+            Some(Ok(Removed::InUse)) => failed(Errno::NOTEMPTY),
+            Some(Err(errno)) => failed(errno),
+            // The reasons have been written, or a signal has cancelled the removal.
+            None => {}
+        }
+        self.log.write(&leftover(path, self.charset));
+    }
+}
+
+impl Received {
+    /// Returns the names of the entries that are those that were announced.
+    fn own(&self) -> Vec<PathBuf> {
+        let announced = self.entries.iter();
+        let own = announced.filter(|(name, id)| self.container.look(name) == Ok(*id));
+        let mut names: Vec<_> = own.map(|(name, _)| PathBuf::from(name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// The reason why the remover receives no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The command has ended, or will hide nothing more.
+    OfCommand,
+    /// A signal to the remover, or an error.
+    OfRemover,
+}
+
+/// Receives one message. It is empty at the end.
+fn receive_message<'a>(
+    socket: &OwnedFd,
+    buffer: &'a mut [u8],
+) -> Result<(&'a [u8], Option<[OwnedFd; DESCRIPTORS]>), Errno> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut text = [IoSliceMut::new(buffer)];
+    let received = recvmsg(socket, &mut text, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptors: Vec<OwnedFd> = control
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    if received
+        .flags
+        .intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC)
+    {
+        return Err(Errno::MSGSIZE);
+    }
+    Ok((&buffer[..received.bytes], descriptors.try_into().ok()))
+}
+
+/// Returns the options of the background process.
+pub(super) fn options(engine: &RemoveOptions) -> RemoveOptions {
+    let mut options = engine.clone();
+    // Without locks, `--reap` may remove the same names.
+    options.ignore_missing = true;
+    // A low priority does not reach a server of files, so do not keep it busy unless the user asks for that.
+    options.threads = options.threads.or(Some(NonZeroUsize::MIN));
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_received_as_they_were_sent() {
+        let id = FileId::decoded([7; FileId::BYTES]);
+        for message in [
+            Message::Container {
+                name: c".rmz-1",
+                path: Path::new("/a b/.rmz-1"),
+            },
+            Message::Container {
+                name: c".rmz-1",
+                path: Path::new(""),
+            },
+            Message::Entry {
+                name: OsStr::from_bytes(b"\xff\n"),
+                id,
+            },
+        ] {
+            assert_eq!(Message::decoded(&message.encoded()), Some(message));
+        }
+        for nonsense in [&b""[..], b"x", b"C.rmz-1", b"E123"] {
+            assert_eq!(Message::decoded(nonsense), None);
+        }
+    }
+}
