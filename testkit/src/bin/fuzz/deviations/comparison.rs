@@ -169,6 +169,15 @@ impl Comparison<'_> {
         self.is_about(fact, dests) || self.places_of(fact).iter().any(is_source)
     }
 
+    /// Returns `true` if the fact names a place whose last names are this path.
+    pub(super) fn has_place_ending_in(&self, fact: &Fact, path: &str) -> bool {
+        let is_end = |place: &String| {
+            let before = place.strip_suffix(path);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        self.places_of(fact).iter().any(is_end)
+    }
+
     /// Returns the places that a fact names.
     fn places_of(&self, fact: &Fact) -> Rc<Vec<String>> {
         match fact {
@@ -184,6 +193,16 @@ impl Comparison<'_> {
         dests
             .flat_map(|dest| self.places(&dest.escape_ascii().to_string()))
             .collect()
+    }
+
+    /// Returns `true` if a directory contains both a dest and a source, as far as the paths show that.
+    pub(super) fn has_source_at_dest(&self) -> bool {
+        let operands = self.operands();
+        let dests = self.dests();
+        let is_in_dest = |operand: &String| {
+            !dests.contains(operand) && dests.iter().any(|dest| is_within(operand, dest))
+        };
+        operands.iter().any(is_in_dest)
     }
 
     /// Returns the places of all arguments that can be operands.

@@ -90,6 +90,17 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "cp 9.10 honours it only with `--copy-contents`, and backs up such a link (`-b`).",
+        applies: |it| it.case.has_long("keep-directory-symlink") && it.has_backup(),
+        explains: |_, fact| {
+            let replaced = (Some(Kind::Directory), Some(Kind::Symlink));
+            fact.change(&["type"])
+                .is_some_and(|change| change.kinds == replaced)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**`POSIXLY_CORRECT`**: cpz writes through a dangling dest symlink only if it is the dest of",
         applies: |it| {
             let mut variables = it.case.variables.iter();

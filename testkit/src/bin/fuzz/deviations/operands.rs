@@ -105,6 +105,21 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "**A source that is also a dest** of the run",
+        applies: |it| it.has_several_sources() && it.has_source_at_dest(),
+        explains: |it, fact| {
+            let is_copied_twice = |change: &Change| {
+                let kinds = [change.kinds.0, change.kinds.1];
+                change.label != Change::ENTRY
+                    && !kinds.contains(&Some(Kind::Directory))
+                    && it.is_about(fact, &it.dests())
+            };
+            matches!(fact, Fact::Tree(change) if is_copied_twice(change))
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
         applies: |it| {
             it.case.dests().iter().any(Vec::is_empty)

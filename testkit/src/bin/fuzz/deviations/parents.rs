@@ -95,20 +95,17 @@ pub(super) const ROWS: &[Deviation] = &[
             let failed = failed_dests(it);
             let is_failed = FAILURES.iter().any(|text| fact.is_error(Side::Gnu, text));
             // Ours tries, and can succeed, ask, or fail for another reason.
-            let is_tried = it.is_about_operand(fact, &failed)
-                && (fact.only(Side::Ours).is_some()
-                    || fact.error(Side::Ours).is_some()
-                    || fact.output(Side::Ours).is_some());
+            let is_ours = fact.only(Side::Ours).is_some()
+                || fact.error(Side::Ours).is_some()
+                || fact.output(Side::Ours).is_some();
+            let is_tried = is_ours && it.is_about_operand(fact, &failed);
             let is_announced = it.is_about(fact, &failed) && fact.output(Side::Gnu).is_some();
-            // The warning names the source, and below the dest are the directories from the root.
+            // The warning names the source. Its path is the end of that of the dest.
             let skipped = it.named(Side::Gnu, "specified more than once", Which::First);
-            let is_end = |change: &Change| {
-                skipped
+            let is_second_copy = is_ours
+                && skipped
                     .iter()
-                    .any(|source| it.place_of(change)[0].ends_with(&format!("/{source}")))
-            };
-            let is_second_copy =
-                it.has_absolute_path() && fact.only(Side::Ours).is_some_and(is_end);
+                    .any(|source| it.has_place_ending_in(fact, source));
             // cp has not made the dest of an earlier operand, which is in the way.
             let in_the_way = it.named(Side::Ours, NOT_DIRECTORY, Which::First);
             let meets_copy =

@@ -9,7 +9,7 @@ use testkit::{
 
 use super::*;
 use crate::{
-    case::{Called, Case, Descriptors, Entry, Names, Operand, Slots, User, What, Word},
+    case::{Called, Case, Descriptors, Entry, Names, Operand, Slots, Target, User, What, Word},
     difference::Difference,
     run::{ABOVE, Observed, Status, WORKING},
 };
@@ -76,13 +76,16 @@ fn word(text: &'static str) -> Word {
     }
 }
 
-/// Runs as `nobody`, in a tree that has one entry of each kind that rows ask about.
-fn case(words: &[&'static str]) -> Case {
-    let entry = |what| Entry {
+fn entry(what: What) -> Entry {
+    Entry {
         at: Slots(vec![0]),
         what,
         attributes: crate::case::Attributes::plain(),
-    };
+    }
+}
+
+/// Runs as `nobody`, in a tree with a FIFO.
+fn case(words: &[&'static str]) -> Case {
     Case {
         pair: Pair::Cp,
         called: Called::Gnus(""),
@@ -138,7 +141,11 @@ fn observed(run: Run) -> Observed {
 
 fn check(rows: &[Row]) {
     for row in rows {
-        let case = case(row.words);
+        let mut case = case(row.words);
+        if row.gnu.tree.iter().any(|entry| entry.contains('>')) {
+            let target = Target::Text("nowhere");
+            case.entries.push(entry(What::Symlink(target)));
+        }
         let (gnu, ours) = (observed(row.gnu), observed(row.ours));
         let difference = Difference::between(&case, &gnu, &ours);
         let explanation = explain(&Comparison::new(&case, &gnu, &ours, &difference.facts));
@@ -494,6 +501,87 @@ fn single_rows_reject_near_misses() {
             ),
             ours: done(&["a/", "b/:700"]),
             rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "a directory that is a dest is copied before or after its entries",
+            words: &["-r", "a/f", "a", "."],
+            gnu: done(&["a/", "f=x"]),
+            ours: done(&["a/", "f>x"]),
+            rest: &[],
+        },
+        Row {
+            about: "an entry elsewhere differs, too",
+            words: &["-r", "a/f", "a/b", "a"],
+            gnu: done(&["a/", "f=x"]),
+            ours: done(&["a/", "f=y"]),
+            rest: &["tree ~ content"],
+        },
+        Row {
+            about: "a link to a directory is kept instead of a backup",
+            words: &["-rb", "--keep-directory-symlink", "e", "d"],
+            gnu: done(&["d/", "d/e/", "d/e~>x"]),
+            ours: done(&["d/", "d/e>x"]),
+            rest: &[],
+        },
+        Row {
+            about: "a link is kept without a backup",
+            words: &["-r", "--keep-directory-symlink", "e", "d"],
+            gnu: done(&["d/", "d/e/"]),
+            ours: done(&["d/", "d/e>x"]),
+            rest: &["tree ~ mode", "tree ~ target", "tree ~ type"],
+        },
+        Row {
+            about: "ours follows a link that it has backed up, and cp does not find it",
+            words: &["-rLb", "a", "d"],
+            gnu: failed(
+                "cp: cannot stat 'a/l': No such file or directory\n",
+                &["a/", "a/l>x", "d/"],
+            ),
+            ours: done(&["a/", "a/l>x", "d/", "d/l=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "ours makes a file outside of the dest",
+            words: &["-rLb", "a", "d"],
+            gnu: failed(
+                "cp: cannot stat 'a/l': No such file or directory\n",
+                &["a/", "a/l>x", "d/"],
+            ),
+            ours: done(&["a/", "a/l>x", "b=x", "d/"]),
+            rest: &["tree + File"],
+        },
+        Row {
+            about: "ours loses a file of the dest",
+            words: &["-rLb", "a", "d"],
+            gnu: failed(
+                "cp: cannot stat 'a/l': No such file or directory\n",
+                &["a/", "a/l>x", "d/", "d/f=x"],
+            ),
+            ours: done(&["a/", "a/l>x", "d/"]),
+            rest: &["tree - File"],
+        },
+        Row {
+            about: "a link below the dest of a directory dangles for cp only",
+            words: &["-r", "a", "b", "d"],
+            gnu: failed(
+                "cp: not writing through dangling symlink 'd/b/l'\n",
+                &["d/", "d/b/", "d/b/l>x"],
+            ),
+            ours: done(&["d/", "d/b/", "d/b/l>x"]),
+            rest: &[],
+        },
+        Row {
+            about: "a dest of an operand dangles for ours only",
+            words: &["-r", "a", "l", "d"],
+            gnu: done(&["d/", "d/l>x"]),
+            ours: failed(
+                "cp: not writing through dangling symlink 'd/l'\n",
+                &["d/", "d/l>x"],
+            ),
+            rest: &[
+                "status Exit(0) != Exit(1)",
+                "stderr + not writing through dangling symlink N",
+            ],
         },
         Row {
             about: "the sticky bit is not that of an unfinished directory",
