@@ -179,7 +179,7 @@ impl Comparison<'_> {
     }
 
     /// Returns the places that a fact names.
-    fn places_of(&self, fact: &Fact) -> Rc<Vec<String>> {
+    pub(super) fn places_of(&self, fact: &Fact) -> Rc<Vec<String>> {
         match fact {
             Fact::Line(_, _, line) => self.places_in(line),
             Fact::Tree(change) => self.place_of(change),

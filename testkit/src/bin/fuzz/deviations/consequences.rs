@@ -2,7 +2,7 @@
 
 use testkit::snapshot::{Change, Kind};
 
-use super::Comparison;
+use super::{Comparison, operands::is_failure};
 use crate::{
     fact::{Fact, Side, Stream},
     places::{self, parent},
@@ -24,6 +24,7 @@ pub(super) fn follows(comparison: &Comparison<'_>, explained: &[&Fact], fact: &F
         Fact::Line(Stream::Stderr, side, line) => {
             is_in_the_way(line, *side, comparison, explained)
                 || is_missing(line, *side, comparison, explained)
+                || is_other_reason(fact, *side, comparison, explained)
         }
         Fact::Order(_) => false,
     }
@@ -178,6 +179,27 @@ fn is_in_the_way(line: &str, side: Side, comparison: &Comparison<'_>, explained:
         entry.is_some_and(|change| is_of(comparison, change, &places))
     };
     is_met && explained.iter().any(is_meant)
+}
+
+/// Returns `true` if the command cannot read a source that the other one has not read, because an entry was in the way
+/// there.
+fn is_other_reason(
+    fact: &Fact,
+    side: Side,
+    comparison: &Comparison<'_>,
+    explained: &[&Fact],
+) -> bool {
+    let other = match side {
+        Side::Gnu => Side::Ours,
+        Side::Ours => Side::Gnu,
+    };
+    let sources = comparison.places_of(fact);
+    let is_met = |fact: &&Fact| {
+        let places = comparison.places_of(fact);
+        fact.is_error(other, "cannot overwrite ")
+            && places.iter().any(|place| sources.contains(place))
+    };
+    is_failure(fact, side) && explained.iter().any(is_met)
 }
 
 /// Returns `true` if the command did not find a source that only the other one has: it has removed it, or has not made

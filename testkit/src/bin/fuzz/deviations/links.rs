@@ -45,6 +45,10 @@ pub(super) const ROWS: &[Deviation] = &[
             let refused = it.named(Side::Ours, RELATIVE, Which::Last);
             let is_kept = |change: &Change| refused.contains(&it.place_of(change)[0]);
             fact.only(Side::Ours).is_some_and(is_kept)
+                // cp cannot remove it.
+                || it.is_about(fact, &refused)
+                    && (fact.is_error(Side::Gnu, "cannot remove ")
+                        || fact.is_error(Side::Ours, RELATIVE))
         },
     },
     Deviation {

@@ -120,6 +120,31 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "So is a link to a dest (`cpz -rL a/. b`, where `a/l` leads to `b/d`): cpz finds its target",
+        applies: |it| it.has_symlink() && it.has_option('L', "dereference"),
+        explains: |it, fact| {
+            let sides = [(Side::Gnu, Side::Ours), (Side::Ours, Side::Gnu)];
+            sides.iter().any(|&(side, other)| {
+                let name = |place: &str| place.rsplit('/').next().map(str::to_owned);
+                let is_copy_of = |copy: &Fact, sources: &[String]| {
+                    copy.only(other).is_some_and(|change| {
+                        let copy = name(&it.place_of(change)[0]);
+                        sources.iter().any(|source| name(source) == copy)
+                    }) && it.is_about(copy, &it.dests())
+                };
+                let missing = it.named(side, "cannot stat ", Which::First);
+                let is_missing = |fact: &Fact| {
+                    let sources = it.places_of(fact);
+                    fact.error(side).is_some_and(is_not_found)
+                        && it.has_fact(|copy| is_copy_of(copy, &sources))
+                };
+                is_copy_of(fact, &missing) || is_missing(fact)
+            })
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
         applies: |it| {
             it.case.dests().iter().any(Vec::is_empty)
@@ -163,6 +188,10 @@ const INTO_ITSELF: &str = "cannot copy a directory, ";
 const NO_HARD_LINK: &str = "will not create hard link ";
 const WARNING: &str = "warning: source directory ";
 
+fn is_not_found(line: &str) -> bool {
+    line.contains("cannot stat ") && line.ends_with("No such file or directory")
+}
+
 fn is_empty_dest_refused(errors: &[String]) -> bool {
     errors.iter().any(|line| {
         line.ends_with("'': No such file or directory")
@@ -203,7 +232,8 @@ fn is_consequence_of_partial_copy(it: &Comparison<'_>, fact: &Fact) -> bool {
     match fact {
         // Later operands meet other entries.
         Fact::Line(Stream::Stdout, _, line) => {
-            line.contains(" -> ") || line.starts_with("removed ")
+            let begins = ["removed ", "skipped "];
+            line.contains(" -> ") || begins.iter().any(|begin| line.starts_with(begin))
         }
         Fact::Line(Stream::Stderr, side, line) => {
             is_failure(fact, *side)

@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**`--parents`** sets the modes of the parent directories when everything is copied.",
-        applies: |it| it.has_parents() && it.has_several_sources(),
+        applies: |it| it.has_parents(),
         explains: |it, fact| {
             // Below the dest, `--parents` repeats the directories from the root.
             let is_in_parent =
@@ -75,15 +75,19 @@ pub(super) const ROWS: &[Deviation] = &[
                     .any(|text| fact.is_error(Side::Ours, text));
                 is_unseen && it.is_about_operand(fact, &not_made)
             };
+            let is_later_source = || {
+                fact.error(Side::Gnu).is_some_and(is_denied) && is_in_parent(fact)
+                    || fact.error(Side::Ours).is_some_and(is_same_operand)
+                    || is_unseen(fact)
+                    || is_permitted_by_earlier(it, fact)
+                    || it.gnu_says("Permission denied")
+                        && fact.only(Side::Ours).is_some()
+                        && is_in_parent(fact)
+            };
+            // cp does not set them after an error.
             fact.dir_change(&["mode", "mtime", "owner", "xattrs"])
                 .is_some_and(is_parent)
-                || fact.error(Side::Gnu).is_some_and(is_denied) && is_in_parent(fact)
-                || fact.error(Side::Ours).is_some_and(is_same_operand)
-                || is_unseen(fact)
-                || is_permitted_by_earlier(it, fact)
-                || it.gnu_says("Permission denied")
-                    && fact.only(Side::Ours).is_some()
-                    && is_in_parent(fact)
+                || it.has_several_sources() && is_later_source()
         },
     },
     Deviation {

@@ -584,6 +584,29 @@ fn single_rows_reject_near_misses() {
             ],
         },
         Row {
+            about: "ours does not find the target of a link that leads to a dest",
+            words: &["-r", "--dereference", "a/.", "d"],
+            gnu: done(&["a/", "a/l>x", "d/", "d/l/"]),
+            ours: failed(
+                "cp: cannot stat 'a/./l': No such file or directory\n",
+                &["a/", "a/l>x", "d/"],
+            ),
+            rest: &[],
+        },
+        Row {
+            about: "ours does not find a source, of which cp makes no copy",
+            words: &["-r", "--dereference", "a/.", "d"],
+            gnu: done(&["a/", "a/l>x", "d/"]),
+            ours: failed(
+                "cp: cannot stat 'a/./l': No such file or directory\n",
+                &["a/", "a/l>x", "d/"],
+            ),
+            rest: &[
+                "status Exit(0) != Exit(1)",
+                "stderr + cannot stat N: No such file or directory",
+            ],
+        },
+        Row {
             about: "the sticky bit is not that of an unfinished directory",
             words: &["-r", "a", "d"],
             gnu: done(&["d/:1755"]),
