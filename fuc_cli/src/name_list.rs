@@ -1,7 +1,8 @@
 //! `--files0-from=FILE`: operands from a file, with a NUL after each name, in the words of GNU's `du`.
 //!
 //! Names are read when they are asked for, so a removal can begin before the list ends. A part of a name is never an
-//! operand: it might name a directory around the file that is meant.
+//! operand: it might name a directory around the file that is meant. Hence, unlike in `du`, a last name without a NUL
+//! is refused, because the program that wrote the list may have been killed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -81,6 +82,8 @@ pub struct NameList<'a> {
 /// The next part of the list, as it was read.
 enum Next {
     Name(Vec<u8>),
+    /// The list ends in these bytes, without a NUL behind them.
+    Unfinished(Vec<u8>),
     TooLong,
     End,
 }
@@ -121,6 +124,7 @@ impl NameList<'_> {
             if is_at_end || end.is_some() {
                 return Ok(match is_too_long {
                     true => Next::TooLong,
+                    false if is_at_end => Next::Unfinished(name),
                     false => Next::Name(name),
                 });
             }
@@ -128,15 +132,14 @@ impl NameList<'_> {
     }
 
     /// Reports that the list, or its latest name, is bad.
-    fn complain(&mut self, place: &str, problem: &str) {
+    fn complain(&mut self, place: &str, problem: &[u8]) {
         let file = quote::if_needed(self.file.0.as_bytes(), self.console.charset());
-        let rest = format!("{place}: {problem}");
-        self.console
-            .error(&[&*file, rest.as_bytes()].concat().into());
+        let message = [&*file, place.as_bytes(), b": ", problem].concat();
+        self.console.error(&message.into());
         self.failures += 1;
     }
 
-    fn complain_about_name(&mut self, problem: &str) {
+    fn complain_about_name(&mut self, problem: &[u8]) {
         self.complain(&format!(":{}", self.names), problem);
     }
 }
@@ -150,18 +153,23 @@ impl Iterator for NameList<'_> {
             self.names += 1;
             match next {
                 Ok(Next::Name(name)) if name.is_empty() => {
-                    self.complain_about_name("invalid zero-length file name");
+                    self.complain_about_name(b"invalid zero-length file name");
                 }
                 Ok(Next::Name(name)) => return Some(OsString::from_vec(name)),
+                Ok(Next::Unfinished(name)) => {
+                    let quoted = self.console.quoted(&name);
+                    let reason = b" does not end in a NUL byte, so the name may be incomplete";
+                    self.complain_about_name(&[&*quoted, reason].concat());
+                }
                 Ok(Next::TooLong) => {
                     let problem = errno_text(&Errno::NAMETOOLONG.into());
-                    self.complain_about_name(&problem);
+                    self.complain_about_name(problem.as_bytes());
                 }
                 Ok(Next::End) => self.has_ended = true,
                 Err(error) => {
                     self.has_ended = true;
                     let problem = format!("read error: {}", errno_text(&error));
-                    self.complain("", &problem);
+                    self.complain("", problem.as_bytes());
                 }
             }
         }

@@ -53,7 +53,7 @@ fn sources_are_copied_into_the_only_operand_or_the_target_directory() {
 #[test]
 fn a_single_source_is_copied_into_the_directory_too() {
     let scratch = tree();
-    Tree::at(scratch.path()).file("list", "a");
+    Tree::at(scratch.path()).file("list", "a\0");
     run(&scratch, &["--files0-from=list", "d"], "").assert_success();
     assert_eq!(copied_to(&scratch), ["a"]);
 }
@@ -61,9 +61,10 @@ fn a_single_source_is_copied_into_the_directory_too() {
 #[test]
 fn a_bad_name_is_reported_and_the_rest_is_copied() {
     let scratch = tree();
-    let outcome = run(&scratch, &["--files0-from=-", "d"], "a\0\0b");
+    let outcome = run(&scratch, &["--files0-from=-", "d"], "a\0\0b\0s");
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let message = "cpz: -:2: invalid zero-length file name\n";
+    let message = "cpz: -:2: invalid zero-length file name\n\
+                   cpz: -:4: 's' does not end in a NUL byte, so the name may be incomplete\n";
     assert_eq!(outcome.stderr_text(), message);
     assert_eq!(copied_to(&scratch), ["a", "b"]);
 }

@@ -50,9 +50,9 @@ fn names_on_stdin_are_removed() {
 }
 
 #[test]
-fn names_in_a_file_are_removed_and_the_last_one_needs_no_nul() {
+fn names_in_a_file_are_removed() {
     let scratch = tree();
-    Tree::at(scratch.path()).file("my list", "a\0-\0c");
+    Tree::at(scratch.path()).file("my list", "a\0-\0c\0");
     Tree::at(scratch.path()).file("-", "");
     assert_ended(&run(&scratch, &["--files0-from", "my list"], "b\0"), 0, "");
     assert_eq!(left_in(&scratch), ["b", "d", "my list"]);
@@ -74,6 +74,31 @@ fn an_empty_name_is_reported_and_the_rest_is_removed() {
     let outcome = run(&scratch, &["--files0-from=-"], "a\0\0b\0\0none\0");
     assert_ended(&outcome, 1, message);
     assert_eq!(left_in(&scratch), ["c", "d"]);
+}
+
+/// The name of `d/f` is cut, because `find` was killed. So `d` must not be removed.
+#[test]
+fn a_last_name_without_a_nul_is_left_alone() {
+    for (list, message) in [
+        ("a\0d", "-:2: 'd'"),
+        ("a\0d/", "-:2: 'd/'"),
+        // These are names from `find` without `-print0`.
+        ("a\0b\nc\n", "-:2: 'b'$'\\n''c'$'\\n'"),
+    ] {
+        let scratch = tree();
+        let outcome = run(&scratch, &["--files0-from=-"], list);
+        let reason = "does not end in a NUL byte, so the name may be incomplete";
+        assert_ended(&outcome, 1, &format!("rmz: {message} {reason}\n"));
+        assert_eq!(left_in(&scratch), ["b", "c", "d"]);
+        assert!(scratch.path().join("d/f").exists());
+    }
+    let scratch = tree();
+    Tree::at(scratch.path()).file("my list", "d");
+    let outcome = run(&scratch, &["--files0-from=my list"], "");
+    let message =
+        "rmz: 'my list':1: 'd' does not end in a NUL byte, so the name may be incomplete\n";
+    assert_ended(&outcome, 1, message);
+    assert!(scratch.path().join("d/f").exists());
 }
 
 #[test]
