@@ -297,7 +297,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             "continue an interrupted copy: keep dest files that\n\
              have the size and time of their SOURCE; needs -a,\n\
              -p or --preserve=timestamps",
-        ),
+        )
+        .not_in_config(),
         Flag::extension(
             Id::Threads,
             "threads",
@@ -350,7 +351,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             "dry-run",
             "copy nothing; print the lines of -v, and how much\n\
              would be copied",
-        ),
+        )
+        .not_in_config(),
         Flag::extension(
             Id::Stats,
             "stats",

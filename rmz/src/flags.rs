@@ -132,7 +132,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             "dry-run",
             "remove nothing; print the lines of -v, and how much\n\
              would be removed",
-        ),
+        )
+        .not_in_config(),
         Flag::extension(
             Id::Files0From,
             "files0-from",
@@ -160,13 +161,15 @@ pub(crate) const TABLE: Table<Id> = Table {
             "detach",
             "hide directories at once, and remove them in the\n\
              background; failures go to the log RMZ_LOG",
-        ),
+        )
+        .not_in_config(),
         Flag::extension(
             Id::Reap,
             "reap",
             "remove what --detach has hidden directly in each\n\
              FILE and no process is removing any more",
-        ),
+        )
+        .not_in_config(),
         Flag::extension(
             Id::Stats,
             "stats",

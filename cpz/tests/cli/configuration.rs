@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, complaint};
+use crate::support::{CP, CPZ};
 
 fn run(config: &str, args: &[&str]) -> (Outcome, Scratch) {
     let scratch = Scratch::new();
@@ -26,15 +26,20 @@ fn content_of_b(scratch: &Scratch) -> String {
 
 #[test]
 fn an_option_of_the_file_takes_effect_together_with_the_command_line() {
-    let (outcome, scratch) = run("--resume\n", &["a", "b"]);
-    let message = "cpz: --resume needs -a, -p or --preserve=timestamps\n";
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert!(complaint(&outcome).starts_with(message), "{outcome}");
-    assert_eq!(content_of_b(&scratch), "old");
-
-    let (outcome, scratch) = run("--resume\n", &["--no-config", "a", "b"]);
-    outcome.assert_success();
-    assert_eq!(content_of_b(&scratch), "new");
+    for (args, copied) in [
+        (&["--exclude=!f*", "s", "d"][..], [true, false]),
+        (&["--no-config", "--exclude=!f*", "s", "d"], [true, true]),
+    ] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("s/f", "")
+            .file("s/g", "")
+            .file("config", "--exclude=?\n");
+        let run = Run::new(CPZ).args(args).env("CPZ_CONFIG", "config");
+        run.current_dir(&scratch).output().assert_success();
+        let is_copied = ["f", "g"].map(|name| scratch.path().join("d").join(name).exists());
+        assert_eq!(is_copied, copied, "{args:?}");
+    }
 }
 
 #[test]
@@ -44,6 +49,22 @@ fn an_option_of_cp_in_the_file_is_refused() {
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
     assert_eq!(outcome.stderr_text(), message);
     assert_eq!(content_of_b(&scratch), "old");
+}
+
+#[test]
+fn an_extension_that_does_not_suit_every_run_is_refused() {
+    for line in [
+        "--dry-run",
+        "--resume",
+        "--files0-from=list",
+        "--exclude-from=-",
+    ] {
+        let (outcome, scratch) = run(&format!("{line}\n"), &["-a", "a", "b"]);
+        let message = format!("cpz: config:1: '{line}' is not an extension that can be set here\n");
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        assert_eq!(outcome.stderr_text(), message);
+        assert_eq!(content_of_b(&scratch), "old");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::suggestion::suggest;
-use super::{Abbreviation, Flag, InConfig, Meaning, Origin, Table, UsageError, Value};
+use super::{Abbreviation, Accepts, Flag, InConfig, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
 
 /// The places among the operands at which options may stand.
@@ -100,18 +100,21 @@ impl<I: Copy> Scan<I> {
 
 impl<I: Copy> Table<I> {
     /// Reads a line of a [file of options](crate::config): an extension in full, with its value after a `=`.
-    /// Returns `None` if it is anything else, or if the flag is refused there.
+    /// Returns `None` if it is anything else, if the flag is refused there, or if it would make each run read stdin.
     pub(crate) fn read_config_line(
         &self,
         line: &OsString,
     ) -> Option<Result<Occurrence<I>, UsageError>> {
         let body = line.as_bytes().strip_prefix(b"--")?;
-        let name = body.split(|&byte| byte == b'=').next()?;
+        let mut parts = body.splitn(2, |&byte| byte == b'=');
+        let (name, value) = (parts.next()?, parts.next());
         let mut flags = self.flags.iter();
         flags.find(|flag| {
+            let reads_stdin = matches!(flag.accepts, Accepts::File) && value == Some(b"-");
             flag.long.as_bytes() == name
                 && flag.origin == Origin::Extension
                 && flag.in_config == InConfig::Allowed
+                && !reads_stdin
         })?;
         let line = std::slice::from_ref(line);
         let mut scan = Scan::of(self, line, Personality::Extended, Order::Any);

@@ -42,6 +42,25 @@ fn options_of_the_file_take_effect() {
 }
 
 #[test]
+fn options_that_suit_every_run_are_accepted() {
+    let scratch =
+        tree("--progress=never\n--threads=2\n--exclude=a\n--exclude-from=patterns\n--stats=json\n");
+    Tree::at(scratch.path())
+        .file("patterns", "b\n")
+        .file("t/a", "")
+        .file("t/b", "")
+        .file("t/c", "");
+    let outcome = run(&scratch, &["t"]);
+    outcome.assert_success();
+    assert!(
+        outcome.stdout_text().starts_with("{\"version\":1,"),
+        "{outcome}"
+    );
+    let left = ["a", "b", "c"].map(|name| scratch.path().join("t").join(name).exists());
+    assert_eq!(left, [true, true, false]);
+}
+
+#[test]
 fn options_of_the_command_line_win() {
     let outcome = run(&tree("--progress=always\n"), &["--progress=never", "f"]);
     outcome.assert_success();
@@ -77,6 +96,12 @@ fn only_extensions_are_accepted() {
         " --progress",
         "--no-config",
         "--help",
+        // These make a run do something else.
+        "--dry-run",
+        "--detach",
+        "--reap",
+        "--files0-from=list",
+        "--exclude-from=-",
     ] {
         let message = match line {
             "--threads" => "config:2: option '--threads' requires an argument".to_owned(),
