@@ -12,6 +12,7 @@ use fuc_cli::interrupt;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
+use fuc_cli::stdin;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
 use fuc_engine::{CopyOp, Dest};
@@ -34,6 +35,8 @@ pub(crate) fn execute(
     };
     let watch = Watch::begin(options.progress, "CPZ_PROGRESS", Tool::Copy, context)?;
     let began = Instant::now();
+    let prompts = options.engine.rules.ask.then_some("-i");
+    stdin::check_readers(options.list.as_ref(), &options.exclusions, prompts)?;
     let Some(list) = options.list.take() else {
         let dest = target::take_dest(&options, &mut operands, console)?;
         let filter = options.exclusions.filter(console)?;
@@ -45,10 +48,6 @@ pub(crate) fn execute(
         return Ok(copy(options, filter, sources, &dest, watch, console));
     };
     let dest = target::dest_of_list(&options, &operands, console)?;
-    if list.is_stdin() && options.engine.rules.ask {
-        let message = "--files0-from=- cannot be combined with -i: stdin holds no answers";
-        return Err(UsageError::with_help(message));
-    }
     let filter = options.exclusions.filter(console)?;
     let mut names = list.open(console)?;
     let sources = Sources {

@@ -66,6 +66,15 @@ impl Exclusions {
         self.reads_gitignore = true;
     }
 
+    /// Returns `true` if patterns are read from stdin, which then cannot hold answers to prompts.
+    #[must_use]
+    pub fn read_stdin(&self) -> bool {
+        self.sources.iter().any(|source| match source {
+            Source::Pattern(_) => false,
+            Source::File(file) => file == "-",
+        })
+    }
+
     /// Reads the files and makes a filter. Returns `None` if nothing is excluded.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
 //! | `input` | files that the user names as input, and stdin |
+//! | [`stdin`] | options that cannot read stdin together |
 //! | `generate` | manual pages and completions, for the commands' tests |
 //! | [`background`] | work that goes on after the command has ended |
 //! | [`threads`] | the number of threads that the user asks for |
@@ -50,6 +51,7 @@ mod prompt;
 pub mod quote;
 pub mod reporter;
 pub mod stats;
+pub mod stdin;
 mod stdout_buffer;
 mod streams;
 mod sys;

@@ -14,6 +14,7 @@ use fuc_cli::name_list::{self, ListFile, NameList};
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
+use fuc_cli::stdin;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
 use fuc_engine::{Answer, Ask, RemoveOp, RemoveOptions, Summary};
@@ -38,6 +39,9 @@ pub(crate) fn execute(
         console,
     };
     let watch = Watch::begin(options.progress, "RMZ_PROGRESS", Tool::Remove, context)?;
+    let asks = options.asks_once || options.prompts != Prompts::Never;
+    let prompts = asks.then_some("-i or -I");
+    stdin::check_readers(options.list.as_ref(), &options.exclusions, prompts)?;
     if let Some(list) = options.list.take() {
         return remove_listed(list, options, &operands, watch, console);
     }
@@ -88,10 +92,6 @@ fn remove_listed(
 ) -> Result<Outcome, UsageError> {
     if let Some(extra) = operands.first() {
         return Err(name_list::extra_operand(extra, console));
-    }
-    if list.is_stdin() && (options.asks_once || options.prompts != Prompts::Never) {
-        let message = "--files0-from=- cannot be combined with -i or -I: stdin holds no answers";
-        return Err(UsageError::with_help(message));
     }
     let question = [b"remove the files named in ", &*list.quoted(console)].concat();
     let filter = options.exclusions.filter(console)?;

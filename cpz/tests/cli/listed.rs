@@ -97,6 +97,14 @@ fn other_operands_are_refused() {
             &["--files0-from=-", "-i", "d"],
             "--files0-from=- cannot be combined with -i: stdin holds no answers\n",
         ),
+        (
+            &["--exclude-from=-", "--files0-from=-", "d"],
+            "--files0-from=- cannot be combined with --exclude-from=-: both read stdin\n",
+        ),
+        (
+            &["--exclude-from=-", "-i", "a", "d"],
+            "--exclude-from=- cannot be combined with -i: stdin holds no answers\n",
+        ),
     ] {
         let scratch = tree();
         let outcome = run(&scratch, args, "a\0");

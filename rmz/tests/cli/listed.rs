@@ -157,6 +157,30 @@ fn prompts_are_refused_if_stdin_holds_the_names() {
 }
 
 #[test]
+fn only_one_option_can_read_stdin() {
+    let scratch = tree();
+    for args in [
+        ["--files0-from=-", "--exclude-from=-"],
+        ["--exclude-from=-", "--files0-from=-"],
+    ] {
+        let outcome = run(&scratch, &args, "a\0");
+        let message = "rmz: --files0-from=- cannot be combined with --exclude-from=-: both read stdin\n\
+                       Try 'rmz --help' for more information.\n";
+        assert_ended(&outcome, 1, message);
+    }
+    for flag in ["-i", "-I"] {
+        let outcome = run(&scratch, &["--exclude-from=-", flag, "a"], "b\ny\n");
+        let message = "rmz: --exclude-from=- cannot be combined with -i or -I: stdin holds no answers\n\
+                       Try 'rmz --help' for more information.\n";
+        assert_ended(&outcome, 1, message);
+    }
+    assert_eq!(left_in(&scratch), ["a", "b", "c", "d"]);
+    let outcome = run(&scratch, &["--exclude-from=-", "-i", "-f", "a", "d"], "f\n");
+    assert_ended(&outcome, 0, "");
+    assert_eq!(left_in(&scratch), ["b", "c", "d"]);
+}
+
+#[test]
 fn prompts_about_a_list_in_a_file_are_answered_on_stdin() {
     let scratch = tree();
     Tree::at(scratch.path()).file("list", "a\0b\0");
