@@ -13,6 +13,9 @@ use std::process;
 use fuc_cli::locale::Charset;
 use fuc_cli::wording::{self, Tool};
 use fuc_engine::{Error, Observer};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::retry_on_intr;
+use rustix::net::{SendFlags, send};
 
 /// The socket on which the system log receives messages.
 const SYSTEM_LOG: &str = "/dev/log";
@@ -55,11 +58,15 @@ impl Log {
         if is_socket {
             return connect(path).map(Self::Socket);
         }
+        // Without this flag, opening a FIFO would wait for a reader. With it, a FIFO without a reader fails.
         let file = File::options()
             .append(true)
             .create(true)
             .mode(LOG_MODE)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(path)?;
+        // A full pipe makes writes wait instead of failing with EAGAIN.
+        fcntl_setfl(&file, OFlags::APPEND)?;
         Ok(Self::File(file))
     }
 
@@ -70,7 +77,10 @@ impl Log {
         let _ = match self {
             Self::Socket(socket) => {
                 let message = [PRIORITY.as_bytes(), tag.as_bytes(), line].concat();
-                socket.send(&message).map(drop)
+                // A signal asks the process to end, but lines about what stays still follow.
+                retry_on_intr(|| send(socket, &message, SendFlags::empty()))
+                    .map(drop)
+                    .map_err(io::Error::from)
             }
             // One write, so that lines of several processes do not mix.
             Self::File(file) => {

@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     os::unix::{fs::symlink, net::UnixDatagram},
     path::{Path, PathBuf},
     process::Command,
@@ -14,7 +14,9 @@ use std::{
     thread,
 };
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::fs::{
+    CWD, FlockOperation, Mode, OFlags, RenameFlags, fcntl_setfl, flock, open, renameat_with,
+};
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, has_program, is_root},
@@ -1083,6 +1085,37 @@ fn a_log_that_cannot_be_opened_is_reported_before_anything_is_removed() {
     let message = "rmz: cannot open the log 'missing/log': No such file or directory\n";
     assert_eq!(outcome.stderr_text(), message);
     assert!(before.diff(&snapshot(scratch.path())).is_empty());
+}
+
+#[test]
+fn a_fifo_is_a_log_if_it_has_a_reader() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.fifo("log");
+    for number in 0..FAILURES {
+        tree.file(format!("d/{number}/f"), "");
+        tree.select(format!("d/{number}")).mode(0o555);
+    }
+    give_to_user(scratch.path());
+    let before = snapshot(scratch.path());
+    let run = rmz_of_user(scratch.path())
+        .args(["--detach", "d"])
+        .env("RMZ_LOG", "log");
+    let outcome = run.output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    let message = "rmz: cannot open the log 'log': No such device or address\n";
+    assert_eq!(outcome.stderr_text(), message);
+    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let reader = open(scratch.path().join("log"), flags, Mode::empty()).expect("a FIFO");
+    run.output().assert_success();
+    fcntl_setfl(&reader, OFlags::empty()).expect("flags");
+    let mut lines = String::new();
+    File::from(reader).read_to_string(&mut lines).expect("text");
+    assert!(lines.len() > 1 << 16, "the pipe was never full");
+    assert_eq!(lines.lines().count(), FAILURES + 1);
+    assert!(lines.ends_with(&format!("rmz --reap '{}'\n", scratch.path().display())));
 }
 
 #[test]
