@@ -17,7 +17,7 @@ use fuc_cli::stats::Run;
 use fuc_cli::stdin;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{Answer, Ask, RemoveOp, RemoveOptions, Summary};
+use fuc_engine::{Answer, Ask, RemoveOp, Summary};
 
 use crate::detach;
 use crate::options::{Mode, Options, Prompts};
@@ -59,7 +59,7 @@ pub(crate) fn execute(
     let asks_once = options.asks_once && !operands.is_empty();
     if asks_once
         && (options.engine.recursive || operands.len() > FEW)
-        && console.ask(question(&options.engine, operands.len()).as_bytes()) == Answer::No
+        && console.ask(question(&options, operands.len()).as_bytes()) == Answer::No
     {
         return Ok(nothing(&options, console));
     }
@@ -160,14 +160,17 @@ fn remove(
 }
 
 /// Returns the question of `-I`.
-fn question(options: &RemoveOptions, operands: usize) -> String {
+fn question(options: &Options, operands: usize) -> String {
     let plural = if operands == 1 { "" } else { "s" };
-    let recursively = if options.recursive {
-        " recursively"
-    } else {
-        ""
-    };
-    format!("remove {operands} argument{plural}{recursively}")
+    match options.mode {
+        Mode::Reaping => {
+            format!("remove the hidden directories of --detach in {operands} argument{plural}")
+        }
+        Mode::Foreground | Mode::Detached if options.engine.recursive => {
+            format!("remove {operands} argument{plural} recursively")
+        }
+        Mode::Foreground | Mode::Detached => format!("remove {operands} argument{plural}"),
+    }
 }
 
 fn ask(options: &Options) -> Ask {

@@ -1119,6 +1119,25 @@ fn a_fifo_is_a_log_if_it_has_a_reader() {
 }
 
 #[test]
+fn the_question_of_reap_says_what_is_removed() {
+    for (answer, is_left) in [("n\n", true), ("y\n", false)] {
+        let scratch = Scratch::new();
+        plant(scratch.path(), 1, Mark::Right).file("d/f", "");
+        let outcome = Run::new(RMZ)
+            .args(["-I", "--reap", "."])
+            .current_dir(&scratch)
+            .stdin(answer)
+            .output();
+        assert_eq!(outcome.status, Status::Exit(0));
+        assert_eq!(
+            outcome.stderr_text(),
+            format!("{RMZ}: remove the hidden directories of --detach in 1 argument? ")
+        );
+        assert_eq!(!containers(scratch.path()).is_empty(), is_left);
+    }
+}
+
+#[test]
 fn one_question_is_asked_and_none_about_protected_files() {
     for (answer, is_left) in [("n\n", true), ("y\n", false)] {
         let scratch = Scratch::new();
