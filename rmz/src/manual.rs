@@ -21,7 +21,8 @@ const MANUAL: Manual = Manual {
         "To remove a file whose name begins with '-', write `./-name`, or put `--` before the \
          name.",
         "On SIGINT, SIGTERM and SIGHUP, `rmz` stops at the next entry, and ends by the same \
-         signal. On SIGUSR1, it writes a line to stderr that says what was removed so far.",
+         signal. What `--detach` has hidden by then is removed in the background. On \
+         SIGUSR1, it writes a line to stderr that says what was removed so far.",
         "Patterns of `--exclude` that contain no slash match names anywhere, and also each FILE. \
          Those with a slash match paths below each FILE. The last pattern that matches decides; \
          one that begins with '!' includes again. What is excluded stays, with the directories \
@@ -43,8 +44,8 @@ const MANUAL: Manual = Manual {
         ),
         (
             "RMZ_LOG",
-            "A socket or a file to which `--detach` reports failures. The default is /dev/log, the \
-             system log.",
+            "A socket, a file or a FIFO to which `--detach` reports failures in the background. If it \
+             is not set, they go to the system log.",
         ),
         (
             "POSIXLY_CORRECT",
@@ -57,7 +58,11 @@ const MANUAL: Manual = Manual {
         ),
     ],
     exit_status: &[
-        ("0", "All operands were removed."),
+        (
+            "0",
+            "All operands were removed. With `--detach`, all of them were removed or hidden, and \
+             failures in the background are reported to the log only.",
+        ),
         (
             "1",
             "Something was not removed, or the command line has an error. Each failure is \
@@ -70,6 +75,14 @@ const MANUAL: Manual = Manual {
             "Removes two directories, like `rm -r`.",
         ),
         ("rmz -I *.o", "Prompts once before it removes the files."),
+        (
+            "rmz --detach old-checkout",
+            "Hides a directory at once, and removes it in the background.",
+        ),
+        (
+            "rmz --reap .",
+            "Removes what `--detach` left over in the working directory, for example after a power cut.",
+        ),
         (
             "rmz --progress -f /scratch/old",
             "Shows the number of removed entries, and ignores missing files.",
