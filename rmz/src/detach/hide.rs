@@ -130,6 +130,10 @@ impl Hiding<'_> {
     }
 
     fn hide(&mut self, operand: &OsStr) -> Result<(), Errno> {
+        // A signal may have come while operands before this one were removed.
+        if self.cancel.is_cancelled() {
+            return Err(Errno::INTR);
+        }
         let (directory, name) = split(operand).ok_or(Errno::INVAL)?;
         let remover = self.remover.as_mut().ok_or(Errno::SRCH)?;
         let place = open_place(directory)?;

@@ -20,7 +20,7 @@ use rustix::fs::{
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, has_program, is_root},
-    run::{Fault, Input, Outcome, Run, Status},
+    run::{Call, Fault, Input, Outcome, Run, Status},
     skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
@@ -402,6 +402,29 @@ fn a_signal_ends_the_command_before_the_next_operand() {
         .iter()
         .filter(|name| scratch.path().join(name).join("f").exists());
     assert_eq!(left.collect::<Vec<_>>(), ["d3", "d4", "d5"]);
+    assert!(containers(scratch.path()).is_empty());
+}
+
+#[test]
+fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
+    let scratch = Scratch::new();
+    let run = Run::new(RMZ)
+        .args(["--detach", "f", "d"])
+        .current_dir(&scratch);
+    let build = || {
+        Tree::at(scratch.path()).file("f", "").file("d/f", "");
+    };
+    build();
+    let calls = or_skip!(run.calls());
+    wait_for_background(scratch.path());
+    let removes_file = |call: &&Call| call.name == "unlinkat" && call.shown.contains("\"f\"");
+    let removal = calls.iter().find(removes_file).expect("f is removed");
+    build();
+    let outcome = run.with_fault(removal, Fault::Signal("TERM")).output();
+    assert_eq!(outcome.status, Status::Signal(15), "{outcome}");
+    assert_eq!(outcome.stderr_text(), "rmz: interrupted: 1 entry removed\n");
+    wait_for_background(scratch.path());
+    assert!(scratch.path().join("d/f").exists());
     assert!(containers(scratch.path()).is_empty());
 }
 
