@@ -41,13 +41,13 @@ pub(crate) fn spawn_background(
             restore_signals(&mask);
             Err(error)
         }
-        0 => {
+        0 => run_in_child(|| {
             // Otherwise the child would keep its own socket from being at its end.
             drop(ours);
             let keep = [keep, &[theirs.as_fd()]].concat();
             become_background(&keep, &null, mask);
-            run_in_child(|| job(theirs))
-        }
+            job(theirs);
+        }),
         _ => {
             restore_signals(&mask);
             Ok(ours)
@@ -74,10 +74,10 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Runs `job` and ends the process. A panic that unwinds ends it, too, instead of returning to the caller.
-fn run_in_child(job: impl FnOnce()) -> ! {
+/// Calls `run` and ends the process. A panic that unwinds ends it, too, instead of returning to the caller.
+fn run_in_child(run: impl FnOnce()) -> ! {
     let end = EndOnDrop;
-    job();
+    run();
     drop(end);
     unreachable!("BUG: the process has ended")
 }

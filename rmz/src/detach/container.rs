@@ -1,7 +1,7 @@
 //! A hidden directory that holds trees until they are removed.
 //!
-//! Only its owner can open, fill or empty it. Every call goes by the open directory. Only its own removal goes by its name, and the kernel then refuses a directory that
-//! is not empty.
+//! Only its owner can open, fill or empty it. Every call goes by the open directory. Only its own removal goes by
+//! its name, and the kernel then refuses a directory that is not empty.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -245,8 +245,8 @@ impl Job<'_> {
             charset: self.charset,
         };
         let summary = container.remove_entries(&self.removal, received.own(), path, observer);
-        let stays = summary.is_complete().then(|| container.remove());
-        match stays {
+        let removed = summary.is_complete().then(|| container.remove());
+        match removed {
             Some(Ok(Removed::Gone)) => return,
             Some(Ok(Removed::InUse)) => failed(Errno::NOTEMPTY),
             Some(Err(errno)) => failed(errno),
