@@ -240,6 +240,10 @@ pub enum Refusal {
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,
+    /// The run was [cancelled](crate::Cancel) before this operand was complete. Observers do not receive it, because
+    /// [`Summary::cancelled`](crate::Summary::cancelled) says the same.
+    #[error("the run was cancelled")]
+    Cancelled,
 }
 
 /// The two ways in which an entry fails.

@@ -1,14 +1,14 @@
 //! The connection between the workers of a run and its [`Observer`]: it passes on failures, events and
 //! questions, and keeps the totals.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 
 use crate::cancel::Cancel;
-use crate::error::Error;
+use crate::error::{Error, Refusal};
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 
 /// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
@@ -267,8 +267,10 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Starts a run with `run` and returns its summary, or the first failure that it reports.
-pub(crate) fn summary_or_first_failure(
+/// Starts a run with `run` and returns its summary, or the first failure that it reports. A run of `operand` that was
+/// cancelled is a failure, too.
+pub(crate) fn complete_or_first_failure(
+    operand: &Path,
     run: impl FnOnce(&dyn Observer) -> Summary,
 ) -> Result<Summary, Error> {
     let failures = Mutex::new(Vec::new());
@@ -276,7 +278,11 @@ pub(crate) fn summary_or_first_failure(
     let failures = failures
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    failures.into_iter().next().map_or(Ok(summary), Err)
+    match failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None if summary.cancelled => Err(Error::refused(Refusal::Cancelled, operand.to_path_buf())),
+        None => Ok(summary),
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Counts, Observer, Summary};
-use crate::report::{Report, summary_or_first_failure};
+use crate::report::{Report, complete_or_first_failure};
 use crate::setters::setters;
 use crate::sys::{CWD, Symlinks};
 
@@ -125,20 +125,22 @@ impl CopyOp {
     ///
     /// # Errors
     /// Returns the first entry that could not be copied. Everything else is still copied. Use
-    /// [`run`](Self::run) to receive every failure.
+    /// [`run`](Self::run) to receive every failure. If nothing failed but the run was
+    /// [cancelled](Self::cancelled_by), the error is [`Refusal::Cancelled`](crate::Refusal::Cancelled).
     pub fn copy(
         &self,
         source: impl AsRef<Path>,
         dest: impl Into<PathBuf>,
     ) -> Result<Summary, Error> {
         let dest = Dest::Exactly(dest.into());
-        summary_or_first_failure(|failures| self.run([source], &dest, failures))
+        let source = source.as_ref();
+        complete_or_first_failure(source, |failures| self.run([source], &dest, failures))
     }
 
     /// Lets `filter` choose the entries that are copied.
     ///
-    /// The run does not look at the dest of an entry that is not taken, so it stays as it is. Clones of this
-    /// operation share the filter.
+    /// The dest of an entry that is not taken stays as it is. The run does not even look at it, except at that of a
+    /// directory that is [skipped](crate::Verdict::Skip). Clones of this operation share the filter.
     #[must_use]
     pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
         self.filter = Some(SharedFilter(Arc::new(filter)));

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Counts, Observer, Summary};
-use crate::report::{Report, summary_or_first_failure};
+use crate::report::{Report, complete_or_first_failure};
 use crate::setters::setters;
 use crate::sys::{CWD, Symlinks};
 
@@ -111,9 +111,11 @@ impl RemoveOp {
     ///
     /// # Errors
     /// Returns the first failure. Everything else is removed nevertheless. Use [`run`](Self::run) to
-    /// receive every failure.
+    /// receive every failure. If nothing failed but the run was [cancelled](Self::cancelled_by), the error is
+    /// [`Refusal::Cancelled`](crate::Refusal::Cancelled).
     pub fn remove(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
-        summary_or_first_failure(|failures| self.run([path], failures))
+        let path = path.as_ref();
+        complete_or_first_failure(path, |failures| self.run([path], failures))
     }
 
     /// Removes the entries of the directory `path`, which stays itself.
@@ -122,9 +124,11 @@ impl RemoveOp {
     ///
     /// # Errors
     /// Returns the first failure. Everything else is removed nevertheless. Use
-    /// [`run_contents`](Self::run_contents) to receive every failure.
+    /// [`run_contents`](Self::run_contents) to receive every failure. A cancelled run fails as with
+    /// [`remove`](Self::remove).
     pub fn remove_contents(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
-        summary_or_first_failure(|failures| self.run_contents([path], failures))
+        let path = path.as_ref();
+        complete_or_first_failure(path, |failures| self.run_contents([path], failures))
     }
 
     /// Lets `filter` choose the entries that are removed.

@@ -8,11 +8,11 @@ use std::thread;
 
 use fuc_engine::{
     Backup, BackupNaming, Cancel, CopyOp, CopyOptions, Dereference, Error, Event, Observer,
-    RemoveOp, Summary,
+    Refusal, RemoveOp, Summary,
 };
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{copy_options, exactly, remove_options, threads};
+use crate::kit::{Failure, copy_options, exactly, remove_options, threads};
 
 /// Cancels a run at its first event of a file.
 struct AtFirstFile {
@@ -93,6 +93,26 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
         );
         assert_eq!(count(&root), 2020 - summary.entries as usize);
     }
+}
+
+#[test]
+fn functions_without_an_observer_fail_if_the_run_was_cancelled() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source).file("file", "");
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let removal = RemoveOp::new().cancelled_by(&cancel);
+    for result in [
+        CopyOp::new().cancelled_by(&cancel).copy(&source, &dest),
+        removal.remove(&source),
+        removal.remove_contents(&source),
+    ] {
+        let error = Failure::of(&result.unwrap_err());
+        assert_eq!(error, Failure::refused(Refusal::Cancelled, &source));
+    }
+    assert!(source.join("file").exists());
+    assert!(!dest.exists());
 }
 
 #[test]
