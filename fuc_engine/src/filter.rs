@@ -79,7 +79,14 @@ pub enum Verdict {
     /// The entry is left alone. A directory is entered nevertheless, and the filter is asked about its entries.
     ///
     /// A removal keeps the entry and all directories above it, without a failure. It asks the user no question
-    /// about the entry. A copy makes the directory, because its entries need it.
+    /// about the entry.
+    ///
+    /// A copy makes the directory if its dest is missing, because the dests of the entries need it. If the dest is a
+    /// directory, it keeps its attributes. Anything else at the dest is a failure, and stays even if
+    /// [backups](crate::DestRules::backup) are made.
+    ///
+    /// It is a failure if the directory cannot be read, or if a removal with
+    /// [`one_file_system`](crate::RemoveOptions::one_file_system) finds it on another filesystem.
     Skip,
     /// The entry is left alone, and a directory is never opened.
     ///

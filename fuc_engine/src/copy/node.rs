@@ -38,7 +38,7 @@ pub(super) type CopyNode = Arc<Node<CopyDir>>;
 
 /// Facts about a directory that are needed until it is finished.
 pub(super) struct DirFacts {
-    /// The dest gets the attributes of its source, as do all directories above it.
+    /// The dest gets the attributes of its source.
     pub(super) gets_attributes: bool,
     /// A symbolic link was followed to the source.
     pub(super) is_behind_link: bool,
@@ -72,11 +72,12 @@ impl Mark {
     const HAS_ACCESS_TIME: u8 = 1 << 3;
     const CREATED: u8 = 1 << 4;
     const HAS_SPECIAL_BITS: u8 = 1 << 5;
+    const GETS_ATTRIBUTES: u8 = 1 << 6;
 
     pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
         let mut flags = parent.map_or(0, Self::inherited);
         if facts.gets_attributes {
-            flags |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+            flags |= Self::GETS_ATTRIBUTES | Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
         }
         if facts.is_behind_link {
             flags |= Self::BEHIND_LINK;
@@ -109,6 +110,10 @@ impl Mark {
             flags |= Self::RETURNS_TO_DEST;
         }
         flags
+    }
+
+    pub(super) fn gets_attributes(self) -> bool {
+        self.flags & Self::GETS_ATTRIBUTES != 0
     }
 
     pub(super) fn has_access_time(self) -> bool {

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use fuc_engine::{
-    Answer, Ask, Cancel, Candidate, CopyOp, CopyOptions, Dereference, EnteredDirectory, Error,
-    Filter, Observer, Question, RemoveOp, RemoveOptions, Summary, Verdict,
+    Answer, Ask, Backup, BackupNaming, Cancel, Candidate, CopyOp, CopyOptions, Dereference,
+    DestRules, EnteredDirectory, Error, Filter, Observer, Preserve, Question, Refusal, RemoveOp,
+    RemoveOptions, Summary, Verdict,
 };
 use rustix::io::Errno;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, comb, wide};
 
-use crate::kit::{assert_unchanged, copy_options, counts, exactly, remove_options, threads};
+use crate::kit::{
+    Failure, Told, assert_unchanged, copy_options, counts, exactly, remove_options, threads,
+};
 
 /// Runs without a failure.
 #[track_caller]
@@ -211,6 +215,55 @@ fn a_copy_makes_a_skipped_directory_for_its_entries() {
     copy(CopyOptions::default(), filter, &source, &dest);
     assert_eq!(names_in(&dest.join("d")), ["sub"]);
     assert_eq!(names_in(&dest.join("d/sub")), ["file"]);
+}
+
+#[test]
+fn a_skipped_directory_leaves_an_existing_dest_as_it_is() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source)
+        .file("directory/taken", "")
+        .dir("new")
+        .mode(0o700)
+        .select("directory")
+        .mode(0o700);
+    Tree::at(&dest).dir("directory").mode(0o750);
+    let options = copy_options(|options| options.preserve = Preserve::all());
+    copy(options, skips_directories, &source, &dest);
+    assert_eq!(names_in(&dest.join("directory")), ["taken"]);
+    let mode = |name: &str| fs::metadata(dest.join(name)).unwrap().mode() & 0o7777;
+    assert_eq!((mode("directory"), mode("new")), (0o750, 0o700));
+}
+
+fn skips_directories(entry: &Candidate<'_>) -> Verdict {
+    match entry.is_directory() {
+        true => Verdict::Skip,
+        false => Verdict::Take,
+    }
+}
+
+#[test]
+fn a_skipped_directory_does_not_replace_another_file() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source).dir("x");
+    Tree::at(&dest).file("x", "was here");
+    let copy = CopyOp::new()
+        .rules(DestRules::new().backup(Some(Backup {
+            naming: BackupNaming::Simple,
+            suffix: "~".into(),
+        })))
+        .filtered_by(skips_directories);
+    let failures = Mutex::new(Vec::new());
+    let summary = copy.run([&source], &exactly(&dest), &failures);
+    let refused = Failure::refused(Refusal::NonDirectoryByDirectory, dest.join("x"));
+    let told = Told::new(summary, failures);
+    assert_eq!(
+        told,
+        Told::complete(1, 0).with([refused.and(source.join("x"))])
+    );
+    assert_eq!(names_in(&dest), ["x"]);
+    assert_eq!(fs::read(dest.join("x")).unwrap(), b"was here");
 }
 
 #[test]

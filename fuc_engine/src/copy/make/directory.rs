@@ -23,6 +23,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
 use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode};
+use crate::walk::Purpose;
 
 /// A directory that was not entered.
 pub(in crate::copy) struct NotEntered {
@@ -88,14 +89,16 @@ struct Opened {
     dest_identity: Identity,
 }
 
-/// Opens the source directory at `place` and makes its dest. Takes the memory of `finished`; see [`Node::new`].
+/// Opens the source directory at `place` and makes its dest. Only the entries of a skipped directory are copied, so
+/// its dest stays as it is if it exists. Takes the memory of `finished`; see [`Node::new`].
 pub(in crate::copy) fn enter(
     ctx: &Context<'_>,
     place: Place<CopyDir>,
+    purpose: Purpose,
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, NotEntered> {
-    match open(ctx, &place, numbers) {
+    match open(ctx, &place, purpose, numbers) {
         Ok(opened) => {
             let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
             let node = Node::new(place, opened.mark, dir, finished.take());
@@ -114,9 +117,11 @@ pub(in crate::copy) fn enter(
 fn open(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
+    purpose: Purpose,
     numbers: &mut BackupNumbers,
 ) -> Result<Opened, Refused> {
-    let source = open_source(ctx, place).map_err(|errno| not_opened(ctx, place, errno, numbers))?;
+    let source =
+        open_source(ctx, place).map_err(|errno| not_opened(ctx, place, purpose, errno, numbers))?;
     let (stat, accessed) = sys::stat_directory_and_access(source.fd.as_fd())
         .map_err(|errno| ctx.place_error(place, Side::Source, Operation::Stat, errno))?;
     let is_below_link = |parent: &CopyNode| parent.state.is_behind_link();
@@ -127,7 +132,7 @@ fn open(
         diagnose::cycle(ctx, place, stat.identity)?;
     }
     check_into_itself(ctx, place, stat.identity)?;
-    let dest = make_dest(ctx, place, &stat, numbers)?;
+    let dest = make_dest(ctx, place, &stat, purpose, numbers)?;
     if ctx.plan.is_some() {
         check_planned(ctx, place, stat.identity, dest.identity);
     }
@@ -141,15 +146,17 @@ fn open(
     if dest.origin == Origin::Created {
         ctx.emit_directory_made(place);
     }
+    let gets_attributes =
+        ctx.policy.sets_attributes && ctx.plan.is_none() && !keeps_attributes(purpose, dest.origin);
     // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
     // have it, that is reported when its attributes are set.
     let has_access_time = source.atime_effect == AtimeEffect::Changes
-        && ctx.plan.is_none()
+        && gets_attributes
         && Inode::directory(dest.fd.as_fd())
             .set_accessed(accessed)
             .is_ok();
     let facts = DirFacts {
-        gets_attributes: ctx.policy.sets_attributes && ctx.plan.is_none(),
+        gets_attributes,
         is_behind_link: source.symlinks == Symlinks::Follow,
         has_access_time,
         origin: dest.origin,
@@ -225,16 +232,25 @@ fn check_into_itself(
     }
 }
 
+/// Returns `true` if the dest of a directory keeps its attributes: it existed, and the filter skips the source.
+fn keeps_attributes(purpose: Purpose, dest: Origin) -> bool {
+    purpose == Purpose::ProcessEntries && dest == Origin::Existing
+}
+
 /// Returns the reason why a source directory was not opened. If it may not be read, makes an
-/// empty dest, as cp does.
+/// empty dest, as cp does, unless the filter skips the directory.
 fn not_opened(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
+    purpose: Purpose,
     errno: Errno,
     numbers: &mut BackupNumbers,
 ) -> Refused {
     let diagnosis = diagnose::directory_opening(ctx, place, ctx.symlinks_at(place), errno);
     let (error, unreadable) = match diagnosis {
+        Unopened::Unreadable(error, _) if purpose == Purpose::ProcessEntries => {
+            return error.into();
+        }
         Unopened::Unreadable(error, unreadable) => (error, unreadable),
         Unopened::IsItsDest => return refuse_itself(ctx, place),
         Unopened::Failed(error) => return error.into(),
@@ -335,6 +351,7 @@ fn make_dest(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
     source: &DirStat,
+    purpose: Purpose,
     numbers: &mut BackupNumbers,
 ) -> Result<DestDir, Error> {
     let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
@@ -346,6 +363,7 @@ fn make_dest(
     });
     let origin = match made {
         Ok(()) => Origin::Created,
+        Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Origin::Existing,
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, filling, numbers)? {
             Replaced::Yes => Origin::Created,
             Replaced::No => Origin::Existing,
@@ -373,6 +391,15 @@ fn make_dest(
         errno => not_made(errno),
     })?;
     let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
+    if keeps_attributes(purpose, origin) {
+        return Ok(DestDir {
+            fd,
+            identity: stat.identity,
+            origin,
+            special_bits: SpecialBits::None,
+            mode_pending: None,
+        });
+    }
     // The mode of a directory that a killed run has left behind is that run's.
     let mode_origin = match origin {
         Origin::Existing if mode::is_unfinished(stat.mode, requested, filling) => Origin::Created,
@@ -463,7 +490,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     }
     let finished = if ctx.plan.is_some() {
         Ok(())
-    } else if ctx.policy.sets_attributes {
+    } else if node.state.gets_attributes() {
         set_attributes(ctx, node)
     } else if let Some(mode) = node.state.mode() {
         set_mode(ctx, node, mode)

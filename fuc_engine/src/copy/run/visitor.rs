@@ -77,16 +77,15 @@ impl Visitor for CopyRun<'_> {
         self.ctx.policy.symlinks_of_entries
     }
 
-    /// Makes the dest also of a directory that the filter skips, because the dests of the entries need it.
     fn enter(
         &self,
         place: Place<CopyDir>,
-        _purpose: Purpose,
+        purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<CopyNode> {
         let ctx = &self.ctx;
         let numbers = &mut worker.scratch.own.backup_numbers;
-        match directory::enter(ctx, place, numbers, &mut worker.scratch.finished) {
+        match directory::enter(ctx, place, purpose, numbers, &mut worker.scratch.finished) {
             Ok(node) => {
                 if node.place.parent.is_none()
                     && let Some(source) = node.dir.slot(Side::Source).identity()
