@@ -274,6 +274,8 @@ impl Visitor for LookAhead<'_> {
 
     fn entries_stay(&self, _node: &CountedNode) {}
 
+    fn entries_left_alone(&self, _node: &CountedNode) {}
+
     fn finish(&self, _node: &CountedNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

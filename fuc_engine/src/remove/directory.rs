@@ -93,6 +93,7 @@ fn is_planned(context: &Context<'_>, name: Name<'_>) -> bool {
 #[cold]
 fn leave_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
     if !context.is_ignorable(name, errno) {
+        name.keep();
         let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
         context.fail(name, error);
     }

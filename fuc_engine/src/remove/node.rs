@@ -45,6 +45,7 @@ pub(super) struct State {
 
 const KEPT: u8 = 1;
 const DECLINED: u8 = 2;
+const LEFT_ALONE: u8 = 4;
 
 // The flags are Relaxed: the decrement in `node::climb` publishes them to the worker that
 // finishes the directory.
@@ -58,24 +59,51 @@ impl State {
         }
     }
 
-    /// Returns the state of a directory that stays.
-    pub(super) fn kept(consent: Consent) -> Self {
+    /// Returns the state of a directory that the filter skips.
+    pub(super) fn skipped(consent: Consent) -> Self {
         Self {
-            flags: AtomicU8::new(KEPT),
+            flags: AtomicU8::new(LEFT_ALONE),
             ..Self::new(0, consent)
         }
     }
 
-    /// Records that something under the directory stays, so that the directory stays too.
+    /// Records that something under the directory stays, so that the directory stays too. For entries that the
+    /// filter leaves alone, [`leave_alone`](Self::leave_alone) does this.
     pub(super) fn keep(&self) {
         self.flags.fetch_or(KEPT, Ordering::Relaxed);
     }
 
-    pub(super) fn is_kept(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & KEPT != 0
+    /// Records that the filter leaves alone something under the directory, so that the directory stays too.
+    pub(super) fn leave_alone(&self) {
+        self.flags.fetch_or(LEFT_ALONE, Ordering::Relaxed);
     }
 
-    /// Records that an entry of the directory was removed.
+    /// Records that a subdirectory stays, for the same reasons.
+    pub(super) fn keep_as(&self, subdirectory: &Self) {
+        let reasons = subdirectory.flags.load(Ordering::Relaxed) & (KEPT | LEFT_ALONE);
+        self.flags.fetch_or(reasons, Ordering::Relaxed);
+        if subdirectory.has_shrunk() {
+            self.mark_shrunk();
+        }
+    }
+
+    /// Returns `true` if something under the directory stays.
+    pub(super) fn is_kept(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & (KEPT | LEFT_ALONE) != 0
+    }
+
+    /// Returns `true` if the filter leaves alone something under the directory.
+    pub(super) fn leaves_entries_alone(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & LEFT_ALONE != 0
+    }
+
+    /// Returns `true` if something under the directory stays for another reason than the filter: it could not be
+    /// removed, the user declined, or the run was cancelled.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & (KEPT | DECLINED) != 0
+    }
+
+    /// Records that an entry of the directory was removed, or one of a subdirectory that stays.
     pub(super) fn mark_shrunk(&self) {
         // The flag is usually set already. Without a store, other workers keep their copy of the
         // cache line.

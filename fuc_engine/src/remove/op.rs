@@ -182,6 +182,7 @@ impl RemoveOp {
     ///
     /// A directory is not emptied through a symbolic link, unless its path has a slash at its end. Entries
     /// that other processes create during the run may stay. The operation otherwise works as [`run`](Self::run).
+    /// If several listings in turn find entries to remove, that is a failure with `ENOTEMPTY`.
     #[must_use = "only the summary and the observer say whether the run failed"]
     pub fn run_contents<P: AsRef<Path>>(
         &self,

@@ -114,26 +114,46 @@ impl<'a> Removal<'a> {
         })
     }
 
-    /// Finishes an operand that stays, unless entries were removed since it was listed: some filesystems skip
-    /// entries while others are removed.
+    /// Finishes an operand that stays, or lists it again.
     #[cold]
-    fn finish_contents(
+    fn finish_staying(
         &self,
         node: &RemoveNode,
         worker: &mut Walker<'_, '_, Self>,
     ) -> ControlFlow<()> {
-        let state = &node.state;
+        let may_have_more = self.may_have_more(node);
         self.context.descriptors.close(node, Side::Source);
-        // A dry run would meet the same entries again.
-        let is_real = self.context.plan.is_none();
-        let may_have_more =
-            is_real && state.has_shrunk() && !state.is_kept() && !state.is_declined();
-        if may_have_more && state.pass < MOST_PASSES {
+        if may_have_more && node.state.pass < MOST_PASSES {
             worker.push(list_again(node));
             return ControlFlow::Break(());
         }
+        if may_have_more {
+            let name = Name::of(&node.place);
+            self.context.fail_and_keep(name, Errno::NOTEMPTY);
+        }
         self.context.finish_operand(node.place.operand);
         ControlFlow::Continue(())
+    }
+
+    /// Returns `true` if an operand that stays may have entries that were not listed, because others were removed
+    /// since then.
+    ///
+    /// If the filter leaves entries alone, another listing meets them again. So an operand with such entries is only
+    /// listed again on a filesystem that may skip entries, and if the user is not asked again.
+    fn may_have_more(&self, node: &RemoveNode) -> bool {
+        let (context, state) = (&self.context, &node.state);
+        // A dry run would meet the same entries again.
+        if context.plan.is_some() || !state.has_shrunk() || state.is_incomplete() {
+            return false;
+        }
+        if !state.leaves_entries_alone() {
+            return true;
+        }
+        let may_skip = || {
+            let dir = context.descriptors.pin(node, Side::Source, context);
+            dir.map_or(true, |dir| sys::may_skip_entries(dir.as_fd()))
+        };
+        !context.asks && may_skip()
     }
 
     /// Returns the node of a directory to list. Otherwise the work on it ends here.
@@ -149,7 +169,7 @@ impl<'a> Removal<'a> {
             Entered::Open(fd, consent) => {
                 let state = match purpose {
                     Purpose::Process { pass } => State::new(pass, consent),
-                    Purpose::ProcessEntries => State::kept(consent),
+                    Purpose::ProcessEntries => State::skipped(consent),
                 };
                 let finished = worker.scratch.finished.take();
                 let node = Node::new(place, state, RemoveDir::new(), finished);
@@ -341,6 +361,10 @@ impl Visitor for Removal<'_> {
         node.state.keep();
     }
 
+    fn entries_left_alone(&self, node: &RemoveNode) {
+        node.state.leave_alone();
+    }
+
     fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
         if !self.context.is_ignorable(Name::of(&node.place), errno) {
             node.state.keep();
@@ -350,12 +374,17 @@ impl Visitor for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
-        if self.context.stays(&node.place) {
-            return self.finish_contents(node, worker);
+        let is_operand = node.place.parent.is_none();
+        if self.context.stays(&node.place) || is_operand && state.is_kept() {
+            return self.finish_staying(node, worker);
         }
         match directory::remove_emptied(&self.context, node) {
             Ok(Emptied::Removed) => Self::count(Counted::Directory, worker),
-            Ok(Emptied::Kept) => Name::of(&node.place).keep(),
+            Ok(Emptied::Kept) => {
+                if let Some(parent) = &node.place.parent {
+                    parent.state.keep_as(state);
+                }
+            }
             Ok(Emptied::Declined) => {}
             // Another process adds entries, or the filesystem skips some while others
             // are removed.
@@ -367,7 +396,7 @@ impl Visitor for Removal<'_> {
             }
             Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
         }
-        if node.place.parent.is_none() {
+        if is_operand {
             self.context.finish_operand(node.place.operand);
         }
         ControlFlow::Continue(())

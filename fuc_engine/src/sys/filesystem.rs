@@ -78,6 +78,12 @@ pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
     Storage::of(file) == Storage::Native
 }
 
+/// Returns `true` if a listing of this directory may skip entries when others are removed during it. Filesystems that
+/// store files themselves never do that.
+pub(crate) fn may_skip_entries(dir: BorrowedFd<'_>) -> bool {
+    Storage::of(dir) != Storage::Native
+}
+
 /// Returns `true` if `syncfs` writes everything on the filesystem of `file` to the disk. On the
 /// filesystems of servers, it may only send the content to the server.
 pub(crate) fn syncfs_is_enough(file: BorrowedFd<'_>) -> bool {

@@ -177,7 +177,7 @@ fn decide<'e, V: Visitor>(
         above: above(visitor, node),
     });
     if verdict != Verdict::Take {
-        visitor.entries_stay(node);
+        visitor.entries_left_alone(node);
     }
     let is_skipped = verdict == Verdict::Skip && entry.kind == FileType::Directory;
     (is_skipped || verdict == Verdict::Take).then_some(Entry {

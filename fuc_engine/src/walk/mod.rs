@@ -114,8 +114,11 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Reports that the listing of `node` broke off.
     fn listing_failed(&self, node: &NodeOf<Self>, errno: Errno);
 
-    /// Notes that entries of `node` stay, because the run was cancelled or because the filter does not take them.
+    /// Notes that entries of `node` stay because the run was cancelled.
     fn entries_stay(&self, node: &NodeOf<Self>);
+
+    /// Notes that entries of `node` stay because the filter does not take them.
+    fn entries_left_alone(&self, node: &NodeOf<Self>);
 
     /// Finishes a directory under which nothing is left to do. See [`node::climb`].
     fn finish(&self, node: &NodeOf<Self>, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()>;

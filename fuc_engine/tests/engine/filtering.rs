@@ -12,6 +12,8 @@ use fuc_engine::{
     RemoveOptions, Summary, Verdict,
 };
 use rustix::io::Errno;
+use testkit::or_skip;
+use testkit::probe::{FuseMount, Numbering};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, comb, wide};
 
@@ -564,6 +566,34 @@ fn most_of_a_wide_directory_may_stay() {
     let left = names_in(&top);
     assert_eq!(processed, (before.len() - left.len()) as u64);
     assert!(left.iter().eq(expected));
+}
+
+#[test]
+fn a_filesystem_that_skips_entries_is_listed_again_although_some_stay() {
+    for number in [1, 4] {
+        let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+        let top = mount.path().join("t");
+        let stored = Tree::at(mount.stored().join("t"));
+        for directory in ["sub", "skipped/sub"] {
+            // The filesystem lists names in order, so the filter is asked about this one first.
+            stored.file(format!("{directory}/0-keep"), "");
+            for file in 0..1_000 {
+                stored.file(format!("{directory}/a-file-with-a-long-name-{file}"), "");
+            }
+        }
+        let filter = |entry: &Candidate<'_>| match entry.name().to_str() {
+            Some("0-keep") => Verdict::Prune,
+            Some("skipped") => Verdict::Skip,
+            _ => Verdict::Take,
+        };
+        let options = remove_options(|options| options.threads = threads(number));
+        let processed = remove(options, filter, &top);
+        assert_eq!(processed, 2 * 1_000, "{number} threads");
+        assert_eq!(names_in(&top), ["skipped", "sub"]);
+        for directory in ["sub", "skipped/sub"] {
+            assert_eq!(names_in(&top.join(directory)), ["0-keep"]);
+        }
+    }
 }
 
 #[test]

@@ -263,6 +263,11 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
         Told::new(summary, self.failures)
     }
 
+    pub(crate) fn remove_contents(self, options: RemoveOptions, root: &Path) -> Told {
+        let summary = RemoveOp::with_options(options).run_contents([root], &self);
+        Told::new(summary, self.failures)
+    }
+
     pub(crate) fn copy(self, options: CopyOptions, source: &Path, dest: &Path) -> Told {
         let summary = CopyOp::with_options(options).run([source], &exactly(dest), &self);
         Told::new(summary, self.failures)

@@ -543,6 +543,27 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
 }
 
 #[test]
+fn a_directory_that_is_never_emptied_because_entries_are_added_is_a_failure() {
+    let scratch = Scratch::in_memory();
+    let top = scratch.path().join("t");
+    Tree::at(&top).dir("0");
+    let added = AtomicUsize::new(0);
+    // The directory was listed to its end before its subdirectory is removed.
+    let meddler = Meddler::new(|event| {
+        if let Event::RemovedDirectory(_) = event {
+            let number = added.fetch_add(1, Ordering::Relaxed) + 1;
+            assert!(number < 100, "the run does not end");
+            fs::create_dir(top.join(number.to_string())).unwrap();
+        }
+    });
+    let told = meddler.remove_contents(remove_options(|o| o.threads = threads(1)), &top);
+    let not_empty = Failure::failed(Operation::Remove, &top, Errno::NOTEMPTY);
+    assert_eq!(told.failures, [not_empty]);
+    assert_eq!(told.counts.0, added.into_inner() as u64);
+    assert_eq!(fs::read_dir(&top).unwrap().count(), 1);
+}
+
+#[test]
 fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful] {
         let mount = or_skip!(FuseMount::new(numbering));

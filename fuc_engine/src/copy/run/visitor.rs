@@ -166,6 +166,9 @@ impl Visitor for CopyRun<'_> {
     /// Does nothing: a directory of which entries are not copied is finished like any other.
     fn entries_stay(&self, _node: &CopyNode) {}
 
+    /// Does nothing, as [`entries_stay`](Self::entries_stay).
+    fn entries_left_alone(&self, _node: &CopyNode) {}
+
     fn listing_failed(&self, node: &CopyNode, errno: Errno) {
         let operation = Operation::ReadDirectory;
         let error = self
