@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use fuc_cli::command::{Context, Outcome};
@@ -96,7 +97,7 @@ fn copy(
     let execution = options.engine.execution;
     let mut copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
     if let Some(filter) = filter.clone() {
-        copy = copy.filtered_by(filter);
+        copy = copy.filtered_by(Arc::new(filter));
     }
     let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)

@@ -27,7 +27,7 @@ use crate::operand;
 /// A closure is a filter, too:
 ///
 /// ```
-/// use std::sync::Mutex;
+/// use std::sync::{Arc, Mutex};
 /// use fuc_engine::{Candidate, RemoveOp, Verdict};
 ///
 /// # fn main() -> std::io::Result<()> {
@@ -37,9 +37,11 @@ use crate::operand;
 /// std::fs::create_dir_all(tree.join("keep/sub"))?;
 /// std::fs::write(tree.join("file"), "")?;
 ///
-/// let removal = RemoveOp::new().filtered_by(|entry: &Candidate<'_>| {
-///     if entry.name() == "keep" { Verdict::Prune } else { Verdict::Take }
-/// });
+/// let filter = |entry: &Candidate<'_>| match entry.name().to_str() {
+///     Some("keep") => Verdict::Prune,
+///     _ => Verdict::Take,
+/// };
+/// let removal = RemoveOp::new().filtered_by(Arc::new(filter));
 /// let summary = removal.run([&tree], &Mutex::new(Vec::new()));
 /// // `tree` stays because of `keep`. That is not a failure.
 /// assert!(summary.is_complete());
@@ -48,6 +50,8 @@ use crate::operand;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Operations share a filter by its [`Arc`], and a filter that is chosen at run time is an `Arc<dyn Filter>`, too.
 ///
 /// The calls happen on the engine's threads, under the conditions that hold for an
 /// [`Observer`](crate::Observer).

@@ -150,6 +150,7 @@
 //!
 //! ```
 //! use std::path::Path;
+//! use std::sync::Arc;
 //! use fuc_engine::{Candidate, RemoveOp, Verdict};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -159,7 +160,7 @@
 //! #     std::fs::create_dir_all(tree.join(path).parent().unwrap())?;
 //! #     std::fs::write(tree.join(path), "")?;
 //! # }
-//! let removal = RemoveOp::new().filtered_by(|entry: &Candidate<'_>| {
+//! let filter = |entry: &Candidate<'_>| {
 //!     let extension = Path::new(entry.name()).extension();
 //!     if entry.name() == ".git" {
 //!         Verdict::Prune // It stays, and is not entered.
@@ -170,7 +171,8 @@
 //!     } else {
 //!         Verdict::Skip
 //!     }
-//! });
+//! };
+//! let removal = RemoveOp::new().filtered_by(Arc::new(filter));
 //! let summary = removal.remove(&tree)?;
 //! assert_eq!((summary.files, summary.directories), (2, 0));
 //! # assert!(tree.join("a.c").exists() && tree.join(".git/c.o").exists());

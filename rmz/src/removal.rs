@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use fuc_cli::command::{Context, Outcome};
@@ -122,7 +123,7 @@ fn remove(
     let execution = options.engine.execution;
     let mut removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
     if let Some(filter) = filter.clone() {
-        removal = removal.filtered_by(filter);
+        removal = removal.filtered_by(Arc::new(filter));
     }
     let is_taken = |operand: &OsString| {
         let is_excluded = |filter: &ExcludeFilter| filter.excludes_operand(operand);

@@ -142,8 +142,8 @@ impl CopyOp {
     /// The dest of an entry that is not taken stays as it is. The run does not even look at it, except at that of a
     /// directory that is [skipped](crate::Verdict::Skip). Clones of this operation share the filter.
     #[must_use]
-    pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
-        self.filter = Some(SharedFilter(Arc::new(filter)));
+    pub fn filtered_by(mut self, filter: Arc<dyn Filter>) -> Self {
+        self.filter = Some(SharedFilter(filter));
         self
     }
 

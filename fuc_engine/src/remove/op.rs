@@ -136,8 +136,8 @@ impl RemoveOp {
     /// Everything above an entry that stays also stays. This is not a failure, and the user is not asked about
     /// these directories, except whether to enter them. Clones of this operation share the filter.
     #[must_use]
-    pub fn filtered_by(mut self, filter: impl Filter + 'static) -> Self {
-        self.filter = Some(SharedFilter(Arc::new(filter)));
+    pub fn filtered_by(mut self, filter: Arc<dyn Filter>) -> Self {
+        self.filter = Some(SharedFilter(filter));
         self
     }
 

@@ -4,8 +4,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fuc_engine::{
     Answer, Ask, Backup, BackupNaming, Candidate, CopyOp, CopyOptions, Error, Filter, Observer,
@@ -54,14 +54,14 @@ impl Exchange {
     }
 
     fn remove(&self, options: RemoveOptions, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
-        let removal = RemoveOp::with_options(options).filtered_by(self.filter(verdict));
+        let removal = RemoveOp::with_options(options).filtered_by(Arc::new(self.filter(verdict)));
         let failures = Mutex::new(Vec::new());
         let summary = removal.run([self.path().join("s")], &failures);
         Told::new(summary, failures)
     }
 
     fn copy(&self, options: CopyOptions, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
-        let copy = CopyOp::with_options(options).filtered_by(self.filter(verdict));
+        let copy = CopyOp::with_options(options).filtered_by(Arc::new(self.filter(verdict)));
         let failures = Mutex::new(Vec::new());
         let dest = exactly(self.path().join("d"));
         let summary = copy.run([self.path().join("s")], &dest, &failures);
@@ -230,7 +230,7 @@ fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then
         scratch: scratch.path(),
         failures: Mutex::default(),
     };
-    let copy = CopyOp::with_options(options).filtered_by(without_directories);
+    let copy = CopyOp::with_options(options).filtered_by(Arc::new(without_directories));
     let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
     let summary = copy.run([&source], &exactly(&dest), &observer);
     let told = Told::new(summary, observer.failures);

@@ -33,14 +33,14 @@ fn succeeds(run: impl FnOnce(&dyn Observer) -> Summary) -> Summary {
 /// Removes a tree, and returns the number of entries that were removed.
 #[track_caller]
 fn remove(options: RemoveOptions, filter: impl Filter + 'static, path: &Path) -> u64 {
-    let removal = RemoveOp::with_options(options).filtered_by(filter);
+    let removal = RemoveOp::with_options(options).filtered_by(Arc::new(filter));
     succeeds(|observer| removal.run([path], observer)).entries
 }
 
 /// Copies a tree, and returns the number of entries that were copied.
 #[track_caller]
 fn copy(options: CopyOptions, filter: impl Filter + 'static, from: &Path, to: &Path) -> u64 {
-    let copy = CopyOp::with_options(options).filtered_by(filter);
+    let copy = CopyOp::with_options(options).filtered_by(Arc::new(filter));
     succeeds(|observer| copy.run([from], &exactly(to), observer)).entries
 }
 
@@ -48,6 +48,14 @@ fn copy(options: CopyOptions, filter: impl Filter + 'static, from: &Path, to: &P
 fn about(name: &'static str, verdict: Verdict) -> impl Filter {
     move |entry: &Candidate<'_>| match entry.name() == name {
         true => verdict,
+        false => Verdict::Take,
+    }
+}
+
+/// Takes the entries of directories, but not the directories.
+fn skips_directories(entry: &Candidate<'_>) -> Verdict {
+    match entry.is_directory() {
+        true => Verdict::Skip,
         false => Verdict::Take,
     }
 }
@@ -107,7 +115,7 @@ fn each_entry_is_asked_about_once() {
                 options.threads = threads(number);
                 options.ask = ask;
             });
-            let removal = RemoveOp::with_options(options).filtered_by(census.clone());
+            let removal = RemoveOp::with_options(options).filtered_by(Arc::new(census.clone()));
             let summary = removal.run([&source], &Agrees::default());
             assert_eq!(counts(summary), (entries as u64, 0, 0));
             asked_by(&census);
@@ -237,13 +245,6 @@ fn a_skipped_directory_leaves_an_existing_dest_as_it_is() {
     assert_eq!((mode("directory"), mode("new")), (0o750, 0o700));
 }
 
-fn skips_directories(entry: &Candidate<'_>) -> Verdict {
-    match entry.is_directory() {
-        true => Verdict::Skip,
-        false => Verdict::Take,
-    }
-}
-
 #[test]
 fn a_skipped_directory_does_not_replace_another_file() {
     let scratch = Scratch::new();
@@ -255,7 +256,7 @@ fn a_skipped_directory_does_not_replace_another_file() {
             naming: BackupNaming::Simple,
             suffix: "~".into(),
         })))
-        .filtered_by(skips_directories);
+        .filtered_by(Arc::new(skips_directories));
     let failures = Mutex::new(Vec::new());
     let summary = copy.run([&source], &exactly(&dest), &failures);
     let refused = Failure::refused(Refusal::NonDirectoryByDirectory, dest.join("x"));
@@ -281,6 +282,27 @@ fn a_directory_into_which_a_copy_goes_may_be_left_out() {
         &source.join("backup/s"),
     );
     assert_eq!(names_in(&source.join("backup/s")), ["file"]);
+}
+
+#[test]
+fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source).file("keep", "").file("other", "");
+    let census = Census::default();
+    let filters: [Arc<dyn Filter>; 2] = [
+        Arc::new(census.clone()),
+        Arc::new(about("keep", Verdict::Prune)),
+    ];
+    for (filter, copied) in filters.iter().zip([&["keep", "other"][..], &["other"]]) {
+        let copy = CopyOp::new().filtered_by(Arc::clone(filter));
+        succeeds(|observer| copy.run([&source], &exactly(&dest), observer));
+        assert_eq!(names_in(&dest), copied);
+        let removal = RemoveOp::new().filtered_by(Arc::clone(filter));
+        succeeds(|observer| removal.run([&dest], observer));
+        assert!(!dest.exists());
+    }
+    assert_eq!(census.0.lock().unwrap()[Path::new("other")], 2);
 }
 
 #[test]
@@ -354,7 +376,8 @@ fn the_user_is_not_asked_about_directories_that_stay() {
     Tree::at(&top).file("d/keep", "").file("d/e/gone", "");
     let options = remove_options(|options| options.ask = Ask::Always);
     let agrees = Agrees::default();
-    let removal = RemoveOp::with_options(options).filtered_by(about("keep", Verdict::Prune));
+    let removal =
+        RemoveOp::with_options(options).filtered_by(Arc::new(about("keep", Verdict::Prune)));
     assert!(removal.run([&top], &agrees).is_complete());
     let expected = [
         "descend t",
@@ -374,7 +397,8 @@ fn the_user_is_not_asked_about_a_skipped_directory() {
     Tree::at(&top).file("keep/gone", "").dir("keep/empty");
     let options = remove_options(|options| options.ask = Ask::Always);
     let agrees = Agrees::default();
-    let removal = RemoveOp::with_options(options).filtered_by(about("keep", Verdict::Skip));
+    let removal =
+        RemoveOp::with_options(options).filtered_by(Arc::new(about("keep", Verdict::Skip)));
     assert!(removal.run([&top], &agrees).is_complete());
     let mut asked = agrees.0.into_inner().unwrap();
     asked.sort();
@@ -400,12 +424,7 @@ fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listin
         .collect();
     let agrees = Agrees::default();
     let options = remove_options(|options| options.ask = Ask::Always);
-    let removal = RemoveOp::with_options(options).filtered_by(|entry: &Candidate<'_>| match entry
-        .is_directory()
-    {
-        true => Verdict::Skip,
-        false => Verdict::Take,
-    });
+    let removal = RemoveOp::with_options(options).filtered_by(Arc::new(skips_directories));
     assert!(removal.run([&top], &agrees).is_complete());
     let asked = agrees.0.into_inner().unwrap();
     assert_eq!(asked[0], "descend t");
@@ -523,7 +542,7 @@ fn a_directory_may_have_a_filter_of_its_own() {
             made: Arc::clone(&made),
         };
         let options = remove_options(|options| options.threads = threads(number));
-        let removal = RemoveOp::with_options(options).filtered_by(filter);
+        let removal = RemoveOp::with_options(options).filtered_by(Arc::new(filter));
         let summary = succeeds(|observer| removal.run([&top], observer));
         // In each directory: `inner/gone`, `outer/file` and `outer`.
         assert_eq!(summary.entries, 3 * 40);
@@ -609,7 +628,9 @@ fn a_run_that_its_filter_cancels_removes_nothing_more() {
             Verdict::Take
         }
     };
-    let removal = RemoveOp::new().filtered_by(filter).cancelled_by(&cancel);
+    let removal = RemoveOp::new()
+        .filtered_by(Arc::new(filter))
+        .cancelled_by(&cancel);
     let summary = succeeds(|observer| removal.run([&top], observer));
     assert!(summary.cancelled);
     assert_eq!(summary.entries, 0);
