@@ -11,9 +11,21 @@ use crate::{
     what::peers::Role,
 };
 
+/// The heading and the text before the tables. They are not in the page itself, because they make no sense without
+/// figures.
+const HEAD: &str = "\
+## How long it takes
+
+The median time of seven runs, with the fastest and the slowest one in parentheses; of the others as a multiple of the
+median of `fuc_engine`. Each run is a process that calls the library once, and all take turns. Small files are in
+directories of 50. \"By hand\" is `std::fs::read_dir` and `std::fs::copy`, `dircpy` has its four threads, `remove_dir_all`
+its feature `parallel`. The filesystems are new, ext4 on a loop device. To measure again, run this as root while the
+machine does nothing else, once after `benches/setup.sh`: `cargo run --release -p benches -- libraries`.
+";
+
 /// Returns the section as Markdown. `details` is the path of the page that has all figures.
 pub(super) fn section(results: &Results, details: &str) -> String {
-    let mut text = format!("{} [All figures]({details}).\n", machine(results));
+    let mut text = format!("{HEAD}\n{} [All figures]({details}).\n", machine(results));
     for (verb, title) in [("remove", "Removing"), ("copy", "Copying")] {
         let is_of_verb = |cell: &&CellResult| cell.name.contains(verb) && cell.ours().is_some();
         let cells: Vec<_> = results.cells.iter().filter(is_of_verb).collect();
