@@ -1,7 +1,7 @@
 //! Removal in the background: `--detach` hides directories at once, and `--reap` finishes what is left over.
 //!
 //! A directory is hidden by one rename, into a *container* beside it. A process in the background, the *remover*,
-//! empties the container and removes it. It is started before anything is hidden:
+//! then removes what is in the container, and the container. These are the names:
 //!
 //! ```text
 //!   parent/project                            what the user names
@@ -17,8 +17,8 @@
 //!         mkdir  chmod   create    rename          remove trees  unlink   rmdir
 //! ```
 //!
-//! Two invariants. **Nothing is hidden that no process knows about:** the remover learns the name before the rename,
-//! and goes on if the command is killed. **In the background, only what this run has moved into a container is
+//! Two invariants. **Nothing is hidden that no process knows about:** the remover is started first, learns each name
+//! before the rename, and goes on if the command is killed. **In the background, only what this run has moved into a container is
 //! removed,** by calls that start at the open container. `--reap` empties only containers with a mark. Once a tree is
 //! in a container, no call uses its path.
 //!
