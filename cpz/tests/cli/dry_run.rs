@@ -80,6 +80,23 @@ fn obeys_the_rules_about_dests_that_exist() {
 }
 
 #[test]
+fn makes_parents_in_directories_that_an_earlier_operand_would_make() {
+    for (operands, status) in [
+        (["a", "a/b/c"], 0),
+        (["a", "a/b"], 0),
+        (["a/b", "a/b/c"], 0),
+        (["a/b/c", "a"], 0),
+        (["a/b/c", "a/b/c/d"], 1),
+    ] {
+        let [first, second] = operands;
+        let told = check_dry_run(CPZ, &["-r", "--parents", first, second, "t"], |tree| {
+            tree.file("a/b/c", "x").dir("t");
+        });
+        assert_eq!(told.status, Status::Exit(status), "{operands:?}");
+    }
+}
+
+#[test]
 fn does_not_overwrite_what_an_earlier_operand_would_make() {
     let told = check_dry_run(CPZ, &["a/x", "b/x", "c/x", "d"], |tree| {
         tree.file("a/x", "1")

@@ -126,13 +126,20 @@ fn open_or_make(
     existing: &mut Vec<Parent>,
 ) -> Result<OwnedFd, Error> {
     let is_made = made.made.contains(step.dest);
-    if let Some(plan) = &ctx.plan
-        && (is_made || plan.is_new(above))
-    {
-        return match is_made {
-            true => plan.stand_in().map_err(failed_to_look(step)),
-            false => make_one(ctx, above, step, made),
+    if let Some(plan) = &ctx.plan {
+        // The copy of an earlier operand may have made it, too.
+        let planned = match is_made {
+            true => Some(FileType::Directory),
+            false => plan.planned_kind(&spot(above, step)),
         };
+        match planned {
+            Some(FileType::Directory) => return plan.stand_in().map_err(failed_to_look(step)),
+            Some(FileType::Symlink) | None if plan.is_new(above) => {
+                return make_one(ctx, above, step, made);
+            }
+            Some(FileType::Symlink) | None => {}
+            Some(_) => return Err(not_a_directory(step)),
+        }
     }
     let opened = ctx.descriptors.making_room(|| {
         if is_made {
@@ -149,10 +156,7 @@ fn open_or_make(
             }
             Ok(dir)
         }
-        Err(Errno::NOTDIR) => {
-            let path = step.path.into();
-            Err(Error::refused(Refusal::ParentNotDirectory, path).at_dest())
-        }
+        Err(Errno::NOTDIR) => Err(not_a_directory(step)),
         Err(_) => make_one(ctx, above, step, made),
     }
 }
@@ -208,12 +212,7 @@ fn make_one(
     let requested = ctx.policy.directory_creation_mode(stat.st_mode);
     let filling = ctx.policy.directory_filling_mode(stat.st_mode);
     if let Some(plan) = &ctx.plan {
-        let spot = Spot {
-            dir: above,
-            name: step.name,
-            path: step.path.into(),
-        };
-        let planned = plan.create(spot, || names::planned_directory(plan));
+        let planned = plan.create(spot(above, step), || names::planned_directory(plan));
         planned.map_err(failed(Operation::MakeParent))?;
     } else {
         sys::create_directory(above, step.name, filling).map_err(failed(Operation::MakeParent))?;
@@ -247,6 +246,15 @@ fn make_one(
     Ok(fd)
 }
 
+/// Returns the dest of a step for a dry run.
+fn spot<'s>(above: BorrowedFd<'s>, step: &Step<'s>) -> Spot<'s> {
+    Spot {
+        dir: above,
+        name: step.name,
+        path: step.path.into(),
+    }
+}
+
 /// Returns the stat of a directory that leads to a source.
 fn look_at_source(ctx: &Context<'_>, source: &Path) -> Result<Stat, Error> {
     let failed = |errno| Error::failed(Operation::StatSourceParent, source.into(), errno);
@@ -273,6 +281,10 @@ fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Err
     let source = failed.source.as_os_str().as_bytes();
     let mut ends = way::ends(source).chain([source.len()]);
     ends.find_map(|end| look_at_source(ctx, Path::new(OsStr::from_bytes(&source[..end]))).err())
+}
+
+fn not_a_directory(step: &Step<'_>) -> Error {
+    Error::refused(Refusal::ParentNotDirectory, step.path.into()).at_dest()
 }
 
 fn failed_to_look(step: &Step<'_>) -> impl Fn(Errno) -> Error {

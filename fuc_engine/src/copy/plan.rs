@@ -78,6 +78,12 @@ impl Plan {
         sys::stat_directory(dir).is_ok_and(|stat| stat.identity == self.new_directory)
     }
 
+    /// Returns the type of a dest that would have been made by now. It is known if a dest may be met a second time.
+    pub(super) fn planned_kind(&self, spot: &Spot<'_>) -> Option<FileType> {
+        let planned = self.change(spot).flatten()?;
+        Some(sys::file_type(&planned))
+    }
+
     /// Returns an id that no file has.
     pub(super) fn new_id(&self) -> FileId {
         // Relaxed: only the numbers count, and they publish nothing.
