@@ -305,6 +305,10 @@ impl Visitor for Removal<'_> {
         self.filters.as_ref()
     }
 
+    fn is_planned_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+        self.context.is_planned(dir, name)
+    }
+
     fn operand_path(&self, operand: u32) -> &Path {
         self.context.operand_path(operand)
     }

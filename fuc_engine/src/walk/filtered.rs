@@ -159,6 +159,9 @@ fn retain_taken<V: Visitor>(
             return Some(entry);
         }
         asked += 1;
+        if visitor.is_planned_gone(dir, entry.name) {
+            return None;
+        }
         let kind = kind_of(dir, entry, visitor.symlinks());
         decide(visitor, &*filter, node, Entry { kind, ..entry })
     });

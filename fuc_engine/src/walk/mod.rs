@@ -29,8 +29,9 @@
 //! | `share` | giving a part of a listing to an idle worker |
 //! | `in_order` | listing and visiting in order |
 
+use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,6 +77,11 @@ pub(crate) trait Visitor: Sync + Sized {
 
     /// Returns the caller's filters, if there are any.
     fn filters(&self) -> Option<&Filters>;
+
+    /// Returns `true` if a dry run has planned to remove an entry. The filter is not asked about it.
+    fn is_planned_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
+        false
+    }
 
     /// Returns the path of an operand, as the caller names it.
     fn operand_path(&self, operand: u32) -> &Path;

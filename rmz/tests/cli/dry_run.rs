@@ -61,6 +61,16 @@ fn a_name_that_an_earlier_operand_would_remove_is_missing_for_a_later_one() {
 }
 
 #[test]
+fn an_excluded_name_that_an_earlier_operand_would_remove_keeps_no_directory() {
+    let told = check_dry_run(RMZ, &["--exclude=keep", "d/keep", "d"], |tree| {
+        tree.file("d/keep", "").file("d/other", "");
+    });
+    assert_eq!(told.status, Status::Exit(0));
+    let total = "removed directory 'd'\nwould remove 3 entries, 0 B\n";
+    assert!(told.stdout_text().ends_with(total), "{told:?}");
+}
+
+#[test]
 fn asks_about_a_directory_that_may_be_read_but_not_searched() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path())
