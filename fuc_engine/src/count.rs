@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -18,18 +18,22 @@ use crate::cancel::Cancel;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Error;
 use crate::filter::SharedFilter;
+use crate::hashing::HashSet;
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits};
-use crate::sys::{self, DirSlot, Entry, Stat, Symlinks};
+use crate::sys::{self, DirSlot, Entry, FileId, Stat, Symlinks};
 use crate::walk::{
     self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
 };
 
+/// The most files with several names that a look-ahead remembers, in about 2 MB.
+const MOST_REMEMBERED: usize = 1 << 16;
+
 /// Says what a look-ahead counts.
-pub(crate) struct Scope<'a> {
+pub(crate) struct Survey<'a> {
     /// The directory in which operands that are relative paths are looked up.
     pub(crate) base: BorrowedFd<'a>,
     /// Counts what is below directories.
@@ -39,6 +43,8 @@ pub(crate) struct Scope<'a> {
     /// Says whether operands that are symbolic links are followed.
     pub(crate) operands: Symlinks,
     pub(crate) content: Content,
+    /// Counts directories that the filter skips, because a copy makes them.
+    pub(crate) skipped_directories: bool,
     pub(crate) filter: Option<SharedFilter>,
 }
 
@@ -48,11 +54,12 @@ pub(crate) enum Content {
     Ignored,
     /// The size of each regular file.
     OfNames,
-    /// The same, but a file with several names counts once if all of them are counted.
+    /// The size of each regular file, once for all of its names.
     OfInodes,
 }
 
 impl Content {
+    /// Returns the bytes of one name. A file with several names counts in equal parts.
     pub(crate) fn bytes(self, stat: &Stat) -> u64 {
         match (self, sys::file_type(stat)) {
             (Self::OfNames, FileType::RegularFile) => stat.st_size as u64,
@@ -66,17 +73,19 @@ impl Content {
     }
 }
 
-/// Adds to `counts` what `scope` says about the operands. Returns `true` unless it was cancelled.
+/// Adds to `counts` what `survey` says about the operands. Returns `true` unless it was cancelled, or some bytes may be
+/// counted more than once.
 pub(crate) fn count<P: AsRef<Path>>(
-    mut scope: Scope<'_>,
+    mut survey: Survey<'_>,
     operands: &[P],
     counts: &Counts,
     cancel: Option<Cancel>,
 ) -> bool {
     let observer = Silent(counts);
     let look_ahead = LookAhead {
-        filters: scope.filter.take().map(Filters::new),
-        scope,
+        filters: survey.filter.take().map(Filters::new),
+        survey,
+        seen: Mutex::default(),
         operands: (operands.iter())
             .filter_map(|path| operand::to_c(path.as_ref()).ok())
             .collect(),
@@ -87,7 +96,9 @@ pub(crate) fn count<P: AsRef<Path>>(
         worker.push(Task::Own(0..look_ahead.operands.len() as u32));
         worker.run_all();
     });
-    !look_ahead.report.summary().cancelled
+    let seen = look_ahead.seen.lock();
+    let seen = seen.unwrap_or_else(PoisonError::into_inner).len();
+    seen < MOST_REMEMBERED && !look_ahead.report.summary().cancelled
 }
 
 /// Passes on the counters only.
@@ -102,7 +113,9 @@ impl Observer for Silent<'_> {
 }
 
 struct LookAhead<'a> {
-    scope: Scope<'a>,
+    survey: Survey<'a>,
+    /// Files with several names, of which one was counted. At most [`MOST_REMEMBERED`].
+    seen: Mutex<HashSet<FileId>>,
     filters: Option<Filters>,
     operands: Vec<Box<CStr>>,
     report: Report<'a>,
@@ -136,7 +149,7 @@ impl LookAhead<'_> {
             }
             None => self.open_operand(place.operand, Side::Source)?,
         };
-        let device = match self.scope.one_file_system {
+        let device = match self.survey.one_file_system {
             true => Some(sys::stat_directory(fd.as_fd())?.identity.device()),
             false => None,
         };
@@ -146,6 +159,23 @@ impl LookAhead<'_> {
         }
         let slot = DirSlot::empty();
         Ok(Some((fd, CountedDir { slot, device })))
+    }
+
+    /// Returns the bytes to count for a name.
+    fn bytes(&self, stat: &Stat) -> u64 {
+        let content = self.survey.content;
+        if content != Content::OfInodes || stat.st_nlink == 1 {
+            return content.bytes(stat);
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = match seen.len() < MOST_REMEMBERED {
+            true => seen.insert(FileId::of(stat)),
+            false => !seen.contains(&FileId::of(stat)),
+        };
+        match is_first {
+            true => Content::OfNames.bytes(stat),
+            false => 0,
+        }
     }
 
     fn count(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
@@ -177,7 +207,7 @@ impl LookAhead<'_> {
 impl Roots for LookAhead<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
         let path = &self.operands[operand as usize];
-        Ok(sys::open_directory_noatime(self.scope.base, path, self.scope.operands)?.0)
+        Ok(sys::open_directory_noatime(self.survey.base, path, self.survey.operands)?.0)
     }
 
     /// Keeps the time of access, because a copy that preserves it may not have read it yet.
@@ -225,7 +255,7 @@ impl Visitor for LookAhead<'_> {
         purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<CountedNode> {
-        if purpose != Purpose::ProcessEntries {
+        if purpose != Purpose::ProcessEntries || self.survey.skipped_directories {
             self.count(0, worker);
         }
         self.node_of(place, worker)
@@ -242,7 +272,7 @@ impl Visitor for LookAhead<'_> {
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        let has_bytes = self.scope.content != Content::Ignored;
+        let has_bytes = self.survey.content != Content::Ignored;
         let mut kind = entry.kind;
         let mut bytes = 0;
         if kind == FileType::Unknown || kind == FileType::RegularFile && has_bytes {
@@ -251,7 +281,7 @@ impl Visitor for LookAhead<'_> {
                 return Visit::Done;
             };
             kind = sys::file_type(&stat);
-            bytes = self.scope.content.bytes(&stat);
+            bytes = self.bytes(&stat);
         }
         if entry.kind == FileType::Directory {
             return walk::queue(node, entry, worker);
@@ -290,12 +320,12 @@ impl Visitor for LookAhead<'_> {
         }
         for operand in portion {
             let name = self.operands[operand as usize].clone();
-            match sys::stat(self.scope.base, &name, self.scope.operands) {
+            match sys::stat(self.survey.base, &name, self.survey.operands) {
                 Err(_) => {}
                 Ok(stat) if sys::file_type(&stat) != FileType::Directory => {
-                    self.count(self.scope.content.bytes(&stat), worker);
+                    self.count(self.bytes(&stat), worker);
                 }
-                Ok(_) if self.scope.recursive => {
+                Ok(_) if self.survey.recursive => {
                     let place = Place {
                         parent: None,
                         name,

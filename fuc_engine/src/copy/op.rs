@@ -12,7 +12,7 @@ use super::options::{
 };
 use super::run::CopyRun;
 use crate::cancel::Cancel;
-use crate::count::{self, Scope};
+use crate::count::{self, Survey};
 use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
@@ -238,7 +238,9 @@ impl CopyOp {
     /// cannot be looked at are not counted.
     ///
     /// Returns `true` if everything was counted. Returns `false` if it was [cancelled](Self::cancelled_by), or if
-    /// all symbolic links are followed: then one entry may stand for any number of others.
+    /// all symbolic links are followed: then one entry may stand for any number of others. If hard links are kept,
+    /// a file with several names counts once. Returns `false` if there are so many of them that some may count
+    /// more than once.
     pub fn count<P: AsRef<Path>>(&self, sources: impl AsRef<[P]>, counts: &Counts) -> bool {
         self.count_in(CWD, sources, counts)
     }
@@ -258,15 +260,16 @@ impl CopyOp {
             Dereference::Always if options.recursive => return false,
             Dereference::Always => Symlinks::Follow,
         };
-        let scope = Scope {
+        let survey = Survey {
             base: dir.as_fd(),
             recursive: options.recursive,
             one_file_system: options.one_file_system,
             operands,
             content: options.counted_content(),
+            skipped_directories: true,
             filter: self.filter.clone(),
         };
-        count::count(scope, sources.as_ref(), counts, self.cancel.clone())
+        count::count(survey, sources.as_ref(), counts, self.cancel.clone())
     }
 }
 

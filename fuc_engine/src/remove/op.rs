@@ -322,15 +322,16 @@ impl RemoveOp {
         operands: impl AsRef<[P]>,
         counts: &Counts,
     ) -> bool {
-        let scope = count::Scope {
+        let survey = count::Survey {
             base: dir.as_fd(),
             recursive: self.options.recursive,
             one_file_system: self.options.one_file_system,
             operands: Symlinks::NoFollow,
             content: Content::Ignored,
+            skipped_directories: false,
             filter: self.filter.clone(),
         };
-        count::count(scope, operands.as_ref(), counts, self.cancel.clone())
+        count::count(survey, operands.as_ref(), counts, self.cancel.clone())
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::sync::Arc;
 
-use fuc_engine::{Cancel, CopyOp, Counts, Dereference, LinkKind, RemoveOp};
+use fuc_engine::{
+    Cancel, Candidate, CopyOp, Counts, Dereference, Filter, LinkKind, Preserve, RemoveOp, Verdict,
+};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{copy_options, remove_options};
@@ -49,16 +52,51 @@ fn a_copy_counts_bytes_of_names_or_of_files() {
         is_complete.then_some((counts.entries(), counts.bytes()))
     };
     assert_eq!(count(CopyOp::default()), Some((9, 16)));
-    // The two names of a file count for half of it each, and five bytes cannot be halved.
+    // The two names of a file count once.
     let keeping_links = copy_options(|options| options.preserve.links = true);
-    assert_eq!(
-        count(CopyOp::with_options(keeping_links)),
-        Some((9, 6 + 2 + 2))
-    );
+    assert_eq!(count(CopyOp::with_options(keeping_links)), Some((9, 6 + 5)));
     let linking = copy_options(|options| options.as_links = Some(LinkKind::Hard));
     assert_eq!(count(CopyOp::with_options(linking)), Some((9, 0)));
     let following = copy_options(|options| options.dereference = Dereference::Always);
     assert_eq!(count(CopyOp::with_options(following)), None);
+}
+
+#[test]
+fn a_copy_of_one_of_several_snapshots_counts_what_it_copies() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("1/file", "content");
+    for number in 2..5 {
+        tree.dir(number.to_string())
+            .hardlink("1/file", format!("{number}/file"));
+    }
+    let copy = CopyOp::new().preserve(Preserve::all());
+    let counts = Counts::default();
+    assert!(copy.count([scratch.path().join("4")], &counts));
+    let copied = copy.copy(scratch.path().join("4"), scratch.path().join("copy"));
+    assert_eq!(counts.bytes(), copied.unwrap().bytes);
+    assert_eq!(counts.bytes(), 7);
+}
+
+#[test]
+fn skipped_directories_count_for_a_copy_only() {
+    let scratch = tree();
+    let top = scratch.path().join("t");
+    let filter: Arc<dyn Filter> = Arc::new(|entry: &Candidate<'_>| match entry.is_directory() {
+        true => Verdict::Skip,
+        false => Verdict::Take,
+    });
+    let counts = Counts::default();
+    let copy = CopyOp::new().filtered_by(Arc::clone(&filter));
+    assert!(copy.count([&top], &counts));
+    let copied = copy.copy(&top, scratch.path().join("copy")).unwrap();
+    assert_eq!((counts.entries(), copied.entries), (9, 9));
+    let counts = Counts::default();
+    let removal = RemoveOp::new().filtered_by(filter);
+    assert!(removal.count([&top], &counts));
+    // The operand counts, although it stays because of the skipped directories.
+    let removed = removal.remove(&top).unwrap();
+    assert_eq!((counts.entries(), removed.entries), (6, 5));
 }
 
 #[test]
