@@ -52,22 +52,22 @@ pub(crate) struct Survey<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Ignored,
-    /// The size of each regular file.
+    /// The data of each regular file, without its holes.
     OfNames,
-    /// The size of each regular file, once for all of its names.
+    /// The data of each regular file, once for all of its names.
     OfInodes,
 }
 
 impl Content {
     /// Returns the bytes of one name. A file with several names counts in equal parts.
     pub(crate) fn bytes(self, stat: &Stat) -> u64 {
+        // A copy does not count holes. With `Sparse::Never` it does, and then this is too little.
+        let data = (stat.st_size as u64).min(stat.st_blocks as u64 * 512);
         match (self, sys::file_type(stat)) {
-            (Self::OfNames, FileType::RegularFile) => stat.st_size as u64,
+            (Self::OfNames, FileType::RegularFile) => data,
             // The type of the field depends on the architecture.
             #[allow(clippy::unnecessary_cast)]
-            (Self::OfInodes, FileType::RegularFile) => {
-                stat.st_size as u64 / (stat.st_nlink as u64).max(1)
-            }
+            (Self::OfInodes, FileType::RegularFile) => data / (stat.st_nlink as u64).max(1),
             _ => 0,
         }
     }

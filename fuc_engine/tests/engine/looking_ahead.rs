@@ -100,6 +100,22 @@ fn skipped_directories_count_for_a_copy_only() {
 }
 
 #[test]
+fn holes_are_not_counted() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("f");
+    fs::write(&path, vec![1; 1 << 20]).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(1 << 30).unwrap();
+    // Some filesystems allocate blocks only when they write them.
+    file.sync_all().unwrap();
+    let counts = Counts::default();
+    let copy = CopyOp::new();
+    assert!(copy.count([&path], &counts));
+    let summary = copy.copy(&path, scratch.path().join("copy")).unwrap();
+    assert_eq!(counts.bytes(), summary.bytes);
+}
+
+#[test]
 fn times_of_access_stay() {
     let scratch = tree();
     let directory = scratch.path().join("t/a");
