@@ -94,7 +94,8 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
-        applies: |it| it.has_parents() && it.has_several_sources(),
+        // The parents of `a/..` are made for itself.
+        applies: |it| it.has_parents() && (it.has_several_sources() || it.has_dots()),
         explains: |it, fact| {
             let failed = failed_dests(it);
             let is_failed = FAILURES.iter().any(|text| fact.is_error(Side::Gnu, text));
