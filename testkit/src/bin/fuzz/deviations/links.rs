@@ -44,7 +44,10 @@ pub(super) const ROWS: &[Deviation] = &[
         explains: |it, fact| {
             let refused = it.named(Side::Ours, RELATIVE, Which::Last);
             let is_kept = |change: &Change| refused.contains(&it.place_of(change)[0]);
+            let is_later_dest =
+                |change: &Change| change.kinds.0 == Some(Kind::Directory) && is_kept(change);
             fact.only(Side::Ours).is_some_and(is_kept)
+                || fact.change(&["type"]).is_some_and(is_later_dest)
                 // cp cannot remove it.
                 || it.is_about(fact, &refused)
                     && (fact.is_error(Side::Gnu, "cannot remove ")

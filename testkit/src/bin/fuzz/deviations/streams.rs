@@ -1,6 +1,8 @@
 //! Deviations that show only in what the commands print or ask.
 
-use super::Deviation;
+use testkit::snapshot::{Change, Kind};
+
+use super::{Deviation, comparison::Which};
 use crate::{
     case::{Called, PRESUME_TERMINAL, Pair},
     fact::{Fact, Side, Stream},
@@ -41,7 +43,12 @@ pub(super) const ROWS: &[Deviation] = &[
                         .output(Side::Ours)
                         .is_some_and(|line| line.starts_with("removed "))
                     || fact.change(&["mtime", "link"]).is_some());
-            is_question || is_kept
+            // To ask, GNU looks into a directory first, and keeps it if that fails.
+            let unseen = it.named(Side::Gnu, "cannot remove", Which::First);
+            let is_unseen = |change: &Change| {
+                change.kinds.0 == Some(Kind::Directory) && unseen.contains(&it.place_of(change)[0])
+            };
+            is_question || is_kept || fact.only(Side::Gnu).is_some_and(is_unseen)
         },
     },
     Deviation {
