@@ -287,7 +287,7 @@ impl Visitor for LookAhead<'_> {
             return walk::queue(node, entry, worker);
         }
         if kind != entry.kind {
-            match walk::reconsider(self, node, entry.name, kind, worker) {
+            match walk::reconsider(self, node, dirs.source(), entry.name, kind, worker) {
                 Reconsidered::Process => {}
                 queued_or_left_alone => return queued_or_left_alone.visit(),
             }

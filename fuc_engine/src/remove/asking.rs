@@ -23,7 +23,7 @@ use crate::observer::Answer;
 use crate::sys::{self, Symlinks};
 
 /// The result of asking about an entry that is not listed as a directory.
-pub(super) enum Verdict {
+pub(super) enum Asked {
     Remove,
     /// Leave the entry alone. Any failure has already been reported.
     Leave,
@@ -58,15 +58,15 @@ pub(super) fn ask_about_entry(
     dir: BorrowedFd<'_>,
     name: &CStr,
     kind: FileType,
-) -> Verdict {
+) -> Asked {
     if kind == FileType::Unknown && look::is_directory(dir, name) {
-        return Verdict::Enter;
+        return Asked::Enter;
     }
     let prompt = prompt_to_remove(context, dir, name, kind);
     let name = Name::entry(node, name);
     match ask_and_apply(context, name, prompt, IfLeft::TryParent) {
-        Answer::Yes => Verdict::Remove,
-        Answer::No => Verdict::Leave,
+        Answer::Yes => Asked::Remove,
+        Answer::No => Asked::Leave,
     }
 }
 

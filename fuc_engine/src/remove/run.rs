@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking::{self, Verdict};
+use super::asking::{self, Asked};
 use super::context::{Context, Extent};
 use super::directory::{self, Emptied, Entered};
 use super::guards::Guards;
@@ -205,9 +205,9 @@ impl<'a> Removal<'a> {
         let dir = dirs.source();
         if context.looks_at_entries {
             match prepare(context, node, dir, name, kind, worker) {
-                Verdict::Remove => {}
-                Verdict::Leave => return Visit::Done,
-                Verdict::Enter => return self.found_directory(node, name, worker),
+                Asked::Remove => {}
+                Asked::Leave => return Visit::Done,
+                Asked::Enter => return self.found_directory(node, dir, name, worker),
             }
         }
         match sys::unlink(dir, name) {
@@ -217,7 +217,7 @@ impl<'a> Removal<'a> {
                 Visit::Done
             }
             Err(errno) => match not_unlinked(context, node, dir, name, errno) {
-                NotUnlinked::Directory => self.found_directory(node, name, worker),
+                NotUnlinked::Directory => self.found_directory(node, dir, name, worker),
                 NotUnlinked::Left => Visit::Done,
             },
         }
@@ -228,10 +228,11 @@ impl<'a> Removal<'a> {
     fn found_directory(
         &self,
         node: &RemoveNode,
+        dir: BorrowedFd<'_>,
         name: &CStr,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        walk::reconsider(self, node, name, FileType::Directory, worker).visit()
+        walk::reconsider(self, node, dir, name, FileType::Directory, worker).visit()
     }
 
     /// Removes a name that was a directory until another process replaced it. Returns how it counts if it is gone.
@@ -245,17 +246,18 @@ impl<'a> Removal<'a> {
         if let Some(parent) = &place.parent
             && self.filters.is_some()
         {
-            let look = |dir: BorrowedFd<'_>, name: &CStr| sys::stat(dir, name, Symlinks::NoFollow);
-            let kind = match self.context.at(name, look) {
-                Ok(stat) => sys::file_type(&stat),
+            let reconsidered = self.context.at(name, |dir, name| {
+                let stat = sys::stat(dir, name, Symlinks::NoFollow)?;
+                let kind = sys::file_type(&stat);
+                Ok(walk::reconsider(self, parent, dir, name, kind, worker))
+            });
+            match reconsidered {
+                Ok(Reconsidered::Process) => {}
+                Ok(Reconsidered::Queued | Reconsidered::LeftAlone) => return None,
                 Err(errno) => {
                     self.context.fail_and_keep(name, errno);
                     return None;
                 }
-            };
-            match walk::reconsider(self, parent, name.name, kind, worker) {
-                Reconsidered::Process => {}
-                Reconsidered::Queued | Reconsidered::LeftAlone => return None,
             }
         }
         directory::remove_replaced(&self.context, name)
@@ -490,28 +492,28 @@ fn prepare(
     name: &CStr,
     kind: FileType,
     worker: &mut Walker<'_, '_, Removal<'_>>,
-) -> Verdict {
+) -> Asked {
     if context.is_planned(dir, name) {
-        return Verdict::Leave;
+        return Asked::Leave;
     }
     if context.asks {
         match asking::ask_about_entry(context, node, dir, name, kind) {
-            Verdict::Remove => {}
+            Asked::Remove => {}
             decided => return decided,
         }
     }
     let Some(plan) = context.plan else {
-        return Verdict::Remove;
+        return Asked::Remove;
     };
     match plan.unlink(dir, name) {
         Ok(()) => {
             Removal::count(Counted::of(kind), worker);
             context.removed(Name::entry(node, name));
-            Verdict::Leave
+            Asked::Leave
         }
         Err(errno) => match not_unlinked(context, node, dir, name, errno) {
-            NotUnlinked::Directory => Verdict::Enter,
-            NotUnlinked::Left => Verdict::Leave,
+            NotUnlinked::Directory => Asked::Enter,
+            NotUnlinked::Left => Asked::Leave,
         },
     }
 }

@@ -128,6 +128,15 @@ pub(crate) fn open_directory_noatime(
     }
 }
 
+/// Opens a file only to look at it, which needs no permission to read it.
+pub(crate) fn open_path(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    symlinks: Symlinks,
+) -> Result<OwnedFd, Errno> {
+    open(dir, name, OFlags::PATH | symlinks.open_flag(), 0)
+}
+
 /// Opens a directory as a starting point only, which needs no permission to read it.
 pub(crate) fn open_path_directory(
     dir: BorrowedFd<'_>,

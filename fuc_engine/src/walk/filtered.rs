@@ -163,7 +163,7 @@ fn retain_taken<V: Visitor>(
             return None;
         }
         let kind = kind_of(dir, entry, visitor.symlinks());
-        decide(visitor, &*filter, node, Entry { kind, ..entry })
+        decide(visitor, &*filter, node, dir, Entry { kind, ..entry })
     });
 }
 
@@ -172,12 +172,19 @@ fn decide<'e, V: Visitor>(
     visitor: &V,
     filter: &dyn Filter,
     node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
     entry: Entry<'e>,
 ) -> Option<Entry<'e>> {
+    let open = |symlinks| {
+        let descriptors = visitor.descriptors();
+        descriptors.making_room(|| sys::open_path(dir, entry.name, symlinks))
+    };
     let verdict = filter.verdict(&Candidate {
         name: entry.name,
         kind: entry.kind,
         above: above(visitor, node),
+        // A link may lead nowhere.
+        open: &|| open(visitor.symlinks()).or_else(|_| open(Symlinks::NoFollow)),
     });
     if verdict != Verdict::Take {
         visitor.entries_left_alone(node);
@@ -217,6 +224,7 @@ impl Reconsidered {
 pub(crate) fn reconsider<V: Visitor>(
     visitor: &V,
     node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
     name: &CStr,
     kind: FileType,
     worker: &mut Walker<'_, '_, V>,
@@ -227,7 +235,7 @@ pub(crate) fn reconsider<V: Visitor>(
         is_skipped: false,
     };
     let taken = match visitor.filters() {
-        Some(filters) => decide(visitor, &*filters.of(node), node, entry),
+        Some(filters) => decide(visitor, &*filters.of(node), node, dir, entry),
         None => Some(entry),
     };
     match taken {

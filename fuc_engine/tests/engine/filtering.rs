@@ -348,6 +348,36 @@ fn a_candidate_knows_its_type_and_its_paths() {
 }
 
 #[test]
+fn a_filter_may_choose_by_size() {
+    let scratch = Scratch::new();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    // The size of a link is that of the name in it.
+    Tree::at(&source)
+        .file("sub/large", "12345")
+        .file("sub/small", "1")
+        .symlink("sub/link", "small");
+    for (dereference, expected) in [
+        (Dereference::Never, &["large", "link"][..]),
+        (Dereference::Always, &["large"]),
+    ] {
+        let filter = |entry: &Candidate<'_>| {
+            let metadata = entry.metadata().unwrap();
+            assert_eq!(metadata.is_dir(), entry.is_directory());
+            assert_eq!(metadata.is_file(), entry.is_file());
+            assert_eq!(metadata.is_symlink(), entry.is_symlink());
+            match entry.is_directory() || metadata.len() >= 5 {
+                true => Verdict::Take,
+                false => Verdict::Prune,
+            }
+        };
+        let options = copy_options(|options| options.dereference = dereference);
+        copy(options, filter, &source, &dest);
+        assert_eq!(names_in(&dest.join("sub")), expected, "{dereference:?}");
+        fs::remove_dir_all(&dest).unwrap();
+    }
+}
+
+#[test]
 fn a_link_to_a_directory_is_a_directory_if_a_copy_follows_it() {
     let scratch = Scratch::new();
     let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));

@@ -124,7 +124,14 @@ impl CopyRun<'_> {
         if kind == entry.kind {
             return Ok(ControlFlow::Continue(source));
         }
-        match walk::reconsider(self, node, entry.source_name, kind, worker) {
+        match walk::reconsider(
+            self,
+            node,
+            entry.source_dir,
+            entry.source_name,
+            kind,
+            worker,
+        ) {
             Reconsidered::Process => Ok(ControlFlow::Continue(source)),
             Reconsidered::Queued => Ok(ControlFlow::Break(Processed::Queued)),
             Reconsidered::LeftAlone if matches!(entry.dest_state, DestState::Unchecked) => {
