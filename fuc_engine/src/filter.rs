@@ -104,7 +104,7 @@ pub(crate) trait Location {
     fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf;
 }
 
-/// The names above an entry, of which paths are built when they are wanted.
+/// The names above an entry. Builds a path only on request.
 #[derive(Clone, Copy)]
 pub(crate) struct Above<'a> {
     pub(crate) operand: &'a Path,

@@ -294,7 +294,7 @@ impl Counts {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of bytes so far, as in [`Summary::bytes`].
+    /// Returns the number of bytes so far, as in [`Summary::bytes`]. A removal has 0, even in a dry run.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
