@@ -86,7 +86,7 @@ impl Tally {
         self.bytes += bytes;
     }
 
-    /// Says of bytes that are counted that they are shared with their source.
+    /// Counts bytes, already counted by [`count_bytes`](Self::count_bytes), that share blocks with the source.
     #[inline]
     pub(crate) fn count_reflinked(&mut self, bytes: u64) {
         self.details.reflinked_bytes += bytes;

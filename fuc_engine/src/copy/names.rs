@@ -158,7 +158,8 @@ pub(super) fn rename(
     ctx: &Context<'_>,
     target: Target<'_>,
     dir: BorrowedFd<'_>,
-    [old, new]: [&CStr; 2],
+    old: &CStr,
+    new: &CStr,
     replaces: Replaces,
 ) -> Result<(), Errno> {
     match (&ctx.plan, replaces) {

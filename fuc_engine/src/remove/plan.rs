@@ -1,7 +1,8 @@
 //! A dry run: checks names instead of removing them.
 //!
-//! Only [`Context::unlink`](super::context::Context::unlink) and its neighbours use this. All other
-//! steps are those of a real run, so their decisions are, too.
+//! [`Context::unlink`](super::context::Context::unlink) and its neighbours plan a removal instead of doing it. The
+//! steps that look at names ask whether an earlier operand would have removed them. All else is as in a real run,
+//! so the decisions are, too.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -66,6 +66,7 @@ fn attributes(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> StatxAttr
         found.stx_attributes & StatxAttributes::from_bits_retain(found.stx_attributes_mask.bits())
     })
 }
+
 /// Fails with the kernel's error if this process may not write to the file at `at`, which must exist.
 pub(crate) fn check_writing(at: At<'_>) -> Result<(), Errno> {
     check_access_by(at.symlinks, |flags| {

@@ -37,7 +37,8 @@ pub(super) fn make(
     let renamed = rename_to_backup(
         ctx,
         Target::Entry(entry),
-        (entry.dest_dir, entry.dest_name),
+        entry.dest_dir,
+        entry.dest_name,
         dest,
         backup,
         numbers,
@@ -66,7 +67,8 @@ pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
         ctx,
         Target::Entry(entry),
         entry.dest_dir,
-        [name, entry.dest_name],
+        name,
+        entry.dest_name,
         Replaces::Files,
     );
     match restored {
@@ -129,7 +131,7 @@ pub(in crate::copy) fn replace_by_directory(
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
         let target = Target::Directory(place);
-        let moved = rename_to_backup(ctx, target, (dir, name), &dest, backup, numbers)?;
+        let moved = rename_to_backup(ctx, target, dir, name, &dest, backup, numbers)?;
         if ctx.plan.is_some() {
             return names::create_directory(ctx, place, dir, name, mode);
         }
@@ -150,7 +152,8 @@ pub(in crate::copy) fn replace_by_directory(
 fn rename_to_backup(
     ctx: &Context<'_>,
     target: Target<'_>,
-    (dir, name): (BorrowedFd<'_>, &CStr),
+    dir: BorrowedFd<'_>,
+    name: &CStr,
     dest: &Stat,
     backup: &Backup,
     numbers: &mut BackupNumbers,
@@ -166,7 +169,7 @@ fn rename_to_backup(
             true => Replaces::Files,
             false => Replaces::Nothing,
         };
-        let renamed = names::rename(ctx, target, dir, [name, &backup.name], replaces);
+        let renamed = names::rename(ctx, target, dir, name, &backup.name, replaces);
         match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
                 let (_, base) = operand::split(name.to_bytes());
