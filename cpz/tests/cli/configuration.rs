@@ -27,13 +27,13 @@ fn content_of_b(scratch: &Scratch) -> String {
 #[test]
 fn an_option_of_the_file_takes_effect_together_with_the_command_line() {
     for (args, copied) in [
-        (&["--exclude=!f*", "s", "d"][..], [true, false]),
-        (&["--no-config", "--exclude=!f*", "s", "d"], [true, true]),
+        (&["--exclude=!f*", "src", "d"][..], [true, false]),
+        (&["--no-config", "--exclude=!f*", "src", "d"], [true, true]),
     ] {
         let scratch = Scratch::new();
         Tree::at(scratch.path())
-            .file("s/f", "")
-            .file("s/g", "")
+            .file("src/f", "")
+            .file("src/g", "")
             .file("config", "--exclude=?\n");
         let run = Run::new(CPZ).args(args).env("CPZ_CONFIG", "config");
         run.current_dir(&scratch).output().assert_success();
