@@ -74,7 +74,7 @@ fn updated() {
 
 #[test]
 fn updated_by_hard_links() {
-    for flags in ["-luv", "-lufv", "-Pluv", "-Plufv"] {
+    for flags in ["-luv", "-lufv", "-Pluv", "-Plufv", "-Plbuv"] {
         all_pairs(&[flags]);
     }
 }

@@ -114,14 +114,14 @@ pub(super) fn sameness(
 ) -> Sameness {
     use rustix::fs::FileType;
     let is_same_file = source.is_same_file(dest);
-    if is_same_file && ctx.policy.makes_hard_links() {
-        return Sameness::AlreadyThere;
+    if ctx.policy.makes_hard_links() {
+        // A link that leads from one to the other does not matter, because no content is written.
+        return match is_same_file {
+            true => Sameness::AlreadyThere,
+            false => Sameness::Distinct,
+        };
     }
     let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
-    // A link that leads to the source can be replaced by a hard link.
-    if ctx.policy.makes_hard_links() && !is_link(source) {
-        return Sameness::Distinct;
-    }
     let may_lead_there = entry.symlinks == Symlinks::NoFollow && (is_link(source) || is_link(dest));
     if !is_same_file && !may_lead_there {
         return Sameness::Distinct;
