@@ -273,7 +273,7 @@ impl Visitor for LookAhead<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         let has_bytes = self.survey.content != Content::Ignored;
-        let mut kind = entry.kind;
+        let mut kind = entry.kind();
         let mut bytes = 0;
         if kind == FileType::Unknown || kind == FileType::RegularFile && has_bytes {
             // The run has removed the name, and has counted it.
@@ -283,10 +283,10 @@ impl Visitor for LookAhead<'_> {
             kind = sys::file_type(&stat);
             bytes = self.bytes(&stat);
         }
-        if entry.kind == FileType::Directory {
+        if entry.kind() == FileType::Directory {
             return walk::queue(node, entry, worker);
         }
-        if kind != entry.kind {
+        if kind != entry.kind() {
             match walk::reconsider(self, node, dirs.source(), entry.name, kind, worker) {
                 Reconsidered::Process => {}
                 queued_or_left_alone => return queued_or_left_alone.visit(),

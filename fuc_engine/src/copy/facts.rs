@@ -135,7 +135,7 @@ impl<'a> Entry<'a> {
             source_name: listed.name,
             dest_dir,
             dest_name: listed.name,
-            kind: listed.kind,
+            kind: listed.kind(),
             symlinks: Symlinks::NoFollow,
             dest_state: DestState::Unchecked,
             node: Some(node),

@@ -51,11 +51,7 @@ impl StoredEntry {
 
     /// Returns the entry as its directory lists it.
     pub(super) fn listed(&self) -> sys::Entry<'_> {
-        sys::Entry {
-            name: &self.name,
-            kind: self.kind,
-            is_skipped: false,
-        }
+        sys::Entry::new(&self.name, self.kind)
     }
 
     /// Returns the entry as it was when it was stored. `entry` holds its names and directories.

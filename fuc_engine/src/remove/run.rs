@@ -348,8 +348,8 @@ impl Visitor for Removal<'_> {
     ) -> Visit {
         // A call that takes the whole entry would make the compiler store it in memory for each
         // file.
-        let Entry { name, kind, .. } = entry;
-        match kind {
+        let name = entry.name;
+        match entry.kind() {
             // With a constant kind, nothing about it is kept while a file is removed.
             FileType::RegularFile => {
                 self.remove_entry(node, dirs, name, FileType::RegularFile, worker)

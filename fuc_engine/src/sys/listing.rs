@@ -82,7 +82,7 @@ impl Listing {
             };
             let end = self.bytes.len() - entries.rest.len();
             let kept = if entry.is_dot() { None } else { decide(entry) };
-            if let Some(record_type) = kept.map(Entry::record_type) {
+            if let Some(record_type) = kept.map(|entry| entry.record_type) {
                 self.bytes.copy_within(start..end, kept_bytes);
                 self.bytes[kept_bytes + TYPE] = record_type;
                 kept_bytes += end - start;
@@ -107,27 +107,42 @@ impl Listing {
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a CStr,
-    /// The type that the directory records, or `Unknown` if the filesystem records none. If there is a filter,
-    /// the type that the filter was told.
-    pub(crate) kind: FileType,
-    /// The entry is a directory that the filter skips: only its entries are processed.
-    pub(crate) is_skipped: bool,
+    /// The type in the record, perhaps with [`SKIPPED`]. One byte for both: with two fields, the removal of a file
+    /// takes 12 more instructions. The guard's case `rmz-files` counts them.
+    record_type: u8,
 }
 
-impl Entry<'_> {
-    fn is_dot(&self) -> bool {
-        matches!(self.name.to_bytes(), b"." | b"..")
+impl<'a> Entry<'a> {
+    pub(crate) fn new(name: &'a CStr, kind: FileType) -> Self {
+        // The types of directory entries are the types of st_mode, shifted.
+        let record_type = (kind.as_raw_mode() >> 12) as u8;
+        Self { name, record_type }
     }
 
-    /// Returns the type in the record of the entry.
-    fn record_type(self) -> u8 {
-        // The types of directory entries are the types of st_mode, shifted.
-        let kind = (self.kind.as_raw_mode() >> 12) as u8;
-        if self.is_skipped {
-            kind | SKIPPED
-        } else {
-            kind
+    /// Marks a directory that the filter skips: only its entries are processed.
+    pub(crate) fn skipped(self) -> Self {
+        let record_type = self.record_type | SKIPPED;
+        Self {
+            record_type,
+            ..self
         }
+    }
+
+    /// Returns the type that the directory records, or `Unknown` if the filesystem records none. If there is a
+    /// filter, returns the type that the filter was told.
+    #[inline]
+    pub(crate) fn kind(self) -> FileType {
+        // The bits that do not belong to a type are ignored.
+        FileType::from_raw_mode(u32::from(self.record_type) << 12)
+    }
+
+    pub(crate) fn is_skipped(self) -> bool {
+        self.record_type & SKIPPED != 0
+    }
+
+    #[inline]
+    fn is_dot(self) -> bool {
+        matches!(self.name.to_bytes(), b"." | b"..")
     }
 }
 
@@ -147,9 +162,7 @@ impl<'a> Entries<'a> {
         let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
         Some(Entry {
             name,
-            // The bits that do not belong to a type are ignored.
-            kind: FileType::from_raw_mode(u32::from(header[TYPE]) << 12),
-            is_skipped: header[TYPE] & SKIPPED != 0,
+            record_type: header[TYPE],
         })
     }
 }
@@ -214,7 +227,7 @@ mod tests {
         while listing.fill(open.as_fd()).unwrap() {
             fills += 1;
             for entry in listing.entries() {
-                match entry.kind {
+                match entry.kind() {
                     FileType::RegularFile => files += 1,
                     FileType::Directory => dirs += 1,
                     other => panic!("{:?} listed as {other:?}", entry.name),
@@ -262,7 +275,7 @@ mod tests {
         });
         asked.sort();
         assert_eq!(asked, [c"a", c"bbbbbbbbbbbbbbbbb", c"c", c"d", c"sub"]);
-        let mut left: Vec<_> = listing.entries().map(|e| (e.name, e.kind)).collect();
+        let mut left: Vec<_> = listing.entries().map(|e| (e.name, e.kind())).collect();
         left.sort_by_key(|(name, _)| *name);
         let expected = [
             (c"bbbbbbbbbbbbbbbbb", FileType::RegularFile),
@@ -294,18 +307,15 @@ mod tests {
         for kind in KINDS {
             for is_skipped in [true, false] {
                 listing.retain(|entry| {
-                    Some(Entry {
-                        kind,
-                        is_skipped,
-                        ..entry
-                    })
+                    let entry = Entry::new(entry.name, kind);
+                    Some(if is_skipped { entry.skipped() } else { entry })
                 });
                 let left: Vec<_> = listing.entries().collect();
                 let [entry] = left[..] else {
                     panic!("{} entries", left.len());
                 };
                 assert_eq!(
-                    (entry.name, entry.kind, entry.is_skipped),
+                    (entry.name, entry.kind(), entry.is_skipped()),
                     (c"a", kind, is_skipped)
                 );
             }

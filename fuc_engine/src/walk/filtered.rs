@@ -163,7 +163,7 @@ fn retain_taken<V: Visitor>(
             return None;
         }
         let kind = kind_of(dir, entry, visitor.symlinks());
-        decide(visitor, &*filter, node, dir, Entry { kind, ..entry })
+        decide(visitor, &*filter, node, dir, Entry::new(entry.name, kind))
     });
 }
 
@@ -181,7 +181,7 @@ fn decide<'e, V: Visitor>(
     };
     let verdict = filter.verdict(&Candidate {
         name: entry.name,
-        kind: entry.kind,
+        kind: entry.kind(),
         above: above(visitor, node),
         // A link may lead nowhere.
         open: &|| open(visitor.symlinks()).or_else(|_| open(Symlinks::NoFollow)),
@@ -189,11 +189,11 @@ fn decide<'e, V: Visitor>(
     if verdict != Verdict::Take {
         visitor.entries_left_alone(node);
     }
-    let is_skipped = verdict == Verdict::Skip && entry.kind == FileType::Directory;
-    (is_skipped || verdict == Verdict::Take).then_some(Entry {
-        is_skipped,
-        ..entry
-    })
+    match verdict {
+        Verdict::Take => Some(entry),
+        Verdict::Skip if entry.kind() == FileType::Directory => Some(entry.skipped()),
+        Verdict::Skip | Verdict::Prune => None,
+    }
 }
 
 /// The consequence for an entry that is not of the type that it was visited with.
@@ -229,11 +229,7 @@ pub(crate) fn reconsider<V: Visitor>(
     kind: FileType,
     worker: &mut Walker<'_, '_, V>,
 ) -> Reconsidered {
-    let entry = Entry {
-        name,
-        kind,
-        is_skipped: false,
-    };
+    let entry = Entry::new(name, kind);
     let taken = match visitor.filters() {
         Some(filters) => decide(visitor, &*filters.of(node), node, dir, entry),
         None => Some(entry),
@@ -250,12 +246,12 @@ pub(crate) fn reconsider<V: Visitor>(
 
 /// Returns the type of an entry, or of the file that a link leads to if `symlinks` are followed.
 fn kind_of(dir: BorrowedFd<'_>, entry: Entry<'_>, symlinks: Symlinks) -> FileType {
-    let is_followed = entry.kind == FileType::Symlink && symlinks == Symlinks::Follow;
-    if entry.kind != FileType::Unknown && !is_followed {
-        return entry.kind;
+    let is_followed = entry.kind() == FileType::Symlink && symlinks == Symlinks::Follow;
+    if entry.kind() != FileType::Unknown && !is_followed {
+        return entry.kind();
     }
     let looked_at = sys::stat(dir, entry.name, symlinks)
         // A link may lead nowhere.
         .or_else(|_| sys::stat(dir, entry.name, Symlinks::NoFollow));
-    looked_at.map_or(entry.kind, |stat| sys::file_type(&stat))
+    looked_at.map_or(entry.kind(), |stat| sys::file_type(&stat))
 }

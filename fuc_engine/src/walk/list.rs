@@ -215,7 +215,7 @@ fn look_ahead<'a, V: Visitor>(
     dirs: &V::Open<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Entries<'a> {
-    let mut files = entries.clone().filter(|e| e.kind != FileType::Directory);
+    let mut files = entries.clone().filter(|e| e.kind() != FileType::Directory);
     let Some(first) = files.next() else {
         return entries;
     };

@@ -249,7 +249,7 @@ pub(crate) fn queue<V: Visitor>(
 ) -> Visit {
     worker.push(Task::Enter {
         place: node.child(entry.name),
-        purpose: match entry.is_skipped {
+        purpose: match entry.is_skipped() {
             true => Purpose::ProcessEntries,
             false => Purpose::Process { pass: 0 },
         },

@@ -137,16 +137,16 @@ impl Visitor for CopyRun<'_> {
         listed: sys::Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        if listed.kind == FileType::Directory {
+        if listed.kind() == FileType::Directory {
             return walk::queue(node, listed, worker);
         }
         let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed);
         let entry = entry.following(self.ctx.policy.symlinks_of_entries);
-        let processed = if self.copies_plainly && listed.kind == FileType::RegularFile {
+        let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
             self.make_listed_file(&entry, worker)
                 .and_then(|outcome| self.retry_if_changed(&entry, outcome, worker))
         } else {
-            self.process_listed(&entry, listed.kind, worker)
+            self.process_listed(&entry, listed.kind(), worker)
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
