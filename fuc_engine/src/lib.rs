@@ -307,6 +307,47 @@
 // | `setters` | writes the builder methods of operations and options |
 // | `execution` | the public type `Execution`, which chooses a dry run |
 // | `error` | the public type `Error`: operation, paths, and the kernel's reason |
+//!
+//! # The modules
+//!
+//! Imports point down only. Each folder's `mod.rs` has a map of its files.
+//!
+//! ```text
+//!  remove/  copy/              what happens to operands, entries and finished directories
+//!      \      /
+//!       count                  counts what is below operands
+//!         |
+//!       walk/                  lists directories and hands their entries to a removal or a copy
+//!      /  |   \
+//!  sched/ node descriptors     workers; unfinished directories; open directories
+//!      \  |   /
+//!        sys/                  every system call and every `unsafe`
+//!         |
+//!        sync                  atomics and locks that a model checker can replace
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | `remove/` | [`RemoveOp`]: removes trees |
+//! | `copy/` | [`CopyOp`]: copies trees |
+//! | `count` | counts what is below operands, beside a removal or a copy |
+//! | `walk/` | one task for each directory, and how a large directory is shared between workers |
+//! | `sched/` | workers, the channel between them, and the governor that decides how many run |
+//! | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
+//! | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
+//! | `sys/` | the system calls, one function each |
+//! | `sync` | the atomics and locks that a model checker can replace |
+//! | `operand` | the paths that a caller names, and which of them may be worked on together |
+//! | `hashing` | hash tables that need no system call for their seed |
+//! | `report` | the totals of a run, and its connection to the observer |
+//! | `failures` | reports failures and warnings in the order of the operands |
+//! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
+//! | `filter` | the public trait [`Filter`], which chooses the entries that a run processes |
+//! | `cancel` | the public type [`Cancel`], which stops runs before their end |
+//! | `setters` | writes the builder methods of operations and options |
+//! | [`distribute`] | the public trait [`distribute::Exchange`], by which several engines share a removal |
+//! | `execution` | the public type [`Execution`], which chooses a dry run |
+//! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
 // The modules are left out on other systems, so that this is the only error.
 #[cfg(not(target_os = "linux"))]
@@ -320,6 +361,8 @@ mod copy;
 mod count;
 #[cfg(target_os = "linux")]
 mod descriptors;
+#[cfg(target_os = "linux")]
+pub mod distribute;
 #[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]

@@ -91,6 +91,19 @@ impl Guards {
         }
     }
 
+    /// Notes the filesystem of an operand that another engine has begun, and that is open as `dir`.
+    pub(super) fn reach_operand(
+        &self,
+        context: &Context<'_>,
+        operand: u32,
+        dir: BorrowedFd<'_>,
+    ) -> Result<(), Errno> {
+        if context.options.one_file_system {
+            self.is_on_other_filesystem(operand, dir)?;
+        }
+        Ok(())
+    }
+
     /// Returns `true` if `dir`, which is an operand or lies below one, is not on the
     /// operand's filesystem. The first call for an operand must be about itself.
     pub(super) fn is_on_other_filesystem(

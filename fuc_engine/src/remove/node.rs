@@ -46,6 +46,7 @@ pub(super) struct State {
 const KEPT: u8 = 1;
 const DECLINED: u8 = 2;
 const LEFT_ALONE: u8 = 4;
+const BORROWED: u8 = 8;
 
 // The flags are Relaxed: the decrement in `node::climb` publishes them to the worker that
 // finishes the directory.
@@ -65,6 +66,18 @@ impl State {
             flags: AtomicU8::new(LEFT_ALONE),
             ..Self::new(0, consent)
         }
+    }
+
+    /// Makes the state of a directory that belongs to another engine.
+    pub(super) fn borrowed() -> Self {
+        Self {
+            flags: AtomicU8::new(BORROWED),
+            ..Self::new(0, Consent::ToRemove)
+        }
+    }
+
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & BORROWED != 0
     }
 
     /// Records that something under the directory stays, so that the directory stays too. For entries that the

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::context::{Extent, Scope};
 use super::options::{Ask, RemoveOptions};
 use super::plan::{Others, Plan};
-use super::run::Removal;
+use super::run::{Part, Removal};
 use crate::cancel::Cancel;
 use crate::count::{self, Content};
+use crate::distribute::Exchange;
 use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
@@ -240,6 +241,62 @@ impl RemoveOp {
         observer: &dyn Observer,
     ) -> Summary {
         self.run_extent(dir.as_fd(), Scope::Whole, operands, observer)
+    }
+
+    /// Removes the operands as [`run`](Self::run) does, and shares the work with other engines. They call
+    /// [`assist`](Self::assist) with the same operands and options.
+    ///
+    /// Each engine reports the failures and events that it meets, and its own part of the summary. The order
+    /// of the operands holds for this engine's reports only. Questions, too, come from every engine and
+    /// in no order.
+    ///
+    /// # Panics
+    /// If the system refuses the thread that talks to the other engines.
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn lead<P: AsRef<Path>>(
+        &self,
+        operands: impl AsRef<[P]>,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> Summary {
+        self.run_shared(Part::Leader, operands.as_ref(), observer, exchange)
+    }
+
+    /// Takes part in a removal that another engine [leads](Self::lead), until the exchange ends it.
+    ///
+    /// A relative operand must name the same directory for each engine. If it does not, this engine gives the work
+    /// back undone.
+    ///
+    /// # Panics
+    /// If the system refuses the thread that talks to the other engines.
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn assist<P: AsRef<Path>>(
+        &self,
+        operands: impl AsRef<[P]>,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> Summary {
+        self.run_shared(Part::Assistant, operands.as_ref(), observer, exchange)
+    }
+
+    fn run_shared<P: AsRef<Path>>(
+        &self,
+        part: Part,
+        operands: &[P],
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> Summary {
+        let report = Report::new(observer, self.cancel.clone());
+        // Every engine begins anywhere in the tree.
+        let plan = self.plan(operands, Others::MayFollow);
+        let extent = Extent {
+            base: CWD,
+            scope: Scope::Whole,
+            filter: self.filter.clone(),
+            plan: plan.as_ref(),
+        };
+        let removal = Removal::new(&self.options, extent, operands, report);
+        summary(&removal.shared(exchange, part).run(), plan.as_ref())
     }
 
     /// Returns the plan of a dry run, which begins with these operands.

@@ -21,15 +21,17 @@ use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::operand::{Begun, begin_operand};
 use super::options::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
+use crate::distribute::{Exchange, Finished, Given};
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{self, Limits};
+use crate::sched::{self, Inlet, Limits};
 use crate::sys::{self, Entry, Symlinks};
 use crate::walk::{
-    self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
+    self, Filters, OpenDirs, Purpose, Reconsidered, Sharer, SourceOnly, Stealing, Task, Visit,
+    Visitor, Walker,
 };
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
@@ -51,6 +53,9 @@ pub(super) struct Removal<'a> {
     context: Context<'a>,
     guards: Guards,
     filters: Option<Filters>,
+    /// The other engines that work on the operands, if there are any.
+    stealing: Option<Stealing<'a, RemoveDir>>,
+    part: Part,
     /// The filesystem of the last operand, once more than one worker is wanted. The last operand is the
     /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
     filesystem: OnceLock<Option<u64>>,
@@ -80,20 +85,59 @@ impl<'a> Removal<'a> {
             context,
             guards,
             filters: extent.filter.map(Filters::new),
+            stealing: None,
+            part: Part::Leader,
             filesystem: OnceLock::new(),
         }
     }
 
+    /// Removes the operands together with the engines of `exchange`, in this part.
+    pub(super) fn shared(mut self, exchange: &'a dyn Exchange, part: Part) -> Self {
+        self.stealing = Some(Stealing::new(exchange));
+        self.part = part;
+        self
+    }
+
     /// Removes the operands. Returns the report, to which the next run of other operands adds.
     pub(super) fn run(self) -> Report<'a> {
-        sched::scope(&self, |worker| {
-            for run in self.independent_operands() {
-                worker.push(Task::Own(run));
+        let attend = self
+            .stealing
+            .as_ref()
+            .map(|_| |inlet: &Inlet<'_, Self>| self.attend(inlet));
+        sched::shared_scope(&self, attend, |worker| {
+            let _end = self.stealing.as_ref().map(End);
+            for run in self.parts() {
+                if let Some(operands) = run {
+                    worker.push(Task::Own(operands));
+                }
                 worker.run_all();
             }
         });
         self.context.failures.report_rest(&self.context.report);
         self.context.report
+    }
+
+    /// Talks to the other engines until the run has ended.
+    fn attend(&self, inlet: &Inlet<'_, Self>) {
+        if self.part == Part::Leader {
+            inlet.close();
+        } else {
+            // The order of the operands is unknown here, so no failure waits.
+            self.context.failures.report_rest(&self.context.report);
+        }
+        walk::attend(self, inlet);
+        if self.part == Part::Assistant {
+            inlet.close();
+        }
+    }
+
+    /// Returns the parts of the run, one after the other. In a part without operands, the tasks come from other
+    /// engines.
+    fn parts(&self) -> Vec<Option<Range<u32>>> {
+        match self.part {
+            Part::Leader => self.independent_operands().into_iter().map(Some).collect(),
+            Part::Assistant => vec![None],
+        }
     }
 
     /// Returns groups of operands that can be worked on together. If there are events, each operand is alone,
@@ -284,6 +328,54 @@ impl<'a> Removal<'a> {
     }
 }
 
+/// The part of an engine in a removal that several engines share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It begins the operands.
+    Leader,
+    /// It only works on what it steals.
+    Assistant,
+}
+
+/// Guard that reports the end of the run to the exchange, even if an observer has panicked.
+struct End<'a>(&'a Stealing<'a, RemoveDir>);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl<'a> Sharer<Removal<'a>> for Removal<'a> {
+    fn stealing(&self) -> &Stealing<'_, RemoveDir> {
+        self.stealing.as_ref().expect("BUG: nothing is shared")
+    }
+
+    fn operands(&self) -> usize {
+        self.context.operands.len()
+    }
+
+    fn borrow(&self, place: RemovePlace) -> RemoveNode {
+        Node::new(place, State::borrowed(), RemoveDir::new(), None)
+    }
+
+    fn reach_operand(&self, operand: u32, dir: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.guards.reach_operand(&self.context, operand, dir)
+    }
+
+    fn note(&self, node: &RemoveNode, finished: Finished) {
+        if finished.kept {
+            node.state.keep();
+        }
+        if finished.left_alone {
+            node.state.leave_alone();
+        }
+        if finished.changed {
+            node.state.mark_shrunk();
+        }
+    }
+}
+
 impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
     type Open<'n> = SourceOnly<'n>;
@@ -380,6 +472,14 @@ impl Visitor for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
+        if state.is_borrowed() {
+            let finished = Finished {
+                kept: state.is_incomplete(),
+                left_alone: state.leaves_entries_alone(),
+                changed: state.has_shrunk(),
+            };
+            return walk::give_back(self, self, node, Given::Finished(finished));
+        }
         let is_operand = node.place.parent.is_none();
         if self.context.stays(&node.place) || is_operand && state.is_kept() {
             return self.finish_staying(node, worker);
@@ -479,6 +579,10 @@ impl Visitor for Removal<'_> {
             Ask::IfWriteProtected => self.context.options.threads == Some(NonZeroUsize::MIN),
             Ask::Always => true,
         }
+    }
+
+    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
+        self.stealing.as_ref().map(|_| self as &dyn Sharer<Self>)
     }
 }
 

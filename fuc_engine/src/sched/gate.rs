@@ -31,6 +31,18 @@ struct State {
     was_refused: bool,
     /// `true` once the scope ends or a worker has panicked. Then no worker is parked any more.
     is_over: bool,
+    /// Tasks that other processes have, and that will come back.
+    elsewhere: usize,
+}
+
+impl State {
+    fn outcome(&self) -> IdleOutcome {
+        if self.active == 0 && self.elsewhere == 0 {
+            IdleOutcome::AllDone
+        } else {
+            IdleOutcome::Wait
+        }
+    }
 }
 
 pub(super) struct Gate {
@@ -41,6 +53,8 @@ pub(super) struct Gate {
     starving: AtomicUsize,
     /// `true` if more workers are active than should be. This is a hint, too.
     surplus: AtomicBool,
+    /// `true` if another process asks for tasks, and no worker has claimed the request.
+    request: AtomicBool,
 }
 
 /// Which worker gets a batch.
@@ -57,7 +71,7 @@ pub(super) enum Recipient {
 pub(super) enum IdleOutcome {
     /// Wait on the channel. A batch may be there already.
     Wait,
-    /// No worker has any task left.
+    /// No worker has any task left, and no other process has one.
     AllDone,
 }
 
@@ -74,12 +88,14 @@ impl Gate {
             most: usize::MAX,
             was_refused: false,
             is_over: false,
+            elsewhere: 0,
         };
         Self {
             state: Mutex::new(state),
             unparked: Condvar::new(),
             starving: AtomicUsize::new(0),
             surplus: AtomicBool::new(false),
+            request: AtomicBool::new(false),
         }
     }
 
@@ -229,11 +245,7 @@ impl Gate {
         state.active -= 1;
         state.idle += 1;
         self.rebalance(&mut state);
-        if state.active == 0 {
-            IdleOutcome::AllDone
-        } else {
-            IdleOutcome::Wait
-        }
+        state.outcome()
     }
 
     /// Counts the main thread, which goes on after a run, as active again.
@@ -261,6 +273,51 @@ impl Gate {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         state.permits -= 1;
+    }
+}
+
+/// The exchange of tasks with other processes; see [`super`].
+impl Gate {
+    /// Asks the workers for tasks. The first one that has some to give claims the request.
+    pub(super) fn request(&self) {
+        // Relaxed: the request publishes nothing but itself.
+        self.request.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if another process asks for tasks.
+    pub(super) fn has_request(&self) -> bool {
+        self.request.load(Ordering::Relaxed)
+    }
+
+    /// Claims the request. Returns `false` if another worker has claimed it.
+    pub(super) fn claim_request(&self) -> bool {
+        self.request.swap(false, Ordering::Relaxed)
+    }
+
+    /// Counts tasks that will come back from another process. The caller is active, or no worker is yet.
+    pub(super) fn expect(&self, tasks: usize) {
+        self.lock().elsewhere += tasks;
+    }
+
+    /// Reserves a recipient for a batch from another process, which the caller must send. With it, `back` tasks
+    /// come back that were expected.
+    pub(super) fn admit(&self, back: usize) {
+        let mut state = self.lock();
+        state.elsewhere -= back;
+        if state.idle > 0 {
+            state.idle -= 1;
+            state.active += 1;
+            self.rebalance(&mut state);
+        } else {
+            state.spares += 1;
+        }
+    }
+
+    /// Expects `tasks` tasks less. If no task is left then, the caller must wake the main thread.
+    pub(super) fn expect_no_more(&self, tasks: usize) -> IdleOutcome {
+        let mut state = self.lock();
+        state.elsewhere -= tasks;
+        state.outcome()
     }
 }
 
@@ -324,6 +381,42 @@ mod tests {
             parked.join().unwrap();
         });
         assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn a_run_goes_on_while_another_process_has_tasks() {
+        let gate = Gate::new();
+        gate.expect(2);
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        gate.admit(1);
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        gate.admit(1);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn a_busy_worker_takes_a_batch_from_another_process_when_it_has_no_other() {
+        let gate = Gate::new();
+        gate.admit(0);
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn a_run_that_no_more_tasks_can_come_to_has_ended() {
+        let gate = Gate::new();
+        gate.expect(1);
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert_eq!(gate.expect_no_more(1), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn one_worker_claims_a_request() {
+        let gate = Gate::new();
+        assert!(!gate.claim_request());
+        gate.request();
+        assert!(gate.has_request() && gate.claim_request());
+        assert!(!gate.claim_request());
     }
 
     #[test]

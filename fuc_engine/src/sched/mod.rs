@@ -64,6 +64,25 @@
 //! main thread, which waits on the channel or is that worker itself. Tasks that were queued for
 //! this moment then run one at a time, each until no task is left again. The models of the gate check
 //! this proof.
+//!
+//! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
+//! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
+//! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
+//! they have come back. A batch from another process is sent to an idle worker, or else is one more spare.
+//!
+//! ```text
+//!   thread of the inlet              worker
+//!   -------------------              ------
+//!   request                          at its next checkpoint: claim_request
+//!                                    expect: elsewhere 0 -> 1
+//!                                    gives its oldest task to the other process
+//!                                    go_idle: active 1 -> 0, and the run goes on
+//!   the task comes back
+//!   admit: elsewhere 1 -> 0,
+//!          idle 1 -> 0, active 0 -> 1
+//!   sends a task that climbs ------> receives it, runs it
+//!                                    go_idle: active 1 -> 0, and the run ends
+//! ```
 
 mod gate;
 mod governor;
@@ -71,4 +90,4 @@ mod meter;
 mod worker;
 
 pub(crate) use governor::Limits;
-pub(crate) use worker::{Job, Worker, scope};
+pub(crate) use worker::{Inlet, Job, Thieves, Worker, scope, shared_scope};

@@ -1,16 +1,21 @@
 //! A worker: its stack, and how tasks get from one worker to another.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope, ThreadId};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvError, Sender};
 
 use super::gate::{Gate, IdleOutcome, Recipient};
 use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, Meter};
 
+/// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
+const SHORTEST_WAIT: Duration = Duration::from_micros(100);
+/// The longest such time.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
 /// Stack of a started thread, as the docs of [`Observer`](crate::Observer) promise. It holds
 /// the frames of one task, and tasks do not recurse. Copying 100,000 empty files with 2 MiB takes
 /// 1.00 of the time (cell copy-100k), so only the address space counts.
@@ -21,6 +26,9 @@ const STACK_BYTES: usize = 256 << 10;
 /// Removing ten files of 100 MB on tmpfs, two cores: with 20 ms it takes 1.67 of the time, since
 /// the second worker gets files too late; with 0.05 ms 1.05 (9 rounds; cell remove-10-1gb).
 const SLOW_OPERATION: Duration = Duration::from_millis(1);
+
+/// The most tasks that another process gets at once.
+const MOST_GIVEN: usize = 256;
 
 /// A kind of work that is divided into tasks.
 pub(crate) trait Job: Sync {
@@ -52,6 +60,25 @@ pub(crate) trait Job: Sync {
     /// Returns the number of workers to begin with when there is a backlog: one that is known to
     /// be faster than fewer. Called at most once, and only if more than one is allowed.
     fn initial_workers(&self) -> usize;
+
+    /// Returns the way to other processes that work on the same job, if there are any.
+    fn thieves(&self) -> Option<&dyn Thieves<Self::Task>> {
+        None
+    }
+}
+
+/// Exchanges tasks with other processes, each of which steals from others when its workers have none.
+pub(crate) trait Thieves<T>: Sync {
+    /// Returns `true` if another process could run the task.
+    fn can_take(&self, task: &T) -> bool;
+
+    /// Gives tasks to another process, which has asked for some. Each of them comes back through
+    /// [`Inlet::put_back`].
+    fn give(&self, tasks: Vec<T>);
+
+    /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
+    /// come through an [`Inlet`].
+    fn steal(&self);
 }
 
 /// Sent to a worker that has run out of tasks.
@@ -91,7 +118,27 @@ struct Shared<'j, J: Job> {
     leader: Mutex<Option<ThreadId>>,
 }
 
-impl<J: Job> Shared<'_, J> {
+impl<'j, J: Job> Shared<'j, J> {
+    fn new(job: &'j J) -> Self {
+        Self {
+            job,
+            gate: Gate::new(),
+            messages: crossbeam_channel::unbounded().into(),
+            done: crossbeam_channel::bounded(1).into(),
+            when_idle: Mutex::default(),
+            meter: Meter::new(FIRST),
+            governor: Mutex::new(None),
+            leader: Mutex::default(),
+        }
+    }
+
+    /// Lets the main thread go on, because a run has ended.
+    fn wake_main(&self) {
+        // The channel has room, because the main thread receives each message before it begins another
+        // run.
+        let _ = self.done.sender.try_send(());
+    }
+
     fn when_idle(&self) -> MutexGuard<'_, VecDeque<J::Task>> {
         self.when_idle
             .lock()
@@ -136,21 +183,61 @@ impl<J: Job> Drop for ReportPanic<'_, '_, J> {
     }
 }
 
+/// The way by which tasks from other processes come to the workers.
+pub(crate) struct Inlet<'e, J: Job>(&'e Shared<'e, J>);
+
+impl<J: Job> Inlet<'_, J> {
+    /// Asks the workers for tasks that another process wants.
+    pub(crate) fn request(&self) {
+        self.0.gate.request();
+    }
+
+    /// Hands tasks of another process to the workers.
+    pub(crate) fn put(&self, tasks: VecDeque<J::Task>) {
+        self.put_counted(tasks, 0);
+    }
+
+    /// Hands a task to the workers with which `given` tasks come back that were [given](Thieves::give).
+    pub(crate) fn put_back(&self, task: J::Task, given: usize) {
+        self.put_counted(VecDeque::from([task]), given);
+    }
+
+    fn put_counted(&self, tasks: VecDeque<J::Task>, back: usize) {
+        self.0.gate.admit(back);
+        let _ = self.0.messages.sender.send(Message::Tasks(tasks));
+    }
+
+    /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
+    pub(crate) fn close(&self) {
+        if self.0.gate.expect_no_more(1) == IdleOutcome::AllDone {
+            self.0.wake_main();
+        }
+    }
+}
+
 /// Calls `main` with a worker that runs on the calling thread. Other workers are started if they
 /// make the job faster. Returns when all threads have ended.
 pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
-    let shared = Shared {
-        job,
-        gate: Gate::new(),
-        messages: crossbeam_channel::unbounded().into(),
-        done: crossbeam_channel::bounded(1).into(),
-        when_idle: Mutex::default(),
-        meter: Meter::new(FIRST),
-        governor: Mutex::new(None),
-        leader: Mutex::default(),
-    };
+    shared_scope(job, None::<fn(&Inlet<'_, J>)>, main)
+}
+
+/// Does the same as [`scope`]. If there is an `attend`, it is called on a thread of its own with an open inlet for
+/// tasks of other processes. It must [close](Inlet::close) the inlet once, and return after `main` does or panics.
+// A job calls either this function or `scope`, because each makes its own copy of the loops of all workers.
+pub(crate) fn shared_scope<J: Job, R>(
+    job: &J,
+    attend: Option<impl FnOnce(&Inlet<'_, J>) + Send>,
+    main: impl FnOnce(&mut Worker<'_, '_, J>) -> R,
+) -> R {
+    let shared = Shared::new(job);
+    let inlet = Inlet(&shared);
     thread::scope(|scope| {
         let _end = EndThreads(&shared);
+        if let Some(attend) = attend {
+            shared.gate.expect(1);
+            let inlet = &inlet;
+            scope.spawn(move || attend(inlet));
+        }
         main(&mut Worker::new(&shared, scope))
     })
 }
@@ -234,13 +321,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             if self.shared.gate.go_idle() == IdleOutcome::AllDone {
                 break;
             }
-            crossbeam_channel::select! {
-                recv(self.shared.messages.receiver) -> message => match message {
-                    Ok(Message::Tasks(tasks)) => self.stack = tasks,
-                    // Cannot happen: the main thread sends the end itself, when it has left.
-                    Ok(Message::End) | Err(_) => {}
-                },
-                recv(self.shared.done.receiver) -> _ => break,
+            match self.wait(&self.shared.done.receiver) {
+                Some(tasks) => self.stack = tasks,
+                None => break,
             }
         }
         self.shared.gate.wake_main();
@@ -249,14 +332,42 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Runs what other workers give away, until the scope ends.
     fn serve(mut self) {
         let _panic = ReportPanic(self.shared);
-        while let Ok(Message::Tasks(tasks)) = self.shared.messages.receiver.recv() {
+        let never = crossbeam_channel::never();
+        while let Some(tasks) = self.wait(&never) {
             self.stack = tasks;
             self.run_stack();
             if self.shared.gate.go_idle() == IdleOutcome::AllDone {
-                // The channel has room, because the main thread receives each message before it
-                // begins another run.
-                let _ = self.shared.done.sender.try_send(());
+                self.shared.wake_main();
             }
+        }
+    }
+
+    /// Waits for tasks, and steals from other processes if the wait is long. Returns `None` on a message of
+    /// `done`, or if the scope ends.
+    fn wait(&self, done: &Receiver<()>) -> Option<VecDeque<J::Task>> {
+        let messages = &self.shared.messages.receiver;
+        let received = |message| match message {
+            Ok(Message::Tasks(tasks)) => Some(tasks),
+            Ok(Message::End) | Err(RecvError) => None,
+        };
+        let Some(thieves) = self.shared.job.thieves() else {
+            return crossbeam_channel::select! {
+                recv(messages) -> message => received(message),
+                recv(done) -> _ => None,
+            };
+        };
+        let mut patience = SHORTEST_WAIT;
+        loop {
+            crossbeam_channel::select! {
+                recv(messages) -> message => return received(message),
+                recv(done) -> _ => return None,
+                default(patience) => {}
+            }
+            // Otherwise, the governor wants no more workers than are active.
+            if self.has_idle_worker() {
+                thieves.steal();
+            }
+            patience = LONGEST_WAIT.min(patience * 2);
         }
     }
 
@@ -371,6 +482,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// this worker if too many are active. The last part of the work took `time`.
     fn adapt(&mut self, keep: usize, time: Duration) {
         if self.stack.len() > keep {
+            if self.shared.gate.has_request() {
+                self.give_to_thief();
+            }
             if self.shared.gate.is_starving() {
                 self.give_work(keep);
             } else if time >= SLOW_OPERATION {
@@ -409,6 +523,41 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         }
         self.send(count);
+    }
+
+    /// Gives tasks to another process: up to half of those that it can take, and never the last task.
+    #[cold]
+    #[inline(never)]
+    fn give_to_thief(&mut self) {
+        let Some(thieves) = self.shared.job.thieves() else {
+            return;
+        };
+        // If there is nothing to give, the other process asks again later.
+        if !self.shared.gate.claim_request() {
+            return;
+        }
+        let given = self.stealable(thieves);
+        if given.is_empty() {
+            return;
+        }
+        let tasks: Vec<_> = self.stack.drain(given).collect();
+        // The tasks may come back as soon as they are given.
+        self.shared.gate.expect(tasks.len());
+        thieves.give(tasks);
+    }
+
+    /// Returns the part of the stack to give to another process. It begins with the oldest task that the process
+    /// can take.
+    fn stealable(&self, thieves: &dyn Thieves<J::Task>) -> Range<usize> {
+        let can_take = |task: &J::Task| thieves.can_take(task);
+        let first = self.stack.iter().position(can_take);
+        let Some(first) = first else {
+            return 0..0;
+        };
+        let half = (self.stack.len() - first).div_ceil(2).min(MOST_GIVEN);
+        let most = half.min(self.stack.len() - 1);
+        let tasks = self.stack.iter().skip(first).take(most);
+        first..first + tasks.take_while(|task| can_take(task)).count()
     }
 
     /// Leaves one task for the next worker that runs out of tasks while this one is busy.

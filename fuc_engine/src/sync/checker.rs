@@ -204,6 +204,12 @@ macro_rules! atomics {
             self.0.store(value, granted(order));
         }
     };
+    (@swap $value:ty) => {
+        #[track_caller]
+        pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+            self.0.swap(value, granted(order))
+        }
+    };
     (@fetch_add $value:ty) => {
         #[track_caller]
         pub(crate) fn fetch_add(&self, value: $value, order: Ordering) -> $value {
@@ -244,7 +250,7 @@ macro_rules! atomics {
 }
 
 atomics! {
-    AtomicBool bool: store;
+    AtomicBool bool: store swap;
     AtomicU32 u32: fetch_add fetch_sub;
     AtomicU64 u64: store fetch_sub compare_exchange fetch_update;
     AtomicUsize usize: store;

@@ -71,6 +71,11 @@ impl Identity {
     pub(crate) fn device(self) -> u32 {
         (self.device_and_birth >> 32) as u32
     }
+
+    /// Returns a hash of the time of birth, or 0 if it is unknown.
+    pub(crate) fn birth(self) -> u32 {
+        self.device_and_birth as u32
+    }
 }
 
 /// Returns the identity of a file whose time of birth is unknown.

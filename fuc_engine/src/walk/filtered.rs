@@ -103,22 +103,27 @@ fn enter_filtered<V: Visitor>(
 ) -> Result<(), Errno> {
     let descriptors = visitor.descriptors();
     let dir = descriptors.pin(node, Side::Source, visitor.roots())?;
+    enter_open(visitor, node, dir.as_fd(), filters);
+    Ok(())
+}
+
+/// Finds the filter for the entries of `node`, whose directory is open as `dir`.
+pub(super) fn enter_open<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
+    filters: &Filters,
+) {
+    let descriptors = visitor.descriptors();
     let open = |name: &CStr| {
-        descriptors.making_room(|| {
-            sys::open_source(
-                dir.as_fd(),
-                name,
-                Symlinks::NoFollow,
-                Blocking::OnlyForLease,
-            )
-        })
+        descriptors
+            .making_room(|| sys::open_source(dir, name, Symlinks::NoFollow, Blocking::OnlyForLease))
     };
     let directory = EnteredDirectory {
         open: &open,
         above: above(visitor, node),
     };
     filters.enter(node, &directory);
-    Ok(())
 }
 
 /// Forgets the filter of a directory that is finished.

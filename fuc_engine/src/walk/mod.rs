@@ -18,6 +18,9 @@
 //! entries one after the other. The rest of a listing then waits as a task
 //! (`Remainder`) until the subdirectory before it is done.
 //!
+//! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
+//! task climbs from those that another engine has finished; see [`stealing`].
+//!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
 //! | file | holds |
@@ -27,6 +30,7 @@
 //! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, and processing its entries |
 //! | `share` | giving a part of a listing to an idle worker |
+//! | `stealing` | exchanging queued directories with other engines |
 //! | `in_order` | listing and visiting in order |
 
 use std::ffi::CStr;
@@ -39,9 +43,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::descriptors::{Descriptors, Roots};
+use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, Limits, Worker};
+use crate::sched::{Job, Limits, Thieves, Worker};
 use crate::sys::{Entry, Listing, Symlinks};
 
 use in_order::Remainder;
@@ -50,6 +55,7 @@ use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 pub(crate) use filtered::{Filters, Reconsidered, reconsider};
 pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
+pub(crate) use stealing::{Sharer, Stealing, attend, give_back};
 
 mod filtered;
 mod in_order;
@@ -57,6 +63,7 @@ mod limits;
 mod list;
 mod open_dirs;
 mod share;
+mod stealing;
 
 /// A removal or a copy, as the walk sees it.
 pub(crate) trait Visitor: Sync + Sized {
@@ -151,6 +158,11 @@ pub(crate) trait Visitor: Sync + Sized {
     /// subdirectory is finished before the entry after it. [`limits`](Self::limits)
     /// must then allow for a single worker only.
     fn is_in_order(&self) -> bool;
+
+    /// Returns the means to share the work with other engines, if there are any.
+    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
+        None
+    }
 }
 
 /// The directories in flight of a visitor `V`.
@@ -186,6 +198,13 @@ pub(crate) enum Task<V: Visitor> {
     Remainder {
         node: NodeOf<V>,
         remainder: Remainder,
+    },
+    /// Begin directories of another engine.
+    Stolen(Box<Stolen>),
+    /// Go on with directories that come back from another engine. All have the same parent.
+    Returned {
+        places: Vec<Place<V::Dir>>,
+        given: Given,
     },
     /// Run a task of the visitor.
     Own(V::Task),
@@ -289,6 +308,18 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
             remainder.skip(visitor);
             Some(node)
         }
+        Task::Stolen(stolen) => {
+            if let Some(sharer) = visitor.sharer() {
+                stealing::skip_stolen(sharer, stolen.ticket());
+            }
+            None
+        }
+        Task::Returned { places, given } => {
+            if let Some(sharer) = visitor.sharer() {
+                stealing::take_back(visitor, sharer, places, given, worker);
+            }
+            None
+        }
         // The visitor skips its own tasks.
         Task::Own(task) => return visitor.run_own(task, worker),
     };
@@ -341,6 +372,16 @@ impl<V: Visitor> Job for V {
             Task::Remainder { node, remainder } => {
                 in_order::list(self, node, Some(remainder), worker);
             }
+            Task::Stolen(stolen) => {
+                if let Some(sharer) = self.sharer() {
+                    stealing::begin(self, sharer, *stolen, worker);
+                }
+            }
+            Task::Returned { places, given } => {
+                if let Some(sharer) = self.sharer() {
+                    stealing::take_back(self, sharer, places, given, worker);
+                }
+            }
             Task::Own(task) => self.run_own(task, worker),
         }
         self.report().publish(&mut worker.scratch.tally);
@@ -357,9 +398,12 @@ impl<V: Visitor> Job for V {
                 .parent
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
-            Task::Resume { .. } | Task::Batch { .. } | Task::Remainder { .. } | Task::Own(_) => {
-                true
-            }
+            Task::Resume { .. }
+            | Task::Batch { .. }
+            | Task::Remainder { .. }
+            | Task::Stolen(_)
+            | Task::Returned { .. }
+            | Task::Own(_) => true,
         }
     }
 
@@ -378,5 +422,10 @@ impl<V: Visitor> Job for V {
 
     fn initial_workers(&self) -> usize {
         Visitor::initial_workers(self)
+    }
+
+    fn thieves(&self) -> Option<&dyn Thieves<Task<V>>> {
+        let sharer = self.sharer()?;
+        Some(sharer.stealing())
     }
 }

@@ -16,6 +16,7 @@ use testkit::run::{Run, Status};
 
 use crate::bases;
 use crate::kit::{self, Counts, counts, threads};
+use crate::sharing;
 
 const ACTION: &str = "FUC_ENGINE_TEST_ACTION";
 const SOURCE: &str = "FUC_ENGINE_TEST_SOURCE";
@@ -60,6 +61,11 @@ impl Report {
 
 pub(crate) fn remove(path: impl AsRef<Path>) -> Child {
     Child::new("remove", path.as_ref())
+}
+
+/// Removes a path with two engines.
+pub(crate) fn share(path: impl AsRef<Path>) -> Child {
+    Child::new("share", path.as_ref())
 }
 
 pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
@@ -307,6 +313,7 @@ fn program() {
             let options = kit::remove_options(|options| options.threads = threads_wanted());
             counts(RemoveOp::with_options(options).run([source], observer))
         }
+        "share" => sharing::remove_with_two(source.into()),
         "copy" | "update" => {
             let op = CopyOp::with_options(copy_options());
             let dests = env::var_os(DEST).expect("a dest");

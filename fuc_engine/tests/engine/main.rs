@@ -28,6 +28,7 @@ mod properties;
 mod races;
 mod removing;
 mod rules;
+mod sharing;
 mod sources;
 mod storms;
 mod waiting;

@@ -24,14 +24,15 @@ enum Kind {
     Socket,
 }
 
+/// A tree that a test builds.
 #[derive(Clone, Debug)]
-struct RandomTree {
+pub(crate) struct RandomTree {
     dirs: BTreeMap<PathBuf, u32>,
     leaves: BTreeMap<PathBuf, (Kind, u32)>,
 }
 
 impl RandomTree {
-    fn build(&self, at: &Path) {
+    pub(crate) fn build(&self, at: &Path) {
         let tree = Tree::at(at);
         for dir in self.dirs.keys() {
             tree.dir(dir);
@@ -85,7 +86,8 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
-fn tree() -> impl Strategy<Value = RandomTree> {
+/// Generates trees of all types of entries.
+pub(crate) fn tree() -> impl Strategy<Value = RandomTree> {
     // Modes that no usual umask changes. They let the owner read, for runs without root.
     let file_mode = prop_oneof![
         Just(0o644),

@@ -26,10 +26,14 @@ enum Setting {
     Refused,
     /// After each task, the governor wants a single worker.
     TargetFalls,
+    /// The first worker with two tasks gives one to another process, from which it comes back.
+    Stolen,
     /// Wrong: a worker sends a batch before the gate counts the recipient.
     SentBeforeCounted,
     /// Wrong: a worker leaves a spare batch that the gate does not know.
     UnreservedSpare,
+    /// Wrong: a worker gives a task to another process, and the gate does not expect it back.
+    StolenUnexpectedly,
 }
 
 enum Message {
@@ -96,6 +100,10 @@ impl Run {
 
     fn adapt(self: &Arc<Self>, stack: &mut Vec<usize>) {
         if stack.len() > 1 {
+            if self.gate.has_request() && self.gate.claim_request() {
+                self.give_to_thief(stack.remove(0));
+                return;
+            }
             if self.gate.is_starving() {
                 self.give_task(stack);
             } else {
@@ -128,6 +136,18 @@ impl Run {
         if self.setting != Setting::SentBeforeCounted {
             self.send(Message::Task(stack.remove(0)));
         }
+    }
+
+    fn give_to_thief(self: &Arc<Self>, task: usize) {
+        let is_expected = self.setting == Setting::Stolen;
+        if is_expected {
+            self.gate.expect(1);
+        }
+        let run = Arc::clone(self);
+        thread::spawn(move || {
+            run.gate.admit(usize::from(is_expected));
+            run.send(Message::Task(task));
+        });
     }
 
     fn use_spare(self: &Arc<Self>) {
@@ -200,6 +220,9 @@ fn run(workers: usize, setting: Setting) {
         ends: Exact::new(0),
     });
     run.gate.set_target(workers, workers);
+    if matches!(setting, Setting::Stolen | Setting::StolenUnexpectedly) {
+        run.gate.request();
+    }
     run.run_until_idle();
     assert!(
         run.done.iter().all(|done| done.load(Ordering::Relaxed)),
@@ -226,6 +249,9 @@ fn a_run_ends_once_and_when_no_task_is_left() {
             Model::new("no new worker takes a spare batch", 2, || {
                 run(2, Setting::Refused);
             }),
+            Model::new("another process gives a task back", 2, || {
+                run(2, Setting::Stolen);
+            }),
             Model::new("a parked worker goes on", 3, || {
                 run(2, Setting::TargetFalls);
             }),
@@ -241,6 +267,9 @@ fn workers_that_break_the_protocol_end_a_run_early() {
         }),
         Model::new("a spare batch is not reserved", 3, || {
             run(2, Setting::UnreservedSpare);
+        }),
+        Model::new("a given task is not expected back", 3, || {
+            run(1, Setting::StolenUnexpectedly);
         }),
     ] {
         let failure = model.failure().expect(model.protocol);

@@ -1,0 +1,363 @@
+//! Shares one removal between several engines: processes on one machine or on many.
+//!
+//! *Children finish their parents*, across machines, too. Every engine has the same operands. One of them *leads*:
+//! it begins the operands. The others *assist*: they begin with nothing, and steal. An engine whose workers have
+//! nothing to do is a *thief*. It asks another engine, the *victim*, for directories that are queued there and not
+//! begun. This module knows nothing of how they talk to each other: that is an [`Exchange`].
+//!
+//! ```text
+//!   victim                                          thief
+//!   ------                                          -----
+//!                                                   a worker has no tasks: Exchange::steal
+//!   Incoming::Request  <---------------------------
+//!   a worker takes the oldest half of its queued
+//!   directories, keeps their uses of the parent's
+//!   node behind a ticket: Exchange::give  --------> Incoming::Stolen
+//!                                                   opens the parent, makes a borrowed node of it;
+//!                                                   empties and removes the directories in it
+//!                                                   the last use of the borrowed node is dropped:
+//!   Incoming::Returned  <-------------------------- Exchange::give_back
+//!   drops the uses of the parent's node, and climbs
+//! ```
+//!
+//! - **What travels.** [`Stolen`] names directories of one parent: the index of the operand, the names on the way to
+//!   the parent, the identity of the parent, and the directories' own names.
+//! - **How a thief reaches the parent.** It opens the operand and then one component after the other, without
+//!   following links. The parent must then have the inode number that the victim knows, and the time of birth if
+//!   both know it. Device numbers differ between machines, so they are not compared. From there on, the thief
+//!   works as any worker of the victim does: relative to the parent's descriptor.
+//! - **What the victim counts.** A queued directory is a user of its parent's node. The ticket keeps this use until
+//!   the thief gives the directory back, so no other count is needed. The victim first notes what the thief
+//!   reports, [`Given::Finished`], and then climbs as if one of its workers had finished the directory.
+//! - **If a thief cannot reach the parent,** because it was renamed or is not mounted on that machine, it gives the
+//!   directories back as [`Given::NotReached`]. The victim queues them again. So a thief reports no failure that
+//!   the victim would not have met.
+//! - **What can be stolen.** The parts of one directory's listing cannot, and neither can operands. A directory very
+//!   deep below its operand stays, because a thief opens each level above it. A worker never gives its
+//!   last queued task. So a chain of directories never changes hands.
+//! - **Why it ends.** Each stolen directory is a user of a node of its victim. So the nodes of all engines are
+//!   one tree, whose root is the leader's operand. When the leader has finished it, no engine has work left. The
+//!   leader then reports its end by [`Exchange::end`], and each engine that assists gets [`Incoming::End`].
+//! - **If an engine dies,** its tickets never come back, and the others wait. The exchange must notice that and end
+//!   the job. What is left of the tree is intact, so the same run again completes it.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+
+use crate::sys::{self, Identity};
+
+/// Connects an engine with the others that work on the same operands. See
+/// [`RemoveOp::lead`](crate::RemoveOp::lead).
+///
+/// The methods are called from several threads at once. Only [`receive`](Self::receive) may wait.
+pub trait Exchange: Sync {
+    /// Returns the number of this engine, by which its tickets name it. Each engine has another one.
+    fn engine(&self) -> u32;
+
+    /// Waits for the next message to this engine. It is called by one thread of its own.
+    fn receive(&self) -> Incoming;
+
+    /// Asks for work, because a worker of this engine has none. The call is repeated until there is some. The
+    /// exchange chooses the victim.
+    fn steal(&self);
+
+    /// Gives directories to a thief. The call follows an [`Incoming::Request`], which may have been for another
+    /// thief.
+    ///
+    /// If no thief wants them any more, the exchange gives them back to this engine by [`Incoming::Returned`].
+    fn give(&self, stolen: Vec<Stolen>);
+
+    /// Gives back what was received as [`Incoming::Stolen`]. `ticket` is [`Stolen::ticket`].
+    fn give_back(&self, ticket: Ticket, given: Given);
+
+    /// Notes that the run of this engine has ended. The exchange must answer with [`Incoming::End`].
+    fn end(&self);
+}
+
+/// A message to an engine.
+#[derive(Debug)]
+pub enum Incoming {
+    /// Another engine asks for work. A worker that has some calls [`Exchange::give`] later. If none has, the
+    /// request is forgotten, and may be repeated.
+    Request,
+    /// This engine gets directories that another one has given.
+    Stolen(Vec<Stolen>),
+    /// Directories that this engine has given come back. The ticket is one of its own.
+    Returned(Ticket, Given),
+    /// No more messages follow. An engine that assists ends when its workers have no tasks.
+    End,
+}
+
+/// Identifies directories that an engine has given away, until they come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    /// The [engine](Exchange::engine) that has given them.
+    pub victim: u32,
+    /// A number that the engine uses once.
+    pub number: u64,
+}
+
+impl Ticket {
+    /// Appends a form that [`decode`](Self::decode) reads.
+    pub fn encode(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.victim.to_le_bytes());
+        bytes.extend_from_slice(&self.number.to_le_bytes());
+    }
+
+    /// Reads what [`encode`](Self::encode) has written, from the start of `bytes`, which it shortens. Returns `None`
+    /// if there are too few bytes.
+    #[must_use]
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self {
+            victim: u32::from_le_bytes(take(bytes)?),
+            number: u64::from_le_bytes(take(bytes)?),
+        })
+    }
+}
+
+/// The result of the work on stolen directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Nothing is left to do there.
+    Finished(Finished),
+    /// The parent could not be opened. Nothing was done.
+    NotReached,
+}
+
+/// The state of stolen directories after the work on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
+    pub kept: bool,
+    /// The filter has left something alone. So the directories above stay, too.
+    pub left_alone: bool,
+    /// A name was removed from the parent.
+    pub changed: bool,
+}
+
+impl Finished {
+    /// The run was cancelled before the work began.
+    pub(crate) const NOT_BEGUN: Self = Self {
+        kept: true,
+        left_alone: false,
+        changed: false,
+    };
+}
+
+impl Given {
+    const KEPT: u8 = 1;
+    const CHANGED: u8 = 2;
+    const NOT_REACHED: u8 = 4;
+    const LEFT_ALONE: u8 = 8;
+
+    /// Returns a form that [`from_byte`](Self::from_byte) reads.
+    #[must_use]
+    pub fn to_byte(self) -> u8 {
+        match self {
+            Self::Finished(finished) => {
+                u8::from(finished.kept) * Self::KEPT
+                    + u8::from(finished.left_alone) * Self::LEFT_ALONE
+                    + u8::from(finished.changed) * Self::CHANGED
+            }
+            Self::NotReached => Self::NOT_REACHED,
+        }
+    }
+
+    /// Reads what [`to_byte`](Self::to_byte) has written. Returns `None` for any other byte.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            Self::NOT_REACHED => Some(Self::NotReached),
+            flags if flags & !(Self::KEPT | Self::LEFT_ALONE | Self::CHANGED) == 0 => {
+                Some(Self::Finished(Finished {
+                    kept: flags & Self::KEPT != 0,
+                    left_alone: flags & Self::LEFT_ALONE != 0,
+                    changed: flags & Self::CHANGED != 0,
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Directories with the same parent that a victim gives to a thief.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stolen {
+    pub(crate) ticket: Ticket,
+    /// The index of the operand below which the directories are.
+    pub(crate) operand: u32,
+    pub(crate) parent: ParentId,
+    /// The names on the way from the operand to the parent. There are none if the operand is the parent.
+    pub(crate) path: Vec<Box<CStr>>,
+    /// The directories' names in the parent. There is at least one.
+    pub(crate) names: Vec<Box<CStr>>,
+}
+
+/// The identity of a directory, as far as all machines agree on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ParentId {
+    /// The inode number, or 0 if the victim does not know it. Then no thief reaches the parent.
+    pub(crate) inode: u64,
+    /// A hash of the time of birth, or 0 if it is unknown.
+    pub(crate) birth: u32,
+}
+
+impl ParentId {
+    pub(crate) const UNKNOWN: Self = Self { inode: 0, birth: 0 };
+
+    pub(crate) fn of(identity: Identity) -> Self {
+        Self {
+            inode: identity.file().inode,
+            birth: identity.birth(),
+        }
+    }
+
+    /// Returns the identity of `dir` on this machine. Fails unless it is this directory.
+    pub(crate) fn check(self, dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
+        let found = sys::stat_directory(dir)?.identity;
+        let id = Self::of(found);
+        let is_same_birth = id.birth == self.birth || id.birth == 0 || self.birth == 0;
+        let is_same = id.inode == self.inode && (is_same_birth || !sys::keeps_identities(dir));
+        is_same.then_some(found).ok_or(Errno::STALE)
+    }
+}
+
+impl Stolen {
+    /// Returns the ticket by which the victim knows the directories.
+    #[must_use]
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Appends a form that [`decode`](Self::decode) reads.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        self.ticket.encode(bytes);
+        bytes.extend_from_slice(&self.operand.to_le_bytes());
+        bytes.extend_from_slice(&self.parent.inode.to_le_bytes());
+        bytes.extend_from_slice(&self.parent.birth.to_le_bytes());
+        for names in [&self.path, &self.names] {
+            bytes.extend_from_slice(&(names.len() as u32).to_le_bytes());
+            names
+                .iter()
+                .for_each(|name| bytes.extend_from_slice(name.to_bytes_with_nul()));
+        }
+    }
+
+    /// Reads what [`encode`](Self::encode) has written, from the start of `bytes`, which it shortens. Returns `None`
+    /// if these bytes cannot come from there. Each name is then a single component, and is neither `.` nor `..`.
+    #[must_use]
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let ticket = Ticket::decode(bytes)?;
+        let operand = u32::from_le_bytes(take(bytes)?);
+        let parent = ParentId {
+            inode: u64::from_le_bytes(take(bytes)?),
+            birth: u32::from_le_bytes(take(bytes)?),
+        };
+        let (path, names) = (take_names(bytes)?, take_names(bytes)?);
+        (!names.is_empty()).then_some(Self {
+            ticket,
+            operand,
+            parent,
+            path,
+            names,
+        })
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+fn take_names(bytes: &mut &[u8]) -> Option<Vec<Box<CStr>>> {
+    let count = u32::from_le_bytes(take(bytes)?);
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let name = CStr::from_bytes_until_nul(bytes).ok()?;
+        *bytes = &bytes[name.count_bytes() + 1..];
+        if matches!(name.to_bytes(), b"" | b"." | b"..") || name.to_bytes().contains(&b'/') {
+            return None;
+        }
+        names.push(CString::from(name).into_boxed_c_str());
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stolen(path: &[&CStr], names: &[&CStr]) -> Stolen {
+        let boxed = |names: &[&CStr]| names.iter().map(|&name| name.into()).collect();
+        Stolen {
+            ticket: Ticket {
+                victim: 1,
+                number: 7,
+            },
+            operand: 2,
+            parent: ParentId {
+                inode: u64::MAX,
+                birth: 9,
+            },
+            path: boxed(path),
+            names: boxed(names),
+        }
+    }
+
+    fn encoded(stolen: &Stolen) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        stolen.encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn stolen_directories_are_read_as_they_were_written() {
+        let first = stolen(&[], &[c"a", c"\xff\n"]);
+        let second = stolen(&[c"b", c"..."], &[c"c"]);
+        let bytes = [encoded(&first), encoded(&second), b"rest".to_vec()].concat();
+        let mut bytes = &bytes[..];
+        assert_eq!(Stolen::decode(&mut bytes), Some(first));
+        assert_eq!(Stolen::decode(&mut bytes), Some(second));
+        assert_eq!(bytes, b"rest");
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in [c"", c".", c"..", c"/", c"a/b"] {
+            for bytes in [
+                encoded(&stolen(&[name], &[c"a"])),
+                encoded(&stolen(&[], &[c"a", name])),
+            ] {
+                assert_eq!(Stolen::decode(&mut &bytes[..]), None, "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn incomplete_bytes_are_refused() {
+        let bytes = encoded(&stolen(&[c"b"], &[c"c"]));
+        for end in 0..bytes.len() {
+            assert_eq!(Stolen::decode(&mut &bytes[..end]), None, "{end} bytes");
+        }
+        assert_eq!(Stolen::decode(&mut &encoded(&stolen(&[], &[]))[..]), None);
+    }
+
+    #[test]
+    fn a_result_is_read_as_it_was_written() {
+        for given in [
+            Given::NotReached,
+            Given::Finished(Finished::NOT_BEGUN),
+            Given::Finished(Finished {
+                kept: false,
+                left_alone: true,
+                changed: true,
+            }),
+        ] {
+            assert_eq!(Given::from_byte(given.to_byte()), Some(given));
+        }
+        assert_eq!(Given::from_byte(5), None);
+    }
+}

@@ -1,0 +1,547 @@
+//! Removals that several engines share. The engines are threads of this process, and talk through channels.
+//!
+//! Each test that is about stolen directories proves that directories were stolen: by their number, or because
+//! something happens at the moment at which they change hands.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
+use fuc_engine::{
+    Cancel, Candidate, Error, Event, Observer, Operation, RemoveOp, Summary, Verdict,
+};
+use proptest::prelude::*;
+use rustix::io::Errno;
+use testkit::probe::{has_program, is_root};
+use testkit::run::Run;
+use testkit::snapshot::{Attributes, Snapshot};
+use testkit::tree::{Scratch, chain, comb, wide, wide_dirs};
+use testkit::{or_skip, skip};
+
+use crate::child;
+use crate::kit::{Counts, Failure, assert_nothing_in, plain};
+use crate::properties::tree;
+use crate::races::{Arena, BUILT, DIRS, build};
+
+/// Engines with numbers from 0, of which the first one leads.
+struct Hub<F> {
+    seats: Vec<Seat>,
+    stolen: AtomicUsize,
+    not_reached: AtomicUsize,
+    /// Is called whenever directories change hands, before the thief knows.
+    on_theft: F,
+}
+
+struct Seat {
+    inbox: (Sender<Incoming>, Receiver<Incoming>),
+    /// The engines that wait for work of this one.
+    thieves: Mutex<VecDeque<usize>>,
+    /// The engine that this one asks next.
+    next_victim: AtomicUsize,
+}
+
+/// The way of one engine to the others.
+struct Desk<'a, F> {
+    hub: &'a Hub<F>,
+    engine: usize,
+}
+
+impl<F: Fn() + Sync> Hub<F> {
+    fn new(engines: usize, on_theft: F) -> Self {
+        let seat = |engine| Seat {
+            inbox: crossbeam_channel::unbounded(),
+            thieves: Mutex::default(),
+            next_victim: AtomicUsize::new(engine + 1),
+        };
+        Self {
+            seats: (0..engines).map(seat).collect(),
+            stolen: AtomicUsize::new(0),
+            not_reached: AtomicUsize::new(0),
+            on_theft,
+        }
+    }
+
+    fn send(&self, engine: usize, message: Incoming) {
+        self.seats[engine].inbox.0.send(message).unwrap();
+    }
+
+    /// Removes operands with all engines, each of which reports to its own observer.
+    fn remove<P: AsRef<Path> + Sync, O: Observer>(
+        &self,
+        removal: &RemoveOp,
+        operands: &[P],
+        observers: &[O],
+    ) -> Vec<Summary> {
+        assert_eq!(observers.len(), self.seats.len());
+        let run = |engine: usize| {
+            let desk = Desk { hub: self, engine };
+            match engine {
+                0 => removal.lead(operands, &observers[engine], &desk),
+                _ => removal.assist(operands, &observers[engine], &desk),
+            }
+        };
+        thread::scope(|scope| {
+            let run = &run;
+            let engines: Vec<_> = (0..self.seats.len())
+                .map(|engine| scope.spawn(move || run(engine)))
+                .collect();
+            let summaries = engines.into_iter().map(|engine| engine.join().unwrap());
+            summaries.collect()
+        })
+    }
+
+    fn stolen(&self) -> usize {
+        self.stolen.load(Ordering::Relaxed)
+    }
+
+    fn not_reached(&self) -> usize {
+        self.not_reached.load(Ordering::Relaxed)
+    }
+}
+
+impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
+    fn engine(&self) -> u32 {
+        self.engine as u32
+    }
+
+    fn receive(&self) -> Incoming {
+        self.hub.seats[self.engine].inbox.1.recv().unwrap()
+    }
+
+    fn steal(&self) {
+        let engines = self.hub.seats.len();
+        let next = &self.hub.seats[self.engine].next_victim;
+        let victim = next.fetch_add(1, Ordering::Relaxed) % engines;
+        if victim == self.engine {
+            return;
+        }
+        let mut thieves = self.hub.seats[victim].thieves.lock().unwrap();
+        if !thieves.contains(&self.engine) {
+            thieves.push_back(self.engine);
+        }
+        drop(thieves);
+        self.hub.send(victim, Incoming::Request);
+    }
+
+    fn give(&self, stolen: Vec<Stolen>) {
+        let mut thieves = self.hub.seats[self.engine].thieves.lock().unwrap();
+        let thief = thieves.pop_front();
+        drop(thieves);
+        let Some(thief) = thief else {
+            for stolen in stolen {
+                let returned = Incoming::Returned(stolen.ticket(), Given::NotReached);
+                self.hub.send(self.engine, returned);
+            }
+            return;
+        };
+        // As on a wire.
+        let mut bytes = Vec::new();
+        stolen.iter().for_each(|stolen| stolen.encode(&mut bytes));
+        let mut rest = &bytes[..];
+        let received: Vec<_> = stolen
+            .iter()
+            .map(|_| Stolen::decode(&mut rest).unwrap())
+            .collect();
+        assert!(rest.is_empty() && received == stolen);
+        self.hub.stolen.fetch_add(received.len(), Ordering::Relaxed);
+        (self.hub.on_theft)();
+        self.hub.send(thief, Incoming::Stolen(received));
+    }
+
+    fn give_back(&self, ticket: Ticket, given: Given) {
+        let is_missed = given == Given::NotReached;
+        self.hub
+            .not_reached
+            .fetch_add(usize::from(is_missed), Ordering::Relaxed);
+        let victim = ticket.victim as usize;
+        self.hub.send(victim, Incoming::Returned(ticket, given));
+    }
+
+    fn end(&self) {
+        match self.engine {
+            0 => (0..self.hub.seats.len()).for_each(|engine| self.hub.send(engine, Incoming::End)),
+            _ => self.hub.send(self.engine, Incoming::End),
+        }
+    }
+}
+
+/// Collects failures, and takes so long for each entry that other engines find something to steal.
+struct Slow {
+    failures: Mutex<Vec<Error>>,
+    delay: Duration,
+}
+
+impl Slow {
+    fn new(delay: Duration) -> Self {
+        Self {
+            failures: Mutex::default(),
+            delay,
+        }
+    }
+}
+
+impl Observer for Slow {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, _: Event<'_>) {
+        thread::sleep(self.delay);
+    }
+}
+
+fn slow(engines: usize) -> Vec<Slow> {
+    let delay = Duration::from_micros(300);
+    (0..engines).map(|_| Slow::new(delay)).collect()
+}
+
+fn quick(engines: usize) -> Vec<Mutex<Vec<Error>>> {
+    (0..engines).map(|_| Mutex::default()).collect()
+}
+
+fn failures(observers: Vec<Slow>) -> Vec<Failure> {
+    let all = observers.into_iter().flat_map(|it| {
+        let failures = it.failures.into_inner().unwrap();
+        failures.iter().map(Failure::of).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// Returns how many entries all engines have removed, and how many failures they have reported.
+fn totals(summaries: &[Summary]) -> (usize, u64) {
+    let entries: u64 = summaries.iter().map(|it| it.entries).sum();
+    (
+        entries as usize,
+        summaries.iter().map(|it| it.failures).sum(),
+    )
+}
+
+/// Makes as many directories as [`DIRS`], each with two files and a directory.
+fn built(scratch: &Scratch) -> PathBuf {
+    let root = scratch.path().join("t");
+    build(&root);
+    root
+}
+
+#[test]
+fn engines_steal_and_remove_a_tree_together() {
+    for engines in [2, 3] {
+        for threads in [1, 4] {
+            let scratch = Scratch::in_memory();
+            let root = built(&scratch);
+            let hub = Hub::new(engines, || {});
+            let removal = RemoveOp::new().threads(threads);
+            let observers = slow(engines);
+            let summaries = hub.remove(&removal, &[root], &observers);
+            assert_eq!(totals(&summaries), (BUILT, 0));
+            assert_nothing_in(&scratch);
+            assert!(hub.stolen() > 0);
+            assert_eq!(hub.not_reached(), 0);
+            let assisted = summaries[1..].iter().any(|summary| summary.entries > 0);
+            assert!(assisted, "the leader did everything: {summaries:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn engines_remove_random_trees(tree in tree(), engines in 2..4usize, threads in 1..3usize) {
+        let scratch = Scratch::in_memory();
+        let root = scratch.path().join("t");
+        tree.build(&root);
+        let entries = Snapshot::of(&root, plain()).len();
+        let hub = Hub::new(engines, || {});
+        let removal = RemoveOp::new().threads(threads);
+        let summaries = hub.remove(&removal, &[root], &slow(engines));
+        assert_eq!(totals(&summaries), (entries, 0));
+        assert_nothing_in(&scratch);
+    }
+}
+
+#[test]
+fn each_operand_is_shared() {
+    let scratch = Scratch::in_memory();
+    let operands = ["a", "b", "b/c"].map(|name| {
+        let root = scratch.path().join(name);
+        build(&root);
+        root
+    });
+    let hub = Hub::new(3, || {});
+    let observers = slow(3);
+    let removal = RemoveOp::new().threads(1);
+    let summaries = hub.remove(&removal, &operands, &observers);
+    // The operand `b/c` is gone with `b`.
+    assert_eq!(totals(&summaries), (3 * BUILT, 1));
+    let missing = Failure::failed(Operation::Remove, &operands[2], Errno::NOENT);
+    assert_eq!(failures(observers), [missing]);
+    assert_nothing_in(&scratch);
+    assert!(hub.stolen() > 0);
+}
+
+#[test]
+fn a_chain_of_directories_stays_with_one_engine() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    chain(&root, 100_000);
+    let hub = Hub::new(3, || {});
+    let summaries = hub.remove(&RemoveOp::new(), &[root], &quick(3));
+    assert_eq!(totals(&summaries), (100_001, 0));
+    assert_nothing_in(&scratch);
+    assert_eq!(hub.stolen(), 0);
+}
+
+#[test]
+fn a_deep_tree_with_branches_is_shared() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    comb(&root, 3_000, 2);
+    let hub = Hub::new(3, || {});
+    let removal = RemoveOp::new().threads(1);
+    let summaries = hub.remove(&removal, &[root], &quick(3));
+    assert_eq!(totals(&summaries), (1 + 3_000 * 7, 0));
+    assert_nothing_in(&scratch);
+    assert!(hub.stolen() > 0);
+}
+
+#[test]
+fn one_engine_removes_the_files_of_a_wide_directory_while_others_wait() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    wide(&root, 20_000);
+    let hub = Hub::new(2, || {});
+    let summaries = hub.remove(&RemoveOp::new(), &[root], &quick(2));
+    assert_eq!(totals(&summaries), (20_001, 0));
+    assert_eq!(summaries[1].entries, 0);
+    assert_nothing_in(&scratch);
+}
+
+#[test]
+fn the_directories_of_a_wide_directory_are_shared() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    wide_dirs(&root, 20_000);
+    let hub = Hub::new(3, || {});
+    let removal = RemoveOp::new().threads(1);
+    let summaries = hub.remove(&removal, &[root], &quick(3));
+    assert_eq!(totals(&summaries), (20_001, 0));
+    assert_nothing_in(&scratch);
+    assert!(hub.stolen() > 0);
+}
+
+/// Makes files immutable, until it is dropped.
+struct Immutable<'a>(&'a [PathBuf]);
+
+impl<'a> Immutable<'a> {
+    fn new(files: &'a [PathBuf]) -> Self {
+        Self::chattr("+i", files);
+        Self(files)
+    }
+
+    fn chattr(flag: &str, files: &[PathBuf]) {
+        Run::new("chattr").arg(flag).args(files).output();
+    }
+}
+
+impl Drop for Immutable<'_> {
+    fn drop(&mut self) {
+        Self::chattr("-i", self.0);
+    }
+}
+
+#[test]
+fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
+    if !has_program("chattr") || !is_root() {
+        skip!("only root can make a file immutable, by chattr");
+    }
+    let scratch = Scratch::new();
+    let root = built(&scratch);
+    let kept = |number: usize| root.join(format!("{number}/sub/file"));
+    let files: Vec<_> = (0..DIRS).map(kept).collect();
+    let immutable = Immutable::new(&files);
+    let hub = Hub::new(3, || {});
+    let observers = slow(3);
+    let operands = [root.clone()];
+    let summaries = hub.remove(&RemoveOp::new().threads(1), &operands, &observers);
+    drop(immutable);
+    assert!(hub.stolen() > 0);
+    // The files in `sub` stay, and the directories above them.
+    assert_eq!(totals(&summaries), (1 + DIRS, DIRS as u64));
+    let mut reported = failures(observers);
+    reported.sort_by(|a, b| a.path.cmp(&b.path));
+    let failed = files
+        .iter()
+        .map(|file| Failure::failed(Operation::Remove, file, Errno::PERM));
+    let mut failed: Vec<_> = failed.collect();
+    failed.sort_by(|a, b| a.path.cmp(&b.path));
+    assert_eq!(reported, failed);
+    assert_eq!(
+        Snapshot::of(&root, Attributes::NAMES).len(),
+        1 + 3 * DIRS,
+        "only the ancestors stay"
+    );
+}
+
+#[test]
+fn what_the_filter_keeps_below_a_stolen_directory_keeps_all_above() {
+    let scratch = Scratch::in_memory();
+    let root = built(&scratch);
+    let hub = Hub::new(3, || {});
+    let kept = |entry: &Candidate<'_>| match entry.path_below_operand() {
+        path if path == Path::new("7/sub/file") => Verdict::Prune,
+        _ => Verdict::Take,
+    };
+    let removal = RemoveOp::new().threads(1).filtered_by(Arc::new(kept));
+    let summaries = hub.remove(&removal, &[&root], &slow(3));
+    assert!(hub.stolen() > 0);
+    assert_eq!(totals(&summaries), (BUILT - 4, 0));
+    assert!(root.join("7/sub/file").exists());
+    assert_eq!(Snapshot::of(&root, Attributes::NAMES).len(), 4);
+}
+
+#[test]
+fn directories_that_were_moved_before_a_thief_reaches_them_are_removed_by_their_victim() {
+    let arena = or_skip!(Arena::new());
+    // All directories are in `top`, so that `top` is the parent that a thief must reach.
+    let top = arena.at("t/top");
+    build(&top);
+    let moved = arena.at("moved");
+    fs::create_dir(&moved).unwrap();
+    let hub = Hub::new(3, || {
+        // The first theft moves the parent away, and a link to the outside takes its place.
+        if fs::rename(&top, moved.join("top")).is_ok() {
+            std::os::unix::fs::symlink(arena.outside(), &top).unwrap();
+        }
+    });
+    let observers = slow(3);
+    let operands = [arena.at("t")];
+    let summaries = hub.remove(&RemoveOp::new().threads(1), &operands, &observers);
+    assert!(hub.not_reached() > 0, "the thief reached something");
+    arena.assert_outside_is_untouched();
+    // As with one engine: the moved directory is empty, and the link, not the directory, had its name in the end.
+    assert_eq!(totals(&summaries).0, BUILT - 1);
+    let failed = failures(observers);
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0].path, top);
+    assert_eq!(Snapshot::of(&moved, Attributes::NAMES).len(), 2);
+}
+
+#[test]
+fn a_directory_that_replaces_the_parent_is_not_taken_for_it() {
+    let arena = or_skip!(Arena::new());
+    let top = arena.at("t/top");
+    build(&top);
+    let moved = arena.at("moved");
+    let hub = Hub::new(2, || {
+        // A directory with the same names takes the place of the parent.
+        if !moved.exists() {
+            fs::rename(&top, &moved).unwrap();
+            build(&top);
+        }
+    });
+    let operands = [arena.at("t")];
+    let summaries = hub.remove(&RemoveOp::new().threads(1), &operands, &slow(2));
+    assert!(hub.not_reached() > 0);
+    // The victim has emptied the directory that it had listed, and then listed the name again.
+    assert_eq!(totals(&summaries), (2 * BUILT, 0));
+    assert_eq!(Snapshot::of(&moved, Attributes::NAMES).len(), 1);
+    assert!(!arena.at("t").exists());
+}
+
+#[test]
+fn a_cancelled_run_ends_although_directories_are_stolen() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    for number in 0..20 {
+        build(&root.join(number.to_string()));
+    }
+    let cancel = Cancel::new();
+    let hub = Hub::new(3, || cancel.cancel());
+    let removal = RemoveOp::new().threads(2).cancelled_by(&cancel);
+    let observers = slow(3);
+    let summaries = hub.remove(&removal, &[&root], &observers);
+    assert!(summaries[0].cancelled);
+    assert!(failures(observers).is_empty());
+    assert!(root.exists());
+    assert!(totals(&summaries).0 < 20 * BUILT);
+}
+
+#[test]
+fn an_engine_that_is_cancelled_alone_leaves_its_part() {
+    let scratch = Scratch::in_memory();
+    let root = built(&scratch);
+    let cancel = Cancel::new();
+    let hub = Hub::new(2, || {});
+    let (leader, thief) = (slow(1), slow(1));
+    let summaries = thread::scope(|scope| {
+        let desk = |engine| Desk { hub: &hub, engine };
+        cancel.cancel();
+        let root = &root;
+        let (thief, desk_1) = (&thief[0], desk(1));
+        let cancelled = RemoveOp::new().cancelled_by(&cancel);
+        let assisting = scope.spawn(move || cancelled.assist([root], thief, &desk_1));
+        let removal = RemoveOp::new().threads(1);
+        let leading = removal.lead([root], &leader[0], &desk(0));
+        [leading, assisting.join().unwrap()]
+    });
+    assert!(hub.stolen() > 0);
+    assert_eq!(summaries[1].entries, 0);
+    assert!(summaries[1].cancelled && !summaries[0].cancelled);
+    assert!(failures(leader).is_empty() && failures(thief).is_empty());
+    assert!(root.exists());
+}
+
+#[test]
+fn links_that_replace_directories_while_engines_work_are_removed_themselves() {
+    let arena = or_skip!(Arena::new());
+    let mut stolen = 0;
+    for _ in 0..20 {
+        let root = arena.at("t");
+        build(&root);
+        let decoy = arena.at("decoy");
+        let swaps = AtomicUsize::new(0);
+        let hub = Hub::new(3, || {
+            let number = swaps.fetch_add(7, Ordering::Relaxed) % DIRS;
+            let _ = std::os::unix::fs::symlink(arena.outside(), &decoy);
+            let _ = crate::kit::exchange(root.join(number.to_string()), &decoy);
+        });
+        hub.remove(&RemoveOp::new().threads(1), &[&root], &slow(3));
+        stolen += hub.stolen();
+        arena.assert_outside_is_untouched();
+        for left in [&root, &decoy] {
+            testkit::tree::remove_for_sure(left).unwrap();
+        }
+    }
+    assert!(stolen > 20);
+}
+
+/// Removes a tree with two engines, which must steal.
+pub(crate) fn remove_with_two(root: PathBuf) -> Counts {
+    let hub = Hub::new(2, || {});
+    let summaries = hub.remove(&RemoveOp::new().threads(1), &[root], &quick(2));
+    assert!(hub.stolen() > 0);
+    assert_eq!(hub.not_reached(), 0);
+    let (entries, failures) = totals(&summaries);
+    (entries as u64, 0, failures)
+}
+
+#[test]
+fn engines_share_a_deep_tree_with_few_descriptors() {
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("t");
+    comb(&root, 1_000, 2);
+    let report = child::share(&root).nofile_limit(24).run();
+    report.assert_complete(1 + 1_000 * 7, 0);
+    assert_nothing_in(&scratch);
+}
