@@ -182,7 +182,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         let options = (self.resolve)(&scan.matched, context)?;
         match scan.stop {
             None => {
-                sys::raise_descriptor_limit();
+                prepare_work();
                 (self.execute)(options, scan.operands, console)
             }
             Some(Stop::Help) => {
@@ -212,6 +212,11 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         lines.extend_from_slice(b" --help' for more information.\n");
         lines
     }
+}
+
+/// Raises the limit on open files as far as the process may. [`Command::run`] does so before it executes.
+pub fn prepare_work() {
+    sys::raise_descriptor_limit();
 }
 
 /// Returns the line that ends an interrupted run, or at a terminal one with many failures.

@@ -75,6 +75,40 @@ impl Exclusions {
         })
     }
 
+    /// Reads the files, and returns the same exclusions without them, each pattern by itself.
+    ///
+    /// # Errors
+    /// As with [`filter`](Self::filter).
+    pub fn without_files(&self, console: &Console) -> Result<Self, UsageError> {
+        let patterns = self.read(console)?.into_iter();
+        Ok(Self {
+            sources: patterns.map(|it| Source::Pattern(it.text)).collect(),
+            reads_gitignore: self.reads_gitignore,
+        })
+    }
+
+    /// Returns the values of `--exclude`.
+    pub fn patterns(&self) -> impl Iterator<Item = &OsStr> {
+        self.sources.iter().filter_map(|source| match source {
+            Source::Pattern(pattern) => Some(&**pattern),
+            Source::File(_) => None,
+        })
+    }
+
+    fn read(&self, console: &Console) -> Result<Vec<Parsed>, UsageError> {
+        let mut patterns = Vec::new();
+        for source in &self.sources {
+            match source {
+                Source::Pattern(text) => patterns.push(Parsed {
+                    text: text.clone(),
+                    pattern: parse(text, console)?,
+                }),
+                Source::File(file) => read_patterns(file, console, &mut patterns)?,
+            }
+        }
+        Ok(patterns)
+    }
+
     /// Reads the files and makes a filter. Returns `None` if nothing is excluded.
     ///
     /// # Errors
@@ -83,13 +117,8 @@ impl Exclusions {
         if self.sources.is_empty() && !self.reads_gitignore {
             return Ok(None);
         }
-        let mut patterns = Vec::new();
-        for source in &self.sources {
-            match source {
-                Source::Pattern(pattern) => patterns.push(parse(pattern, console)?),
-                Source::File(file) => read_patterns(file, console, &mut patterns)?,
-            }
-        }
+        let parsed = self.read(console)?.into_iter();
+        let patterns = parsed.map(|it| it.pattern).collect();
         let shared = Shared {
             patterns,
             reads_gitignore: self.reads_gitignore,
@@ -100,6 +129,12 @@ impl Exclusions {
             gitignore: None,
         }))
     }
+}
+
+/// A pattern, and its text.
+struct Parsed {
+    text: OsString,
+    pattern: Pattern,
 }
 
 fn parse(pattern: &OsStr, console: &Console) -> Result<Pattern, UsageError> {
@@ -114,7 +149,7 @@ fn parse(pattern: &OsStr, console: &Console) -> Result<Pattern, UsageError> {
 fn read_patterns(
     file: &OsStr,
     console: &Console,
-    patterns: &mut Vec<Pattern>,
+    patterns: &mut Vec<Parsed>,
 ) -> Result<(), UsageError> {
     let mut content = Vec::new();
     let read = input::open(file, console)?.read_to_end(&mut content);
@@ -127,7 +162,7 @@ fn read_patterns(
         let Some(text) = pattern::in_line(line) else {
             continue;
         };
-        let parsed = pattern::parse(text).map_err(|problem| {
+        let pattern = pattern::parse(text).map_err(|problem| {
             let file = quote::if_needed(file.as_bytes(), console.charset());
             let place = format!(":{}: invalid pattern ", number + 1);
             let pattern = console.quoted(text);
@@ -135,7 +170,8 @@ fn read_patterns(
             let parts = [&file, place.as_bytes(), &pattern, reason.as_bytes()];
             UsageError::plain(parts.concat())
         })?;
-        patterns.push(parsed);
+        let text = OsString::from_vec(text.to_vec());
+        patterns.push(Parsed { text, pattern });
     }
     Ok(())
 }
