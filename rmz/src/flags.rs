@@ -8,7 +8,11 @@ use crate::words::{ALL, WHEN};
 
 /// The flags that [`options`](crate::options) resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Id {
+#[expect(
+    missing_docs,
+    reason = "the help of each flag in the table describes it"
+)]
+pub enum Id {
     Directories,
     Files0From,
     Force,
@@ -33,7 +37,8 @@ pub(crate) enum Id {
     Reap,
 }
 
-pub(crate) const TABLE: Table<Id> = Table {
+/// The table of all flags.
+pub const TABLE: Table<Id> = Table {
     usage: &["[OPTION]... [FILE]..."],
     about: "Remove each FILE.\n\n",
     operands: Operands {

@@ -1,7 +1,7 @@
 //! `rmz`: rm, recursive by default. Called as `rm` it is GNU's rm.
 //!
-//! `flags` holds the table of flags, `words` the words of their values. `options` resolves the flags,
-//! and `removal` runs the engine with the result. `detach` removes in the background.
+//! The library beside it holds the table of flags, and resolves them to options. `removal` runs the engine with the
+//! result. `detach` removes in the background.
 
 use std::process::ExitCode;
 
@@ -9,13 +9,10 @@ use fuc_cli::command::{Command, FileHint};
 use fuc_cli::config::Config;
 use fuc_cli::memory::Allocator;
 
+use rmz::{flags, options};
+
 mod detach;
-mod flags;
-#[cfg(test)]
-mod manual;
-mod options;
 mod removal;
-mod words;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

@@ -16,7 +16,7 @@ use crate::words::{ALL, WHEN, When};
 
 /// The removals that the user is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prompts {
+pub enum Prompts {
     /// The user is never asked.
     Never,
     /// The user is asked about write-protected files, if stdin is a terminal.
@@ -27,7 +27,7 @@ pub(crate) enum Prompts {
 
 /// The time and the place of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// The operands are removed before the command ends.
     Foreground,
     /// Operands that are directories are hidden, and removed in the background.
@@ -38,24 +38,30 @@ pub(crate) enum Mode {
 
 /// The engine's options, and those of the command itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub struct Options {
     /// The engine's options, complete except for [`ask`](RemoveOptions::ask), which depends on
     /// stdin.
-    pub(crate) engine: RemoveOptions,
-    pub(crate) prompts: Prompts,
+    pub engine: RemoveOptions,
+    /// The removals that the user is asked about.
+    pub prompts: Prompts,
     /// Ask once before removing many operands, or directories (`-I`).
-    pub(crate) asks_once: bool,
+    pub asks_once: bool,
     /// Treat stdin as a terminal.
-    pub(crate) presumes_terminal: bool,
-    pub(crate) verbosity: Verbosity,
+    pub presumes_terminal: bool,
+    /// The amount of detail in the report.
+    pub verbosity: Verbosity,
     /// The file of `--files0-from`, which holds the names of the operands.
-    pub(crate) list: Option<ListFile>,
-    pub(crate) exclusions: Exclusions,
-    pub(crate) mode: Mode,
-    pub(crate) stats: Stats,
+    pub list: Option<ListFile>,
+    /// The entries that stay.
+    pub exclusions: Exclusions,
+    /// The time and the place of the removal.
+    pub mode: Mode,
+    /// The form of the totals at the end.
+    pub stats: Stats,
     /// The value of `--progress`, if it was given.
-    pub(crate) progress: Option<Progress>,
-    pub(crate) personality: Personality,
+    pub progress: Option<Progress>,
+    /// The personality of the command.
+    pub personality: Personality,
 }
 
 impl Options {
@@ -126,10 +132,10 @@ impl Options {
 }
 
 /// Resolves the flags, later over earlier.
-pub(crate) fn resolve(
-    matched: &[Occurrence<Id>],
-    context: Context<'_>,
-) -> Result<Options, UsageError> {
+///
+/// # Errors
+/// If a value is invalid, or flags exclude each other.
+pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Options, UsageError> {
     let charset = context.console.charset();
     let mut options = Options::new(context.personality);
     for flag in matched {

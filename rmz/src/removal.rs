@@ -21,7 +21,7 @@ use fuc_cli::wording::Tool;
 use fuc_engine::{Answer, Ask, RemoveOp, Summary};
 
 use crate::detach;
-use crate::options::{Mode, Options, Prompts};
+use rmz::options::{Mode, Options, Prompts};
 
 /// With `-I`, up to this number of operands are removed without a question.
 const FEW: usize = 3;

@@ -23,7 +23,7 @@ use super::container::{Container, FileId};
 use super::leftover;
 use super::log::Log;
 use super::remover::{self, Remover};
-use crate::options::Options;
+use rmz::options::Options;
 
 /// Hides the operands that are directories, and removes all others. Returns when no operand has its name any more,
 /// except for those that could not be removed.

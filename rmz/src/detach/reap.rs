@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::cannot_remove;
 use super::container::{Container, Found, Removed, names_of_containers, remove_if_empty};
-use crate::options::Options;
+use rmz::options::Options;
 
 /// Removes the containers directly in each of the directories.
 pub(crate) fn reap(
