@@ -1,0 +1,306 @@
+//! The protocol of one rank. It makes no system call and has no clock, so that a test can simulate many ranks.
+//!
+//! **Which rank asks which.** A rank whose engine is hungry registers with another rank, the victim. A victim
+//! that has nothing to give keeps the registration, and gives when it has. So nothing is sent again and
+//! again while there is no work. A hungry rank registers with one more victim whenever it has waited for a while:
+//!
+//! 1. the rank that gave work last,
+//! 2. its parent in the binary tree of ranks, since rank 0 has all the work at first,
+//! 3. the ranks at the distances 1, 2, 4, ... after it.
+//!
+//! The steps of 3 connect all ranks, so work reaches every rank. No rank is registered with more than
+//! log2(ranks) + 2 victims, and none is the only victim of all.
+//!
+//! **How a job ends.**
+//!
+//! ```text
+//!   rank 0                                         any other rank
+//!   ------                                         --------------
+//!   its engine has finished the operands
+//!   End      ------------------------------------> its engine ends
+//!            <------------------------------------ Done: its results, and how many messages it has sent to whom
+//!   all are done
+//!   Settled  ------------------------------------> waits for the messages that are still under way
+//! ```
+//!
+//! No rank sends anything after its `Done`, except for rank 0. So with the last `Settled` every message of the job
+//! has been received, as MPI demands.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use fuc_engine::distribute::{Given, Incoming};
+
+use crate::line::Outgoing;
+use crate::message::{Message, Rank, Report};
+use crate::relay::Text;
+
+/// Time between two requests to the engine of a victim.
+const REQUEST_INTERVAL: Duration = Duration::from_micros(250);
+/// Time that a hungry rank waits before it registers with one more victim.
+const PATIENCE: Duration = Duration::from_micros(250);
+/// Time without a theft after the first directories that this rank could not reach. It doubles each time.
+const PENALTY: Duration = Duration::from_millis(10);
+/// The longest such time.
+const LONGEST_PENALTY: Duration = Duration::from_secs(10);
+
+/// Something that the caller of a [`Peer`] must do.
+#[derive(Debug)]
+pub enum Action {
+    /// Send a message to a rank.
+    Send(Rank, Message),
+    /// Send a message to the engine of this rank.
+    Tell(Incoming),
+    /// Print output of another rank.
+    Print(Text),
+    /// Cancel the run of this rank.
+    Cancel,
+}
+
+/// The state of one rank in the protocol. Times are those since the start of the job.
+#[derive(Debug)]
+pub struct Peer {
+    rank: Rank,
+    ranks: u32,
+    /// Ranks that are registered with this one, in order.
+    thieves: VecDeque<Rank>,
+    next_request: Duration,
+    /// Says whether the engine has had no work since it asked for some.
+    is_hungry: bool,
+    /// The ranks with which this one is registered.
+    victims: BTreeSet<Rank>,
+    last_giver: Option<Rank>,
+    /// The time of the next registration.
+    next_theft: Duration,
+    penalty: Duration,
+    is_cancelled: bool,
+    /// Says whether the engine was told to end.
+    has_ended: bool,
+    report: Option<Report>,
+    /// Rank 0 only: the number of other ranks that are done, and the sum of their results.
+    done: u32,
+    others: Report,
+    sent: BTreeMap<Rank, u64>,
+    received: u64,
+    /// The result of the job, and the number of messages that this rank gets.
+    settled: Option<(bool, u64)>,
+    actions: Vec<Action>,
+}
+
+impl Peer {
+    /// Makes the state of `rank`, of as many as `ranks`.
+    #[must_use]
+    pub fn new(rank: Rank, ranks: u32) -> Self {
+        Self {
+            rank,
+            ranks,
+            thieves: VecDeque::new(),
+            next_request: Duration::ZERO,
+            is_hungry: false,
+            victims: BTreeSet::new(),
+            last_giver: None,
+            next_theft: Duration::ZERO,
+            penalty: PENALTY,
+            is_cancelled: false,
+            has_ended: false,
+            report: None,
+            done: 0,
+            others: Report::default(),
+            sent: BTreeMap::new(),
+            received: 0,
+            settled: None,
+            actions: Vec::new(),
+        }
+    }
+
+    /// Returns the actions that the caller must take, in order.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    /// Returns `true` if the engine was told to end.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Returns whether the job failed, once it is over for this rank: then no message is under way to it.
+    #[must_use]
+    pub fn outcome(&self) -> Option<bool> {
+        let (failed, messages) = self.settled?;
+        (self.received == messages).then_some(failed)
+    }
+
+    /// Returns the sum of the results of all ranks, on rank 0 and after the job.
+    #[must_use]
+    pub fn total(&self) -> Report {
+        let mut total = self.others.clone();
+        total.add(self.report.clone().unwrap_or_default());
+        total
+    }
+
+    fn send(&mut self, to: Rank, message: Message) {
+        *self.sent.entry(to).or_default() += 1;
+        self.actions.push(Action::Send(to, message));
+    }
+
+    fn tell(&mut self, message: Incoming) {
+        self.actions.push(Action::Tell(message));
+    }
+
+    /// Handles a message of this rank's engine.
+    pub fn hear_engine(&mut self, message: Outgoing, now: Duration) {
+        match message {
+            Outgoing::Steal => self.is_hungry = true,
+            Outgoing::Give(stolen) => match self.thieves.pop_front() {
+                Some(thief) => self.send(thief, Message::Work(stolen)),
+                // Two workers have answered one request.
+                None => stolen.iter().for_each(|stolen| {
+                    self.tell(Incoming::Returned(stolen.ticket(), Given::NotReached));
+                }),
+            },
+            Outgoing::GiveBack(ticket, given) => {
+                match given {
+                    Given::NotReached => {
+                        self.next_theft = now + self.penalty;
+                        self.penalty = LONGEST_PENALTY.min(self.penalty * 2);
+                    }
+                    Given::Finished(_) => self.penalty = PENALTY,
+                }
+                self.send(ticket.victim, Message::GivenBack(ticket, given));
+            }
+            Outgoing::Text(text) => self.send(0, Message::Text(text)),
+            Outgoing::End if self.rank == 0 && !self.has_ended => {
+                (1..self.ranks).for_each(|rank| self.send(rank, Message::End));
+                self.end_engine();
+            }
+            Outgoing::End => {}
+        }
+        self.tick(now);
+    }
+
+    /// Handles a message of another rank.
+    pub fn hear(&mut self, from: Rank, message: Message, now: Duration) {
+        self.received += u64::from(!matches!(message, Message::Settled { .. }));
+        match message {
+            Message::Steal => self.thieves.push_back(from),
+            Message::Work(stolen) => {
+                self.victims.remove(&from);
+                self.last_giver = Some(from);
+                self.is_hungry = false;
+                self.tell(Incoming::Stolen(stolen));
+            }
+            Message::GivenBack(ticket, given) => self.tell(Incoming::Returned(ticket, given)),
+            Message::Text(text) => self.actions.push(Action::Print(text)),
+            Message::Cancel => {
+                self.is_cancelled = true;
+                self.actions.push(Action::Cancel);
+            }
+            Message::End => self.end_engine(),
+            Message::Done(report) => {
+                self.done += 1;
+                for (&rank, &messages) in &report.sent {
+                    *self.others.sent.entry(rank).or_default() += messages;
+                }
+                self.others.add(*report);
+                self.settle_if_done();
+            }
+            Message::Settled { failed, messages } => self.settled = Some((failed, messages)),
+        }
+        self.tick(now);
+    }
+
+    /// Notes that this rank's run was cancelled, and cancels those of the others. Only the first call counts.
+    pub fn cancel(&mut self) {
+        if !self.is_cancelled && !self.has_ended {
+            self.is_cancelled = true;
+            let this = self.rank;
+            let others = (0..self.ranks).filter(|&rank| rank != this);
+            others.for_each(|rank| self.send(rank, Message::Cancel));
+        }
+    }
+
+    /// Notes the result of this rank, whose engine has ended. It is called once.
+    pub fn finish(&mut self, mut report: Report) {
+        if self.rank == 0 {
+            self.report = Some(report);
+            self.settle_if_done();
+            return;
+        }
+        *self.sent.entry(0).or_default() += 1;
+        report.sent = self.sent.clone();
+        self.report = Some(report.clone());
+        self.actions
+            .push(Action::Send(0, Message::Done(Box::new(report))));
+    }
+
+    fn end_engine(&mut self) {
+        self.has_ended = true;
+        self.tell(Incoming::End);
+    }
+
+    /// Settles the job when all ranks are done.
+    fn settle_if_done(&mut self) {
+        if self.done + 1 < self.ranks || self.report.is_none() {
+            return;
+        }
+        let failed = !self.total().is_complete();
+        let mut messages = self.others.sent.clone();
+        for (&rank, &sent) in &self.sent {
+            *messages.entry(rank).or_default() += sent;
+        }
+        let messages_to = |rank| messages.get(&rank).copied().unwrap_or_default();
+        for rank in 1..self.ranks {
+            let settled = Message::Settled {
+                failed,
+                messages: messages_to(rank),
+            };
+            self.actions.push(Action::Send(rank, settled));
+        }
+        self.settled = Some((failed, messages_to(0)));
+    }
+
+    /// Does what is due. [`next_time`](Self::next_time) says when to call it again.
+    pub fn tick(&mut self, now: Duration) {
+        if self.has_ended {
+            return;
+        }
+        if !self.thieves.is_empty() && now >= self.next_request {
+            self.next_request = now + REQUEST_INTERVAL;
+            self.tell(Incoming::Request);
+        }
+        if self.is_hungry && now >= self.next_theft {
+            if let Some(victim) = self.next_victim() {
+                self.victims.insert(victim);
+                self.send(victim, Message::Steal);
+            }
+            self.next_theft = now + PATIENCE;
+        }
+    }
+
+    /// Returns the time of the next [`tick`](Self::tick), or `None` if only a message makes one necessary.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Duration> {
+        let request = (!self.thieves.is_empty()).then_some(self.next_request);
+        let has_victim = self.is_hungry && self.next_victim().is_some();
+        let theft = has_victim.then_some(self.next_theft);
+        let times = request.into_iter().chain(theft);
+        times.min().filter(|_| !self.has_ended)
+    }
+
+    /// Returns the rank to register with next, or `None` if this one is registered with all that it may ask.
+    fn next_victim(&self) -> Option<Rank> {
+        let parent = self.rank.checked_sub(1).map(|before| before / 2);
+        let distances = std::iter::successors(Some(1), |distance: &u32| distance.checked_mul(2));
+        let after = distances
+            .take_while(|&distance| distance < self.ranks)
+            .map(|distance| {
+                ((u64::from(self.rank) + u64::from(distance)) % u64::from(self.ranks)) as Rank
+            });
+        let mut asked = self.last_giver.into_iter().chain(parent).chain(after);
+        asked.find(|victim| !self.victims.contains(victim))
+    }
+}
+
+#[cfg(test)]
+mod simulation;
