@@ -14,7 +14,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`peer`] | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
-//! | [`message`] | what ranks send each other, as bytes |
+//! | [`message`] | what an engine sends to its rank, and what ranks send each other, as bytes |
 //! | [`order`] | what rank 0 resolves for all ranks: operands, options, working directory |
 //! | [`mod@line`] | the engine's connection to the main thread |
 //! | [`relay`] | the output of a rank, which rank 0 prints |

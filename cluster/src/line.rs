@@ -5,23 +5,8 @@ use fuc_cli::locale::Charset;
 use fuc_cli::reporter::Verbosity;
 use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
 
-use crate::message::Rank;
-use crate::relay::{Relay, Text};
-
-/// A message of the engine to its rank.
-#[derive(Debug)]
-pub enum Outgoing {
-    /// A worker has no work.
-    Steal,
-    /// The engine has work for a thief.
-    Give(Vec<Stolen>),
-    /// The engine has finished what another rank gave it.
-    GiveBack(Ticket, Given),
-    /// The rank has output.
-    Text(Text),
-    /// The run of the engine has ended.
-    End,
-}
+use crate::message::{Outgoing, Rank};
+use crate::relay::Relay;
 
 /// The end of the connection at the engine.
 #[derive(Debug)]

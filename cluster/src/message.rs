@@ -1,4 +1,4 @@
-//! The messages between ranks, and their form on the wire.
+//! The messages of an engine to its rank, and of ranks to each other with their form on the wire.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,33 @@ use fuc_engine::Summary;
 use fuc_engine::distribute::{Given, Stolen, Ticket};
 
 use crate::bytes::{put_number, put_slice, take_byte, take_number, take_slice};
-use crate::relay::Text;
 
 /// The number of a rank.
 pub type Rank = u32;
+
+/// Output of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// Whole lines for stdout.
+    Lines(Vec<u8>),
+    /// A failure, without the name of the command before it.
+    Failure(Vec<u8>),
+}
+
+/// A message of the engine to its rank.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A worker has no work.
+    Steal,
+    /// The engine has work for a thief.
+    Give(Vec<Stolen>),
+    /// The engine has finished what another rank gave it.
+    GiveBack(Ticket, Given),
+    /// The rank has output.
+    Text(Text),
+    /// The run of the engine has ended.
+    End,
+}
 
 /// A message from one rank to another.
 #[derive(Clone, Debug, PartialEq, Eq)]

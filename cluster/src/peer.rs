@@ -31,9 +31,7 @@ use std::time::Duration;
 
 use fuc_engine::distribute::{Given, Incoming};
 
-use crate::line::Outgoing;
-use crate::message::{Message, Rank, Report};
-use crate::relay::Text;
+use crate::message::{Message, Outgoing, Rank, Report, Text};
 
 /// Time between two requests to the engine of a victim.
 const REQUEST_INTERVAL: Duration = Duration::from_micros(250);

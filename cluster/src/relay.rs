@@ -13,19 +13,10 @@ use fuc_cli::reporter::Verbosity;
 use fuc_cli::wording::{self, Tool};
 use fuc_engine::{Error, Event, Observer};
 
-use crate::line::Outgoing;
+use crate::message::{Outgoing, Text};
 
 /// Lines are sent when there are this many bytes of them.
 const PIECE_BYTES: usize = 32 << 10;
-
-/// Output of a rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// Whole lines for stdout.
-    Lines(Vec<u8>),
-    /// A failure, without the name of the command before it.
-    Failure(Vec<u8>),
-}
 
 /// The observer of a rank that assists. It words failures and lines as [`Reporter`](fuc_cli::reporter::Reporter)
 /// does.

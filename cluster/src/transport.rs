@@ -6,9 +6,8 @@ use crossbeam_channel::RecvTimeoutError;
 use fuc_engine::Cancel;
 
 use crate::line::Socket;
-use crate::message::{Message, Rank, Report};
+use crate::message::{Message, Rank, Report, Text};
 use crate::peer::{Action, Peer};
-use crate::relay::Text;
 
 /// A network between ranks. Messages between two ranks arrive in their order.
 pub trait Transport {
