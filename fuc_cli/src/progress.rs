@@ -60,8 +60,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// The nice value of the look-ahead. The kernel gives such a thread 1.4 % of a busy core (its weight is 15, and that
 /// of others 1,024), and all of an idle one.
 ///
-/// Without it, counting takes 10.5 % of the processor time of a copy (400,000 files of 4 KiB on tmpfs, two cores),
-/// and 4 % of that of their removal.
+/// With it, `--progress` takes 1.016 of the time of a copy, and 1.022 of that of a removal (400,000 files of 4 KiB in
+/// directories of 50, tmpfs, two cores, medians of 7 runs in turn). Without it, counting takes 10.5 % of the
+/// processor time of the copy, and 4 % of that of the removal.
 const LOOK_AHEAD_NICE: i32 = 19;
 
 impl Progress {
