@@ -90,6 +90,18 @@ impl Snapshot {
         Some(self.entries[found].kind)
     }
 
+    /// Returns the path and the target of each symlink. The paths are those of [`Change`]s.
+    #[must_use]
+    pub fn symlinks(&self) -> Vec<(String, &OsStr)> {
+        let targets = self.entries.iter().map(|entry| entry.target.as_deref());
+        let links = targets
+            .enumerate()
+            .filter_map(|(index, target)| Some((index, target?)));
+        links
+            .map(|(index, target)| (self.full_path(index), target))
+            .collect()
+    }
+
     /// Makes all times within `period`, given since 1970, equal. Then two commands that ran at different
     /// moments leave equal trees, while times that they preserved still count.
     #[must_use]

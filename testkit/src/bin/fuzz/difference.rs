@@ -3,7 +3,7 @@
 use crate::{
     case::{Called, Case, PWD, replaced},
     fact::{Fact, Side, Stream},
-    places,
+    quoting,
     run::{Observed, Status},
 };
 
@@ -34,8 +34,9 @@ impl Difference {
         };
         let dests = case.dests();
         // In messages, a path begins with the real working directory.
-        let path = |dest: &Vec<u8>| legible(&replaced(dest, PWD.as_bytes(), ""));
-        let dests: Vec<String> = dests.iter().map(|dest| component(&path(dest))).collect();
+        let path = |dest: &Vec<u8>| replaced(dest, PWD.as_bytes(), "");
+        let component = |dest| component(&String::from_utf8_lossy(&path(dest)));
+        let dests: Vec<String> = dests.iter().map(component).collect();
         let lines = |stream, gnu: &[u8], ours: &[u8]| match case.called {
             Called::Own => {
                 let (name, other) = (case.pair.ours(), case.pair.gnu());
@@ -106,7 +107,7 @@ pub(crate) fn prompts(stderr: &[u8]) -> usize {
 }
 
 /// Cuts a stream into its messages. A prompt ends without a newline.
-fn messages(stream: &[u8]) -> Vec<String> {
+pub(crate) fn messages(stream: &[u8]) -> Vec<String> {
     let mut messages = Vec::new();
     for line in stream.split_inclusive(|&byte| byte == b'\n') {
         let (line, end) = match line.strip_suffix(b"\n") {
@@ -139,10 +140,8 @@ pub(crate) fn legible(line: &[u8]) -> String {
 /// have the same.
 fn operands(messages: &[String], dests: &[String]) -> Vec<String> {
     let path = |message: &String| {
-        let quoted = message.split_once(['\'', '"']).map(|(_, path)| path);
-        // One message does not quote a plain path.
-        let path = quoted.or_else(|| places::quoted(message).first().copied());
-        component(path.unwrap_or_default())
+        let path = quoting::paths(message).into_iter().next();
+        component(&path.unwrap_or_default())
     };
     let mut operands: Vec<String> = messages.iter().map(path).collect();
     operands.retain(|operand| !dests.contains(operand));
@@ -150,12 +149,8 @@ fn operands(messages: &[String], dests: &[String]) -> Vec<String> {
     operands
 }
 
-/// Returns the letters of the first component of a path, which other text may follow.
 fn component(path: &str) -> String {
-    let component = path.split('/').next().unwrap_or_default();
-    let letters = component.chars().filter(|c| !"'\"\\$".contains(*c));
-    let letters: String = letters.collect();
-    letters.split(' ').next().unwrap_or_default().to_owned()
+    path.split('/').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

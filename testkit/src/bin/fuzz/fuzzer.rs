@@ -17,12 +17,12 @@ use testkit::probe::is_root;
 use crate::{
     Against, AtDifference, Outcome, Plan,
     case::{Called, Case, replaced},
-    deviations::{Comparison, Explanation, dry_run, explain},
+    deviations::{Comparison, Explanation, Line, dry_run, explain},
     difference::Difference,
     generate::{self, Rights},
     plan,
     run::{Observed, Place, Side, Status},
-    script::script,
+    script::{command_line, script},
 };
 
 /// The release of GNU coreutils that counts.
@@ -40,7 +40,7 @@ pub(crate) struct Fuzzer {
     /// The kinds of each reported difference, and the number of cases that have all of them.
     known: BTreeMap<BTreeSet<String>, usize>,
     /// The number of cases that a deliberate difference explains, by README and line.
-    deliberate: BTreeMap<(&'static str, &'static str), usize>,
+    deliberate: BTreeMap<Line, usize>,
     /// The number of cases by the status of GNU's command.
     statuses: BTreeMap<String, usize>,
 }
@@ -48,8 +48,8 @@ pub(crate) struct Fuzzer {
 /// The result of a case.
 enum Verdict {
     Same,
-    /// Documented by these lines of these READMEs.
-    Deliberate(BTreeSet<(&'static str, &'static str)>),
+    /// Documented as a whole.
+    Deliberate(Explanation),
     Different(Explained),
 }
 
@@ -75,7 +75,7 @@ impl Explained {
 
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Explanation { rows, rest } = &self.explanation;
+        let Explanation { rest, .. } = &self.explanation;
         for fact in &self.difference.facts {
             let mark = if rest.contains(fact) {
                 ""
@@ -84,7 +84,7 @@ impl fmt::Display for Explained {
             };
             writeln!(f, "{mark}{fact}")?;
         }
-        for (readme, line) in rows {
+        for (readme, line) in self.explanation.lines() {
             writeln!(f, "documented in {readme}: {line}")?;
         }
         Ok(())
@@ -142,9 +142,10 @@ impl Fuzzer {
             *self.statuses.entry(format!("{status:?}")).or_default() += 1;
             let explained = match verdict {
                 Verdict::Same => continue,
-                Verdict::Deliberate(rows) => {
-                    for row in rows {
-                        *self.deliberate.entry(row).or_default() += 1;
+                Verdict::Deliberate(explanation) => {
+                    self.show(number - 1, &tree.current(), &explanation);
+                    for line in explanation.lines() {
+                        *self.deliberate.entry(line).or_default() += 1;
                     }
                     continue;
                 }
@@ -189,7 +190,7 @@ impl Fuzzer {
         let verdict = if explained.difference.is_empty() {
             Verdict::Same
         } else if explained.explanation.rest.is_empty() {
-            Verdict::Deliberate(explained.explanation.rows)
+            Verdict::Deliberate(explained.explanation)
         } else {
             Verdict::Different(explained)
         };
@@ -293,6 +294,23 @@ impl Fuzzer {
             };
         }
         Ok(smallest)
+    }
+
+    /// Prints the facts of a case that are documented by the line that the plan asks for.
+    fn show(&self, number: u64, case: &Case, explanation: &Explanation) {
+        let Some(wanted) = &self.plan.row else {
+            return;
+        };
+        let documented = explanation.documented.iter();
+        let mut facts = documented
+            .filter(|((_, line), _)| line.contains(wanted))
+            .peekable();
+        if facts.peek().is_some() {
+            println!("case {number}: {}", command_line(case));
+        }
+        for (_, fact) in facts {
+            println!("    {fact}");
+        }
     }
 
     /// Prints a case, and how the commands differ in it: again, or else when it was `first` seen.

@@ -388,7 +388,7 @@ fn value(takes: Takes) -> BoxedStrategy<Value> {
         Takes::ListOf(values) | Takes::MaybeListOf(values) => vec(one_of(values), 1..3)
             .prop_map(|values| Value::Text(values.join(",")))
             .boxed(),
-        Takes::Suffix => select(vec![".o", "~", "b", "", "/", "a/b", ".", "'", "x\u{e9}"])
+        Takes::Suffix => select(vec![".o", "~", "b", "", "/x", "a/b", ".", "'", "x\u{e9}"])
             .prop_map(|suffix| Value::Text(suffix.to_owned()))
             .boxed(),
         Takes::Dir => operand().prop_map(Value::Path).boxed(),

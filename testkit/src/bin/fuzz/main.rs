@@ -1,12 +1,13 @@
 //! Compares rmz with GNU rm, and cpz with GNU cp, on random command lines in random trees.
 //!
 //! ```text
-//! cargo run -p testkit --bin fuzz -- rm|cp [--cases N] [--seed S] [--first I] [--keep-going]
+//! cargo run -p testkit --bin fuzz -- rm|cp [--cases N] [--seed S] [--first I] [--keep-going] [--row TEXT]
 //! ```
 //!
 //! `FUC_REFERENCE` names the directory of GNU's programs, see `testkit/gnu-reference.sh`. Ours are those beside this
 //! program. Case I of seed S is always the same. A case that differs is shrunk, and printed as a script that runs with
 //! either command. `--keep-going` goes on after that, and reports each kind of difference once.
+//! `--row` prints what a deliberate difference explains: the facts of the row whose line contains the text.
 //!
 //! A case is generated (`generate`), turned into steps (`plan`), run (`run`), and compared (`difference`). Deliberate
 //! differences are listed in `deviations`, which explains each single fact (`fact`) of a difference.
@@ -22,14 +23,23 @@ mod fact;
 mod flags;
 mod fuzzer;
 mod generate;
+mod launch;
 mod places;
 mod plan;
+mod quoting;
 mod run;
 mod script;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
+    let mut arguments = env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|first| first == launch::LAUNCH)
+    {
+        return launch::launch(arguments);
+    }
     let result = Plan::from_arguments().and_then(|plan| Fuzzer::new(plan)?.run());
     match result {
         Ok(0) => ExitCode::SUCCESS,
@@ -49,6 +59,8 @@ struct Plan {
     cases: u64,
     at_difference: AtDifference,
     against: Against,
+    /// A text in the line of a deliberate difference whose facts are printed.
+    row: Option<String>,
 }
 
 /// The run that ours is compared with.
@@ -77,16 +89,15 @@ impl Plan {
             cases: 1_000,
             at_difference: AtDifference::Stop,
             against: Against::Gnu,
+            row: None,
         };
         while let Some(argument) = arguments.next() {
-            let mut number = || -> Outcome<u64> {
-                let value = arguments.next().ok_or("a value is missing")?;
-                Ok(value.parse()?)
-            };
+            let mut value = || arguments.next().ok_or("a value is missing");
             match argument.as_str() {
-                "--seed" => plan.seed = number()?,
-                "--first" => plan.first = number()?,
-                "--cases" => plan.cases = number()?,
+                "--seed" => plan.seed = value()?.parse()?,
+                "--first" => plan.first = value()?.parse()?,
+                "--cases" => plan.cases = value()?.parse()?,
+                "--row" => plan.row = Some(value()?),
                 "--dry-run" => plan.against = Against::RealRun,
                 "--keep-going" => plan.at_difference = AtDifference::KeepGoing,
                 other => return Err(format!("unknown argument {other}").into()),

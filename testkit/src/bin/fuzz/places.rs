@@ -1,17 +1,20 @@
 //! Finds the entries of the trees to which the paths in messages lead.
 //!
-//! Messages quote odd names, and facts about trees escape them in another way. So a place is a path of which only
-//! plain characters are left. Two odd names can be the same place.
+//! A place is the path of an entry, relative to the working directory. Its names are text in which `U+FFFD` stands for
+//! what is not UTF-8.
 
-use std::{collections::BTreeMap, iter::Peekable, str::Chars};
+use std::{collections::BTreeMap, os::unix::ffi::OsStrExt as _};
+
+use testkit::snapshot::Snapshot;
 
 use crate::{
     case::{Case, PWD},
     plan,
+    quoting::path_of_tree,
     run::{ABOVE, WORKING},
 };
 
-/// The symbolic links of a case, by the place of each.
+/// The symbolic links of a case, and those that the commands have made, by the place of each.
 pub(crate) struct Places {
     links: BTreeMap<String, String>,
 }
@@ -29,28 +32,38 @@ enum Last {
 }
 
 impl Places {
-    pub(crate) fn of(case: &Case) -> Self {
-        let links = plan::symlinks(case).into_iter();
-        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        let links = links.map(|(path, target)| {
-            let target = text(&target);
-            let target = match target.strip_prefix(PWD) {
-                Some(rest) => format!("/{rest}"),
-                None => target,
-            };
-            (normal(&plain(&text(&path))), plain(&target))
-        });
-        Self {
-            links: links.collect(),
+    /// Finds the links of `case` and of the trees that it has led to. A link of the case counts even if the run has
+    /// replaced it.
+    pub(crate) fn of(case: &Case, trees: [&Snapshot; 2]) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let target = |target: &[u8]| {
+            let target = text(target);
+            match target.starts_with(PWD) || target.starts_with('/') {
+                true => format!("/{}", relative(&target)),
+                false => target,
+            }
+        };
+        let mut links = BTreeMap::new();
+        for tree in trees {
+            for (path, to) in tree.symlinks() {
+                let place = of_entry(&path);
+                if place.split('/').count() <= MAX_LINK_DEPTH {
+                    links.insert(place, target(to.as_bytes()));
+                }
+            }
         }
+        for (path, to) in plan::symlinks(case) {
+            links.insert(normal(&text(&path)), target(&to));
+        }
+        Self { links }
     }
 
     /// Returns the places to which a path in a message may lead: by its text, and through symbolic links, perhaps
     /// even the one that it names.
     pub(crate) fn of_path(&self, path: &str) -> Vec<String> {
-        let path = plain(relative(path));
-        let mut places = vec![normal(&path)];
-        places.extend([Last::Keep, Last::Follow].map(|last| self.resolved(&path, MAX_LINKS, last)));
+        let path = relative(path);
+        let mut places = vec![normal(path)];
+        places.extend([Last::Keep, Last::Follow].map(|last| self.resolved(path, MAX_LINKS, last)));
         places.dedup();
         places
     }
@@ -71,7 +84,7 @@ impl Places {
                 continue;
             }
             let rest: Vec<&str> = names.clone().collect();
-            if let Some(target) = self.links.get(&place.join("/"))
+            if let Some(target) = self.links.get(&without_detour(&place).join("/"))
                 && (!rest.is_empty() || last == Last::Follow)
             {
                 place.pop();
@@ -107,23 +120,20 @@ fn without_detour<'a, 'b>(place: &'a [&'b str]) -> &'a [&'b str] {
 
 /// Returns the place of a path of the compared tree.
 pub(crate) fn of_entry(path: &str) -> String {
-    let path = format!("/{path}");
+    let path = format!("/{}", path_of_tree(path));
     // The working directory is `x/y/w` in the trees.
     let working = format!("{ABOVE}/{WORKING}");
     let working = working.split_once('/').map_or("", |(_, below)| below);
     match path.strip_prefix(&format!("/{working}")) {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => normal(&plain(rest)),
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => normal(rest),
         _ => {
             let depth = working.split('/').count();
             let above: Vec<&str> = path.split('/').filter(|name| *name != ".").collect();
             let shared = working.split('/').zip(above.iter().skip(1));
             let shared = shared.take_while(|(one, other)| one == *other).count();
             let rest = &above[(1 + shared).min(above.len())..];
-            normal(&plain(&format!(
-                "{}{}",
-                "../".repeat(depth - shared),
-                rest.join("/")
-            )))
+            let rest = rest.join("/");
+            normal(&format!("{}{rest}", "../".repeat(depth - shared)))
         }
     }
 }
@@ -150,86 +160,13 @@ pub(crate) fn is_within(place: &str, top: &str) -> bool {
     }
 }
 
-/// Returns the paths that a message quotes.
-pub(crate) fn quoted(message: &str) -> Vec<&str> {
-    // A quote inside of a name is followed by an escape or a letter, and one around it is not.
-    let is_end = |rest: &str| {
-        let end = [" ", ":", ",", "?", ";"]
-            .iter()
-            .any(|end| rest.starts_with(*end));
-        end || ["", "/", ")"].contains(&rest)
-    };
-    let mut paths = Vec::new();
-    // This message names its path without quotes, if it is plain.
-    if let Some((path, _)) = message.split_once(": can make relative symbolic links only") {
-        paths.extend(path.split_once(": ").map(|(_, path)| path));
-        return paths;
-    }
-    let mut begin = None;
-    for (at, c) in message.char_indices() {
-        if !matches!(c, '\'' | '"' | '‘' | '’') {
-            continue;
-        }
-        let after = &message[at + c.len_utf8()..];
-        match begin {
-            None => begin = Some(at),
-            Some(from) if is_end(after) => {
-                paths.push(&message[from..at]);
-                begin = None;
-            }
-            Some(_) => {}
-        }
-    }
-    paths
-}
-
 /// Returns the part of a path below the working directory, if it begins with that.
 fn relative(path: &str) -> &str {
-    let path = path.trim_start_matches(['\'', '"', '‘']);
     let path = path.strip_prefix(PWD).unwrap_or(path);
     let working = format!("/{ABOVE}/{WORKING}");
     match path.split_once(&working) {
         Some((_, rest)) if path.starts_with('/') => rest,
         _ => path,
-    }
-}
-
-/// Removes quotes, and replaces escapes and odd characters, however many, by a question mark.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    let text = text.replace("\\\\", "\\");
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            c if c.is_ascii_alphanumeric() || "/.~-_".contains(c) => plain.push(c),
-            '\'' | '"' | '$' => {}
-            '\\' if rest.peek().is_some_and(|c| "'\"".contains(*c)) => {}
-            c => {
-                if c == '\\' {
-                    skip_escape(&mut rest);
-                }
-                if !plain.ends_with('?') {
-                    plain.push('?');
-                }
-            }
-        }
-    }
-    plain
-}
-
-/// Skips the rest of an escape.
-fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
-    let digits = match rest.peek() {
-        Some('u') => {
-            rest.find(|c| *c == '}');
-            return;
-        }
-        Some('x' | '0'..='7') => 3,
-        Some(c) if c.is_ascii_lowercase() => 1,
-        _ => 0,
-    };
-    for _ in 0..digits {
-        rest.next();
     }
 }
 
@@ -255,8 +192,8 @@ mod tests {
             ("x/y/w/b/c", "a/l/c"),
             ("x/y/w/a/l", "a/l"),
             ("x/y/w/b", "a/l"),
-            ("x/y/w/caf\u{e9}/a", "caf\\xc3\\xa9/a"),
-            ("x/y/w/a\\nb/a", "'a'$'\\\\n''b'/a"),
+            ("x/y/w/caf\u{e9}/a", "caf\u{e9}/a"),
+            ("x/y/w/a\\nb/a", "a\nb/a"),
             ("x/y/w", "a/.."),
             ("x/y/b", "../b"),
             ("x/b", "../../b"),
@@ -265,17 +202,6 @@ mod tests {
         ] {
             assert!(places.of_path(path).contains(&of_entry(entry)), "{entry}");
         }
-    }
-
-    #[test]
-    fn messages_quote_paths() {
-        let message = "cp: cannot copy a directory, 'a', into itself, 'it'\\''s/b'";
-        assert_eq!(quoted(message), ["'a", "'it'\\''s/b"]);
-        assert_eq!(quoted("cp: setting permissions for ‘a/b’: x"), ["‘a/b"]);
-        assert_eq!(
-            quoted("cp: cannot stat 'a'$'\\n''b/c': x"),
-            ["'a'$'\\n''b/c"]
-        );
     }
 
     #[test]

@@ -6,29 +6,24 @@ use std::{
     io::{self, Read as _, Seek as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
-        unix::process::{CommandExt as _, ExitStatusExt as _},
+        unix::process::ExitStatusExt as _,
     },
     path::{Path, PathBuf},
-    process::{Child, Command},
+    process::Child,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::Mode,
     io::Errno,
-    process::{Pid, PidfdFlags, pidfd_open, umask},
+    process::{Pid, PidfdFlags, pidfd_open},
 };
 use testkit::{
-    probe::NOBODY,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, memory, remove_for_sure},
 };
 
-use crate::{
-    case::{Case, Descriptors, User},
-    plan::Step,
-};
+use crate::{case::Case, launch, plan::Step};
 
 /// The directories above the working directory. They catch what leaves it by `..`.
 pub(crate) const ABOVE: &str = "t/x/y";
@@ -42,8 +37,6 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(60);
 /// Number of looks in a row without a change after which a command counts as blocked.
 const LOOKS: u32 = 4;
-/// Runs a command under another name, with a limit of open descriptors.
-const LIMITED: &str = r#"ulimit -n "$1"; name=$2; shift 2; exec -a "$name" "$@""#;
 /// Allowance for the clock of file timestamps, which is coarser than `SystemTime`.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
@@ -140,20 +133,8 @@ impl Place {
         })
     }
 
-    fn run(&self, case: &Case, side: &Side, working: &Path) -> io::Result<Status> {
-        let mut command = match case.descriptors {
-            Descriptors::Unlimited => {
-                let mut command = Command::new(&side.program);
-                command.arg0(&side.name);
-                command
-            }
-            Descriptors::AtMost(limit) => {
-                let mut shell = Command::new("bash");
-                shell.args(["-c", LIMITED, "bash", &limit.to_string(), &side.name]);
-                shell.arg(&side.program);
-                shell
-            }
-        };
+    fn run(&mut self, case: &Case, side: &Side, working: &Path) -> io::Result<Status> {
+        let mut command = launch::command(case, &side.program, &side.name)?;
         command
             .args(&side.first)
             .args(case.arguments(working))
@@ -163,14 +144,14 @@ impl Place {
             .stdin(self.stdin.try_clone()?)
             .stdout(self.stdout.try_clone()?)
             .stderr(self.stderr.try_clone()?);
-        if case.user == User::Nobody {
-            command.uid(NOBODY).gid(NOBODY);
+        let status = finish(command.spawn()?)?;
+        match status {
+            Status::Exit(launch::FAILED) => {
+                let errors = content(&mut self.stderr)?;
+                Err(io::Error::other(String::from_utf8_lossy(&errors)))
+            }
+            status => Ok(status),
         }
-        // The child inherits the umask. This process has no other thread that could see the change.
-        let usual = umask(Mode::from_raw_mode(case.umask));
-        let child = command.spawn();
-        umask(usual);
-        finish(child?)
     }
 }
 

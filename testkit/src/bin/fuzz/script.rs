@@ -25,9 +25,7 @@ pub(crate) fn script(case: &Case) -> String {
     for step in plan(case) {
         line(&step.shell());
     }
-    let arguments = case.symbolic_arguments();
-    let arguments: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
-    line(&format!("set -- {}", arguments.join(" ")));
+    line(&format!("set -- {}", command_line(case)));
     match case.called {
         Called::Own => {
             line("name=${program##*/}");
@@ -70,6 +68,13 @@ pub(crate) fn script(case: &Case) -> String {
         "cd \"$top\"; find . -printf '%P %y %m %U:%G %s %n %t -> %l\\n' | sort; getfattr -dhR -m - .",
     );
     script
+}
+
+/// Returns the arguments of the command, quoted for bash.
+pub(crate) fn command_line(case: &Case) -> String {
+    let arguments = case.symbolic_arguments();
+    let arguments: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
+    arguments.join(" ")
 }
 
 /// Quotes bytes for bash. `$PWD` at the beginning stays a variable.

@@ -87,6 +87,21 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "**`-s` with preserved attributes** makes a link without",
+        applies: |it| it.has_option('s', "symbolic-link"),
+        explains: |_, fact| {
+            let is_of_source = |change: &Change| {
+                let gnu = change.first.as_deref().unwrap_or_default();
+                change.kinds.1 == Some(Kind::Symlink)
+                    && change.second.is_none()
+                    && gnu.starts_with("xattrs trusted.")
+            };
+            fact.change(&["xattrs"]).is_some_and(is_of_source)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**`--preserve`**: a directory that is named by a symbolic link",
         applies: |it| {
             it.has_symlink() && (it.has_option('H', "") || it.has_option('L', "dereference"))

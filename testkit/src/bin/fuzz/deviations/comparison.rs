@@ -10,9 +10,10 @@ use testkit::snapshot::{Change, Kind};
 
 use crate::{
     case::{AclKind, Case, Entry, PWD, What, Word},
-    difference::legible,
+    difference::messages,
     fact::{Fact, Side},
-    places::{self, Places, is_within, quoted},
+    places::{self, Places, is_within},
+    quoting,
     run::Observed,
 };
 
@@ -23,7 +24,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) ours: &'a Observed,
     pub(crate) facts: &'a [Fact],
     places: OnceCell<Places>,
-    /// The lines that each side printed on stderr.
+    /// The messages that each side printed on stderr.
     errors: [Vec<String>; 2],
     /// Results that many facts of a case ask for.
     known: RefCell<Known>,
@@ -59,10 +60,7 @@ impl<'a> Comparison<'a> {
             ours,
             facts,
             places: OnceCell::new(),
-            errors: [gnu, ours].map(|observed| {
-                let lines = observed.stderr.split(|&byte| byte == b'\n');
-                lines.map(legible).collect()
-            }),
+            errors: [gnu, ours].map(|observed| messages(&observed.stderr)),
             known: RefCell::default(),
         }
     }
@@ -85,7 +83,7 @@ impl Comparison<'_> {
         self.gnu_says(text) || self.ours_says(text)
     }
 
-    /// Returns all lines that this side printed on stderr, even those that both printed.
+    /// Returns all messages that this side printed on stderr, even those that both printed.
     pub(super) fn errors(&self, side: Side) -> &[String] {
         match side {
             Side::Gnu => &self.errors[0],
@@ -101,7 +99,8 @@ impl Comparison<'_> {
     /// Returns the places to which a path in a message or in an argument may lead: with the symbolic links of the case,
     /// and without them, because the run may have replaced them.
     pub(super) fn places(&self, path: &str) -> Vec<String> {
-        let places = self.places.get_or_init(|| Places::of(self.case));
+        let trees = [&self.gnu.tree, &self.ours.tree];
+        let places = self.places.get_or_init(|| Places::of(self.case, trees));
         places.of_path(path)
     }
 
@@ -112,12 +111,12 @@ impl Comparison<'_> {
         }
         let errors = self.errors(side).iter().filter(|line| line.contains(text));
         let path = |line| match which {
-            Which::First => quoted(line).first().copied(),
-            Which::Last => quoted(line).last().copied(),
+            Which::First => quoting::paths(line).into_iter().next(),
+            Which::Last => quoting::paths(line).pop(),
         };
         let places = errors
             .filter_map(|line| path(line))
-            .flat_map(|path| self.places(path));
+            .flat_map(|path| self.places(&path));
         let places: BTreeSet<String> = places.collect();
         let places = Rc::new(places.into_iter().collect());
         let mut known = self.known.borrow_mut();
@@ -130,7 +129,8 @@ impl Comparison<'_> {
         if let Some(known) = self.known.borrow().lines.get(line) {
             return Rc::clone(known);
         }
-        let places = quoted(line).into_iter().flat_map(|path| self.places(path));
+        let paths = quoting::paths(line).into_iter();
+        let places = paths.flat_map(|path| self.places(&path));
         let places: Rc<Vec<String>> = Rc::new(places.collect());
         let mut known = self.known.borrow_mut();
         known.lines.insert(line.to_owned(), Rc::clone(&places));
@@ -155,7 +155,8 @@ impl Comparison<'_> {
     }
 
     /// Returns `true` if the fact is about the operand of one of these dests: it names the source or the dest, or an
-    /// entry below them. A dest ends in the path of its source, or in that of a directory above the source.
+    /// entry below them. A dest ends in the path of its source, or in that of a directory above the source. The
+    /// path of an entry may begin with the last name of an operand.
     pub(super) fn is_about_operand(&self, fact: &Fact, dests: &[String]) -> bool {
         let is_end_of = |dest: &String, path: &str| {
             let before = dest.strip_suffix(path);
@@ -166,7 +167,21 @@ impl Comparison<'_> {
             let mut tops = ends.chain([place.len()]).map(|end| &place[..end]);
             tops.any(|top| dests.iter().any(|dest| is_end_of(dest, top)))
         };
-        self.is_about(fact, dests) || self.places_of(fact).iter().any(is_source)
+        let operands = self.operands();
+        let is_below_operand = |place: &String| {
+            operands.iter().any(|operand| {
+                let before = operand.rfind('/').map_or(0, |slash| slash + 1);
+                let path = is_within(place, operand)
+                    .then(|| place.get(before..))
+                    .flatten();
+                let is_dest = |path: &str| dests.iter().any(|dest| is_end_of(dest, path));
+                path.is_some_and(|path| path.contains('/') && is_dest(path))
+            })
+        };
+        let places = self.places_of(fact);
+        let mut places = places.iter();
+        self.is_about(fact, dests)
+            || places.any(|place| is_source(place) || is_below_operand(place))
     }
 
     /// Returns `true` if the fact names a place whose last names are this path.
@@ -191,18 +206,54 @@ impl Comparison<'_> {
     pub(super) fn dests(&self) -> Vec<String> {
         let dests = self.case.dests().into_iter();
         dests
-            .flat_map(|dest| self.places(&dest.escape_ascii().to_string()))
+            .flat_map(|dest| self.places(&String::from_utf8_lossy(&dest)))
             .collect()
     }
 
-    /// Returns `true` if a directory contains both a dest and a source, as far as the paths show that.
-    pub(super) fn has_source_at_dest(&self) -> bool {
-        let operands = self.operands();
-        let dests = self.dests();
-        let is_in_dest = |operand: &String| {
-            !dests.contains(operand) && dests.iter().any(|dest| is_within(operand, dest))
-        };
-        operands.iter().any(is_in_dest)
+    /// Returns the places of the sources that are in a dest themselves.
+    pub(super) fn sources_in_dests(&self) -> Vec<String> {
+        let sources = self.paths_in_dests().into_iter();
+        sources
+            .flat_map(|(_, source)| self.places(&source))
+            .collect()
+    }
+
+    /// Returns the places of the copies of such sources.
+    pub(super) fn copies_of_dests(&self) -> Vec<String> {
+        let copies = self.paths_in_dests().into_iter().map(|(dest, source)| {
+            let name = match self.has_parents() {
+                true => &*source,
+                false => source
+                    .trim_end_matches('/')
+                    .rsplit('/')
+                    .next()
+                    .unwrap_or_default(),
+            };
+            format!("{dest}/{name}")
+        });
+        copies.flat_map(|copy| self.places(&copy)).collect()
+    }
+
+    /// Returns each dest with each source that is in it, as far as the paths show that.
+    fn paths_in_dests(&self) -> Vec<(String, String)> {
+        let text = |argument: Vec<u8>| String::from_utf8_lossy(&argument).into_owned();
+        let arguments = self.case.symbolic_arguments().into_iter().map(text);
+        let sources: Vec<String> = arguments
+            .filter(|source| !source.starts_with('-'))
+            .collect();
+        let mut found = Vec::new();
+        for dest in self.case.dests().into_iter().map(text) {
+            let tops = self.places(&dest);
+            let is_in_dest = |source: &&String| {
+                let mut places = self.places(source).into_iter();
+                places.any(|place| {
+                    !tops.contains(&place) && tops.iter().any(|top| is_within(&place, top))
+                })
+            };
+            let sources = sources.iter().filter(is_in_dest);
+            found.extend(sources.map(|source| (dest.clone(), source.clone())));
+        }
+        found
     }
 
     /// Returns the places of all arguments that can be operands.
@@ -210,7 +261,7 @@ impl Comparison<'_> {
         let arguments = self.case.symbolic_arguments().into_iter();
         let operands = arguments.filter(|argument| !argument.starts_with(b"-"));
         operands
-            .flat_map(|operand| self.places(&operand.escape_ascii().to_string()))
+            .flat_map(|operand| self.places(&String::from_utf8_lossy(&operand)))
             .collect()
     }
 
@@ -218,9 +269,9 @@ impl Comparison<'_> {
     pub(super) fn parents_of_dests(&self) -> Vec<String> {
         let mut parents = Vec::new();
         for dest in self.case.dests() {
-            let dest = dest.escape_ascii().to_string();
+            let dest = String::from_utf8_lossy(&dest);
             for operand in self.case.symbolic_arguments() {
-                let operand = operand.escape_ascii().to_string();
+                let operand = String::from_utf8_lossy(&operand);
                 for (end, _) in operand.match_indices('/') {
                     parents.extend(self.places(&format!("{dest}/{}", &operand[..end])));
                 }

@@ -168,6 +168,7 @@ fn is_in_the_way(line: &str, side: Side, comparison: &Comparison<'_>, explained:
     let meets = [
         "cannot overwrite ",
         "cannot create ",
+        "cannot remove ",
         "will not overwrite just-created ",
         "File exists",
         "not replacing ",
@@ -194,29 +195,41 @@ fn is_other_reason(
         Side::Ours => Side::Gnu,
     };
     let sources = comparison.places_of(fact);
-    let is_met = |fact: &&Fact| {
-        let places = comparison.places_of(fact);
-        fact.is_error(other, "cannot overwrite ")
-            && places.iter().any(|place| sources.contains(place))
+    let is_met = |met: &&Fact| {
+        let places = comparison.places_of(met);
+        // These messages can name the dest of the source, or of a directory above it.
+        let is_of_dest = ["cannot make directory ", "cannot stat "];
+        let is_above = is_of_dest.iter().any(|text| met.is_error(other, text))
+            && comparison.is_about_operand(fact, &places);
+        let is_same = met.is_error(other, "cannot overwrite ")
+            && places.iter().any(|place| sources.contains(place));
+        is_above || is_same
     };
     is_failure(fact, side) && explained.iter().any(is_met)
 }
 
 /// Returns `true` if the command did not find a source that only the other one has: it has removed it, or has not made
-/// it.
+/// it. If a slash comes after the source, the other one reports that it is not a directory.
 fn is_missing(line: &str, side: Side, comparison: &Comparison<'_>, explained: &[&Fact]) -> bool {
     let other = match side {
         Side::Gnu => Side::Ours,
         Side::Ours => Side::Gnu,
     };
     let places = comparison.places_in(line);
-    let is_meant = |fact: &&Fact| {
-        let missing = fact.only(other);
-        missing.is_some_and(|change| is_of(comparison, change, &places))
+    let is_only_of = |fact: &&Fact, side| {
+        let entry = fact.only(side);
+        entry.is_some_and(|change| is_of(comparison, change, &places))
+    };
+    let is_not_found =
+        |fact: &&Fact| line.ends_with(": No such file or directory") && is_only_of(fact, other);
+    let is_no_directory = |fact: &&Fact| {
+        let is_directory = fact.only_kind(side) == Some(Kind::Directory);
+        line.ends_with("/': Not a directory") && is_only_of(fact, side) && !is_directory
     };
     line.contains("cannot stat ")
-        && line.ends_with("No such file or directory")
-        && explained.iter().any(is_meant)
+        && explained
+            .iter()
+            .any(|fact| is_not_found(fact) || is_no_directory(fact))
 }
 
 /// Returns `true` if one of the places is that of the entry or below it.

@@ -25,13 +25,14 @@ pub(crate) fn explain(facts: &[Fact]) -> Explanation {
             has_failure && removed.is_some_and(|line| line.starts_with("removed directory "))
         }
     };
-    let is_known = |fact: &&Fact| is_failure(fact) || follows(fact);
+    let is_known = |fact: &Fact| is_failure(fact) || follows(fact);
+    let (known, rest): (Vec<Fact>, Vec<Fact>) = facts.iter().cloned().partition(is_known);
     Explanation {
-        rows: has_failure.then_some((README, LINE)).into_iter().collect(),
-        rest: (facts.iter())
-            .filter(|fact| !is_known(fact))
-            .cloned()
+        documented: known
+            .into_iter()
+            .map(|fact| ((README, LINE), fact))
             .collect(),
+        rest,
     }
 }
 

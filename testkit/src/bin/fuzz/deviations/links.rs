@@ -33,7 +33,16 @@ pub(super) const ROWS: &[Deviation] = &[
                     && change.kinds.0 != Some(Kind::Directory)
                     && is_linked(&change.path)
             };
+            // The path of the source may be impossible for a symbolic link.
+            let refused = it.named(Side::Ours, RELATIVE, Which::Last);
+            let is_link_to_source = |change: &Change| {
+                let facts = change.first.as_deref().unwrap_or_default();
+                change.kinds.0 != Some(Kind::Directory)
+                    && facts.contains(" = ")
+                    && refused.contains(&it.place_of(change)[0])
+            };
             fact.change(&["type", "link"]).is_some_and(is_hard_link)
+                || fact.only(Side::Gnu).is_some_and(is_link_to_source)
         },
     },
     Deviation {
@@ -90,7 +99,11 @@ pub(super) const ROWS: &[Deviation] = &[
             fact.is_error(Side::Gnu, "cannot overwrite non-directory")
                 || fact.error(Side::Ours).is_some_and(is_dangling) && it.is_about(fact, &links)
                 || fact.is_error(Side::Ours, "cannot overwrite non-directory")
-                || it.is_about(fact, &links) && fact.only(Side::Ours).is_some()
+                || it.is_about(fact, &links)
+                    && (fact.only(Side::Ours).is_some()
+                        || fact
+                            .dir_change(&["mode", "mtime", "owner", "xattrs"])
+                            .is_some())
                 || is_failure(fact, Side::Ours)
         },
     },
@@ -126,15 +139,27 @@ pub(super) const ROWS: &[Deviation] = &[
         applies: |it| it.has_symlink() && it.has_several_sources(),
         explains: |it, fact| {
             // A source that is not a directory waits for those before it.
-            let is_below_operand = |line: &str| {
-                let places = it.places_in(line);
+            let is_below_operand = |fact: &Fact| {
+                let places = it.places_of(fact);
                 let dests = it.dests();
-                places
-                    .iter()
-                    .any(|place| dests.contains(&parent(&parent(place))))
+                places.iter().any(|place| {
+                    let dir = parent(place);
+                    // The entries of `a/.` are copied into the dest itself.
+                    dests.contains(&parent(&dir)) || it.has_dots() && dests.contains(&dir)
+                })
+            };
+            let dangles = |fact: &Fact| {
+                let line = fact.error(Side::Ours).or(fact.error(Side::Gnu));
+                line.is_some_and(|line| line.contains("dangling")) && is_below_operand(fact)
+            };
+            // For the other command, the link leads to a directory.
+            let is_met = |line: &str| {
+                let places = it.places_in(line);
+                line.contains("cannot overwrite directory ")
+                    && it.has_fact(|other| dangles(other) && it.places_of(other)[0] == places[0])
             };
             let line = fact.error(Side::Ours).or(fact.error(Side::Gnu));
-            line.is_some_and(|line| line.contains("dangling") && is_below_operand(line))
+            dangles(fact) || line.is_some_and(is_met)
         },
     },
     Deviation {
@@ -160,7 +185,27 @@ pub(super) const ROWS: &[Deviation] = &[
                     .is_some_and(|it| it.kinds.1 == Some(Kind::Directory))
                 || fact.error(Side::Gnu).is_some_and(is_not_found)
                 || is_failure(fact, Side::Ours);
-            follows && copies_more
+            let is_unlinked = |line: &str| {
+                line.contains("cannot create hard link ")
+                    && line.ends_with("No such file or directory")
+            };
+            // cp finds the link, which leads nowhere by then.
+            let is_met_late = fact.error(Side::Gnu).is_some_and(is_unlinked)
+                || fact.output(Side::Gnu).is_some()
+                || fact
+                    .output(Side::Ours)
+                    .is_some_and(|line| line.ends_with("(unbackup)"));
+            // Ours puts the link back. In cp it can lead to itself.
+            let is_put_back = |change: &Change| {
+                let place = &it.place_of(change)[0];
+                let is_suffix = |suffix: &str| !suffix.contains('/');
+                let mut suffixes = unseen.iter().filter_map(|link| place.strip_prefix(&**link));
+                change.kinds.0 == Some(Kind::Symlink) && suffixes.any(is_suffix)
+            };
+            let changed = fact.only(Side::Gnu).or(fact.change(&["target", "mtime"]));
+            changed.is_some_and(is_put_back)
+                || is_met_late && it.is_about(fact, &unseen)
+                || follows && copies_more
                 || fact.error(Side::Gnu).is_some_and(exists) && it.is_about(fact, &unseen)
                 || fact.is_error(Side::Gnu, "cannot un-backup")
                 || fact.is_error(Side::Ours, "cannot stat")
@@ -175,7 +220,7 @@ pub(super) const ROWS: &[Deviation] = &[
             let failed = it.named(Side::Gnu, NOT_PRESERVED, Which::First);
             let is_failed = |change: &Change| failed.contains(&it.place_of(change)[0]);
             fact.is_error(Side::Gnu, NOT_PRESERVED)
-                || fact.dir_change(&["mode", "xattrs"]).is_some_and(is_failed)
+                || fact.change(&["mode", "xattrs"]).is_some_and(is_failed)
         },
     },
     Deviation {

@@ -45,15 +45,23 @@ const TABLES: &[&[Deviation]] = &[
     parents::ROWS,
 ];
 
+/// A line of a README: its path, and a text in the line.
+pub(crate) type Line = (&'static str, &'static str);
+
 /// The explanation of a difference.
 pub(crate) struct Explanation {
-    /// The README and the line of each deviation that explains a fact.
-    pub(crate) rows: BTreeSet<(&'static str, &'static str)>,
+    /// The facts that deviations explain, each with the line that documents it.
+    pub(crate) documented: Vec<(Line, Fact)>,
     /// The facts that nothing explains.
     pub(crate) rest: Vec<Fact>,
 }
 
 impl Explanation {
+    /// Returns the lines that document the difference.
+    pub(crate) fn lines(&self) -> BTreeSet<Line> {
+        self.documented.iter().map(|(line, _)| *line).collect()
+    }
+
     /// Returns the kinds of the facts that nothing explains.
     pub(crate) fn kinds(&self) -> BTreeSet<String> {
         self.rest.iter().map(Fact::kind).collect()
@@ -66,13 +74,14 @@ pub(crate) fn explain(comparison: &Comparison<'_>) -> Explanation {
     let applying: Vec<&Deviation> = table
         .filter(|row| row.pair == comparison.case.pair && (row.applies)(comparison))
         .collect();
-    let mut rows = BTreeSet::new();
+    let mut documented = Vec::new();
     let (mut explained, mut rest) = (Vec::new(), Vec::new());
     for fact in comparison.facts {
-        let row = applying.iter().find(|row| (row.explains)(comparison, fact));
-        rows.extend(row.map(|row| (row.readme, row.line)));
-        match row {
-            Some(_) => explained.push(fact),
+        match applying.iter().find(|row| (row.explains)(comparison, fact)) {
+            Some(row) => {
+                documented.push(((row.readme, row.line), fact.clone()));
+                explained.push(fact);
+            }
             None => rest.push(fact),
         }
     }
@@ -88,7 +97,7 @@ pub(crate) fn explain(comparison: &Comparison<'_>) -> Explanation {
         explained.extend(following);
     }
     Explanation {
-        rows,
+        documented,
         rest: rest.into_iter().cloned().collect(),
     }
 }

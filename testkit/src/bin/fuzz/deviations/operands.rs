@@ -28,8 +28,10 @@ pub(super) const ROWS: &[Deviation] = &[
             let is_unfinished = fact
                 .dir_change(&["mtime", "mode", "owner", "xattrs"])
                 .is_some();
-            // A command that waits for a FIFO does not get to later operands.
-            let hangs = it.gnu.status == Status::Hung && (is_rest || has_hung(fact))
+            // A command that waits for a FIFO, or copies a part again and again, does not get to later operands.
+            let is_later =
+                is_rest || fact.error(Side::Ours).is_some() || fact.output(Side::Ours).is_some();
+            let hangs = it.gnu.status == Status::Hung && (is_later || has_hung(fact))
                 || it.ours.status == Status::Hung && has_hung(fact);
             let is_in_dest = it.is_about(fact, &tops)
                 && (is_refused_part
@@ -58,13 +60,22 @@ pub(super) const ROWS: &[Deviation] = &[
         applies: |it| it.gnu_says(NO_HARD_LINK),
         explains: |it, fact| {
             let left_out = it.named(Side::Gnu, NO_HARD_LINK, Which::First);
+            // The entries of `a/.` are copied into the dest itself.
+            let is_merged = it.has_dots() && it.dests().iter().any(|dest| left_out.contains(dest));
+            // Another operand has the same dest.
+            let is_replaced = |change: &Change| {
+                change.kinds.1 == Some(Kind::Directory)
+                    || !left_out.contains(&it.place_of(change)[0])
+            };
             let is_copied = it.is_about(fact, &left_out)
                 && (fact.only(Side::Ours).is_some()
+                    || fact.change(&["type"]).is_some_and(is_replaced)
                     || fact.error(Side::Ours).is_some()
                     || fact.output(Side::Ours).is_some());
             fact.is_error(Side::Gnu, NO_HARD_LINK)
                 || is_copied
-                || is_failure(fact, Side::Ours) && it.is_about_operand(fact, &left_out)
+                || is_failure(fact, Side::Ours)
+                    && (it.is_about_operand(fact, &left_out) || is_merged)
         },
     },
     Deviation {
@@ -89,7 +100,16 @@ pub(super) const ROWS: &[Deviation] = &[
                     && it.is_about(fact, &it.dests())
             };
             // The same copy is announced, and the same error is reported, as often as the copy is tried.
+            // The second copy may not replace the first one.
+            let reasons = [": File exists", ": Permission denied"];
+            let meets_first = fact.error(Side::Ours).is_some_and(|line| {
+                reasons.iter().any(|reason| line.ends_with(reason))
+                    && !skipped.is_empty()
+                    && it.is_about(fact, &it.dests())
+            });
             is_warning
+                || meets_first
+                || is_failure(fact, Side::Ours) && it.is_about(fact, &skipped)
                 || fact.error(Side::Ours).is_some_and(|line| {
                     let is_repeated = is_again(line, &it.gnu.stderr) || it.is_about(fact, &skipped);
                     line.ends_with("Permission denied") && is_repeated
@@ -106,22 +126,37 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**A source that is also a dest** of the run",
-        applies: |it| it.has_several_sources() && it.has_source_at_dest(),
+        applies: |it| it.has_several_sources() && !it.sources_in_dests().is_empty(),
         explains: |it, fact| {
             let is_copied_twice = |change: &Change| {
                 let kinds = [change.kinds.0, change.kinds.1];
                 change.label != Change::ENTRY
                     && !kinds.contains(&Some(Kind::Directory))
-                    && it.is_about(fact, &it.dests())
+                    && (it.is_about(fact, &it.sources_in_dests())
+                        || it.is_about(fact, &it.copies_of_dests())
+                        // The other name can be a dest that is a source.
+                        || change.label == "link" && it.is_about(fact, &it.dests()))
+            };
+            // A link that replaces its own source leads to itself.
+            let leads_to_itself = |line: &str| {
+                line.contains("cannot stat ")
+                    && line.ends_with("Too many levels of symbolic links")
+                    && it.has_option('s', "symbolic-link")
+                    && it.is_about(fact, &it.sources_in_dests())
             };
             matches!(fact, Fact::Tree(change) if is_copied_twice(change))
+                || fact.error(Side::Ours).is_some_and(leads_to_itself)
         },
     },
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "So is a link to a dest (`cpz -rL a/. b`, where `a/l` leads to `b/d`): cpz finds its target",
-        applies: |it| it.has_symlink() && it.has_option('L', "dereference"),
+        applies: |it| {
+            let follows = [('L', "dereference"), ('H', ""), ('l', "link")];
+            let mut follows = follows.iter();
+            it.has_symlink() && follows.any(|&(short, long)| it.has_option(short, long))
+        },
         explains: |it, fact| {
             let sides = [(Side::Gnu, Side::Ours), (Side::Ours, Side::Gnu)];
             sides.iter().any(|&(side, other)| {
@@ -150,18 +185,25 @@ pub(super) const ROWS: &[Deviation] = &[
             it.case.dests().iter().any(Vec::is_empty)
                 && is_empty_dest_refused(it.errors(Side::Ours))
         },
-        explains: |_, fact| {
+        explains: |it, fact| {
+            // cp has removed it, and then fails to create the copy.
+            let not_created = it.named(Side::Gnu, "cannot create ", Which::First);
+            let is_kept = fact.only(Side::Ours).is_some() && it.is_about(fact, &not_created);
+            let is_in_working = |change: &Change| is_within(&places::of_entry(&change.path), ".");
             let is_refusal = |line: &str| is_empty_dest_refused(&[line.to_owned()]);
             let is_done_by_gnu = fact.only(Side::Gnu).is_some()
                 || fact.output(Side::Gnu).is_some()
                 || fact.error(Side::Gnu).is_some()
-                // The entries of the working directory are dests.
                 || fact.is_dir_changed_by_gnu()
                 || fact.dir_change(&["mtime"]).is_some_and(|change| !is_fresh(&change.second))
-                || fact
-                    .dir_change(&["mtime", "mode", "owner", "xattrs"])
-                    .is_some_and(|change| places::of_entry(&change.path) == ".");
-            fact.error(Side::Ours).is_some_and(is_refusal) || is_done_by_gnu
+                // The entries of the working directory are dests.
+                || fact.dir_change(&["mtime", "mode", "owner", "xattrs"]).is_some_and(is_in_working);
+            // cp refuses a directory before it announces the copy.
+            let is_announced = |line: &str| line.ends_with(" -> ''");
+            fact.error(Side::Ours).is_some_and(is_refusal)
+                || fact.output(Side::Ours).is_some_and(is_announced)
+                || is_done_by_gnu
+                || is_kept
         },
     },
     Deviation {
@@ -238,16 +280,50 @@ fn is_consequence_of_partial_copy(it: &Comparison<'_>, fact: &Fact) -> bool {
         Fact::Line(Stream::Stderr, side, line) => {
             is_failure(fact, *side)
                 || line.contains("cannot create ")
+                || line.contains("cannot remove ")
+                || line.contains("preserving ")
+                || line.contains("not replacing ")
                 || line.ends_with("? ")
                 || line.contains("will not overwrite just-created ")
+                || line.contains("not writing through dangling symlink ")
         }
-        // Only one command has replaced this file by another one.
-        Fact::Tree(change) => it.has_fact(|other| {
-            let other = other.change(&["type", "content", "target", "device"]);
-            change.label != Change::ENTRY && other.is_some_and(|other| other.path == change.path)
-        }),
+        // Only ours has copied this file, perhaps with the content that it had.
+        Fact::Tree(change)
+            if change.label == "mtime" && is_fresh(&change.second) && !is_fresh(&change.first) =>
+        {
+            true
+        }
+        Fact::Tree(change) => {
+            change.label != Change::ENTRY && is_replaced(it, change)
+                || change.label == "mode" && has_two_sources(it, change)
+        }
         _ => false,
     }
+}
+
+/// Returns `true` if a source beside the directory that is copied into itself has the name of this file. The first
+/// copy decides about its mode.
+fn has_two_sources(it: &Comparison<'_>, change: &Change) -> bool {
+    let name = |place: &String| place.rsplit('/').next().map(str::to_owned);
+    let copy = name(&it.place_of(change)[0]);
+    let mut sources = it.operands().into_iter();
+    change.kinds.0 != Some(Kind::Directory)
+        && it.has_several_sources()
+        && sources.any(|source| name(&source) == copy)
+}
+
+/// Returns `true` if only one command has replaced this file by another one, perhaps after a backup, or has made this
+/// backup of another file.
+fn is_replaced(it: &Comparison<'_>, change: &Change) -> bool {
+    let is_suffix = |suffix: &str| it.has_backup() && !suffix.contains('/');
+    let is_backup_of = |backup: &str, path: &str| backup.strip_prefix(path).is_some_and(is_suffix);
+    it.has_fact(|other| {
+        let replaced = other.change(&["type", "content", "size", "target", "device"]);
+        replaced.or(other.only(Side::Ours)).is_some_and(|other| {
+            let (one, two) = (&change.path, &other.path);
+            one == two || is_backup_of(one, two) || is_backup_of(two, one)
+        })
+    })
 }
 
 /// Returns `true` if only one command waits for a FIFO.

@@ -10,6 +10,8 @@ use crate::{
     run::Status,
 };
 
+const REFUSED: &str = "cannot overwrite directory ";
+const CYCLIC: &str = "cannot copy cyclic symbolic link ";
 const NO_READER: &str = "No such device or address";
 const SAME_FILE: &str = "are the same file";
 const TWICE: &str = "specified more than once";
@@ -21,14 +23,18 @@ pub(super) const ROWS: &[Deviation] = &[
         line: "**Two reasons**: if a copy fails for two reasons, cpz can report the other one",
         applies: |it| {
             it.gnu.status == it.ours.status
-                && (it.has_option('f', "force") || it.case.has_argument_ending_in("/"))
+                && (it.has_option('f', "force")
+                    || it.case.has_argument_ending_in("/")
+                    || it.ours_says(CYCLIC))
         },
         explains: |it, fact| {
-            let link = "cannot create symbolic link";
-            let is_link = it.gnu_says(link)
-                && (fact.is_error(Side::Gnu, link)
-                    || fact.is_error(Side::Ours, link)
-                    || fact.is_dir_changed_by_gnu());
+            let links = ["cannot create symbolic link", "cannot create hard link"];
+            let is_link = links.iter().any(|link| {
+                it.gnu_says(link)
+                    && (fact.is_error(Side::Gnu, link)
+                        || fact.is_error(Side::Ours, link)
+                        || fact.is_dir_changed_by_gnu())
+            });
             // cp tries to remove a directory, or a link to itself, that is named with a slash.
             let removal = |line: &str| line.contains("cannot remove ") && line.contains("/': ");
             let first_reason = |line: &str| {
@@ -39,7 +45,14 @@ pub(super) const ROWS: &[Deviation] = &[
                 && it.errors(Side::Gnu).iter().any(|line| removal(line))
                 && (fact.error(Side::Gnu).is_some_and(removal)
                     || fact.error(Side::Ours).is_some_and(first_reason));
-            is_link || is_removal
+            // The dest of a link to a directory around it cannot be looked at.
+            let is_unseen =
+                |line: &str| line.contains("cannot stat ") && line.ends_with("Permission denied");
+            let is_cyclic = it.errors(Side::Gnu).iter().any(|line| is_unseen(line))
+                && (fact.is_error(Side::Ours, CYCLIC)
+                    || fact.error(Side::Gnu).is_some_and(is_unseen))
+                && it.ours_says(CYCLIC);
+            is_link || is_removal || is_cyclic
         },
     },
     Deviation {
@@ -47,7 +60,15 @@ pub(super) const ROWS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`-S x/`** is ignored, as every suffix with a slash.",
         applies: |it| it.gnu_says("cannot backup") && it.gnu_says("Not a directory"),
-        explains: |_, fact| fact.is_error(Side::Gnu, "cannot backup"),
+        explains: |it, fact| {
+            let kept = it.named(Side::Gnu, "cannot backup", Which::First);
+            let backups = kept.iter().map(|place| format!("{place}~"));
+            let backups: Vec<String> = backups.collect();
+            fact.is_error(Side::Gnu, "cannot backup")
+                || fact.only(Side::Ours).is_some()
+                    && (it.is_about(fact, &kept) || it.is_about(fact, &backups))
+                || fact.change(&["type"]).is_some() && it.is_about(fact, &kept)
+        },
     },
     Deviation {
         pair: Pair::Cp,
@@ -63,7 +84,13 @@ pub(super) const ROWS: &[Deviation] = &[
                     && it.places_in(line).iter().any(|place| dests.contains(place))
             };
             let is_backup = |kind: Option<Kind>| kind.is_some_and(|kind| kind != Kind::Directory);
+            let is_replaced = |change: &Change| {
+                change.kinds.1 == Some(Kind::Directory)
+                    && dests.contains(&it.place_of(change)[0])
+                    && it.errors(Side::Gnu).iter().any(|line| is_kept(line))
+            };
             fact.error(Side::Gnu).is_some_and(is_kept)
+                || fact.change(&["type"]).is_some_and(is_replaced)
                 || is_backup(fact.only_kind(Side::Ours))
                 || fact
                     .output(Side::Gnu)
@@ -76,13 +103,16 @@ pub(super) const ROWS: &[Deviation] = &[
         line: "If the dest is a directory, it does not open the FIFO.",
         applies: |it| {
             let waits = it.gnu.status == Status::Hung || it.gnu_says(NO_READER);
-            waits && it.ours_says("cannot overwrite directory ")
+            waits && it.ours_says(REFUSED)
         },
         explains: |it, fact| match fact {
             Fact::Status { gnu, .. } => *gnu == Status::Hung,
-            Fact::Line(_, Side::Gnu, line) => line.contains(NO_READER),
+            Fact::Line(_, Side::Gnu, line) => {
+                let refused = it.named(Side::Ours, REFUSED, Which::First);
+                line.contains(NO_READER) || line.contains(" -> ") && it.is_about(fact, &refused)
+            }
             Fact::Line(_, Side::Ours, line) => {
-                it.gnu.status == Status::Hung || line.contains("cannot overwrite directory ")
+                it.gnu.status == Status::Hung || line.contains(REFUSED)
             }
             fact => it.gnu.status == Status::Hung && fact.only(Side::Gnu).is_none(),
         },
@@ -135,6 +165,12 @@ pub(super) const ROWS: &[Deviation] = &[
                 named(TWICE, Which::First),
             ];
             let same = same.concat();
+            // cp tries the copy again, and names only its dest.
+            let is_second_copy = || {
+                let last_name = |source: &String| source.rsplit('/').next().map(str::to_owned);
+                let mut names = same.iter().filter_map(last_name);
+                it.ours_says(TWICE) && names.any(|name| it.has_place_ending_in(fact, &name))
+            };
             // cp has made a backup, and has taken it back.
             let is_parent = |change: &Change| {
                 let place = &it.place_of(change)[0];
@@ -142,7 +178,8 @@ pub(super) const ROWS: &[Deviation] = &[
             };
             fact.is_error(Side::Ours, SAME_FILE)
                 || fact.is_error(Side::Ours, TWICE)
-                || fact.error(Side::Gnu).is_some() && it.is_about_operand(fact, &same)
+                || fact.error(Side::Gnu).is_some()
+                    && (it.is_about_operand(fact, &same) || is_second_copy())
                 || fact.is_dir_changed_by_gnu()
                     && fact.dir_change(&["mtime"]).is_some_and(is_parent)
         },

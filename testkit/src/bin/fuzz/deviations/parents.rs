@@ -29,6 +29,18 @@ fn failed_dests(it: &Comparison<'_>) -> Vec<String> {
     places.collect()
 }
 
+/// Returns `true` if cp could not reach a parent to set its mode. It then ends, and leaves later sources out.
+fn is_ended_by_parent(it: &Comparison<'_>) -> bool {
+    // The message is the path alone. A path with a space is quoted.
+    let is_path_alone = |line: &String| {
+        let path = line.strip_suffix(": Permission denied");
+        let path = path.and_then(|line| line.split_once(": "));
+        path.is_some_and(|(_, path)| !path.contains(' ') || path.starts_with(['\'', '"']))
+    };
+    let last = it.errors(Side::Gnu).iter().rfind(|line| !line.is_empty());
+    last.is_some_and(is_path_alone)
+}
+
 /// Returns `true` if only cp copies this source, because it has set the mode of a parent for an earlier source.
 fn is_permitted_by_earlier(it: &Comparison<'_>, fact: &Fact) -> bool {
     const NOT_MADE: [&str; 2] = ["cannot make directory ", "cannot create "];
@@ -62,12 +74,8 @@ pub(super) const ROWS: &[Deviation] = &[
             };
             let is_denied = |line: &str| line.ends_with("Permission denied");
             // Ours gets further, and can fail at the source.
-            let is_same_operand = |line: &str| {
-                let failed = it.named(Side::Gnu, "Permission denied", Which::Last);
-                it.places_in(line)
-                    .iter()
-                    .any(|place| failed.contains(place))
-            };
+            let is_same_operand =
+                || it.is_about(fact, &it.named(Side::Gnu, "Permission denied", Which::Last));
             let is_unseen = |fact: &Fact| {
                 let not_made = it.named(Side::Gnu, "Permission denied", Which::Last);
                 let is_unseen = [NO_ATTRIBUTES, NOT_SEEN]
@@ -77,17 +85,24 @@ pub(super) const ROWS: &[Deviation] = &[
             };
             let is_later_source = || {
                 fact.error(Side::Gnu).is_some_and(is_denied) && is_in_parent(fact)
-                    || fact.error(Side::Ours).is_some_and(is_same_operand)
+                    || fact.error(Side::Ours).is_some() && is_same_operand()
                     || is_unseen(fact)
                     || is_permitted_by_earlier(it, fact)
                     || it.gnu_says("Permission denied")
                         && fact.only(Side::Ours).is_some()
                         && is_in_parent(fact)
             };
+            let is_left_out = is_ended_by_parent(it)
+                && (fact.error(Side::Ours).is_some()
+                    || fact.output(Side::Ours).is_some()
+                    || fact.only(Side::Ours).is_some());
+            // A later source may contain a parent, and cp has set its attributes.
+            let is_copy_of_parent =
+                || it.has_several_sources() && it.is_about(fact, &it.copies_of_dests());
             // cp does not set them after an error.
             fact.dir_change(&["mode", "mtime", "owner", "xattrs"])
-                .is_some_and(is_parent)
-                || it.has_several_sources() && is_later_source()
+                .is_some_and(|change| is_parent(change) || is_copy_of_parent())
+                || it.has_several_sources() && (is_later_source() || is_left_out)
         },
     },
     Deviation {
@@ -103,7 +118,14 @@ pub(super) const ROWS: &[Deviation] = &[
             let is_ours = fact.only(Side::Ours).is_some()
                 || fact.error(Side::Ours).is_some()
                 || fact.output(Side::Ours).is_some();
-            let is_tried = is_ours && it.is_about_operand(fact, &failed);
+            // cp fails before it writes.
+            let content = ["type", "content", "size", "mtime", "holes"];
+            let attributes = ["mode", "owner", "xattrs"];
+            let preserves = it.has_option('a', "archive") || it.has_option('p', "preserve");
+            let is_written = fact.change(&content).is_some()
+                || preserves && fact.change(&attributes).is_some()
+                || fact.dir_change(&attributes).is_some();
+            let is_tried = (is_ours || is_written) && it.is_about_operand(fact, &failed);
             let is_announced = it.is_about(fact, &failed) && fact.output(Side::Gnu).is_some();
             // The warning names the source. Its path is the end of that of the dest.
             let skipped = it.named(Side::Gnu, "specified more than once", Which::First);
@@ -111,10 +133,16 @@ pub(super) const ROWS: &[Deviation] = &[
                 && skipped
                     .iter()
                     .any(|source| it.has_place_ending_in(fact, source));
+            // A later source contains what only ours has made.
+            let is_copied_again =
+                fact.only(Side::Ours).is_some() && it.is_about(fact, &it.copies_of_dests());
             // cp has not made the dest of an earlier operand, which is in the way.
             let in_the_way = it.named(Side::Ours, NOT_DIRECTORY, Which::First);
-            let meets_copy =
-                fact.is_error(Side::Gnu, NO_ATTRIBUTES) && it.is_about_operand(fact, &in_the_way);
+            let is_of_unmade = |fact: &Fact| {
+                fact.is_error(Side::Gnu, NO_ATTRIBUTES) && it.is_about_operand(fact, &in_the_way)
+            };
+            let meets_copy = is_of_unmade(fact)
+                || fact.is_error(Side::Ours, NOT_DIRECTORY) && it.has_fact(is_of_unmade);
             // cp takes the dest for a new one, and does not look at it.
             let unseen = it.named(Side::Ours, NOT_SEEN, Which::First);
             let is_not_looked_at = fact.is_error(Side::Ours, NOT_SEEN)
@@ -127,6 +155,7 @@ pub(super) const ROWS: &[Deviation] = &[
                 || is_tried
                 || is_announced
                 || is_second_copy
+                || is_copied_again
                 || meets_copy
                 || is_not_looked_at
         },

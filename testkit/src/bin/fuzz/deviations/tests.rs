@@ -28,8 +28,8 @@ fn each_deviation_is_documented() {
 
 /// The results of one command: its status, its two streams, and the entries below the working directory.
 ///
-/// `a/` is a directory, `a=text` a file, `a>b` a symbolic link, and `a|` a FIFO. `:755` at the end is a mode. All times
-/// are equal.
+/// `a/` is a directory, `a=text` a file, `a>b` a symbolic link, and `a|` a FIFO. `:755` at the end is a mode, and `^` an
+/// extended attribute. All times are equal.
 #[derive(Clone, Copy)]
 struct Run {
     status: i32,
@@ -84,7 +84,7 @@ fn entry(what: What) -> Entry {
     }
 }
 
-/// Runs as `nobody`, in a tree with a FIFO.
+/// Runs the case as the user `nobody`, in a tree that has a FIFO.
 fn case(words: &[&'static str]) -> Case {
     Case {
         pair: Pair::Cp,
@@ -106,9 +106,13 @@ fn observed(run: Run) -> Observed {
     let top = scratch.path().join("t");
     let tree = Tree::at(scratch.path().join(ABOVE).join(WORKING));
     for entry in run.tree {
+        let (entry, has_xattr) = match entry.strip_suffix('^') {
+            Some(entry) => (entry, true),
+            None => (*entry, false),
+        };
         let (entry, mode) = match entry.split_once(':') {
             Some((entry, mode)) => (entry, u32::from_str_radix(mode, 8).ok()),
-            None => (*entry, None),
+            None => (entry, None),
         };
         let path = entry.split(['=', '>', '|']).next().unwrap_or_default();
         let path = path.trim_end_matches('/');
@@ -120,6 +124,9 @@ fn observed(run: Run) -> Observed {
             tree.fifo(path);
         } else {
             tree.dir(path);
+        }
+        if has_xattr {
+            tree.select(path).xattr("user.x", "x");
         }
         if let Some(mode) = mode {
             tree.select(path).mode(mode);
@@ -140,12 +147,18 @@ fn observed(run: Run) -> Observed {
 }
 
 fn check(rows: &[Row]) {
+    check_with(|_| {}, rows);
+}
+
+/// Checks cases that are changed first.
+fn check_with(change: impl Fn(&mut Case), rows: &[Row]) {
     for row in rows {
         let mut case = case(row.words);
         if row.gnu.tree.iter().any(|entry| entry.contains('>')) {
             let target = Target::Text("nowhere");
             case.entries.push(entry(What::Symlink(target)));
         }
+        change(&mut case);
         let (gnu, ours) = (observed(row.gnu), observed(row.ours));
         let difference = Difference::between(&case, &gnu, &ours);
         let explanation = explain(&Comparison::new(&case, &gnu, &ours, &difference.facts));
@@ -619,6 +632,186 @@ fn single_rows_reject_near_misses() {
             gnu: done(&["d=x"]),
             ours: done(&["d=y"]),
             rest: &["tree ~ content"],
+        },
+    ]);
+}
+
+#[test]
+fn a_missing_source_follows_only_from_its_own_place() {
+    let refused = "cp: cannot copy a directory, 'a', into itself, 'a/a'\n";
+    let missing = "cp: cannot copy a directory, 'a', into itself, 'a/a'\n\
+                   cp: cannot stat 'a/a/f': No such file or directory\n";
+    let other_missing = "cp: cannot copy a directory, 'a', into itself, 'a/a'\n\
+                         cp: cannot stat 'b/f': No such file or directory\n";
+    let words = &["-r", "a", "a/a/f", "b/f", "a"];
+    check(&[
+        Row {
+            about: "cp does not find what only ours has made",
+            words,
+            gnu: failed(missing, &["a/"]),
+            ours: failed(refused, &["a/", "a/a/", "a/a/f=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "ours does not find what both have",
+            words,
+            gnu: failed(refused, &["a/", "b/", "b/f=x"]),
+            ours: failed(other_missing, &["a/", "b/", "b/f=x"]),
+            rest: &["stderr + cannot stat N: No such file or directory"],
+        },
+        Row {
+            about: "cp fails elsewhere",
+            words,
+            gnu: failed(other_missing, &["a/"]),
+            ours: failed(refused, &["a/", "a/a/", "a/a/f=x"]),
+            rest: &["stderr - cannot stat N: No such file or directory"],
+        },
+    ]);
+}
+
+#[test]
+fn another_reason_follows_only_from_a_dest_in_the_way() {
+    let refused = "cp: will not create hard link 'd/b' to directory 'd/a/b'\n";
+    let in_the_way = "cp: cannot overwrite directory 'd/b' with non-directory 'c/b'\n";
+    let unopened = "cp: will not create hard link 'd/b' to directory 'd/a/b'\n\
+                    cp: cannot open 'c/b' for reading: Permission denied\n";
+    let other_unopened = "cp: will not create hard link 'd/b' to directory 'd/a/b'\n\
+                          cp: cannot open 'c/g' for reading: Permission denied\n";
+    let words = &["-r", "a", "a/b", "c/b", "c/g", "d"];
+    check(&[
+        Row {
+            about: "cp meets no directory, and cannot read the source",
+            words,
+            gnu: failed(unopened, &["d/"]),
+            ours: failed(in_the_way, &["d/", "d/b/"]),
+            rest: &[],
+        },
+        Row {
+            about: "cp cannot read another source",
+            words,
+            gnu: failed(other_unopened, &["d/"]),
+            ours: failed(in_the_way, &["d/", "d/b/"]),
+            rest: &["stderr - cannot open N for reading: Permission denied"],
+        },
+        Row {
+            about: "ours does not report that source, although nothing is in its way",
+            words,
+            gnu: failed(unopened, &["d/"]),
+            ours: failed(refused, &["d/"]),
+            rest: &["stderr - cannot open N for reading: Permission denied"],
+        },
+    ]);
+}
+
+#[test]
+fn an_extended_attribute_may_be_lost_only_by_cp_and_where_writing_is_forbidden() {
+    let lost_by_gnu = |about, rest| Row {
+        about,
+        words: &["-a", "a", "d"],
+        gnu: done(&["d/", "d/f=x"]),
+        ours: done(&["d/", "d/f=x^"]),
+        rest,
+    };
+    let lost_by_ours = Row {
+        about: "ours loses it",
+        words: &["-a", "a", "d"],
+        gnu: done(&["d/", "d/f=x^"]),
+        ours: done(&["d/", "d/f=x"]),
+        rest: &["tree ~ xattrs"],
+    };
+    let forbid = |case: &mut Case| case.umask = 0o277;
+    check_with(forbid, &[lost_by_gnu("cp loses it", &[]), lost_by_ours]);
+    let permit = |case: &mut Case| case.umask = 0o022;
+    let lost = lost_by_gnu("cp loses it, although it may write", &["tree ~ xattrs"]);
+    check_with(permit, &[lost]);
+    let root = |case: &mut Case| (case.umask, case.user) = (0o277, User::Root);
+    let lost = lost_by_gnu("cp loses it as root", &["tree ~ xattrs"]);
+    check_with(root, &[lost]);
+}
+
+#[test]
+fn rm_keeps_only_directories_that_it_cannot_look_into() {
+    let unseen = "rm: cannot remove 'a/b': Permission denied\n";
+    let presumes = |case: &mut Case| {
+        (case.pair, case.called) = (Pair::Rm, Called::Own);
+        let name = crate::case::PRESUME_TERMINAL;
+        case.words.push(Word::Long { name, cut: 0 });
+    };
+    check_with(
+        presumes,
+        &[
+            Row {
+                about: "rm cannot look into a directory before it asks",
+                words: &["a/b"],
+                gnu: failed(unseen, &["a/", "a/b/"]),
+                ours: done(&["a/"]),
+                rest: &[],
+            },
+            Row {
+                about: "ours removes another directory, too",
+                words: &["a/b"],
+                gnu: failed(unseen, &["a/", "a/b/", "a/c/"]),
+                ours: done(&["a/"]),
+                rest: &["tree - Directory"],
+            },
+            Row {
+                about: "ours removes a file",
+                words: &["a/b"],
+                gnu: failed(unseen, &["a/", "a/b=x"]),
+                ours: done(&["a/"]),
+                rest: &["tree - File"],
+            },
+            Row {
+                about: "ours keeps what rm removes",
+                words: &["a/b"],
+                gnu: done(&["a/"]),
+                ours: failed(unseen, &["a/", "a/b/"]),
+                rest: &["tree + Directory"],
+            },
+        ],
+    );
+    let strict = |case: &mut Case| {
+        presumes(case);
+        case.called = Called::Gnus("");
+    };
+    check_with(
+        strict,
+        &[Row {
+            about: "ours asks, too, under the name of rm",
+            words: &["a/b"],
+            gnu: failed(unseen, &["a/", "a/b/"]),
+            ours: done(&["a/"]),
+            rest: &[
+                "status Exit(1) != Exit(0)",
+                "stderr - cannot remove N: Permission denied",
+                "tree - Directory",
+            ],
+        }],
+    );
+}
+
+#[test]
+fn a_dest_that_s_has_kept_is_not_another_one() {
+    let kept = "cp: d/f: can make relative symbolic links only in current directory\n";
+    check(&[
+        Row {
+            about: "a later directory is copied to the dest that cp has removed",
+            words: &["-rs", "f", "a/f", "d"],
+            gnu: failed(kept, &["d/", "d/f/"]),
+            ours: failed(kept, &["d/", "d/f=x"]),
+            rest: &[],
+        },
+        Row {
+            about: "another dest is a directory in one tree only",
+            words: &["-rs", "f", "a/f", "d"],
+            gnu: failed(kept, &["d/", "d/f/", "d/g/"]),
+            ours: failed(kept, &["d/", "d/f=x", "d/g=x"]),
+            rest: &[
+                "tree ~ content",
+                "tree ~ mode",
+                "tree ~ size",
+                "tree ~ type",
+            ],
         },
     ]);
 }
