@@ -300,6 +300,9 @@ impl Wording<'_> {
                 self.around_path("warning: source directory ", " specified more than once")
             }
             Refusal::NotReplacing => self.around_path("not replacing ", ""),
+            Refusal::LeftIncomplete => {
+                self.around_path("", " is incomplete: the copy was interrupted")
+            }
             Refusal::Different => self.around_both("", " differs from ", ""),
             Refusal::BackupOverSource => {
                 self.around_both("backing up ", " might destroy source;  ", " not copied")

@@ -1,4 +1,4 @@
-//! Shares one removal between several engines: processes on one machine or on many.
+//! Shares one removal or one copy between several engines: processes on one machine or on many.
 //!
 //! *Children finish their parents*, across machines, too. Every engine has the same operands. One of them *leads*:
 //! it begins the operands. The others *assist*: they begin with nothing, and steal. An engine whose workers have
@@ -14,18 +14,18 @@
 //!   directories, keeps their uses of the parent's
 //!   node behind a ticket: Exchange::give  --------> Incoming::Stolen
 //!                                                   opens the parent, makes a borrowed node of it;
-//!                                                   empties and removes the directories in it
+//!                                                   removes or copies the directories in it
 //!                                                   the last use of the borrowed node is dropped:
 //!   Incoming::Returned  <-------------------------- Exchange::give_back
 //!   drops the uses of the parent's node, and climbs
 //! ```
 //!
 //! - **What travels.** [`Stolen`] names directories of one parent: the index of the operand, the names on the way to
-//!   the parent, the identity of the parent, and the directories' own names.
-//! - **How a thief reaches the parent.** It opens the operand and then one component after the other, without
-//!   following links. The parent must then have the inode number that the victim knows, and the time of birth if
-//!   both know it. Device numbers differ between machines, so they are not compared. From there on, the thief
-//!   works as any worker of the victim does: relative to the parent's descriptor.
+//!   the parent, the identity of the parent, and the directories' own names. A copy has a parent on either side.
+//! - **How a thief reaches the parent.** It opens the operand and then one component after the other. It follows a
+//!   link only if the victim would follow it, too. The parent must then have the inode number that the victim
+//!   knows, and the time of birth if both know it. Device numbers differ between machines, so they are not compared.
+//!   From there on, the thief works as any worker of the victim does: relative to the parent's descriptor.
 //! - **What the victim counts.** A queued directory is a user of its parent's node. The ticket keeps this use until
 //!   the thief gives the directory back, so no other count is needed. The victim first notes what the thief
 //!   reports, [`Given::Finished`], and then climbs as if one of its workers had finished the directory.
@@ -40,16 +40,42 @@
 //!   leader then reports its end by [`Exchange::end`], and each engine that assists gets [`Incoming::End`].
 //! - **If an engine dies,** its tickets never come back, and the others wait. The exchange must notice that and end
 //!   the job. What is left of the tree is intact, so the same run again completes it.
+//!
+//! # Hard links
+//!
+//! A copy that keeps hard links must know the first copy of a file when it meets another name of that file. So each
+//! file that may have several names has a *home*, which is the same for all engines: [`Exchange::home`]. An
+//! engine that meets a name, and is not the home, *entrusts* the entry to the home before it touches the dest:
+//!
+//! ```text
+//!   engine that lists the directory                 home
+//!   -------------------------------                 ----
+//!   keeps one use of the directory's
+//!   node behind a ticket: Exchange::entrust ------> Incoming::Stolen
+//!                                                   opens the directory, makes a borrowed node of it;
+//!                                                   copies each entry, or links it to the first copy
+//!   Incoming::Returned  <-------------------------- Exchange::give_back
+//!   drops the use of the node, and climbs
+//! ```
+//!
+//! - **No engine waits for another one here.** The home alone decides about all names of a file. An entry that waits
+//!   for the first copy waits at its home, and for a worker of the home.
+//! - **If all links are followed,** each file may have other names: the links to it. So all files are copied by their
+//!   homes.
+//! - **If the home cannot reach the directory,** the entries fail: a copy of its own would lose the link.
+//! - **Operands** stay with the leader. So if an operand is not a directory, the leader must be the home of all files.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use crate::node::Side;
 use crate::sys::{self, Identity};
 
 /// Connects an engine with the others that work on the same operands. See
-/// [`RemoveOp::lead`](crate::RemoveOp::lead).
+/// [`RemoveOp::lead`](crate::RemoveOp::lead) and [`CopyOp::lead`](crate::CopyOp::lead).
 ///
 /// The methods are called from several threads at once. Only [`receive`](Self::receive) may wait.
 pub trait Exchange: Sync {
@@ -72,6 +98,19 @@ pub trait Exchange: Sync {
     /// Gives back what was received as [`Incoming::Stolen`]. `ticket` is [`Stolen::ticket`].
     fn give_back(&self, ticket: Ticket, given: Given);
 
+    /// Returns the [engine](Self::engine) that is the home of all files with this inode number.
+    ///
+    /// It must be the same for all engines and during the whole run. It must be the leader for all files if an
+    /// operand is not a directory. A removal does not ask.
+    fn home(&self, inode: u64) -> u32;
+
+    /// Gives entries to `engine`, their home, which has not asked for them. The home gets them as
+    /// [`Incoming::Stolen`], and they come back as stolen directories do. A removal does not call this.
+    ///
+    /// If the home does not take part, the exchange gives them back to this engine as [`Given::NotReached`]. Then
+    /// they are reported as failed.
+    fn entrust(&self, engine: u32, entries: Vec<Stolen>);
+
     /// Notes that the run of this engine has ended. The exchange must answer with [`Incoming::End`].
     fn end(&self);
 }
@@ -82,15 +121,15 @@ pub enum Incoming {
     /// Another engine asks for work. A worker that has some calls [`Exchange::give`] later. If none has, the
     /// request is forgotten, and may be repeated.
     Request,
-    /// This engine gets directories that another one has given.
+    /// This engine gets directories or entries that another one has given or entrusted to it.
     Stolen(Vec<Stolen>),
-    /// Directories that this engine has given come back. The ticket is one of its own.
+    /// Directories or entries that this engine has given come back. The ticket is one of its own.
     Returned(Ticket, Given),
     /// No more messages follow. An engine that assists ends when its workers have no tasks.
     End,
 }
 
-/// Identifies directories that an engine has given away, until they come back.
+/// Identifies directories or entries that an engine has given away, until they come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The [engine](Exchange::engine) that has given them.
@@ -144,6 +183,13 @@ impl Finished {
         left_alone: false,
         changed: false,
     };
+
+    /// Nothing is left to do that matters to the directories above.
+    pub(crate) const DONE: Self = Self {
+        kept: false,
+        left_alone: false,
+        changed: false,
+    };
 }
 
 impl Given {
@@ -182,23 +228,30 @@ impl Given {
     }
 }
 
-/// Directories with the same parent that a victim gives to a thief.
+/// Directories with the same parent that a victim gives to a thief, or other entries of one directory that are
+/// entrusted to their home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stolen {
     pub(crate) ticket: Ticket,
-    /// The index of the operand below which the directories are.
+    /// The index of the operand below which the entries are.
     pub(crate) operand: u32,
-    pub(crate) parent: ParentId,
+    pub(crate) source: ParentId,
+    /// The parent on the other side of a copy. It is unknown in a removal.
+    pub(crate) dest: ParentId,
+    /// The part of the parent's state that its entries need, in a form that only a removal or only a copy knows.
+    pub(crate) inheritance: u8,
+    /// The type of the entries, as their directory has listed them. Directories are stolen, and others are entrusted.
+    pub(crate) kind: FileType,
     /// The names on the way from the operand to the parent. There are none if the operand is the parent.
     pub(crate) path: Vec<Box<CStr>>,
-    /// The directories' names in the parent. There is at least one.
+    /// The entries' names in the parent. There is at least one.
     pub(crate) names: Vec<Box<CStr>>,
 }
 
 /// The identity of a directory, as far as all machines agree on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParentId {
-    /// The inode number, or 0 if the victim does not know it. Then no thief reaches the parent.
+    /// The inode number, or 0 if the victim does not know it. Then no engine reaches the parent.
     pub(crate) inode: u64,
     /// A hash of the time of birth, or 0 if it is unknown.
     pub(crate) birth: u32,
@@ -214,6 +267,18 @@ impl ParentId {
         }
     }
 
+    fn encode(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.inode.to_le_bytes());
+        bytes.extend_from_slice(&self.birth.to_le_bytes());
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self {
+            inode: u64::from_le_bytes(take(bytes)?),
+            birth: u32::from_le_bytes(take(bytes)?),
+        })
+    }
+
     /// Returns the identity of `dir` on this machine. Fails unless it is this directory.
     pub(crate) fn check(self, dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
         let found = sys::stat_directory(dir)?.identity;
@@ -225,18 +290,28 @@ impl ParentId {
 }
 
 impl Stolen {
-    /// Returns the ticket by which the victim knows the directories.
+    /// Returns the ticket by which the engine that has given the entries knows them.
     #[must_use]
     pub fn ticket(&self) -> Ticket {
         self.ticket
+    }
+
+    /// Returns the identity of the parent on one side.
+    pub(crate) fn parent(&self, side: Side) -> ParentId {
+        match side {
+            Side::Source => self.source,
+            Side::Dest => self.dest,
+        }
     }
 
     /// Appends a form that [`decode`](Self::decode) reads.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         self.ticket.encode(bytes);
         bytes.extend_from_slice(&self.operand.to_le_bytes());
-        bytes.extend_from_slice(&self.parent.inode.to_le_bytes());
-        bytes.extend_from_slice(&self.parent.birth.to_le_bytes());
+        self.source.encode(bytes);
+        self.dest.encode(bytes);
+        bytes.push(self.inheritance);
+        bytes.push((self.kind.as_raw_mode() >> KIND_SHIFT) as u8);
         for names in [&self.path, &self.names] {
             bytes.extend_from_slice(&(names.len() as u32).to_le_bytes());
             names
@@ -251,20 +326,25 @@ impl Stolen {
     pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let ticket = Ticket::decode(bytes)?;
         let operand = u32::from_le_bytes(take(bytes)?);
-        let parent = ParentId {
-            inode: u64::from_le_bytes(take(bytes)?),
-            birth: u32::from_le_bytes(take(bytes)?),
-        };
+        let (source, dest) = (ParentId::decode(bytes)?, ParentId::decode(bytes)?);
+        let [inheritance, kind] = take(bytes)?;
+        let kind = FileType::from_raw_mode(u32::from(kind) << KIND_SHIFT);
         let (path, names) = (take_names(bytes)?, take_names(bytes)?);
         (!names.is_empty()).then_some(Self {
             ticket,
             operand,
-            parent,
+            source,
+            dest,
+            inheritance,
+            kind,
             path,
             names,
         })
     }
 }
+
+/// Position of the type in a mode. What is left of the mode fits into a byte.
+const KIND_SHIFT: u32 = 12;
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk()?;
@@ -272,13 +352,19 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
+/// The longest name that is accepted, in bytes. No filesystem has longer ones.
+const LONGEST_NAME: usize = 4095;
+
 fn take_names(bytes: &mut &[u8]) -> Option<Vec<Box<CStr>>> {
     let count = u32::from_le_bytes(take(bytes)?);
     let mut names = Vec::new();
     for _ in 0..count {
         let name = CStr::from_bytes_until_nul(bytes).ok()?;
         *bytes = &bytes[name.count_bytes() + 1..];
-        if matches!(name.to_bytes(), b"" | b"." | b"..") || name.to_bytes().contains(&b'/') {
+        let is_one_name = !matches!(name.to_bytes(), b"" | b"." | b"..")
+            && !name.to_bytes().contains(&b'/')
+            && name.count_bytes() <= LONGEST_NAME;
+        if !is_one_name {
             return None;
         }
         names.push(CString::from(name).into_boxed_c_str());
@@ -298,10 +384,16 @@ mod tests {
                 number: 7,
             },
             operand: 2,
-            parent: ParentId {
+            source: ParentId {
                 inode: u64::MAX,
                 birth: 9,
             },
+            dest: ParentId {
+                inode: 3,
+                birth: u32::MAX,
+            },
+            inheritance: 4,
+            kind: FileType::Directory,
             path: boxed(path),
             names: boxed(names),
         }
@@ -325,8 +417,22 @@ mod tests {
     }
 
     #[test]
+    fn each_type_is_read_as_it_was_written() {
+        use FileType::*;
+        for kind in [RegularFile, Directory, Symlink, Fifo, Socket, Unknown] {
+            let stolen = Stolen {
+                kind,
+                ..stolen(&[], &[c"a"])
+            };
+            let bytes = encoded(&stolen);
+            assert_eq!(Stolen::decode(&mut &bytes[..]), Some(stolen));
+        }
+    }
+
+    #[test]
     fn names_that_lead_elsewhere_are_refused() {
-        for name in [c"", c".", c"..", c"/", c"a/b"] {
+        let long = CString::new([b'a'; LONGEST_NAME + 1]).unwrap();
+        for name in [c"", c".", c"..", c"/", c"a/b", &*long] {
             for bytes in [
                 encoded(&stolen(&[name], &[c"a"])),
                 encoded(&stolen(&[], &[c"a", name])),

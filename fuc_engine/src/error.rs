@@ -240,6 +240,9 @@ pub enum Refusal {
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,
+    /// The run was [cancelled](crate::Cancel) while it overwrote this dest, which now holds a part of the new content.
+    #[error("it is incomplete, because the run was cancelled")]
+    LeftIncomplete,
     /// The run was [cancelled](crate::Cancel) before this operand was complete. Observers do not receive it, because
     /// [`Summary::cancelled`](crate::Summary::cancelled) says the same.
     #[error("the run was cancelled")]

@@ -49,6 +49,18 @@ impl Failures {
         }
     }
 
+    /// Makes the state of an engine that does not know which operands are finished: it holds no message.
+    pub(crate) fn in_any_order(operands: usize) -> Self {
+        let held = Held {
+            first_unfinished: u32::MAX,
+            ..Held::default()
+        };
+        Self {
+            held: Mutex::new(held),
+            ..Self::of(operands)
+        }
+    }
+
     /// Notes that nothing of an operand is left to do, and reports the messages that waited for it.
     #[inline]
     pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
@@ -164,6 +176,16 @@ mod tests {
             failures.finish(operand, &report);
         }
         assert_eq!(paths(&seen), ["first", "second", "last"]);
+    }
+
+    #[test]
+    fn an_engine_that_knows_no_order_holds_nothing() {
+        let seen = Seen::default();
+        let report = Report::new(&seen, None);
+        let failures = Failures::in_any_order(3);
+        failures.fail(2, error("c"), &report);
+        failures.warn(0, error("a"), &report);
+        assert_eq!(paths(&seen), ["c", "a"]);
     }
 
     #[test]

@@ -345,7 +345,7 @@
 //! | `filter` | the public trait [`Filter`], which chooses the entries that a run processes |
 //! | `cancel` | the public type [`Cancel`], which stops runs before their end |
 //! | `setters` | writes the builder methods of operations and options |
-//! | [`distribute`] | the public trait [`distribute::Exchange`], by which several engines share a removal |
+//! | [`distribute`] | the public trait [`distribute::Exchange`], by which several engines share a removal or a copy |
 //! | `execution` | the public type [`Execution`], which chooses a dry run |
 //! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
@@ -410,7 +410,7 @@ pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
 #[cfg(target_os = "linux")]
 pub use observer::{
     Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
-    Protection, Question, RemovalTarget, Summary,
+    Protection, Question, RemovalTarget, Summary, Throttle,
 };
 #[cfg(target_os = "linux")]
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};

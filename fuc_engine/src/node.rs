@@ -37,7 +37,15 @@ pub(crate) trait Dir: Send + Sync {
     /// At most four bytes of state, which fill a gap in the node.
     type State: Send + Sync;
 
+    /// The sides that have directories of their own.
+    const SIDES: &'static [Side] = &[Side::Source];
+
     fn slot(&self, side: Side) -> &DirSlot;
+
+    /// Returns the part of a directory's state that another engine needs for the entries in it.
+    fn inheritance(_state: &Self::State) -> u8 {
+        0
+    }
 }
 
 /// The place of a directory: a name in a node, or an operand.

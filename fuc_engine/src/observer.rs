@@ -1,6 +1,7 @@
 //! The interface between a run and its caller: failures, events and questions while the run goes on,
 //! and a summary at the end.
 
+use std::fmt;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,11 +67,29 @@ pub trait Observer: Sync {
         None
     }
 
+    /// Returns a limit of the speed. The default is `None`: the run is as fast as it can be.
+    ///
+    /// The run asks once, before it begins.
+    fn throttle(&self) -> Option<&dyn Throttle> {
+        None
+    }
+
     /// Answers a question that the options make the run ask. The default answers [`Answer::No`].
     fn confirm(&self, question: Question<'_>) -> Answer {
         let _ = question;
         Answer::No
     }
+}
+
+/// Limits the speed of a run; see [`Observer::throttle`].
+pub trait Throttle: fmt::Debug + Sync {
+    /// Waits until the run may process another entry. It is called after each entry that the run finds in a directory,
+    /// directories included, and for each that is [entrusted](crate::distribute::Exchange::entrust) to it, but not for
+    /// operands.
+    ///
+    /// A worker does nothing else until the call returns. So in a run that may be [cancelled](crate::Cancel), it
+    /// must return soon after that.
+    fn wait(&self);
 }
 
 /// The answer to a [`Question`].
@@ -323,6 +342,14 @@ impl Counts {
             .clone()
     }
 
+    /// Adds what another engine has done of the same work, in the numbers of its own counts. Only
+    /// [`directory`](Self::directory) does not change.
+    pub fn add_shared(&self, entries: u64, bytes: u64, work: u64) {
+        self.add(entries, bytes);
+        let skipped = work.saturating_sub(entries + bytes / BYTES_PER_WORK);
+        self.skipped_work.fetch_add(skipped, Ordering::Relaxed);
+    }
+
     pub(crate) fn add(&self, entries: u64, bytes: u64) {
         self.entries.fetch_add(entries, Ordering::Relaxed);
         if bytes > 0 {
@@ -436,6 +463,18 @@ impl AddAssign for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_include_those_of_other_engines() {
+        let (here, elsewhere) = (Counts::default(), Counts::default());
+        here.add(1, 0);
+        elsewhere.add(20, 3 * BYTES_PER_WORK);
+        elsewhere.add_skipped(BYTES_PER_WORK);
+        let [entries, bytes, work] = [elsewhere.entries(), elsewhere.bytes(), elsewhere.work()];
+        here.add_shared(entries, bytes, work);
+        assert_eq!((here.entries(), here.bytes()), (21, 3 * BYTES_PER_WORK));
+        assert_eq!(here.work(), 21 + 3 + 2);
+    }
 
     #[test]
     fn a_sum_of_two_runs_has_the_totals_of_both() {

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Refusal};
-use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
+use crate::observer::{Answer, Counts, Event, Observer, Question, Summary, Throttle};
 
 /// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +102,18 @@ impl Details {
     }
 }
 
+/// Says whether the speed of a run is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Throttled {
+    Yes,
+    No,
+}
+
 pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_events: bool,
     wants_copy_method: bool,
+    throttle: Option<&'a dyn Throttle>,
     totals: Counts,
     details: Mutex<Details>,
     /// The observer's own counters, which other threads read during the run.
@@ -126,6 +134,7 @@ impl<'a> Report<'a> {
             observer,
             wants_events,
             wants_copy_method: wants_events && observer.wants_copy_method(),
+            throttle: observer.throttle(),
             totals: Counts::default(),
             details: Mutex::default(),
             live: observer.counts(),
@@ -146,6 +155,17 @@ impl<'a> Report<'a> {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Waits after an entry, if the run is throttled.
+    pub(crate) fn throttle(&self) -> Throttled {
+        match self.throttle {
+            Some(throttle) => {
+                throttle.wait();
+                Throttled::Yes
+            }
+            None => Throttled::No,
         }
     }
 

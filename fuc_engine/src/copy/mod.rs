@@ -66,6 +66,7 @@
 //! | `run/postponed` | copies large files, and entries that waited for another name of their source |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | which copies are compared with their sources, and when |
+//! | `run/sharing` | the part in a copy that several engines share |
 //! | `run/tasks` | what is queued besides directories |
 //!
 //! Only `op` imports `run`. `decide` makes no system call. Only `dest` renames, replaces, unlinks

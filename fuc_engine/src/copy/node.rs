@@ -13,24 +13,35 @@ pub(super) struct CopyDir {
 
 impl CopyDir {
     pub(super) fn new(source: Identity, dest: Identity) -> Self {
-        let dir = Self {
-            source: DirSlot::empty(),
-            dest: DirSlot::empty(),
-        };
+        let dir = Self::unknown();
         dir.source.record(source);
         dir.dest.record(dest);
         dir
+    }
+
+    /// Makes a directory of which nothing is known yet.
+    pub(super) fn unknown() -> Self {
+        Self {
+            source: DirSlot::empty(),
+            dest: DirSlot::empty(),
+        }
     }
 }
 
 impl Dir for CopyDir {
     type State = Mark;
 
+    const SIDES: &'static [Side] = &[Side::Source, Side::Dest];
+
     fn slot(&self, side: Side) -> &DirSlot {
         match side {
             Side::Source => &self.source,
             Side::Dest => &self.dest,
         }
+    }
+
+    fn inheritance(mark: &Mark) -> u8 {
+        mark.inheritance()
     }
 }
 
@@ -63,6 +74,8 @@ pub(super) struct Mark {
 
 impl Mark {
     const HAS_MODE: u16 = 1 << 12;
+    /// The flags that matter to the entries of the directory at another engine.
+    const INHERITANCE: u8 = Self::BEHIND_LINK | Self::CREATED;
 
     // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
     // its child is still open.
@@ -73,6 +86,7 @@ impl Mark {
     const CREATED: u8 = 1 << 4;
     const HAS_SPECIAL_BITS: u8 = 1 << 5;
     const GETS_ATTRIBUTES: u8 = 1 << 6;
+    const BORROWED: u8 = 1 << 7;
 
     pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
         let mut flags = parent.map_or(0, Self::inherited);
@@ -100,6 +114,19 @@ impl Mark {
         }
     }
 
+    /// Makes the mark of a directory that belongs to another engine, which has returned `inheritance` for it.
+    pub(super) fn borrowed(inheritance: u8) -> Self {
+        Self {
+            mode: [0; 2],
+            flags: Self::BORROWED | inheritance & Self::INHERITANCE,
+        }
+    }
+
+    /// Returns the part of the mark that another engine needs for the entries of the directory.
+    fn inheritance(self) -> u8 {
+        self.flags & Self::INHERITANCE
+    }
+
     fn inherited(parent: &CopyNode) -> u8 {
         const INHERITED: u8 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
         let mut flags = parent.state.flags & INHERITED;
@@ -123,6 +150,11 @@ impl Mark {
     /// Returns `true` if a symbolic link was followed to this source or to one above it.
     pub(super) fn is_behind_link(self) -> bool {
         self.flags & Self::BEHIND_LINK != 0
+    }
+
+    /// Returns `true` if the directory belongs to another engine.
+    pub(super) fn is_borrowed(self) -> bool {
+        self.flags & Self::BORROWED != 0
     }
 
     /// Returns whether this run created the dest.
@@ -191,5 +223,24 @@ mod tests {
         assert_eq!(none.mode(), None);
         assert!(!none.returns_to(Side::Source) && !none.returns_to(Side::Dest));
         assert_eq!(mark(false, Some(0)).mode(), Some(0));
+    }
+
+    #[test]
+    fn a_borrowed_mark_has_what_its_entries_need_and_no_more() {
+        let facts = DirFacts {
+            gets_attributes: true,
+            is_behind_link: true,
+            has_access_time: true,
+            origin: Origin::Created,
+            special_bits: SpecialBits::Possible,
+            mode_pending: Some(0o755),
+        };
+        let owned = Mark::new(None, &facts);
+        assert!(!owned.is_borrowed());
+        let borrowed = Mark::borrowed(owned.inheritance());
+        assert!(borrowed.is_borrowed() && borrowed.is_behind_link());
+        assert_eq!(borrowed.origin(), Origin::Created);
+        assert!(!borrowed.gets_attributes() && borrowed.mode().is_none());
+        assert!(!borrowed.returns_to(Side::Source) && !borrowed.returns_to(Side::Dest));
     }
 }

@@ -13,6 +13,7 @@ use super::options::{
 use super::run::CopyRun;
 use crate::cancel::Cancel;
 use crate::count::{self, Survey};
+use crate::distribute::Exchange;
 use crate::error::Error;
 use crate::execution::Execution;
 use crate::filter::{Filter, SharedFilter};
@@ -20,6 +21,7 @@ use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, complete_or_first_failure};
 use crate::setters::setters;
 use crate::sys::{CWD, Symlinks};
+use crate::walk::Part;
 
 /// Copies any number of sources.
 ///
@@ -160,7 +162,8 @@ impl CopyOp {
     /// Each entry that is not completely copied is given to `observer`, once, and counted in
     /// [`Summary::failures`]. The rest of the work is still done. A dest file whose copy
     /// failed holds the part that was written. If the run is [cancelled](Self::cancelled_by), an
-    /// incomplete dest that it created is removed, and backups of unfinished dests are restored.
+    /// incomplete dest that it created is removed, and backups of unfinished dests are restored. A dest that existed
+    /// before is a failure then: [`Refusal::LeftIncomplete`](crate::Refusal::LeftIncomplete).
     ///
     /// # Sources
     /// The sources are an array, a slice or a vector. A single path is not accepted, because a path is a
@@ -228,6 +231,69 @@ impl CopyOp {
         };
         let report = Report::new(observer, self.cancel.clone());
         CopyRun::new(&self.options, bases, dest, report, self.filter.clone()).run(sources)
+    }
+
+    /// Copies the sources as [`run`](Self::run) does, and shares the work with other engines. They call
+    /// [`assist`](Self::assist) with the same sources, dest and options.
+    ///
+    /// Each engine reports the failures and events that it meets, and its own part of the summary. The order
+    /// of the sources holds for this engine's reports only. Questions, too, come from every engine and
+    /// in no order.
+    ///
+    /// - Each engine verifies what it has copied, and writes it to the disk if the copy is
+    ///   [durable](Self::durable).
+    /// - A file with several names is copied by the engine that is its [home](Exchange::home).
+    /// - Files that are overwritten in place are written one after the other by each engine, not by all of them. So
+    ///   after SIGKILL, as many files may be incomplete as there are engines.
+    /// - Each engine knows only its own large files when it looks for free space.
+    /// - A dry run is not shared.
+    ///
+    /// # Panics
+    /// If the system refuses the thread that talks to the other engines.
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn lead<P: AsRef<Path>>(
+        &self,
+        sources: impl AsRef<[P]>,
+        dest: &Dest,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> Summary {
+        self.run_shared(Part::Leader, sources, dest, observer, exchange)
+    }
+
+    /// Takes part in a copy that another engine [leads](Self::lead), until the exchange ends it.
+    ///
+    /// A relative path must name the same directory for each engine. If it does not, this engine gives the work
+    /// back undone.
+    ///
+    /// # Panics
+    /// If the system refuses the thread that talks to the other engines.
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn assist<P: AsRef<Path>>(
+        &self,
+        sources: impl AsRef<[P]>,
+        dest: &Dest,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> Summary {
+        self.run_shared(Part::Assistant, sources, dest, observer, exchange)
+    }
+
+    fn run_shared<P: AsRef<Path>>(
+        &self,
+        part: Part,
+        sources: impl AsRef<[P]>,
+        dest: &Dest,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> Summary {
+        let bases = Bases {
+            source: CWD,
+            dest: CWD,
+        };
+        let report = Report::new(observer, self.cancel.clone());
+        let run = CopyRun::new(&self.options, bases, dest, report, self.filter.clone());
+        run.shared(exchange, part).run(sources)
     }
 
     /// Counts the entries and bytes that a run on these sources would copy, and adds them to `counts`.

@@ -63,7 +63,10 @@ impl Operand {
                 };
                 let slash = name.to_bytes().iter().rposition(|&byte| byte == b'/');
                 leaf = slash.map_or(0, |slash| slash + 1);
-                let path = node::join(target, &name);
+                // As in cp, the copy of `/` is shown as the target with a slash.
+                let is_root = paths::trim_slashes(c_source.to_bytes()).is_empty();
+                let shown = if is_root { c"" } else { &*name };
+                let path = node::join(target, shown);
                 (name, path)
             }
         };

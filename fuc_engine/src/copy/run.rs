@@ -17,6 +17,7 @@
 //! - [`verifying`]: which copies are compared with their sources.
 //! - [`tasks`]: what is queued besides directories.
 //! - [`postponed`]: large files, and entries that waited for another name of their source.
+//! - [`sharing`]: the part in a copy that several engines share.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -29,6 +30,7 @@ use super::durability::Durability;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
 use super::naming::UnnamedFiles;
+use super::node::CopyDir;
 use super::operand::Operand;
 use super::options::{CopyOptions, Dereference, Dest};
 use super::parents::{self, MadeParents};
@@ -37,6 +39,7 @@ use super::policy::Policy;
 use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
 use crate::descriptors::Descriptors;
+use crate::distribute::Exchange;
 use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
@@ -44,14 +47,14 @@ use crate::filter::SharedFilter;
 use crate::observer::{BYTES_PER_WORK, Summary};
 use crate::operand;
 use crate::report::Report;
-use crate::sched;
 use crate::sys::{self, Identity};
-use crate::walk::{Filters, Task, Walker};
+use crate::walk::{self, Filters, Part, Sharer, Stealing, Walker};
 
 mod durable;
 mod operands;
 mod pipeline;
 mod postponed;
+mod sharing;
 mod tasks;
 mod verifying;
 mod visitor;
@@ -79,6 +82,8 @@ pub(super) struct CopyRun<'a> {
     unverified: Unverified,
     overwrites: Overwrites,
     filters: Option<Filters>,
+    /// The other engines that work on the operands, if there are any.
+    stealing: Option<Stealing<'a, CopyDir>>,
 }
 
 impl<'a> CopyRun<'a> {
@@ -114,50 +119,29 @@ impl<'a> CopyRun<'a> {
             unverified: Unverified::default(),
             overwrites: Overwrites::default(),
             filters: filter.map(Filters::new),
+            stealing: None,
         }
     }
 
+    /// Copies the operands together with the engines of `exchange`, in this part.
+    pub(super) fn shared(mut self, exchange: &'a dyn Exchange, part: Part) -> Self {
+        self.stealing = Some(Stealing::new(exchange, part));
+        self
+    }
+
+    fn assists(&self) -> bool {
+        let stealing = self.stealing.as_ref();
+        stealing.is_some_and(|stealing| stealing.part() == Part::Assistant)
+    }
+
     pub(super) fn run<P: AsRef<Path>>(&mut self, sources: impl AsRef<[P]>) -> Summary {
-        let ctx = &mut self.ctx;
-        if let Dest::Into(target) = ctx.dest {
-            let base = ctx.bases.dest;
-            let opened = operand::to_c(target)
-                .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
-            match opened {
-                Ok(fd) => ctx.target = Some(fd),
-                Err(errno) => {
-                    let error =
-                        Error::failed(Operation::OpenTarget, target.clone(), errno).at_dest();
-                    ctx.report.failed(error);
-                    return ctx.report.summary();
-                }
-            }
-        }
-        for source in sources.as_ref() {
-            let options = ctx.policy.options;
-            match Operand::new(ctx.bases, source.as_ref(), ctx.dest, options) {
-                Ok(operand) => ctx.operands.push(operand),
-                Err(error) => ctx.report.failed(error),
-            }
+        if let Err(error) = self.prepare(sources.as_ref()) {
+            self.report_unprepared(error);
+            // An engine that cannot take part still answers the others.
+            self.ctx.operands.clear();
         }
         // The run has its own copies of the paths.
         drop(sources);
-        ctx.failures = Failures::of(ctx.operands.len());
-        if ctx.policy.options.execution == Execution::DryRun {
-            match Plan::new(ctx.policy.options, &ctx.operands) {
-                Ok(plan) => ctx.plan = Some(plan),
-                Err(errno) => {
-                    let (Dest::Into(path) | Dest::Exactly(path)) = ctx.dest;
-                    let error = Error::failed(Operation::OpenTarget, path.clone(), errno).at_dest();
-                    ctx.report.failed(error);
-                    return ctx.report.summary();
-                }
-            }
-        }
-        if let Err(error) = durable::begin(&self.ctx) {
-            self.ctx.report.failed(error);
-            return self.ctx.report.summary();
-        }
         let runs = self.independent_runs();
         self.meets_names_once = self.meets_names_once(&runs);
         let runs = match self.ctx.report.wants_events() {
@@ -165,12 +149,9 @@ impl<'a> CopyRun<'a> {
             true => one_by_one(self.ctx.operands.len()),
             false => runs,
         };
-        sched::scope(self, |worker| {
-            for range in runs {
-                worker.push(Task::Own(CopyTask::Operands(Operands::alone(range))));
-                worker.run_all();
-            }
-        });
+        let operands = runs.into_iter().map(Operands::alone);
+        let sharer = self.stealing.as_ref().map(|_| &*self as &dyn Sharer<Self>);
+        walk::run(self, sharer, operands.map(CopyTask::Operands));
         let made = std::mem::take(
             self.parents
                 .get_mut()
@@ -180,8 +161,44 @@ impl<'a> CopyRun<'a> {
             parents::finish(&self.ctx, made);
         }
         self.ctx.failures.report_rest(&self.ctx.report);
-        durable::finish(&self.ctx);
+        durable::finish(self);
         self.ctx.report.summary()
+    }
+
+    /// Opens the target and makes the operands. If this fails, nothing can be copied.
+    fn prepare<P: AsRef<Path>>(&mut self, sources: &[P]) -> Result<(), Error> {
+        let (Dest::Into(path) | Dest::Exactly(path)) = self.ctx.dest;
+        let unusable = |errno| Error::failed(Operation::OpenTarget, path.clone(), errno).at_dest();
+        if let Dest::Into(target) = self.ctx.dest {
+            let base = self.ctx.bases.dest;
+            let opened = operand::to_c(target)
+                .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
+            self.ctx.target = Some(opened.map_err(unusable)?);
+        }
+        let options = self.ctx.policy.options;
+        for source in sources {
+            match Operand::new(self.ctx.bases, source.as_ref(), self.ctx.dest, options) {
+                Ok(operand) => self.ctx.operands.push(operand),
+                Err(error) => self.report_unprepared(error),
+            }
+        }
+        let operands = self.ctx.operands.len();
+        self.ctx.failures = match self.assists() {
+            true => Failures::in_any_order(operands),
+            false => Failures::of(operands),
+        };
+        if options.execution == Execution::DryRun {
+            let plan = Plan::new(options, &self.ctx.operands).map_err(unusable)?;
+            self.ctx.plan = Some(plan);
+        }
+        durable::begin(&self.ctx)
+    }
+
+    /// Reports a failure to prepare. The leader meets the same one, so an engine that assists does not report it.
+    fn report_unprepared(&self, error: Error) {
+        if !self.assists() {
+            self.ctx.report.failed(error);
+        }
     }
 
     /// Groups neighbouring operands that can be copied at the same time.

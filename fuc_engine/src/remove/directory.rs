@@ -25,7 +25,7 @@ pub(super) enum Entered {
     Removed(Counted),
     /// The name stays. Any failure has already been reported.
     Left,
-    /// The name is no longer a directory, because another process replaced it. See [`remove_replaced`].
+    /// Another process has replaced the directory by a file of another type. See [`remove_replaced`].
     Replaced,
 }
 

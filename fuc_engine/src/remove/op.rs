@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::context::{Extent, Scope};
 use super::options::{Ask, RemoveOptions};
 use super::plan::{Others, Plan};
-use super::run::{Part, Removal};
+use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::count::{self, Content};
 use crate::distribute::Exchange;
@@ -19,6 +19,7 @@ use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, complete_or_first_failure};
 use crate::setters::setters;
 use crate::sys::{CWD, Symlinks};
+use crate::walk::Part;
 
 /// The number of operands that are held at the same time. Workers wait for each other between two such portions.
 ///

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::operand::{Begun, begin_operand};
 use super::options::{Ask, RemoveOptions};
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Exchange, Finished, Given};
+use crate::distribute::{Exchange, Finished};
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{self, Inlet, Limits};
+use crate::sched::Limits;
 use crate::sys::{self, Entry, Symlinks};
 use crate::walk::{
-    self, Filters, OpenDirs, Purpose, Reconsidered, Sharer, SourceOnly, Stealing, Task, Visit,
-    Visitor, Walker,
+    self, Filters, OpenDirs, Part, Purpose, Reconsidered, Sharer, SourceOnly, Stealing, Task,
+    Visit, Visitor, Walker,
 };
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
@@ -55,7 +55,6 @@ pub(super) struct Removal<'a> {
     filters: Option<Filters>,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, RemoveDir>>,
-    part: Part,
     /// The filesystem of the last operand, once more than one worker is wanted. The last operand is the
     /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
     filesystem: OnceLock<Option<u64>>,
@@ -86,58 +85,24 @@ impl<'a> Removal<'a> {
             guards,
             filters: extent.filter.map(Filters::new),
             stealing: None,
-            part: Part::Leader,
             filesystem: OnceLock::new(),
         }
     }
 
     /// Removes the operands together with the engines of `exchange`, in this part.
     pub(super) fn shared(mut self, exchange: &'a dyn Exchange, part: Part) -> Self {
-        self.stealing = Some(Stealing::new(exchange));
-        self.part = part;
+        self.stealing = Some(Stealing::new(exchange, part));
+        if part == Part::Assistant {
+            self.context.failures = Failures::in_any_order(self.context.operands.len());
+        }
         self
     }
 
     /// Removes the operands. Returns the report, to which the next run of other operands adds.
     pub(super) fn run(self) -> Report<'a> {
-        let attend = self
-            .stealing
-            .as_ref()
-            .map(|_| |inlet: &Inlet<'_, Self>| self.attend(inlet));
-        sched::shared_scope(&self, attend, |worker| {
-            let _end = self.stealing.as_ref().map(End);
-            for run in self.parts() {
-                if let Some(operands) = run {
-                    worker.push(Task::Own(operands));
-                }
-                worker.run_all();
-            }
-        });
+        walk::run(&self, self.sharer(), self.independent_operands());
         self.context.failures.report_rest(&self.context.report);
         self.context.report
-    }
-
-    /// Talks to the other engines until the run has ended.
-    fn attend(&self, inlet: &Inlet<'_, Self>) {
-        if self.part == Part::Leader {
-            inlet.close();
-        } else {
-            // The order of the operands is unknown here, so no failure waits.
-            self.context.failures.report_rest(&self.context.report);
-        }
-        walk::attend(self, inlet);
-        if self.part == Part::Assistant {
-            inlet.close();
-        }
-    }
-
-    /// Returns the parts of the run, one after the other. In a part without operands, the tasks come from other
-    /// engines.
-    fn parts(&self) -> Vec<Option<Range<u32>>> {
-        match self.part {
-            Part::Leader => self.independent_operands().into_iter().map(Some).collect(),
-            Part::Assistant => vec![None],
-        }
     }
 
     /// Returns groups of operands that can be worked on together. If there are events, each operand is alone,
@@ -328,24 +293,6 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// The part of an engine in a removal that several engines share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// It begins the operands.
-    Leader,
-    /// It only works on what it steals.
-    Assistant,
-}
-
-/// Guard that reports the end of the run to the exchange, even if an observer has panicked.
-struct End<'a>(&'a Stealing<'a, RemoveDir>);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
 impl<'a> Sharer<Removal<'a>> for Removal<'a> {
     fn stealing(&self) -> &Stealing<'_, RemoveDir> {
         self.stealing.as_ref().expect("BUG: nothing is shared")
@@ -355,12 +302,19 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
         self.context.operands.len()
     }
 
-    fn borrow(&self, place: RemovePlace) -> RemoveNode {
+    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
+        let dir = self.context.open_operand(operand, side)?;
+        self.guards
+            .reach_operand(&self.context, operand, dir.as_fd())?;
+        Ok(dir)
+    }
+
+    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
         Node::new(place, State::borrowed(), RemoveDir::new(), None)
     }
 
-    fn reach_operand(&self, operand: u32, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.guards.reach_operand(&self.context, operand, dir)
+    fn needs_identity(&self, _above: &RemoveNode) -> bool {
+        false
     }
 
     fn note(&self, node: &RemoveNode, finished: Finished) {
@@ -478,7 +432,7 @@ impl Visitor for Removal<'_> {
                 left_alone: state.leaves_entries_alone(),
                 changed: state.has_shrunk(),
             };
-            return walk::give_back(self, self, node, Given::Finished(finished));
+            return walk::give_back(self, self, node, finished);
         }
         let is_operand = node.place.parent.is_none();
         if self.context.stays(&node.place) || is_operand && state.is_kept() {

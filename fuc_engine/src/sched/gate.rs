@@ -33,6 +33,8 @@ struct State {
     is_over: bool,
     /// Tasks that other processes have, and that will come back.
     elsewhere: usize,
+    /// Tasks that wait until no worker has another one.
+    deferred: usize,
 }
 
 impl State {
@@ -55,6 +57,8 @@ pub(super) struct Gate {
     surplus: AtomicBool,
     /// `true` if another process asks for tasks, and no worker has claimed the request.
     request: AtomicBool,
+    /// `true` if a batch from another process may be among the spares. This is a hint.
+    delivery: AtomicBool,
 }
 
 /// Which worker gets a batch.
@@ -71,6 +75,8 @@ pub(super) enum Recipient {
 pub(super) enum IdleOutcome {
     /// Wait on the channel. A batch may be there already.
     Wait,
+    /// Run one of the deferred tasks, because no worker has another one.
+    RunDeferred,
     /// No worker has any task left, and no other process has one.
     AllDone,
 }
@@ -89,6 +95,7 @@ impl Gate {
             was_refused: false,
             is_over: false,
             elsewhere: 0,
+            deferred: 0,
         };
         Self {
             state: Mutex::new(state),
@@ -96,6 +103,7 @@ impl Gate {
             starving: AtomicUsize::new(0),
             surplus: AtomicBool::new(false),
             request: AtomicBool::new(false),
+            delivery: AtomicBool::new(false),
         }
     }
 
@@ -235,12 +243,23 @@ impl Gate {
         self.rebalance(state);
     }
 
-    /// Counts a worker without tasks as idle, unless there is a spare batch, which it then takes.
+    /// Counts a task that waits until no worker has another one. The caller is active.
+    pub(super) fn defer(&self) {
+        self.lock().deferred += 1;
+    }
+
+    /// Counts a worker without tasks as idle, unless there is a spare batch, which it then takes. The last active
+    /// worker takes a deferred task instead.
     pub(super) fn go_idle(&self) -> IdleOutcome {
         let mut state = self.lock();
         if state.spares > 0 {
             state.spares -= 1;
             return IdleOutcome::Wait;
+        }
+        let is_last = state.active == 1 && state.parked == 0;
+        if is_last && state.deferred > 0 {
+            state.deferred -= 1;
+            return IdleOutcome::RunDeferred;
         }
         state.active -= 1;
         state.idle += 1;
@@ -310,7 +329,25 @@ impl Gate {
             self.rebalance(&mut state);
         } else {
             state.spares += 1;
+            self.delivery.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Returns `true` if a batch from another process may wait for a worker.
+    pub(super) fn has_delivery(&self) -> bool {
+        self.delivery.load(Ordering::Relaxed)
+    }
+
+    /// Takes a batch out of the spares for a worker that has other tasks, too. Returns `true` if there was one, which the
+    /// caller must then receive.
+    #[cold]
+    pub(super) fn take_delivery(&self) -> bool {
+        let mut state = self.lock();
+        let is_taken = state.spares > 0;
+        state.spares -= usize::from(is_taken);
+        // Stored under the lock, as in `admit`, so that no delivery is overlooked.
+        self.delivery.store(state.spares > 0, Ordering::Relaxed);
+        is_taken
     }
 
     /// Expects `tasks` tasks less. If no task is left then, the caller must wake the main thread.
@@ -399,6 +436,44 @@ mod tests {
         let gate = Gate::new();
         gate.admit(0);
         assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
+        let gate = Gate::new();
+        gate.set_target(2, 2);
+        gate.permit_batch();
+        gate.defer();
+        gate.defer();
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait, "the other worker runs");
+        assert_eq!(gate.go_idle(), IdleOutcome::RunDeferred);
+        assert_eq!(gate.permit_batch(), Some(Recipient::Idle));
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        assert_eq!(gate.go_idle(), IdleOutcome::RunDeferred);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn deferred_tasks_do_not_wait_for_another_process() {
+        let gate = Gate::new();
+        gate.expect(1);
+        gate.defer();
+        assert_eq!(gate.go_idle(), IdleOutcome::RunDeferred);
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+        gate.admit(1);
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn a_busy_worker_takes_each_delivery_once() {
+        let gate = Gate::new();
+        assert!(!gate.has_delivery());
+        gate.admit(0);
+        gate.admit(0);
+        assert!(gate.has_delivery() && gate.take_delivery());
+        assert!(gate.has_delivery() && gate.take_delivery());
+        assert!(!gate.has_delivery() && !gate.take_delivery());
         assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 

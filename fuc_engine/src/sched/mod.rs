@@ -65,10 +65,14 @@
 //! this moment then run one at a time, each until no task is left again. The models of the gate check
 //! this proof.
 //!
+//! A task may also be *deferred* until the worker that is about to go idle is the last active one. This worker takes
+//! it and stays active, as with a spare.
+//!
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
-//! they have come back. A batch from another process is sent to an idle worker, or else is one more spare.
+//! they have come back. A batch from another process is sent to an idle worker, or else is one more spare. A busy worker
+//! takes such a spare after its running task.
 //!
 //! ```text
 //!   thread of the inlet              worker

@@ -64,6 +64,21 @@ impl Listing {
         }
     }
 
+    /// Replaces the content by these entries. No name may be longer than 65,000 bytes.
+    pub(crate) fn refill<'e>(&mut self, entries: impl Iterator<Item = Entry<'e>>) {
+        self.bytes.clear();
+        for entry in entries {
+            let name = entry.name.to_bytes_with_nul();
+            let start = self.bytes.len();
+            let length = (NAME + name.len()) as u16;
+            self.bytes.resize(start + usize::from(length), 0);
+            let record = &mut self.bytes[start..];
+            record[RECLEN..RECLEN + 2].copy_from_slice(&length.to_ne_bytes());
+            record[TYPE] = entry.record_type;
+            record[NAME..].copy_from_slice(name);
+        }
+    }
+
     /// Adds all entries of `other`.
     pub(crate) fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
@@ -256,6 +271,21 @@ mod tests {
         assert_eq!(rest.entries().count(), 5);
         entries.by_ref().for_each(drop);
         assert!(listing.rest(&entries).is_empty());
+    }
+
+    #[test]
+    fn given_entries_are_listed_as_they_are() {
+        let mut listing = Listing::with_capacity(16);
+        listing.refill([Entry::new(c"old", FileType::Fifo)].into_iter());
+        let given = [
+            Entry::new(c"a", FileType::RegularFile),
+            Entry::new(c"a longer name", FileType::Symlink),
+            Entry::new(c"b", FileType::Unknown),
+        ];
+        listing.refill(given.into_iter());
+        let listed = listing.entries().map(|entry| (entry.name, entry.kind()));
+        let given = given.map(|entry| (entry.name, entry.kind()));
+        assert_eq!(listed.collect::<Vec<_>>(), given);
     }
 
     #[test]

@@ -90,30 +90,24 @@ fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
 #[inline]
 pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
     match visitor.filters() {
-        Some(filters) => enter_filtered(visitor, node, filters),
+        Some(_) => enter_filtered(visitor, node),
         None => Ok(()),
     }
 }
 
 #[cold]
-fn enter_filtered<V: Visitor>(
-    visitor: &V,
-    node: &NodeOf<V>,
-    filters: &Filters,
-) -> Result<(), Errno> {
+fn enter_filtered<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
     let descriptors = visitor.descriptors();
     let dir = descriptors.pin(node, Side::Source, visitor.roots())?;
-    enter_open(visitor, node, dir.as_fd(), filters);
+    enter_open(visitor, node, dir.as_fd());
     Ok(())
 }
 
 /// Finds the filter for the entries of `node`, whose directory is open as `dir`.
-pub(super) fn enter_open<V: Visitor>(
-    visitor: &V,
-    node: &NodeOf<V>,
-    dir: BorrowedFd<'_>,
-    filters: &Filters,
-) {
+pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: BorrowedFd<'_>) {
+    let Some(filters) = visitor.filters() else {
+        return;
+    };
     let descriptors = visitor.descriptors();
     let open = |name: &CStr| {
         descriptors

@@ -123,6 +123,7 @@ fn visit_files<V: Visitor>(
             return None;
         }
         let visit = visitor.visit(node, dirs, entry, worker);
+        visitor.report().throttle();
         // The user may take long to answer the next question and watch the progress.
         visitor.report().publish(&mut worker.scratch.tally);
         if visit != Visit::Done {

@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
+use crate::report::Throttled;
 use crate::sys::{self, Entries, Listing};
 
 /// The result of [`process`].
@@ -170,6 +171,7 @@ fn process<V: Visitor>(
         if visit != Visit::Done {
             queued += 1;
             if visit == Visit::QueuedSlow {
+                visitor.report().throttle();
                 is_interrupted = true;
                 break;
             }
@@ -180,6 +182,7 @@ fn process<V: Visitor>(
         }
         visitor.report().publish(&mut worker.scratch.tally);
         visitor.report().offer_directory(|| visitor.path(node));
+        let throttled = visitor.report().throttle();
         let time = worker.checkpoint();
         if visitor.report().must_stop() {
             visitor.entries_stay(node);
@@ -188,7 +191,8 @@ fn process<V: Visitor>(
         let visited = worker.scratch.checkpoint_interval();
         let per_entry = time / visited as u32;
         worker.scratch.quick += visited;
-        if per_entry >= SLOW_ENTRY {
+        // A throttled run has a checkpoint after each entry.
+        if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
             worker.scratch.quick = 0;
         }
         if wants_entries(worker) && per_entry >= visitor.share_from(&worker.scratch.own) {

@@ -19,7 +19,7 @@
 //! (`Remainder`) until the subdirectory before it is done.
 //!
 //! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
-//! task climbs from those that another engine has finished; see [`stealing`].
+//! task climbs from those that another engine has finished; see [`stealing`], [`entrusting`] and [`borrowing`].
 //!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
@@ -30,7 +30,10 @@
 //! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, and processing its entries |
 //! | `share` | giving a part of a listing to an idle worker |
-//! | `stealing` | exchanging queued directories with other engines |
+//! | `sharing` | running a job, alone or together with other engines |
+//! | `stealing` | giving queued directories to other engines |
+//! | `entrusting` | giving entries to the engine that is their home |
+//! | `borrowing` | working on directories and entries of other engines |
 //! | `in_order` | listing and visiting in order |
 
 use std::ffi::CStr;
@@ -51,18 +54,25 @@ use crate::sys::{Entry, Listing, Symlinks};
 
 use in_order::Remainder;
 use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
+use stealing::{Entrusted, Kept};
 
+pub(crate) use borrowing::give_back;
+pub(crate) use entrusting::entrust;
 pub(crate) use filtered::{Filters, Reconsidered, reconsider};
 pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
-pub(crate) use stealing::{Sharer, Stealing, attend, give_back};
+pub(crate) use sharing::run;
+pub(crate) use stealing::{Part, Sharer, Stealing};
 
+mod borrowing;
+mod entrusting;
 mod filtered;
 mod in_order;
 mod limits;
 mod list;
 mod open_dirs;
 mod share;
+mod sharing;
 mod stealing;
 
 /// A removal or a copy, as the walk sees it.
@@ -201,9 +211,9 @@ pub(crate) enum Task<V: Visitor> {
     },
     /// Begin directories of another engine.
     Stolen(Box<Stolen>),
-    /// Go on with directories that come back from another engine. All have the same parent.
+    /// Go on with entries that come back from another engine.
     Returned {
-        places: Vec<Place<V::Dir>>,
+        kept: Box<Kept<V::Dir>>,
         given: Given,
     },
     /// Run a task of the visitor.
@@ -229,6 +239,8 @@ pub(crate) struct Scratch<V: Visitor> {
     /// takes 1.8 to 2.6 million, depending on the length of the program's path and other allocations (callgrind,
     /// the guard's case `rmz-directories`).
     pub(crate) finished: Option<NodeOf<V>>,
+    /// Entries that the running task has found for other engines.
+    entrusted: Vec<Entrusted<V::Dir>>,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow.
@@ -310,13 +322,13 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         }
         Task::Stolen(stolen) => {
             if let Some(sharer) = visitor.sharer() {
-                stealing::skip_stolen(sharer, stolen.ticket());
+                borrowing::skip_stolen(sharer, stolen.ticket());
             }
             None
         }
-        Task::Returned { places, given } => {
+        Task::Returned { kept, given } => {
             if let Some(sharer) = visitor.sharer() {
-                stealing::take_back(visitor, sharer, places, given, worker);
+                stealing::take_back(visitor, sharer, *kept, given, worker);
             }
             None
         }
@@ -338,6 +350,7 @@ impl<V: Visitor> Job for V {
             own: V::Scratch::default(),
             tally: Tally::default(),
             finished: None,
+            entrusted: Vec::new(),
             spare: None,
             quick: 0,
             has_looked: false,
@@ -374,15 +387,20 @@ impl<V: Visitor> Job for V {
             }
             Task::Stolen(stolen) => {
                 if let Some(sharer) = self.sharer() {
-                    stealing::begin(self, sharer, *stolen, worker);
+                    borrowing::begin(self, sharer, *stolen, worker);
                 }
             }
-            Task::Returned { places, given } => {
+            Task::Returned { kept, given } => {
                 if let Some(sharer) = self.sharer() {
-                    stealing::take_back(self, sharer, places, given, worker);
+                    stealing::take_back(self, sharer, *kept, given, worker);
                 }
             }
             Task::Own(task) => self.run_own(task, worker),
+        }
+        if !worker.scratch.entrusted.is_empty()
+            && let Some(sharer) = self.sharer()
+        {
+            entrusting::send_rest(sharer, worker);
         }
         self.report().publish(&mut worker.scratch.tally);
     }

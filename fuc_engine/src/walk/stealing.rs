@@ -1,23 +1,20 @@
-//! Gives queued directories to other engines, and works on those that other engines have given.
+//! Gives queued directories and other entries to other engines, and goes on when they come back.
 //!
-//! [`crate::distribute`] shows the protocol. A thief makes a *borrowed* node of the parent of the directories that it
-//! has stolen, and of each directory above. Such a node gives names to failures and means to reopen a descriptor,
-//! as any other. But its directory belongs to the victim. So the climb ends there, and the last use of the
-//! parent gives the directories back instead of removing it.
+//! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
 
+use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::iter;
-use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave};
+use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{Exchange, Finished, Given, Incoming, ParentId, Stolen, Ticket};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
-use crate::operand;
 use crate::sched::{Inlet, Thieves};
 use crate::sys;
 
@@ -27,36 +24,81 @@ use crate::sys;
 /// on each level, and the time would grow with the square of the depth.
 const MOST_LEVELS: usize = 256;
 
-/// The part of the work on stolen directories that a removal or a copy defines.
-pub(crate) trait Sharer<V: Visitor> {
+/// The part of an engine in a job that several engines share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It begins the operands.
+    Leader,
+    /// It only works on what it gets from others.
+    Assistant,
+}
+
+/// The part of the work on entries of other engines that a removal or a copy defines.
+pub(crate) trait Sharer<V: Visitor>: Sync {
     fn stealing(&self) -> &Stealing<'_, V::Dir>;
 
     /// Returns the number of operands.
     fn operands(&self) -> usize;
 
-    /// Makes a node of a directory that belongs to another engine. [`Visitor::finish`] must
-    /// [give it back](give_back).
-    fn borrow(&self, place: Place<V::Dir>) -> NodeOf<V>;
+    /// Opens one side of an operand that this engine has not begun.
+    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
 
-    /// Notes that an operand was opened, although this engine has not begun it.
-    fn reach_operand(&self, operand: u32, dir: BorrowedFd<'_>) -> Result<(), Errno>;
+    /// Makes a node of a directory that belongs to another engine, for which that engine has returned
+    /// [`inheritance`](Dir::inheritance). [`Visitor::finish`] must [give it back](super::give_back).
+    fn borrow(&self, place: Place<V::Dir>, inheritance: u8) -> NodeOf<V>;
 
-    /// Notes what a thief has done below `node`.
+    /// Returns `true` if the identity of a borrowed directory above the parent of the entries must be recorded.
+    fn needs_identity(&self, above: &NodeOf<V>) -> bool;
+
+    /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
+    fn reached(&self, _top: &NodeOf<V>) {}
+
+    /// Notes what another engine has done below `node`.
     fn note(&self, node: &NodeOf<V>, finished: Finished);
+
+    /// Reports entries of `node` that were not processed, because their home could not reach the directory.
+    fn home_not_reached(&self, _node: &NodeOf<V>, _names: &[Box<CStr>]) {}
 }
 
-/// The directories that have changed hands.
+/// The entries that have changed hands.
 pub(crate) struct Stealing<'a, D: Dir> {
     exchange: &'a dyn Exchange,
-    given: Mutex<AtThieves<D>>,
-    /// The tickets of the directories in each borrowed parent, by the address of its node.
+    part: Part,
+    away: Mutex<Away<D>>,
+    /// The tickets of the entries in each borrowed parent, by the address of its node.
     borrowed: Mutex<HashMap<usize, Ticket>>,
 }
 
-/// The directories that this engine has given away.
-struct AtThieves<D: Dir> {
+/// The entries that this engine has given away.
+struct Away<D: Dir> {
     next_ticket: u64,
-    places: HashMap<Ticket, Vec<Place<D>>>,
+    kept: HashMap<Ticket, Kept<D>>,
+}
+
+/// Entries that an engine has given away, with their uses of the parent's node.
+pub(crate) enum Kept<D: Dir> {
+    /// Directories with the same parent. Each of them was a task.
+    Directories(Vec<Place<D>>),
+    /// Entries that were entrusted to their home. They count as one task.
+    Entries(Entrusted<D>),
+}
+
+/// Entries of one directory and one type that have the same home.
+pub(crate) struct Entrusted<D: Dir> {
+    /// The directory. Together, the entries are one user of it.
+    pub(super) parent: Arc<Node<D>>,
+    pub(super) home: u32,
+    pub(super) kind: FileType,
+    pub(super) names: Vec<Box<CStr>>,
+}
+
+impl<D: Dir> Kept<D> {
+    fn tasks(&self) -> usize {
+        match self {
+            Self::Directories(places) => places.len(),
+            Self::Entries(_) => 1,
+        }
+    }
 }
 
 /// Directories with the same parent.
@@ -66,49 +108,99 @@ struct Family<D: Dir> {
 }
 
 impl<'a, D: Dir> Stealing<'a, D> {
-    pub(crate) fn new(exchange: &'a dyn Exchange) -> Self {
+    pub(crate) fn new(exchange: &'a dyn Exchange, part: Part) -> Self {
         Self {
             exchange,
-            given: Mutex::new(AtThieves {
+            part,
+            away: Mutex::new(Away {
                 next_ticket: 0,
-                places: HashMap::default(),
+                kept: HashMap::default(),
             }),
             borrowed: Mutex::default(),
         }
     }
 
+    pub(crate) fn part(&self) -> Part {
+        self.part
+    }
+
     /// Reports that the run of this engine has ended.
-    pub(crate) fn end(&self) {
+    pub(super) fn end(&self) {
         self.exchange.end();
     }
 
     // No change to either table is left half done by a panic.
 
-    fn given(&self) -> MutexGuard<'_, AtThieves<D>> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    fn away(&self) -> MutexGuard<'_, Away<D>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn borrowed(&self) -> MutexGuard<'_, HashMap<usize, Ticket>> {
         self.borrowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the uses that directories have of their parent until they come back.
-    fn keep(&self, Family { parent, places }: Family<D>) -> Stolen {
-        let names = places.iter().map(|place| place.name.clone()).collect();
-        let mut given = self.given();
+    /// Notes that the entries in a borrowed parent are those of a ticket.
+    pub(super) fn borrow(&self, parent: &Arc<Node<D>>, ticket: Ticket) {
+        self.borrowed().insert(address(parent), ticket);
+    }
+
+    /// Gives back the entries in a borrowed parent.
+    pub(super) fn give_back_all_in(&self, parent: &Arc<Node<D>>, given: Given) {
+        let ticket = self.borrowed().remove(&address(parent));
+        if let Some(ticket) = ticket {
+            self.give_back(ticket, given);
+        }
+    }
+
+    pub(super) fn give_back(&self, ticket: Ticket, given: Given) {
+        self.exchange.give_back(ticket, given);
+    }
+
+    pub(crate) fn exchange(&self) -> &dyn Exchange {
+        self.exchange
+    }
+
+    /// Gives entries to their home.
+    pub(super) fn entrust(&self, entries: Entrusted<D>) {
+        let (home, kind) = (entries.home, entries.kind);
+        let parent = Arc::clone(&entries.parent);
+        let names = entries.names.clone();
+        let stolen = self.keep(&parent, kind, names, Kept::Entries(entries));
+        self.exchange.entrust(home, vec![stolen]);
+    }
+
+    /// Keeps entries of `parent` under a new ticket until they come back.
+    fn keep(
+        &self,
+        parent: &Arc<Node<D>>,
+        kind: FileType,
+        names: Vec<Box<CStr>>,
+        kept: Kept<D>,
+    ) -> Stolen {
+        let mut away = self.away();
         let ticket = Ticket {
             victim: self.exchange.engine(),
-            number: given.next_ticket,
+            number: away.next_ticket,
         };
-        given.next_ticket += 1;
-        given.places.insert(ticket, places);
+        away.next_ticket += 1;
+        away.kept.insert(ticket, kept);
+        drop(away);
         Stolen {
             ticket,
             operand: parent.place.operand,
-            parent: identify(&parent),
-            path: path_below_operand(&parent),
+            source: identify(parent, Side::Source),
+            dest: identify(parent, Side::Dest),
+            inheritance: D::inheritance(&parent.state),
+            kind,
+            path: path_below_operand(parent),
             names,
         }
+    }
+
+    fn keep_family(&self, Family { parent, places }: Family<D>) -> Stolen {
+        let names = places.iter().map(|place| place.name.clone()).collect();
+        let kept = Kept::Directories(places);
+        self.keep(&parent, FileType::Directory, names, kept)
     }
 }
 
@@ -140,7 +232,7 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir> {
                 }),
             }
         }
-        let stolen = families.into_iter().map(|family| self.keep(family));
+        let stolen = families.into_iter().map(|family| self.keep_family(family));
         self.exchange.give(stolen.collect());
     }
 
@@ -150,7 +242,7 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir> {
 }
 
 /// Returns the directories that `place` is in, from its parent to the operand.
-fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<D>>> {
+pub(super) fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<D>>> {
     iter::successors(place.parent.as_ref(), |node| node.place.parent.as_ref())
 }
 
@@ -163,30 +255,32 @@ fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<Box<CStr>> {
     names
 }
 
-fn identify<D: Dir>(node: &Node<D>) -> ParentId {
-    let slot = node.dir.slot(Side::Source);
-    let open = slot.try_pin();
-    let looked_at = open.and_then(|dir| sys::stat_directory(dir.as_fd()).ok());
-    // The identity of a closed directory is known.
-    let identity = looked_at.map(|stat| stat.identity).or(slot.identity());
+fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
+    if !D::SIDES.contains(&side) {
+        return ParentId::UNKNOWN;
+    }
+    let slot = node.dir.slot(side);
+    let look = || Some(sys::stat_directory(slot.try_pin()?.as_fd()).ok()?.identity);
+    // A directory is identified before it is closed. So look again if it was closed after the first look.
+    let identity = slot.identity().or_else(look).or_else(|| slot.identity());
     identity.map_or(ParentId::UNKNOWN, ParentId::of)
 }
 
-/// Passes messages of other engines on to the workers, until there are no more.
-pub(crate) fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, V>) {
-    let stealing = sharer.stealing();
+/// Passes messages of other engines on to the workers, until the exchange ends.
+pub(super) fn attend<V: Visitor>(stealing: &Stealing<'_, V::Dir>, inlet: &Inlet<'_, V>) {
     loop {
         match stealing.exchange.receive() {
             Incoming::Request => inlet.request(),
             Incoming::Stolen(stolen) => {
                 let boxed = stolen.into_iter().map(Box::new);
-                inlet.put(boxed.map(Task::Stolen).collect());
+                inlet.put(boxed.map(Task::Stolen).collect::<VecDeque<_>>());
             }
             Incoming::Returned(ticket, given) => {
-                let places = stealing.given().places.remove(&ticket);
-                if let Some(places) = places {
-                    let given_tasks = places.len();
-                    inlet.put_back(Task::Returned { places, given }, given_tasks);
+                let kept = stealing.away().kept.remove(&ticket);
+                if let Some(kept) = kept {
+                    let given_tasks = kept.tasks();
+                    let kept = Box::new(kept);
+                    inlet.put_back(Task::Returned { kept, given }, given_tasks);
                 }
             }
             Incoming::End => return,
@@ -194,105 +288,25 @@ pub(crate) fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, V>) {
     }
 }
 
-/// Queues directories that another engine has given.
-pub(super) fn begin<V: Visitor>(
+/// Goes on with entries that come back from another engine.
+pub(super) fn take_back<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
-    stolen: Stolen,
+    kept: Kept<V::Dir>,
+    given: Given,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    let stealing = sharer.stealing();
-    let Ok(parent) = reach_parent(visitor, sharer, &stolen) else {
-        stealing
-            .exchange
-            .give_back(stolen.ticket, Given::NotReached);
-        return;
-    };
-    stealing.borrowed().insert(address(&parent), stolen.ticket);
-    for name in &stolen.names {
-        let place = parent.child(name);
-        let purpose = Purpose::Process { pass: 0 };
-        worker.push(Task::Enter { place, purpose });
+    match kept {
+        Kept::Directories(places) => {
+            take_directories_back(visitor, sharer, places, given, worker);
+        }
+        Kept::Entries(entries) => take_entries_back(visitor, sharer, entries, given, worker),
     }
-    leave(visitor, Some(parent), worker);
-}
-
-/// Opens the parent of stolen directories, and makes a borrowed node of it.
-fn reach_parent<V: Visitor>(
-    visitor: &V,
-    sharer: &dyn Sharer<V>,
-    stolen: &Stolen,
-) -> Result<NodeOf<V>, Errno> {
-    let (descriptors, roots) = (visitor.descriptors(), visitor.roots());
-    let operand = stolen.operand;
-    if operand as usize >= sharer.operands() {
-        return Err(Errno::NOENT);
-    }
-    let mut dir = descriptors.making_room(|| roots.open_operand(operand, Side::Source))?;
-    sharer.reach_operand(operand, dir.as_fd())?;
-    let mut node = sharer.borrow(Place {
-        parent: None,
-        name: operand::to_c(visitor.operand_path(operand))?,
-        operand,
-    });
-    enter_filtered(visitor, &node, dir.as_fd());
-    for name in &stolen.path {
-        let opened = descriptors.making_room(|| roots.open_below(dir.as_fd(), name, Side::Source));
-        dir = opened.inspect_err(|_| forget(visitor, &node))?;
-        // The first use of the node above is that of this one.
-        node = sharer.borrow(Place {
-            parent: Some(node),
-            name: name.clone(),
-            operand,
-        });
-        enter_filtered(visitor, &node, dir.as_fd());
-    }
-    let found = stolen.parent.check(dir.as_fd());
-    let found = found.inspect_err(|_| forget(visitor, &node))?;
-    node.dir.slot(Side::Source).record(found);
-    descriptors.adopt(&node, Side::Source, dir);
-    Ok(node)
-}
-
-fn enter_filtered<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: BorrowedFd<'_>) {
-    if let Some(filters) = visitor.filters() {
-        filtered::enter_open(visitor, node, dir, filters);
-    }
-}
-
-/// Forgets the filters of a borrowed directory and of those above.
-fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
-    iter::once(node)
-        .chain(above(&node.place))
-        .for_each(|node| filtered::forget(visitor, node));
-}
-
-/// Finishes a borrowed directory: gives the directories in it back to their engine. The climb ends.
-pub(crate) fn give_back<V: Visitor>(
-    visitor: &V,
-    sharer: &dyn Sharer<V>,
-    node: &NodeOf<V>,
-    given: Given,
-) -> ControlFlow<()> {
-    forget(visitor, node);
-    visitor.descriptors().close(node, Side::Source);
-    let stealing = sharer.stealing();
-    let ticket = stealing.borrowed().remove(&address(node));
-    if let Some(ticket) = ticket {
-        stealing.exchange.give_back(ticket, given);
-    }
-    ControlFlow::Break(())
-}
-
-/// Gives stolen directories back in a run that was cancelled before they were begun.
-pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, ticket: Ticket) {
-    let given = Given::Finished(Finished::NOT_BEGUN);
-    sharer.stealing().exchange.give_back(ticket, given);
 }
 
 /// Goes on with directories that come back from a thief. In a cancelled run, those that the thief could not
 /// reach stay.
-pub(super) fn take_back<V: Visitor>(
+fn take_directories_back<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
     places: Vec<Place<V::Dir>>,
@@ -313,6 +327,26 @@ pub(super) fn take_back<V: Visitor>(
         }
         leave(visitor, place.parent, worker);
     }
+}
+
+/// Goes on with entries that come back from their home. Those that the home could not reach fail, except in a
+/// cancelled run.
+fn take_entries_back<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    entries: Entrusted<V::Dir>,
+    given: Given,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let Entrusted { parent, names, .. } = entries;
+    match given {
+        Given::Finished(finished) => sharer.note(&parent, finished),
+        Given::NotReached if visitor.report().must_stop() => {
+            sharer.note(&parent, Finished::NOT_BEGUN);
+        }
+        Given::NotReached => sharer.home_not_reached(&parent, &names),
+    }
+    leave(visitor, Some(parent), worker);
 }
 
 fn address<D: Dir>(node: &Arc<Node<D>>) -> usize {

@@ -16,7 +16,7 @@ use testkit::run::{Run, Status};
 
 use crate::bases;
 use crate::kit::{self, Counts, counts, threads};
-use crate::sharing;
+use crate::{sharing, sharing_copies};
 
 const ACTION: &str = "FUC_ENGINE_TEST_ACTION";
 const SOURCE: &str = "FUC_ENGINE_TEST_SOURCE";
@@ -66,6 +66,11 @@ pub(crate) fn remove(path: impl AsRef<Path>) -> Child {
 /// Removes a path with two engines.
 pub(crate) fn share(path: impl AsRef<Path>) -> Child {
     Child::new("share", path.as_ref())
+}
+
+/// Copies a path with two engines.
+pub(crate) fn share_copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
+    Child::new("share-copy", source.as_ref()).with(DEST, dest.as_ref())
 }
 
 pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Child {
@@ -314,6 +319,10 @@ fn program() {
             counts(RemoveOp::with_options(options).run([source], observer))
         }
         "share" => sharing::remove_with_two(source.into()),
+        "share-copy" => {
+            let dest = env::var_os(DEST).expect("a dest");
+            sharing_copies::copy_with_two(source.into(), dest.into())
+        }
         "copy" | "update" => {
             let op = CopyOp::with_options(copy_options());
             let dests = env::var_os(DEST).expect("a dest");

@@ -4,11 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use fuc_engine::{CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace};
+use fuc_engine::{
+    Cancel, CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace, Throttle,
+};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
@@ -469,4 +472,72 @@ fn a_directory_is_offered_after_it_was_asked_for() {
     assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
     let _summary = remove.run([&root], &onlooker);
     assert_eq!(onlooker.counts.directory(), Some(root));
+}
+
+/// Counts the entries that a run has waited for, and cancels it at the last one that it permits.
+#[derive(Debug)]
+struct Turnstile {
+    entries: AtomicU64,
+    most: u64,
+    cancel: Cancel,
+}
+
+impl Turnstile {
+    fn new(most: u64) -> Self {
+        Self {
+            entries: AtomicU64::new(0),
+            most,
+            cancel: Cancel::new(),
+        }
+    }
+}
+
+impl Throttle for Turnstile {
+    fn wait(&self) {
+        if self.entries.fetch_add(1, Ordering::Relaxed) + 1 >= self.most {
+            self.cancel.cancel();
+        }
+    }
+}
+
+impl Observer for Turnstile {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn throttle(&self) -> Option<&dyn Throttle> {
+        Some(self)
+    }
+}
+
+#[test]
+fn a_run_waits_for_each_entry_that_it_finds() {
+    for workers in [1, 2, 8] {
+        let scratch = Scratch::new();
+        let [source, dest] = ["source", "dest"].map(|name| scratch.path().join(name));
+        let (files, dirs) = tree(&source);
+        let found = (files.len() + dirs.len() - 1) as u64;
+        let copying = Turnstile::new(u64::MAX);
+        let exactly = Dest::Exactly(dest.clone());
+        let copied = CopyOp::new()
+            .threads(workers)
+            .run([&source], &exactly, &copying);
+        assert_eq!(copied.entries, found + 1);
+        assert_eq!(copying.entries.into_inner(), found);
+        let removing = Turnstile::new(u64::MAX);
+        let removed = RemoveOp::new().threads(workers).run([&dest], &removing);
+        assert_eq!(removed.entries, found + 1);
+        assert_eq!(removing.entries.into_inner(), found);
+    }
+}
+
+#[test]
+fn a_run_that_waits_can_be_cancelled() {
+    let scratch = Scratch::new();
+    testkit::tree::wide(scratch.path().join("t"), 2_000);
+    let turnstile = Turnstile::new(100);
+    let removal = RemoveOp::new().threads(1).cancelled_by(&turnstile.cancel);
+    let summary = removal.run([scratch.path().join("t")], &turnstile);
+    assert!(summary.cancelled);
+    assert!((100..1_000).contains(&summary.entries), "{summary:?}");
 }

@@ -1,21 +1,15 @@
-//! Removals that several engines share. The engines are threads of this process, and talk through channels.
+//! Removals that several engines share; see [`crate::hub`].
 //!
 //! Each test that is about stolen directories proves that directories were stolen: by their number, or because
 //! something happens at the moment at which they change hands.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
-use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
-use fuc_engine::{
-    Cancel, Candidate, Error, Event, Observer, Operation, RemoveOp, Summary, Verdict,
-};
+use fuc_engine::{Cancel, Candidate, Operation, RemoveOp, Verdict};
 use proptest::prelude::*;
 use rustix::io::Errno;
 use testkit::probe::{has_program, is_root};
@@ -25,206 +19,10 @@ use testkit::tree::{Scratch, chain, comb, wide, wide_dirs};
 use testkit::{or_skip, skip};
 
 use crate::child;
+use crate::hub::{Desk, Hub, failures, quick, slow, totals};
 use crate::kit::{Counts, Failure, assert_nothing_in, plain};
 use crate::properties::tree;
 use crate::races::{Arena, BUILT, DIRS, build};
-
-/// Engines with numbers from 0, of which the first one leads.
-struct Hub<F> {
-    seats: Vec<Seat>,
-    stolen: AtomicUsize,
-    not_reached: AtomicUsize,
-    /// Is called whenever directories change hands, before the thief knows.
-    on_theft: F,
-}
-
-struct Seat {
-    inbox: (Sender<Incoming>, Receiver<Incoming>),
-    /// The engines that wait for work of this one.
-    thieves: Mutex<VecDeque<usize>>,
-    /// The engine that this one asks next.
-    next_victim: AtomicUsize,
-}
-
-/// The way of one engine to the others.
-struct Desk<'a, F> {
-    hub: &'a Hub<F>,
-    engine: usize,
-}
-
-impl<F: Fn() + Sync> Hub<F> {
-    fn new(engines: usize, on_theft: F) -> Self {
-        let seat = |engine| Seat {
-            inbox: crossbeam_channel::unbounded(),
-            thieves: Mutex::default(),
-            next_victim: AtomicUsize::new(engine + 1),
-        };
-        Self {
-            seats: (0..engines).map(seat).collect(),
-            stolen: AtomicUsize::new(0),
-            not_reached: AtomicUsize::new(0),
-            on_theft,
-        }
-    }
-
-    fn send(&self, engine: usize, message: Incoming) {
-        self.seats[engine].inbox.0.send(message).unwrap();
-    }
-
-    /// Removes operands with all engines, each of which reports to its own observer.
-    fn remove<P: AsRef<Path> + Sync, O: Observer>(
-        &self,
-        removal: &RemoveOp,
-        operands: &[P],
-        observers: &[O],
-    ) -> Vec<Summary> {
-        assert_eq!(observers.len(), self.seats.len());
-        let run = |engine: usize| {
-            let desk = Desk { hub: self, engine };
-            match engine {
-                0 => removal.lead(operands, &observers[engine], &desk),
-                _ => removal.assist(operands, &observers[engine], &desk),
-            }
-        };
-        thread::scope(|scope| {
-            let run = &run;
-            let engines: Vec<_> = (0..self.seats.len())
-                .map(|engine| scope.spawn(move || run(engine)))
-                .collect();
-            let summaries = engines.into_iter().map(|engine| engine.join().unwrap());
-            summaries.collect()
-        })
-    }
-
-    fn stolen(&self) -> usize {
-        self.stolen.load(Ordering::Relaxed)
-    }
-
-    fn not_reached(&self) -> usize {
-        self.not_reached.load(Ordering::Relaxed)
-    }
-}
-
-impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
-    fn engine(&self) -> u32 {
-        self.engine as u32
-    }
-
-    fn receive(&self) -> Incoming {
-        self.hub.seats[self.engine].inbox.1.recv().unwrap()
-    }
-
-    fn steal(&self) {
-        let engines = self.hub.seats.len();
-        let next = &self.hub.seats[self.engine].next_victim;
-        let victim = next.fetch_add(1, Ordering::Relaxed) % engines;
-        if victim == self.engine {
-            return;
-        }
-        let mut thieves = self.hub.seats[victim].thieves.lock().unwrap();
-        if !thieves.contains(&self.engine) {
-            thieves.push_back(self.engine);
-        }
-        drop(thieves);
-        self.hub.send(victim, Incoming::Request);
-    }
-
-    fn give(&self, stolen: Vec<Stolen>) {
-        let mut thieves = self.hub.seats[self.engine].thieves.lock().unwrap();
-        let thief = thieves.pop_front();
-        drop(thieves);
-        let Some(thief) = thief else {
-            for stolen in stolen {
-                let returned = Incoming::Returned(stolen.ticket(), Given::NotReached);
-                self.hub.send(self.engine, returned);
-            }
-            return;
-        };
-        // As on a wire.
-        let mut bytes = Vec::new();
-        stolen.iter().for_each(|stolen| stolen.encode(&mut bytes));
-        let mut rest = &bytes[..];
-        let received: Vec<_> = stolen
-            .iter()
-            .map(|_| Stolen::decode(&mut rest).unwrap())
-            .collect();
-        assert!(rest.is_empty() && received == stolen);
-        self.hub.stolen.fetch_add(received.len(), Ordering::Relaxed);
-        (self.hub.on_theft)();
-        self.hub.send(thief, Incoming::Stolen(received));
-    }
-
-    fn give_back(&self, ticket: Ticket, given: Given) {
-        let is_missed = given == Given::NotReached;
-        self.hub
-            .not_reached
-            .fetch_add(usize::from(is_missed), Ordering::Relaxed);
-        let victim = ticket.victim as usize;
-        self.hub.send(victim, Incoming::Returned(ticket, given));
-    }
-
-    fn end(&self) {
-        match self.engine {
-            0 => (0..self.hub.seats.len()).for_each(|engine| self.hub.send(engine, Incoming::End)),
-            _ => self.hub.send(self.engine, Incoming::End),
-        }
-    }
-}
-
-/// Collects failures, and takes so long for each entry that other engines find something to steal.
-struct Slow {
-    failures: Mutex<Vec<Error>>,
-    delay: Duration,
-}
-
-impl Slow {
-    fn new(delay: Duration) -> Self {
-        Self {
-            failures: Mutex::default(),
-            delay,
-        }
-    }
-}
-
-impl Observer for Slow {
-    fn failed(&self, error: Error) {
-        self.failures.failed(error);
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, _: Event<'_>) {
-        thread::sleep(self.delay);
-    }
-}
-
-fn slow(engines: usize) -> Vec<Slow> {
-    let delay = Duration::from_micros(300);
-    (0..engines).map(|_| Slow::new(delay)).collect()
-}
-
-fn quick(engines: usize) -> Vec<Mutex<Vec<Error>>> {
-    (0..engines).map(|_| Mutex::default()).collect()
-}
-
-fn failures(observers: Vec<Slow>) -> Vec<Failure> {
-    let all = observers.into_iter().flat_map(|it| {
-        let failures = it.failures.into_inner().unwrap();
-        failures.iter().map(Failure::of).collect::<Vec<_>>()
-    });
-    all.collect()
-}
-
-/// Returns how many entries all engines have removed, and how many failures they have reported.
-fn totals(summaries: &[Summary]) -> (usize, u64) {
-    let entries: u64 = summaries.iter().map(|it| it.entries).sum();
-    (
-        entries as usize,
-        summaries.iter().map(|it| it.failures).sum(),
-    )
-}
 
 /// Makes as many directories as [`DIRS`], each with two files and a directory.
 fn built(scratch: &Scratch) -> PathBuf {

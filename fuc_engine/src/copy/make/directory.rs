@@ -505,7 +505,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
 }
 
 /// Writes a complete directory to the disk, if the options say so.
-fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+pub(in crate::copy) fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     let Some(durability) = &ctx.durability else {
         return Ok(());
     };

@@ -32,7 +32,7 @@ use crate::copy::look;
 use crate::copy::naming::Naming;
 use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
-use crate::error::{Operation, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
 
@@ -110,8 +110,9 @@ pub(in crate::copy) fn open_special(
     };
     let source =
         opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
-    let is_in_the_way = entry.symlinks == Symlinks::NoFollow
-        && look::at_dest(ctx, entry, Symlinks::NoFollow).is_ok();
+    // As with a regular file, a dangling link at the dest stays, and is refused.
+    let is_in_the_way =
+        entry.symlinks == Symlinks::NoFollow && look::at_dest(ctx, entry, Symlinks::Follow).is_ok();
     if is_in_the_way {
         clear_dest(ctx, entry, Making::Special, None)?;
     }
@@ -309,19 +310,31 @@ fn move_content<W: CopyWorker>(
 }
 
 /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
-/// one that existed before.
-fn discard(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat) {
+/// one that existed before, and returns an error about it.
+fn discard(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    dest: &OpenDest,
+    source: &Stat,
+) -> Result<(), Error> {
     if dest.naming == Naming::WhenComplete {
-        return ctx.report.discarded();
+        ctx.report.discarded();
+        return Ok(());
     }
-    if dest.origin != Origin::Created || !dest.is_file {
-        return mark_incomplete(dest, source);
+    if !dest.is_file {
+        return Ok(());
+    }
+    if dest.origin != Origin::Created {
+        mark_incomplete(dest, source);
+        let path = ctx.path(entry, Side::Dest);
+        return Err(Error::refused(Refusal::LeftIncomplete, path).at_dest());
     }
     let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
     let named = look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.id);
     if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
         ctx.report.discarded();
     }
+    Ok(())
 }
 
 /// Marks an incomplete dest that is a regular file.
@@ -354,8 +367,10 @@ fn content_not_moved(
     }
     let error = match error {
         ContentError::Cancelled => {
-            discard(ctx, entry, dest, source);
-            return Ok(Filled::Cancelled);
+            return match discard(ctx, entry, dest, source) {
+                Ok(()) => Ok(Filled::Cancelled),
+                Err(error) => Err(Failure::making(error)),
+            };
         }
         ContentError::Clone(errno) => {
             let has_name = dest.naming == Naming::AtOnce;

@@ -58,8 +58,9 @@ pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
     }
 }
 
-/// Writes everything to the disk that was not written before. Reports a failure.
-pub(super) fn finish(ctx: &Context<'_>) {
+/// Writes everything to the disk that this engine has made and not written before. Reports a failure.
+pub(super) fn finish(run: &CopyRun<'_>) {
+    let ctx = &run.ctx;
     let Some(durability) = &ctx.durability else {
         return;
     };
@@ -67,7 +68,10 @@ pub(super) fn finish(ctx: &Context<'_>) {
     if ctx.report.must_stop() {
         return;
     }
-    let synced = sync_parents(ctx, durability);
+    let synced = match run.assists() {
+        true => Ok(()),
+        false => sync_parents(ctx, durability),
+    };
     if let Err(errno) = synced.and_then(|()| durability.finish()) {
         ctx.report.failed(failed(ctx, errno));
     }

@@ -26,7 +26,7 @@ enum Remaining {
     /// They may be begun at once.
     Next(Range<u32>),
     /// They must wait until all other tasks are done.
-    WhenIdle(Range<u32>),
+    WhenDone(Range<u32>),
 }
 
 /// Copies operands that are not directories, and queues the directories.
@@ -51,7 +51,7 @@ pub(super) fn begin<'a>(
             let is_alone = false;
             worker.push_under(queued, task(Operands { range, is_alone }));
         }
-        Remaining::WhenIdle(range) => worker.push_when_idle(task(Operands::alone(range))),
+        Remaining::WhenDone(range) => worker.push_when_done(task(Operands::alone(range))),
     }
 }
 
@@ -87,7 +87,7 @@ fn begin_portion<'a>(
         let contains_target = contains_target(run, &stat);
         let is_first = index == operands.range.start;
         if contains_target && !(operands.is_alone && is_first) {
-            return Remaining::WhenIdle(index..operands.range.end);
+            return Remaining::WhenDone(index..operands.range.end);
         }
         match begin_one(run, &entry, &stat, worker) {
             Ok(Begun::Queued) => {}
@@ -96,7 +96,7 @@ fn begin_portion<'a>(
             Err(failure)
                 if failure.is_dangling_dest() && index > 0 && !(operands.is_alone && is_first) =>
             {
-                return Remaining::WhenIdle(index..operands.range.end);
+                return Remaining::WhenDone(index..operands.range.end);
             }
             Err(failure) => {
                 ctx.report_failure(&entry, failure);
@@ -104,7 +104,7 @@ fn begin_portion<'a>(
             }
         }
         if contains_target && index + 1 < operands.range.end {
-            return Remaining::WhenIdle(index + 1..operands.range.end);
+            return Remaining::WhenDone(index + 1..operands.range.end);
         }
     }
     rest.map_or(Remaining::Nothing, Remaining::Next)

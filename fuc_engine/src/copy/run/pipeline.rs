@@ -11,7 +11,8 @@
 //!
 //! The visitor and the tasks call the first function that an entry needs: `process_by_rules` if
 //! there are rules, `make_listed_file` for a plain regular file, `look_and_make` for a waiter. If
-//! the source may have other names, `make_or_link` links to the first copy instead of another one.
+//! the source may have other names, `make_or_link` links to the first copy instead of another one. If
+//! several engines share the copy, `copy_by_rules` and `make_or_link` give such an entry to its home.
 
 use std::ops::ControlFlow;
 
@@ -19,7 +20,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::tasks::{CopyTask, LargeFile};
-use super::{CopyRun, durable, verifying};
+use super::{CopyRun, durable, sharing, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
@@ -46,7 +47,7 @@ const LARGE_BYTES: u64 = 4 << 20;
 /// The result for an entry that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Processed {
-    /// Copied, or waits for another name of its source.
+    /// Copied, or waits for another name of its source, or was given to another engine.
     Handled,
     /// Queued, because there is much content to copy.
     QueuedLarge,
@@ -150,6 +151,10 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
         let ctx = &self.ctx;
+        if let Some(home) = sharing::other_home(self, entry, source) {
+            sharing::entrust(self, entry, home, worker)?;
+            return Ok(Processed::Handled);
+        }
         let prepared = match overwrite::decide(ctx, entry, source)? {
             Decided::AlreadyThere => {
                 ctx.count_skipped(source);
@@ -531,8 +536,8 @@ impl CopyRun<'_> {
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
 
-    /// Makes a copy by `make`, or links to the copy of another name of the same source. `make`
-    /// returns the id of the written file, if it knows it.
+    /// Makes a copy by `make`, or links to the copy of another name of the same source. If other engines share the copy,
+    /// the home of the source does that. `make` returns the id of the written file, if it knows it.
     fn make_or_link<'s, 'e>(
         &self,
         entry: &Entry<'_>,
@@ -542,6 +547,9 @@ impl CopyRun<'_> {
     ) -> Result<(), Failure> {
         if !self.ctx.policy.has_other_names(entry, source) {
             return make(worker).map(drop);
+        }
+        if let Some(home) = sharing::other_home(self, entry, source) {
+            return sharing::entrust(self, entry, home, worker);
         }
         let id = FileId::of(source);
         match self.links.claim(id, entry, self.other_names(source)) {

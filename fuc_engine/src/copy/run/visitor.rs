@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::pipeline::Processed;
 use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
-use super::{CopyRun, durable, operands, verifying};
+use super::{CopyRun, durable, operands, sharing, verifying};
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
@@ -22,7 +22,9 @@ use crate::node::{Dir, Place, Side};
 use crate::report::{Counted, Report};
 use crate::sched::Limits;
 use crate::sys::{self, Identity, Symlinks};
-use crate::walk::{self, Filters, OpenDirs, Purpose, SourceAndDest, Visit, Visitor, Walker};
+use crate::walk::{
+    self, Filters, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
+};
 
 /// Time per entry without content from which an idle worker gets a part of the listing.
 ///
@@ -178,6 +180,9 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn finish(&self, node: &CopyNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+        if node.state.is_borrowed() {
+            return sharing::give_back(self, node);
+        }
         directory::finish(&self.ctx, node);
         if node.place.parent.is_none() {
             self.ctx.finish_operand(node.place.operand);
@@ -209,6 +214,8 @@ impl Visitor for CopyRun<'_> {
     fn initial_workers(&self) -> usize {
         let filesystem = match &self.ctx.target {
             Some(target) => sys::filesystem(target.as_fd()),
+            // An engine that cannot take part has no operands.
+            None if self.ctx.operands.is_empty() => None,
             // A dest that is not a directory does not need more workers.
             None => self
                 .ctx
@@ -232,5 +239,11 @@ impl Visitor for CopyRun<'_> {
 
     fn is_in_order(&self) -> bool {
         self.ctx.policy.options.rules.ask
+    }
+
+    /// Returns `None` in a dry run, which changes nothing that other engines could see. So the leader does all of it.
+    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
+        let is_shared = self.stealing.is_some() && self.ctx.plan.is_none();
+        is_shared.then_some(self as &dyn Sharer<Self>)
     }
 }

@@ -28,6 +28,8 @@ enum Setting {
     TargetFalls,
     /// The first worker with two tasks gives one to another process, from which it comes back.
     Stolen,
+    /// The last task is deferred until no worker has another one.
+    Deferred,
     /// Wrong: a worker sends a batch before the gate counts the recipient.
     SentBeforeCounted,
     /// Wrong: a worker leaves a spare batch that the gate does not know.
@@ -88,6 +90,20 @@ impl Run {
         }
     }
 
+    /// Runs the tasks of a worker, and a deferred one if it is the last worker. Counts it as idle.
+    fn run_own(self: &Arc<Self>, mut stack: Vec<usize>) -> IdleOutcome {
+        loop {
+            self.run_stack(stack);
+            let outcome = self.go_idle();
+            if outcome != IdleOutcome::RunDeferred {
+                return outcome;
+            }
+            let tasks_run = self.tasks_run.load(Ordering::Relaxed);
+            assert_eq!(tasks_run, TASKS - 1, "a deferred task runs too early");
+            stack = vec![TASKS - 1];
+        }
+    }
+
     fn run_stack(self: &Arc<Self>, mut stack: Vec<usize>) {
         while let Some(task) = stack.pop() {
             self.done[task].store(true, Ordering::Relaxed);
@@ -102,6 +118,12 @@ impl Run {
         if stack.len() > 1 {
             if self.gate.has_request() && self.gate.claim_request() {
                 self.give_to_thief(stack.remove(0));
+                return;
+            }
+            if self.gate.has_delivery() && self.gate.take_delivery() {
+                if let Message::Task(task) = self.receive(Receiver::Started) {
+                    stack.push(task);
+                }
                 return;
             }
             if self.gate.is_starving() {
@@ -176,18 +198,23 @@ impl Run {
 
     fn serve(self: &Arc<Self>) {
         while let Message::Task(task) = self.receive(Receiver::Started) {
-            self.run_stack(vec![task]);
-            if self.go_idle() == IdleOutcome::AllDone {
+            if self.run_own(vec![task]) == IdleOutcome::AllDone {
                 self.send(Message::Done);
             }
         }
     }
 
-    fn run_until_idle(self: &Arc<Self>) {
-        let mut stack = (0..TASKS).collect();
+    fn run_until_done(self: &Arc<Self>) {
+        let queued = match self.setting {
+            Setting::Deferred => {
+                self.gate.defer();
+                TASKS - 1
+            }
+            _ => TASKS,
+        };
+        let mut stack = (0..queued).collect();
         loop {
-            self.run_stack(stack);
-            if self.go_idle() == IdleOutcome::AllDone {
+            if self.run_own(stack) == IdleOutcome::AllDone {
                 break;
             }
             match self.receive(Receiver::Main) {
@@ -223,7 +250,7 @@ fn run(workers: usize, setting: Setting) {
     if matches!(setting, Setting::Stolen | Setting::StolenUnexpectedly) {
         run.gate.request();
     }
-    run.run_until_idle();
+    run.run_until_done();
     assert!(
         run.done.iter().all(|done| done.load(Ordering::Relaxed)),
         "the main thread does not see what a task has done"
@@ -254,6 +281,9 @@ fn a_run_ends_once_and_when_no_task_is_left() {
             }),
             Model::new("a parked worker goes on", 3, || {
                 run(2, Setting::TargetFalls);
+            }),
+            Model::new("the last worker takes a deferred task", 2, || {
+                run(2, Setting::Deferred);
             }),
         ],
     );

@@ -42,7 +42,7 @@ impl Job for Doubling {
     }
 }
 
-/// Records in which order its tasks run. Task 0 queues tasks 8 and 9 for when all others are done.
+/// Records in which order its tasks run. Task 0 queues tasks 7 to 9 for when all others are done.
 struct InOrder(Mutex<Vec<u32>>);
 
 impl Job for InOrder {
@@ -54,8 +54,9 @@ impl Job for InOrder {
     fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
         self.0.lock().unwrap().push(task);
         if task == 0 {
+            worker.push_when_done(9);
+            worker.push_when_idle(7);
             worker.push_when_idle(8);
-            worker.push_when_idle(9);
             worker.push(1);
         }
     }
@@ -85,7 +86,7 @@ fn a_task_for_when_all_are_idle_runs_last() {
         worker.push(0);
         worker.run_all();
     });
-    assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 8, 9]);
+    assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 7, 8, 9]);
 }
 
 #[test]

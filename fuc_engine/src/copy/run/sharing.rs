@@ -1,0 +1,142 @@
+//! The part of an engine in a copy that several engines share.
+
+use std::ffi::CStr;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+use super::CopyRun;
+use crate::copy::context::Failure;
+use crate::copy::decide::mode::Origin;
+use crate::copy::facts::{DestState, Entry, Symlinks};
+use crate::copy::make::directory;
+use crate::copy::node::{CopyDir, CopyNode, Mark};
+use crate::copy::way::{self, DestParent};
+use crate::descriptors::Roots;
+use crate::distribute::Finished;
+use crate::error::{Error, Operation, Refusal};
+use crate::node::{Dir, Node, Place, Side};
+use crate::sys::{self, Stat};
+use crate::walk::{self, Sharer, Stealing, Walker};
+
+impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
+    fn stealing(&self) -> &Stealing<'_, CopyDir> {
+        self.stealing.as_ref().expect("BUG: nothing is shared")
+    }
+
+    fn operands(&self) -> usize {
+        self.ctx.operands.len()
+    }
+
+    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
+        if side == Side::Dest && self.ctx.policy.options.parents {
+            find_dest_parent(self, operand)?;
+        }
+        self.ctx.open_operand(operand, side)
+    }
+
+    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
+        Node::new(place, Mark::borrowed(inheritance), CopyDir::unknown(), None)
+    }
+
+    /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
+    /// directories above them; see [`diagnose::cycle`](crate::copy::diagnose::cycle).
+    fn needs_identity(&self, above: &CopyNode) -> bool {
+        let policy = &self.ctx.policy;
+        above.place.parent.is_none()
+            || above.state.is_behind_link()
+            || policy.symlinks_of_entries == Symlinks::Follow
+            || policy.options.rules.follow_links_to_directories
+    }
+
+    fn reached(&self, top: &CopyNode) {
+        if let Some(dest) = top.dir.slot(Side::Dest).identity() {
+            // It was set if the operand was reached before.
+            let _ = self.ctx.operands[top.place.operand as usize].root.set(dest);
+        }
+    }
+
+    /// Does nothing: a directory of which entries are not copied is finished like any other.
+    fn note(&self, _node: &CopyNode, _finished: Finished) {}
+
+    fn home_not_reached(&self, node: &CopyNode, names: &[Box<CStr>]) {
+        for name in names {
+            let path = |side| {
+                let operand = self.ctx.operand_path(node.place.operand, side);
+                node.place.path_of(operand, name)
+            };
+            let error = links_lost(path(Side::Source), path(Side::Dest));
+            self.ctx.fail(node.place.operand, error);
+        }
+    }
+}
+
+/// Returns the error of an entry whose home cannot copy it, so that its hard links would be lost.
+fn links_lost(source: PathBuf, dest: PathBuf) -> Error {
+    let error = Error::failed(Operation::CreateHardLink, dest, Errno::STALE);
+    error.at_dest().with_other(Side::Source, source)
+}
+
+/// Gives the entries of a borrowed directory back to their engine. If the copy must be durable, writes their names to
+/// the disk before, because the other engine knows only what it has made itself.
+pub(super) fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
+    if let Err(error) = directory::sync(&run.ctx, node) {
+        run.ctx.fail(node.place.operand, error);
+    }
+    walk::give_back(run, run, node, Finished::DONE)
+}
+
+/// Returns the engine that is the home of a source, if the source may have other names and its home is another
+/// engine.
+pub(super) fn other_home(run: &CopyRun<'_>, entry: &Entry<'_>, source: &Stat) -> Option<u32> {
+    let stealing = run.stealing.as_ref()?;
+    if run.ctx.plan.is_some() || !run.ctx.policy.has_other_names(entry, source) {
+        return None;
+    }
+    let exchange = stealing.exchange();
+    let home = exchange.home(source.st_ino);
+    (home != exchange.engine()).then_some(home)
+}
+
+/// Gives an entry to its home, before anything is done about its dest.
+///
+/// # Errors
+/// The entry is an operand. Or another process has replaced the source since the rules were applied to the dest,
+/// or since another engine has found this one to be the home.
+#[cold]
+pub(super) fn entrust<'a>(
+    run: &CopyRun<'a>,
+    entry: &Entry<'_>,
+    home: u32,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<(), Failure> {
+    let Some(node) = entry.node else {
+        let [source, dest] = [Side::Source, Side::Dest].map(|side| run.ctx.path(entry, side));
+        return Err(Failure::preparing(links_lost(source, dest)));
+    };
+    if node.state.is_borrowed() || !matches!(entry.dest_state, DestState::Unchecked) {
+        return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
+    }
+    let listed = sys::Entry::new(entry.source_name, entry.kind);
+    walk::entrust(run, node, listed, home, worker);
+    Ok(())
+}
+
+/// Finds the directory that the dest of an operand is in, after the leader has made it.
+fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
+    let ctx = &run.ctx;
+    let operand = &ctx.operands[operand as usize];
+    if operand.parent.get().is_some() {
+        return Ok(());
+    }
+    let dir = ctx
+        .descriptors
+        .making_room(|| way::open_parent(&ctx.policy, ctx.target(), &operand.dest_name))?;
+    let identity = sys::stat_directory(dir.as_fd())?.identity;
+    // Only the leader copies entries to this directory itself, and must know whether this run has made it.
+    let origin = Origin::Existing;
+    let _ = operand.parent.set(DestParent { identity, origin });
+    Ok(())
+}

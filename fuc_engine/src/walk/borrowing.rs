@@ -1,0 +1,157 @@
+//! Works on directories and entries that other engines have given.
+//!
+//! An engine makes a *borrowed* node of the parent of what it has got, and of each directory above. Such a node gives
+//! names to failures and means to reopen a descriptor, as any other. But its directory belongs to the other engine.
+//! So the climb ends there, and the last use of the parent gives the entries back instead of finishing it.
+
+use std::iter;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::stealing::{Sharer, above};
+use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave, list};
+use crate::distribute::{Finished, Given, Stolen, Ticket};
+use crate::node::{Dir, Place, Side};
+use crate::operand;
+use crate::sys::{self, Entry};
+
+/// Queues directories that another engine has given, or processes entries of which this engine is the home.
+pub(super) fn begin<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    stolen: Stolen,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let stealing = sharer.stealing();
+    let Ok(parent) = reach_parent(visitor, sharer, &stolen) else {
+        stealing.give_back(stolen.ticket, Given::NotReached);
+        return;
+    };
+    stealing.borrow(&parent, stolen.ticket);
+    if stolen.kind != FileType::Directory {
+        let mut entries = worker.scratch.buffer();
+        let names = stolen.names.iter();
+        entries.refill(names.map(|name| Entry::new(name, stolen.kind)));
+        return list::process_batch(visitor, parent, entries, worker);
+    }
+    for name in &stolen.names {
+        let place = parent.child(name);
+        let purpose = Purpose::Process { pass: 0 };
+        worker.push(Task::Enter { place, purpose });
+    }
+    leave(visitor, Some(parent), worker);
+}
+
+/// Opens the parent of stolen entries, and makes a borrowed node of it.
+fn reach_parent<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    stolen: &Stolen,
+) -> Result<NodeOf<V>, Errno> {
+    let levels = borrow_levels(visitor, sharer, stolen)?;
+    let (Some(top), Some(parent)) = (levels.first(), levels.last()) else {
+        unreachable!("BUG: not even an operand was borrowed");
+    };
+    for &side in V::Dir::SIDES {
+        let reached = reach_side(visitor, sharer, stolen, &levels, side);
+        reached.inspect_err(|_| release(visitor, parent))?;
+    }
+    sharer.reached(top);
+    Ok(NodeOf::<V>::clone(parent))
+}
+
+/// Makes borrowed nodes of the operand, of each directory below it on the way to the parent, and of the parent.
+fn borrow_levels<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    stolen: &Stolen,
+) -> Result<Vec<NodeOf<V>>, Errno> {
+    let operand = stolen.operand;
+    if operand as usize >= sharer.operands() {
+        return Err(Errno::NOENT);
+    }
+    let mut parent = None;
+    let mut name = operand::to_c(visitor.operand_path(operand))?;
+    let mut levels: Vec<NodeOf<V>> = Vec::with_capacity(1 + stolen.path.len());
+    let mut below = stolen.path.iter();
+    loop {
+        // The first use of the node above is that of this one.
+        let place = Place {
+            parent,
+            name,
+            operand,
+        };
+        let node = sharer.borrow(place, stolen.inheritance);
+        levels.push(NodeOf::<V>::clone(&node));
+        let Some(next) = below.next() else {
+            return Ok(levels);
+        };
+        name = next.clone();
+        parent = Some(node);
+    }
+}
+
+/// Opens one side of each of `levels`, and checks that the last one is the parent of the stolen entries.
+fn reach_side<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    stolen: &Stolen,
+    levels: &[NodeOf<V>],
+    side: Side,
+) -> Result<(), Errno> {
+    let (descriptors, roots) = (visitor.descriptors(), visitor.roots());
+    let mut dir = None;
+    for (index, node) in levels.iter().enumerate() {
+        let opened = descriptors.making_room(|| match &dir {
+            None => sharer.open_operand(stolen.operand, side),
+            Some(above) => roots.open_below(AsFd::as_fd(above), &node.place.name, side),
+        })?;
+        if side == Side::Source {
+            filtered::enter_open(visitor, node, opened.as_fd());
+        }
+        if index + 1 < levels.len() && sharer.needs_identity(node) {
+            let found = sys::stat_directory(opened.as_fd())?;
+            node.dir.slot(side).record(found.identity);
+        }
+        dir = Some(opened);
+    }
+    let (Some(dir), Some(parent)) = (dir, levels.last()) else {
+        return Err(Errno::NOENT);
+    };
+    let found = stolen.parent(side).check(dir.as_fd())?;
+    parent.dir.slot(side).record(found);
+    descriptors.adopt(parent, side, dir);
+    Ok(())
+}
+
+/// Closes a borrowed directory. Forgets its filter, and those of the directories above.
+fn release<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
+    iter::once(node)
+        .chain(above(&node.place))
+        .for_each(|node| filtered::forget(visitor, node));
+    for &side in V::Dir::SIDES {
+        visitor.descriptors().close(node, side);
+    }
+}
+
+/// Finishes a borrowed directory: gives the entries in it back to their engine. The climb ends.
+pub(crate) fn give_back<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    node: &NodeOf<V>,
+    finished: Finished,
+) -> ControlFlow<()> {
+    release(visitor, node);
+    let given = Given::Finished(finished);
+    sharer.stealing().give_back_all_in(node, given);
+    ControlFlow::Break(())
+}
+
+/// Gives stolen entries back in a run that was cancelled before they were begun.
+pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, ticket: Ticket) {
+    let given = Given::Finished(Finished::NOT_BEGUN);
+    sharer.stealing().give_back(ticket, given);
+}

@@ -1,0 +1,48 @@
+//! Runs a job, alone or together with other engines. [`crate::distribute`] shows the protocol.
+
+use super::stealing::{self, Part, Sharer, Stealing};
+use super::{Task, Visitor};
+use crate::node::Dir;
+use crate::sched::{self, Inlet};
+
+/// Runs tasks of the visitor, one after the other, with everything that they queue. If there is a sharer, takes part
+/// in the work of all engines. An engine that assists does not begin the tasks, because the leader does.
+pub(crate) fn run<V: Visitor>(
+    visitor: &V,
+    sharer: Option<&dyn Sharer<V>>,
+    tasks: impl IntoIterator<Item = V::Task>,
+) {
+    let attend = sharer.map(|sharer| move |inlet: &Inlet<'_, V>| attend(sharer, inlet));
+    sched::shared_scope(visitor, attend, |worker| {
+        let stealing = sharer.map(Sharer::stealing);
+        let _end = stealing.map(End);
+        if stealing.is_some_and(|stealing| stealing.part() == Part::Assistant) {
+            return worker.run_all();
+        }
+        for task in tasks {
+            worker.push(Task::Own(task));
+            worker.run_all();
+        }
+    });
+}
+
+/// Guard that reports the end of the run to the exchange, even if an observer has panicked.
+struct End<'a, 'e, D: Dir>(&'a Stealing<'e, D>);
+
+impl<D: Dir> Drop for End<'_, '_, D> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Talks to the other engines until the run has ended.
+fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, V>) {
+    let part = sharer.stealing().part();
+    if part == Part::Leader {
+        inlet.close();
+    }
+    stealing::attend(sharer.stealing(), inlet);
+    if part == Part::Assistant {
+        inlet.close();
+    }
+}

@@ -1,0 +1,283 @@
+//! Engines that share a job. They are threads of this process, and talk through channels.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
+use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
+
+use crate::kit::Failure;
+
+/// Engines with numbers from 0, of which the first one leads. They run once.
+pub(crate) struct Hub<F> {
+    seats: Vec<Seat>,
+    stolen: AtomicUsize,
+    not_reached: AtomicUsize,
+    /// How often entries were given to their home.
+    entrusted: AtomicUsize,
+    home: Home,
+    /// Is called whenever entries change hands, before the engine that gets them knows.
+    on_theft: F,
+}
+
+/// Says which engine is the home of a file.
+enum Home {
+    ByInode,
+    Of(u32),
+}
+
+struct Seat {
+    inbox: (Sender<Incoming>, Receiver<Incoming>),
+    /// The engines that wait for work of this one.
+    thieves: Mutex<VecDeque<usize>>,
+    /// The engine that this one asks next.
+    next_victim: AtomicUsize,
+}
+
+/// The way of one engine to the others.
+pub(crate) struct Desk<'a, F> {
+    pub(crate) hub: &'a Hub<F>,
+    pub(crate) engine: usize,
+}
+
+impl<F: Fn() + Sync> Hub<F> {
+    pub(crate) fn new(engines: usize, on_theft: F) -> Self {
+        let seat = |engine| Seat {
+            inbox: crossbeam_channel::unbounded(),
+            thieves: Mutex::default(),
+            next_victim: AtomicUsize::new(engine + 1),
+        };
+        Self {
+            seats: (0..engines).map(seat).collect(),
+            stolen: AtomicUsize::new(0),
+            not_reached: AtomicUsize::new(0),
+            entrusted: AtomicUsize::new(0),
+            home: Home::ByInode,
+            on_theft,
+        }
+    }
+
+    /// Makes one engine the home of all files.
+    pub(crate) fn with_home(mut self, engine: usize) -> Self {
+        self.home = Home::Of(engine as u32);
+        self
+    }
+
+    pub(crate) fn engines(&self) -> usize {
+        self.seats.len()
+    }
+
+    fn send(&self, engine: usize, message: Incoming) {
+        self.seats[engine].inbox.0.send(message).unwrap();
+    }
+
+    /// Removes operands with all engines, each of which reports to its own observer.
+    pub(crate) fn remove<P: AsRef<Path> + Sync, O: Observer>(
+        &self,
+        removal: &RemoveOp,
+        operands: &[P],
+        observers: &[O],
+    ) -> Vec<Summary> {
+        self.run(observers, |engine, observer, desk| match engine {
+            0 => removal.lead(operands, observer, desk),
+            _ => removal.assist(operands, observer, desk),
+        })
+    }
+
+    /// Copies sources with all engines, each of which reports to its own observer.
+    pub(crate) fn copy<P: AsRef<Path> + Sync, O: Observer>(
+        &self,
+        copy: &CopyOp,
+        sources: &[P],
+        dest: &Dest,
+        observers: &[O],
+    ) -> Vec<Summary> {
+        self.run(observers, |engine, observer, desk| match engine {
+            0 => copy.lead(sources, dest, observer, desk),
+            _ => copy.assist(sources, dest, observer, desk),
+        })
+    }
+
+    /// Runs all engines, each by a call of `run` with its number, its observer and its way to the others.
+    pub(crate) fn run<O: Observer>(
+        &self,
+        observers: &[O],
+        run: impl Fn(usize, &O, &Desk<'_, F>) -> Summary + Sync,
+    ) -> Vec<Summary> {
+        assert_eq!(observers.len(), self.seats.len());
+        let is_new = self.seats.iter().all(|seat| seat.inbox.1.is_empty());
+        assert!(is_new, "a hub serves one run");
+        let run = |engine: usize| run(engine, &observers[engine], &Desk { hub: self, engine });
+        thread::scope(|scope| {
+            let run = &run;
+            let engines: Vec<_> = (0..self.seats.len())
+                .map(|engine| scope.spawn(move || run(engine)))
+                .collect();
+            let summaries = engines.into_iter().map(|engine| engine.join().unwrap());
+            summaries.collect()
+        })
+    }
+
+    pub(crate) fn stolen(&self) -> usize {
+        self.stolen.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn entrusted(&self) -> usize {
+        self.entrusted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn not_reached(&self) -> usize {
+        self.not_reached.load(Ordering::Relaxed)
+    }
+}
+
+impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
+    fn engine(&self) -> u32 {
+        self.engine as u32
+    }
+
+    fn receive(&self) -> Incoming {
+        self.hub.seats[self.engine].inbox.1.recv().unwrap()
+    }
+
+    fn steal(&self) {
+        let engines = self.hub.seats.len();
+        let next = &self.hub.seats[self.engine].next_victim;
+        let victim = next.fetch_add(1, Ordering::Relaxed) % engines;
+        if victim == self.engine {
+            return;
+        }
+        let mut thieves = self.hub.seats[victim].thieves.lock().unwrap();
+        if !thieves.contains(&self.engine) {
+            thieves.push_back(self.engine);
+        }
+        drop(thieves);
+        self.hub.send(victim, Incoming::Request);
+    }
+
+    fn give(&self, stolen: Vec<Stolen>) {
+        let mut thieves = self.hub.seats[self.engine].thieves.lock().unwrap();
+        let thief = thieves.pop_front();
+        drop(thieves);
+        let Some(thief) = thief else {
+            for stolen in stolen {
+                let returned = Incoming::Returned(stolen.ticket(), Given::NotReached);
+                self.hub.send(self.engine, returned);
+            }
+            return;
+        };
+        let received = as_on_a_wire(&stolen);
+        self.hub.stolen.fetch_add(received.len(), Ordering::Relaxed);
+        (self.hub.on_theft)();
+        self.hub.send(thief, Incoming::Stolen(received));
+    }
+
+    fn home(&self, inode: u64) -> u32 {
+        match self.hub.home {
+            Home::ByInode => (inode % self.hub.seats.len() as u64) as u32,
+            Home::Of(engine) => engine,
+        }
+    }
+
+    fn entrust(&self, engine: u32, entries: Vec<Stolen>) {
+        assert_ne!(
+            engine as usize, self.engine,
+            "a home entrusts nothing to itself"
+        );
+        let received = as_on_a_wire(&entries);
+        self.hub
+            .entrusted
+            .fetch_add(received.len(), Ordering::Relaxed);
+        (self.hub.on_theft)();
+        self.hub.send(engine as usize, Incoming::Stolen(received));
+    }
+
+    fn give_back(&self, ticket: Ticket, given: Given) {
+        let is_missed = given == Given::NotReached;
+        self.hub
+            .not_reached
+            .fetch_add(usize::from(is_missed), Ordering::Relaxed);
+        let victim = ticket.victim as usize;
+        self.hub.send(victim, Incoming::Returned(ticket, given));
+    }
+
+    fn end(&self) {
+        match self.engine {
+            0 => (0..self.hub.seats.len()).for_each(|engine| self.hub.send(engine, Incoming::End)),
+            _ => self.hub.send(self.engine, Incoming::End),
+        }
+    }
+}
+
+/// Returns what is left of entries after a way over a wire: everything.
+fn as_on_a_wire(entries: &[Stolen]) -> Vec<Stolen> {
+    let mut bytes = Vec::new();
+    entries.iter().for_each(|entry| entry.encode(&mut bytes));
+    let mut rest = &bytes[..];
+    let received: Vec<_> = entries
+        .iter()
+        .map(|_| Stolen::decode(&mut rest).unwrap())
+        .collect();
+    assert!(rest.is_empty() && received == entries);
+    received
+}
+
+/// Collects failures, and takes so long for each entry that other engines find something to steal.
+pub(crate) struct Slow {
+    failures: Mutex<Vec<Error>>,
+    delay: Duration,
+}
+
+impl Slow {
+    pub(crate) fn new(delay: Duration) -> Self {
+        Self {
+            failures: Mutex::default(),
+            delay,
+        }
+    }
+}
+
+impl Observer for Slow {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, _: Event<'_>) {
+        thread::sleep(self.delay);
+    }
+}
+
+pub(crate) fn slow(engines: usize) -> Vec<Slow> {
+    let delay = Duration::from_micros(300);
+    (0..engines).map(|_| Slow::new(delay)).collect()
+}
+
+pub(crate) fn quick(engines: usize) -> Vec<Mutex<Vec<Error>>> {
+    (0..engines).map(|_| Mutex::default()).collect()
+}
+
+pub(crate) fn failures(observers: Vec<Slow>) -> Vec<Failure> {
+    let all = observers.into_iter().flat_map(|it| {
+        let failures = it.failures.into_inner().unwrap();
+        failures.iter().map(Failure::of).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// Returns how many entries all engines have removed, and how many failures they have reported.
+pub(crate) fn totals(summaries: &[Summary]) -> (usize, u64) {
+    let entries: u64 = summaries.iter().map(|it| it.entries).sum();
+    (
+        entries as usize,
+        summaries.iter().map(|it| it.failures).sum(),
+    )
+}
