@@ -33,14 +33,14 @@ none\t''
 none-fail\t''
 older\t''"
 complete -c cpz -l context -d 'same as -Z; with CTX, set that context' -f
-complete -c cpz -l progress -d 'show progress on stderr: auto (the default: only if stderr is a terminal), always or never; without the option, CPZ_PROGRESS decides' -f -a "auto\t''
+complete -c cpz -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, CPZ_PROGRESS decides' -f -a "auto\t''
 always\t''
 never\t''"
 complete -c cpz -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
-complete -c cpz -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL behind each; with F -, in stdin' -r -F
-complete -c cpz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax and relative to each SOURCE; \'!GLOB\' includes again' -r -f
+complete -c cpz -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
+complete -c cpz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax, relative to each SOURCE; \'!\' includes' -r -f
 complete -c cpz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
-complete -c cpz -l stats -d 'show totals at the end: text (on stderr; the default with the option) or json (a line on stdout)' -f -a "text\t''
+complete -c cpz -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
 json\t''"
 complete -c cpz -s a -l archive -d 'same as -dR --preserve=all'
 complete -c cpz -l attributes-only -d 'copy only the attributes, not the content'

@@ -8,7 +8,11 @@ use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
 
 /// The flags that [`options`](crate::options) resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Id {
+#[expect(
+    missing_docs,
+    reason = "the help of each flag in the table describes it"
+)]
+pub enum Id {
     Backup,
     BackupSimply,
     Archive,
@@ -55,7 +59,8 @@ pub(crate) enum Id {
     DryRun,
 }
 
-pub(crate) const TABLE: Table<Id> = Table {
+/// The table of all flags.
+pub const TABLE: Table<Id> = Table {
     usage: &[
         "[OPTION]... [-T] SOURCE DEST",
         "[OPTION]... SOURCE... DIRECTORY",
@@ -286,8 +291,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Progress,
             "progress",
-            "show progress on stderr: auto (the default: only if\n\
-             stderr is a terminal), always or never; without\n\
+            "show progress on stderr: auto (the default: only\n\
+             at a terminal), always or never; without\n\
              the option, CPZ_PROGRESS decides",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
@@ -295,8 +300,8 @@ pub(crate) const TABLE: Table<Id> = Table {
             Id::Resume,
             "resume",
             "continue an interrupted copy: keep dest files that\n\
-             have the size and time of their SOURCE; needs -a,\n\
-             -p or --preserve=timestamps",
+             have the size and time of their SOURCE; needs\n\
+             -a, -p or --preserve=timestamps",
         )
         .not_in_config(),
         Flag::extension(
@@ -321,16 +326,16 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Files0From,
             "files0-from",
-            "copy the SOURCEs whose names are in the file F, with\n\
-             a NUL behind each; with F -, in stdin",
+            "copy the SOURCEs whose names are in the file F,\n\
+             with a NUL after each; with F -, in stdin",
         )
         .required("F", Accepts::File)
         .not_in_config(),
         Flag::extension(
             Id::Exclude,
             "exclude",
-            "leave alone what GLOB matches, in gitignore's syntax\n\
-             and relative to each SOURCE; '!GLOB' includes again",
+            "leave alone what GLOB matches, in gitignore's\n\
+             syntax, relative to each SOURCE; '!' includes",
         )
         .required("GLOB", Accepts::Text),
         Flag::extension(
@@ -356,8 +361,8 @@ pub(crate) const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Stats,
             "stats",
-            "show totals at the end: text (on stderr; the default\n\
-             with the option) or json (a line on stdout)",
+            "show totals at the end: text (on stderr; the\n\
+             default) or json (a line on stdout)",
         )
         .optional("FORMAT", Accepts::OneOf(&words(&stats::FORMAT))),
     ],

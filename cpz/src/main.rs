@@ -1,8 +1,6 @@
 //! `cpz`: cp, recursive by default. Called as `cp` it is GNU's cp.
 //!
-//! `flags` holds the table of flags, `words` the words of their values. `options` resolves the flags,
-//! with `preserve` for attributes and `rules` for existing dests. `target` separates the dest from the
-//! sources, and `copying` runs the engine.
+//! The library beside it turns the flags and operands into a request. `copying` runs the engine.
 
 use std::process::ExitCode;
 
@@ -10,15 +8,9 @@ use fuc_cli::command::{Command, FileHint};
 use fuc_cli::config::Config;
 use fuc_cli::memory::Allocator;
 
+use cpz::{flags, options};
+
 mod copying;
-mod flags;
-#[cfg(test)]
-mod manual;
-mod options;
-mod preserve;
-mod rules;
-mod target;
-mod words;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

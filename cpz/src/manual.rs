@@ -13,7 +13,8 @@ const MANUAL: Manual = Manual {
         "`cpz` copies SOURCE to DEST, or each SOURCE into DIRECTORY. The effects, messages and exit \
          statuses are those of GNU `cp -r`, but several threads work at the same time.",
         "It differs from GNU cp as follows. `cpz` copies directories with their contents, as if \
-         `-r` were given. It has some more options, see below. It also differs in some rare cases, which its README lists.",
+         `-r` were given. It has some more options, see below. It also differs in some rare \
+         cases, which its README lists.",
         "Called as `cp`, by a symbolic link for example, it behaves strictly as GNU cp: \
          directories need `-r`, and the extensions do not exist.",
         "A copy writes through a dest file that is a symbolic link to an existing file. Use \

@@ -30,8 +30,9 @@ pub(crate) enum LastOperand {
 
 /// The engine's options, and those of the command itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub(crate) engine: CopyOptions,
+pub struct Options {
+    /// The engine's options. [`Request::new`](crate::request::Request::new) completes them.
+    pub engine: CopyOptions,
     /// The flags behind the engine's attributes, for [`check_context`](PreserveFlags::check_context).
     pub(crate) preserve: PreserveFlags,
     /// The flags behind the engine's rules, which [`finish`](Self::finish) resolves.
@@ -44,11 +45,13 @@ pub(crate) struct Options {
     /// The directory of `-t`; with it, all operands are sources.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
-    pub(crate) verbosity: Verbosity,
+    /// The amount of detail in the report.
+    pub verbosity: Verbosity,
     /// The file of `--files0-from`, which holds the names of the sources.
     pub(crate) list: Option<ListFile>,
     pub(crate) exclusions: Exclusions,
-    pub(crate) stats: Stats,
+    /// The form of the totals at the end.
+    pub stats: Stats,
     /// The value of `--progress`, if it was given.
     pub(crate) progress: Option<Progress>,
     pub(crate) personality: Personality,
@@ -124,11 +127,11 @@ impl Options {
     }
 }
 
-/// Resolves the flags, later over earlier. [`Options::finish`] does the rest.
-pub(crate) fn resolve(
-    matched: &[Occurrence<Id>],
-    context: Context<'_>,
-) -> Result<Options, UsageError> {
+/// Resolves the flags, later over earlier. [`Request::new`](crate::request::Request::new) does the rest.
+///
+/// # Errors
+/// If a value is invalid, or if several target directories are given.
+pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Options, UsageError> {
     let mut options = Options::new(context.personality);
     let mut dereference = None;
     let charset = context.console.charset();

@@ -96,6 +96,7 @@ pub struct Interruption {
     tool: Tool,
     entries: u64,
     discarded: u64,
+    failures: u64,
 }
 
 impl Outcome {
@@ -110,6 +111,7 @@ impl Outcome {
                 tool,
                 entries,
                 discarded: summary.discarded,
+                failures: summary.failures,
             })
         } else if summary.is_complete() {
             Self::Complete
@@ -168,6 +170,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             personality,
             console,
         };
+        let mut own_options = 0;
         if scan.stop.is_none() && personality == Personality::Extended {
             let check = |flag: &Occurrence<I>| {
                 let resolved = (self.resolve)(std::slice::from_ref(flag), context);
@@ -176,10 +179,18 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             let own = self
                 .config
                 .read(&self.table, &scan.matched, console, check)?;
+            own_options = own.len();
             // Later flags win, and those of the command line come later.
             scan.matched.splice(..0, own);
         }
-        let options = (self.resolve)(&scan.matched, context)?;
+        let options = (self.resolve)(&scan.matched, context).map_err(|error| {
+            let is_of_file =
+                own_options > 0 && (self.resolve)(&scan.matched[own_options..], context).is_ok();
+            match is_of_file {
+                true => self.config.blame(error),
+                false => error,
+            }
+        })?;
         match scan.stop {
             None => {
                 prepare_work();
@@ -190,7 +201,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
                 Ok(Outcome::Complete)
             }
             Some(Stop::Version) => {
-                let line = format!("{} (fuc) {}\n", self.name, self.version);
+                let line = format!("{} {}\n", self.name, self.version);
                 console.print(&[line.as_bytes()]);
                 Ok(Outcome::Complete)
             }
@@ -226,6 +237,7 @@ fn last_line(outcome: Outcome, console: &Console) -> Option<String> {
             work.tool,
             work.entries,
             work.discarded,
+            work.failures,
         )),
         Outcome::Failed(work) if work.failures > FEW_FAILURES && console.stderr_is_terminal() => {
             Some(wording::failed(work.tool, work.entries, work.failures))

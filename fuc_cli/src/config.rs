@@ -58,6 +58,16 @@ impl<I: Copy + PartialEq> Config<I> {
         }
         Ok(flags)
     }
+
+    /// Adds to an error that it would not occur without the user's file.
+    pub(crate) fn blame(&self, mut error: UsageError) -> UsageError {
+        let reason = format!(
+            "; the file that {} names sets an option, and --no-config leaves it out",
+            self.variable
+        );
+        error.message.extend_from_slice(reason.as_bytes());
+        error
+    }
 }
 
 fn read_line<I: Copy>(
@@ -68,14 +78,37 @@ fn read_line<I: Copy>(
     if line.contains(&0) {
         return Err(UsageError::plain("the line contains a NUL byte"));
     }
+    let value = line.iter().position(|&byte| byte == b'=');
+    let value = value.map_or(&b""[..], |equals| line[equals + 1..].trim_ascii());
+    if let [first @ (b'"' | b'\''), .., last] = value
+        && first == last
+    {
+        let quoted = console.quoted(line);
+        let reason = b": no shell removes the quotes, so leave them out";
+        return Err(UsageError::plain([&*quoted, reason].concat()));
+    }
     match table.read_config_line(&OsString::from_vec(line.to_vec())) {
         Some(read) => read,
         None => {
             let quoted = console.quoted(line);
-            let reason = b" is not an extension that can be set here";
-            Err(UsageError::plain([&*quoted, reason].concat()))
+            let mut message = [&*quoted, b" is not an extension that can be set here"].concat();
+            if let Some(corrected) = with_equals_sign(table, line) {
+                message.extend_from_slice(b"; write ");
+                message.extend_from_slice(&console.quoted(&corrected));
+            }
+            Err(UsageError::plain(message))
         }
     }
+}
+
+/// Returns the line with `=` between name and value, if that makes an extension of it. On a command line, a space
+/// may stand there.
+fn with_equals_sign<I: Copy>(table: &Table<I>, line: &[u8]) -> Option<Vec<u8>> {
+    let space = line.iter().position(u8::is_ascii_whitespace)?;
+    let (name, value) = (&line[..space], line[space..].trim_ascii());
+    let corrected = [name, b"=", value].concat();
+    let is_extension = table.read_config_line(&OsString::from_vec(corrected.clone()));
+    is_extension.is_some().then_some(corrected)
 }
 
 /// Puts the file and the line before an error, as `du` does for a list of names.

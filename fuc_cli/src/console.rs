@@ -52,6 +52,17 @@ pub(crate) trait StatusLine: fmt::Debug + Send {
     fn keep_prompt(&mut self);
 }
 
+/// Receives the output of a console in place of stdout and stderr: another process prints it.
+///
+/// The console calls it under its lock. So it receives everything in order.
+pub trait Relay: fmt::Debug + Send {
+    /// Receives whole lines for stdout.
+    fn print(&self, lines: Vec<u8>);
+
+    /// Receives whole lines for stderr.
+    fn report(&self, lines: Vec<u8>);
+}
+
 /// stdin, stdout and stderr of a command.
 #[derive(Debug)]
 pub struct Console {
@@ -68,6 +79,20 @@ impl Console {
             program,
             charset,
             streams: Mutex::default(),
+        }
+    }
+
+    /// Makes a console that gives all output to `relay`. [`ask`](Self::ask) must not be called.
+    #[must_use]
+    pub fn relayed(program: Vec<u8>, charset: Charset, relay: Box<dyn Relay>) -> Self {
+        let streams = Streams {
+            relay: Some(relay),
+            ..Streams::default()
+        };
+        Self {
+            program,
+            charset,
+            streams: Mutex::new(streams),
         }
     }
 
@@ -124,7 +149,7 @@ impl Console {
     }
 
     /// Writes whole lines to stderr.
-    pub(crate) fn write_stderr(&self, lines: &[u8]) {
+    pub fn write_stderr(&self, lines: &[u8]) {
         self.streams().write_stderr(lines);
     }
 
@@ -179,6 +204,10 @@ impl Console {
         let (input_failure, lost) = {
             let mut streams = self.streams();
             streams.clear_status_line();
+            if streams.relay.is_some() {
+                streams.flush_stdout();
+                return Written::All;
+            }
             (streams.answers.take_failure(), streams.stdout.finish())
         };
         let output_failure = lost.map(|lost| match lost.reason {
@@ -221,27 +250,41 @@ struct Streams {
     lost_stderr: bool,
     answers: Answers,
     status_line: Option<Box<dyn StatusLine>>,
+    /// Receives the output instead of stdout and stderr.
+    relay: Option<Box<dyn Relay>>,
 }
 
 impl Streams {
     fn print(&mut self, lines: &[&[u8]]) {
         self.stdout.push(lines);
-        if self.stdout.is_due() {
+        let is_due = match self.relay {
+            None => self.stdout.is_due(),
+            Some(_) => self.stdout.is_full(),
+        };
+        if is_due {
             self.flush_stdout();
         }
     }
 
     fn flush_stdout(&mut self) {
-        if !self.stdout.is_empty() {
-            self.clear_status_line();
-            self.stdout.flush();
+        if self.stdout.is_empty() {
+            return;
         }
+        if let Some(relay) = &self.relay {
+            relay.print(self.stdout.take());
+            return;
+        }
+        self.clear_status_line();
+        self.stdout.flush();
     }
 
     /// Flushes stdout first, under the same lock: lines that are printed later must not precede `text`.
     fn write_stderr(&mut self, text: &[u8]) {
         self.flush_stdout();
-        self.write_prompt(text);
+        match &self.relay {
+            None => self.write_prompt(text),
+            Some(relay) => relay.report(text.to_vec()),
+        }
     }
 
     fn write_prompt(&mut self, text: &[u8]) {
@@ -253,5 +296,42 @@ impl Streams {
         if let Some(line) = &mut self.status_line {
             line.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Records each call, with the name of the stream before the lines.
+    #[derive(Clone, Debug, Default)]
+    struct Record(Arc<Mutex<Vec<Vec<u8>>>>);
+
+    impl Relay for Record {
+        fn print(&self, lines: Vec<u8>) {
+            let call = [b"stdout: ", &*lines].concat();
+            self.0.lock().unwrap().push(call);
+        }
+
+        fn report(&self, lines: Vec<u8>) {
+            let call = [b"stderr: ", &*lines].concat();
+            self.0.lock().unwrap().push(call);
+        }
+    }
+
+    #[test]
+    fn a_relay_receives_all_output_in_order() {
+        let record = Record::default();
+        let relay = Box::new(record.clone());
+        let console = Console::relayed(b"/bin/rmz".to_vec(), Charset::Ascii, relay);
+        console.print(&[b"a", b"\n"]);
+        console.print(&[b"b\n"]);
+        console.error(&Diagnostic::from(b"c".to_vec()));
+        console.print(&[b"d\n"]);
+        assert_eq!(console.finish(), Written::All);
+        let expected = ["stdout: a\nb\n", "stderr: rmz: c\n", "stdout: d\n"];
+        let calls = record.0.lock().unwrap();
+        assert_eq!(*calls, expected.map(|call| call.as_bytes().to_vec()));
     }
 }

@@ -197,6 +197,42 @@ impl<I: Copy> Flag<I> {
         }
     }
 
+    /// Returns the same row for a table with other ids.
+    #[must_use]
+    pub fn with_id<J>(self, id: impl FnOnce(I) -> J) -> Flag<J> {
+        // Naming all fields makes the compiler find a new one.
+        let Self {
+            meaning,
+            shorts,
+            long,
+            spelling_of,
+            value,
+            accepts,
+            origin,
+            abbreviation,
+            listing,
+            in_config,
+            help,
+        } = self;
+        Flag {
+            meaning: match meaning {
+                Meaning::Sets(own) => Meaning::Sets(id(own)),
+                Meaning::Help => Meaning::Help,
+                Meaning::Version => Meaning::Version,
+            },
+            shorts,
+            long,
+            spelling_of,
+            value,
+            accepts,
+            origin,
+            abbreviation,
+            listing,
+            in_config,
+            help,
+        }
+    }
+
     /// Refuses the flag in a [file of options](crate::config).
     #[must_use]
     pub const fn not_in_config(self) -> Self {

@@ -82,8 +82,10 @@ pub struct NameList<'a> {
 /// The next part of the list, as it was read.
 enum Next {
     Name(Vec<u8>),
-    /// The list ends in these bytes, without a NUL behind them.
+    /// The list ends in these bytes, without a NUL after them.
     Unfinished(Vec<u8>),
+    /// The list ends in a newline: it is of another kind.
+    Lines,
     TooLong,
     End,
 }
@@ -99,7 +101,7 @@ impl NameList<'_> {
     fn read_name(&mut self) -> io::Result<Next> {
         let mut name = Vec::new();
         let mut is_too_long = false;
-        let mut has_bytes = false;
+        let mut last = None;
         loop {
             let read = match self.source.fill_buf() {
                 Err(error) if error.kind() == ErrorKind::Interrupted => match received_signal() {
@@ -115,17 +117,16 @@ impl NameList<'_> {
                 name.extend_from_slice(part);
             }
             let is_at_end = read.is_empty();
-            has_bytes |= !is_at_end;
+            last = read.last().copied().or(last);
             let consumed = part.len() + usize::from(end.is_some());
             self.source.consume(consumed);
-            if is_at_end && !has_bytes {
-                return Ok(Next::End);
-            }
             if is_at_end || end.is_some() {
-                return Ok(match is_too_long {
-                    true => Next::TooLong,
-                    false if is_at_end => Next::Unfinished(name),
-                    false => Next::Name(name),
+                return Ok(match (is_at_end, last) {
+                    (true, None) => Next::End,
+                    (true, Some(b'\n')) => Next::Lines,
+                    _ if is_too_long => Next::TooLong,
+                    (true, Some(_)) => Next::Unfinished(name),
+                    (false, _) => Next::Name(name),
                 });
             }
         }
@@ -156,6 +157,11 @@ impl Iterator for NameList<'_> {
                     self.complain_about_name(b"invalid zero-length file name");
                 }
                 Ok(Next::Name(name)) => return Some(OsString::from_vec(name)),
+                Ok(Next::Lines) => {
+                    let problem =
+                        b"a newline is not the end of a name; write NUL bytes, as find -print0 does";
+                    self.complain_about_name(problem);
+                }
                 Ok(Next::Unfinished(name)) => {
                     let quoted = self.console.quoted(&name);
                     let reason = b" does not end in a NUL byte, so the name may be incomplete";

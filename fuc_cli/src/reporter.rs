@@ -4,7 +4,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fuc_engine::{Answer, Counts, Error, Event, Execution, Observer, Question, Summary};
+use fuc_engine::{
+    Answer, Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary, Throttle,
+};
 
 use crate::console::Console;
 use crate::progress::{LookAhead, Watch, Watched};
@@ -28,8 +30,11 @@ pub struct Reporter<'a> {
     tool: Tool,
     verbosity: Verbosity,
     execution: Execution,
-    /// The counts of the run, unless the command is strictly GNU's.
+    /// The command is strictly GNU's.
+    is_strict: bool,
+    /// The counts of the run, if the user can see them.
     counts: Option<Arc<Counts>>,
+    throttle: Option<&'a dyn Throttle>,
 }
 
 impl<'a> Reporter<'a> {
@@ -41,7 +46,9 @@ impl<'a> Reporter<'a> {
             tool,
             verbosity,
             execution: Execution::Real,
+            is_strict: false,
             counts: None,
+            throttle: None,
         }
     }
 
@@ -53,6 +60,20 @@ impl<'a> Reporter<'a> {
         if execution == Execution::DryRun {
             self.verbosity = self.verbosity.max(Verbosity::Verbose);
         }
+        self
+    }
+
+    /// Limits the speed of the run, if there is a throttle.
+    #[must_use]
+    pub fn throttled_by(mut self, throttle: Option<&'a dyn Throttle>) -> Self {
+        self.throttle = throttle;
+        self
+    }
+
+    /// Lets the run keep these counts up to date, without showing them.
+    #[must_use]
+    pub fn counting(mut self, counts: &Arc<Counts>) -> Self {
+        self.counts = Some(Arc::clone(counts));
         self
     }
 
@@ -72,6 +93,7 @@ impl<'a> Reporter<'a> {
             return summary;
         }
         let Some(watch) = watch else {
+            self.is_strict = true;
             return run(&self);
         };
         self.counts = Some(Arc::clone(watch.counts()));
@@ -103,6 +125,10 @@ impl<'a> Reporter<'a> {
 
 impl Observer for Reporter<'_> {
     fn failed(&self, error: Error) {
+        if self.is_strict && error.cause() == Cause::Refused(Refusal::LeftIncomplete) {
+            // cp says nothing when a signal ends it.
+            return;
+        }
         let charset = self.console.charset();
         let diagnostic = wording::describe(&error, self.tool, charset);
         self.console.error(&diagnostic);
@@ -165,6 +191,10 @@ impl Observer for Reporter<'_> {
 
     fn counts(&self) -> Option<&Counts> {
         self.counts.as_deref()
+    }
+
+    fn throttle(&self) -> Option<&dyn Throttle> {
+        self.throttle
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {

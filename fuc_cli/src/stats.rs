@@ -44,6 +44,8 @@ pub struct Run<'a> {
     pub execution: Execution,
     /// The start of the run.
     pub began: Instant,
+    /// The entries of each rank, if several processes have shared the run.
+    pub shares: &'a [u64],
 }
 
 impl Run<'_> {
@@ -104,8 +106,24 @@ fn json(run: &Run<'_>, wall: Duration) -> String {
         ("entries_per_second", entries.to_string()),
         ("bytes_per_second", bytes.to_string()),
     ];
-    let members = values.map(|(key, value)| format!("\"{key}\":{value}"));
-    format!("{{{}}}\n", members.join(","))
+    let shares = shares(run).map(|(key, _, value)| (key, value.to_string()));
+    let members = values.into_iter().chain(shares);
+    let members = members.map(|(key, value)| format!("\"{key}\":{value}"));
+    format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
+}
+
+/// Returns how the ranks have shared the run: a key, a label and a number each.
+fn shares(run: &Run<'_>) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+    let shares = run.shares.iter().copied();
+    let range = shares.clone().min().zip(shares.max());
+    let ranks = run.shares.len() as u64;
+    range.into_iter().flat_map(move |(fewest, most)| {
+        [
+            ("ranks", "ranks", ranks),
+            ("fewest_entries_per_rank", "fewest per rank", fewest),
+            ("most_entries_per_rank", "most per rank", most),
+        ]
+    })
 }
 
 /// Returns a table for people. It has only the rows that the run can fill.
@@ -144,6 +162,7 @@ fn text(run: &Run<'_>, wall: Duration) -> String {
             Count(rate(summary.bytes, wall)).to_string(),
         ));
     }
+    rows.extend(shares(run).map(|(_, label, value)| (label, Count(value).to_string())));
     let mut text = String::new();
     for (label, value) in rows {
         writeln!(text, "{:<20}{value:>20}", format!("{label}:"))
@@ -180,6 +199,7 @@ mod tests {
             tool,
             execution,
             began: Instant::now(),
+            shares: &[],
         }
     }
 
@@ -219,6 +239,21 @@ mod tests {
             "files, directories, symbolic links, hard links, other types, bytes, shared by reflink, \
              failures, seconds, entries per second, bytes per second"
         );
+    }
+
+    #[test]
+    fn a_shared_run_shows_its_shares() {
+        let summary = summary();
+        let run = Run {
+            shares: &[700, 300, 500],
+            ..run(&summary, Tool::Copy, Execution::Real)
+        };
+        let json = json(&run, Duration::from_millis(500));
+        let end = r#","ranks":3,"fewest_entries_per_rank":300,"most_entries_per_rank":700}"#;
+        assert!(json.ends_with(&format!("{end}\n")), "{json}");
+        let text = text(&run, Duration::from_millis(500));
+        let row = format!("{:<20}{:>20}\n", "most per rank:", "700");
+        assert!(text.ends_with(&row), "{text}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub fn check_readers(
     prompts: Option<&str>,
 ) -> Result<(), UsageError> {
     let list = list.is_some_and(ListFile::is_stdin);
-    let (first, second, reason) = match (list, exclusions.read_stdin(), prompts) {
+    let (first, second, reason) = match (list, exclusions.reads_stdin(), prompts) {
         (true, true, _) => ("--files0-from=-", "--exclude-from=-", "both read stdin"),
         (true, _, Some(prompts)) => ("--files0-from=-", prompts, "stdin holds no answers"),
         (_, true, Some(prompts)) => ("--exclude-from=-", prompts, "stdin holds no answers"),

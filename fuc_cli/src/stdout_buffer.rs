@@ -37,10 +37,20 @@ impl StdoutBuffer {
         }
     }
 
+    /// Returns `true` if there is enough for a large piece.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= PIECE_BYTES
+    }
+
     /// Returns `true` if the buffer should be flushed now; on a terminal, after each line.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_terminal = *self.is_terminal.get_or_insert_with(|| Stdout.is_terminal());
-        is_terminal || self.pending.len() >= PIECE_BYTES
+        is_terminal || self.is_full()
+    }
+
+    /// Removes everything that is pending, and returns it.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pending)
     }
 
     /// Writes out everything that is pending.

@@ -63,6 +63,12 @@ impl Stderr {
         let size = rustix::termios::tcgetwinsize(stdio::stderr()).ok()?;
         Some(size.ws_col).filter(|&columns| columns > 0)
     }
+
+    /// Returns `false` if stderr is the terminal of this session, and another job is in its foreground.
+    pub(crate) fn is_in_foreground(&self) -> bool {
+        rustix::termios::tcgetpgrp(stdio::stderr())
+            .map_or(true, |foreground| foreground == rustix::process::getpgrp())
+    }
 }
 
 impl Write for Stderr {

@@ -376,11 +376,15 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
 }
 
 /// Returns the line about a run that a signal has cancelled, without the command's name.
-pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64) -> String {
+pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64, failures: u64) -> String {
     let mut line = format!("interrupted: {}", done(tool, entries));
     if discarded > 0 {
         let file = noun(discarded, "file", "files");
         line.push_str(&format!(", {} incomplete {file} removed", Count(discarded)));
+    }
+    if failures > 0 {
+        let failure = noun(failures, "failure", "failures");
+        line.push_str(&format!(", {} {failure}", Count(failures)));
     }
     line
 }

@@ -5,14 +5,14 @@ once\t''
 always\t''
 yes\t''"
 complete -c rmz -l preserve-root -d 'do not remove \'/\' (default); with \'all\', also refuse operands that are mount points' -f -a "all\t''"
-complete -c rmz -l progress -d 'show progress on stderr: auto (the default: only if stderr is a terminal), always or never; without the option, RMZ_PROGRESS decides' -f -a "auto\t''
+complete -c rmz -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, RMZ_PROGRESS decides' -f -a "auto\t''
 always\t''
 never\t''"
 complete -c rmz -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
-complete -c rmz -l files0-from -d 'remove the files whose names are in the file F, with a NUL behind each; with F -, in stdin' -r -F
-complete -c rmz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, and paths relative to each FILE' -r -f
+complete -c rmz -l files0-from -d 'remove the files whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
+complete -c rmz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, paths relative to a FILE' -r -f
 complete -c rmz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
-complete -c rmz -l stats -d 'show totals at the end: text (on stderr; the default with the option) or json (a line on stdout)' -f -a "text\t''
+complete -c rmz -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
 json\t''"
 complete -c rmz -s f -l force -d 'ignore missing files and operands, never prompt'
 complete -c rmz -s i -d 'prompt before every removal'
@@ -20,7 +20,7 @@ complete -c rmz -s I -d 'prompt once before removing more than three files, or b
 complete -c rmz -l one-file-system -d 'when removing recursively, skip directories on other file systems than that of their operand'
 complete -c rmz -l no-preserve-root -d 'do not treat \'/\' specially'
 complete -c rmz -s r -s R -l recursive -d 'remove directories and their contents'
-complete -c rmz -s d -l dir -d 'remove empty directories, even without -r'
+complete -c rmz -s d -l dir -d 'remove empty directories, even without -r; rmz removes the others, too'
 complete -c rmz -s v -l verbose -d 'print a line for each file removed'
 complete -c rmz -l help -d 'display this help and exit'
 complete -c rmz -l version -d 'display the version and exit'

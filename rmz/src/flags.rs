@@ -57,8 +57,8 @@ pub const TABLE: Table<Id> = Table {
             Id::PromptOnce,
             "I",
             "",
-            "prompt once before removing more than three files,\n\
-             or before removing recursively",
+            "prompt once before removing more than three\n\
+             files, or before removing recursively",
         ),
         Flag::gnu(
             Id::Interactive,
@@ -86,8 +86,8 @@ pub const TABLE: Table<Id> = Table {
             Id::PreserveRoot,
             "",
             "preserve-root",
-            "do not remove '/' (default); with 'all', also refuse\n\
-             operands that are mount points",
+            "do not remove '/' (default); with 'all', also\n\
+             refuse operands that are mount points",
         )
         .optional("all", Accepts::OneOf(&[ALL])),
         Flag::gnu(Id::PresumeInputTty, "", "-presume-input-tty", "").hidden(),
@@ -101,7 +101,8 @@ pub const TABLE: Table<Id> = Table {
             Id::Directories,
             "d",
             "dir",
-            "remove empty directories, even without -r",
+            "remove empty directories, even without -r; rmz\n\
+             removes the others, too",
         ),
         Flag::gnu(
             Id::Verbose,
@@ -114,8 +115,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Progress,
             "progress",
-            "show progress on stderr: auto (the default: only if\n\
-             stderr is a terminal), always or never; without\n\
+            "show progress on stderr: auto (the default: only\n\
+             at a terminal), always or never; without\n\
              the option, RMZ_PROGRESS decides",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
@@ -135,23 +136,23 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::DryRun,
             "dry-run",
-            "remove nothing; print the lines of -v, and how much\n\
-             would be removed",
+            "remove nothing; print the lines of -v, and how\n\
+             much would be removed",
         )
         .not_in_config(),
         Flag::extension(
             Id::Files0From,
             "files0-from",
-            "remove the files whose names are in the file F, with\n\
-             a NUL behind each; with F -, in stdin",
+            "remove the files whose names are in the file F,\n\
+             with a NUL after each; with F -, in stdin",
         )
         .required("F", Accepts::File)
         .not_in_config(),
         Flag::extension(
             Id::Exclude,
             "exclude",
-            "leave alone what GLOB matches, in gitignore's syntax:\n\
-             names anywhere, and paths relative to each FILE",
+            "leave alone what GLOB matches, in gitignore's\n\
+             syntax: names anywhere, paths relative to a FILE",
         )
         .required("GLOB", Accepts::Text),
         Flag::extension(
@@ -178,8 +179,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Stats,
             "stats",
-            "show totals at the end: text (on stderr; the default\n\
-             with the option) or json (a line on stdout)",
+            "show totals at the end: text (on stderr; the\n\
+             default) or json (a line on stdout)",
         )
         .optional("FORMAT", Accepts::OneOf(&words(&stats::FORMAT))),
     ],

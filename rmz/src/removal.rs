@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fuc_cli::command::{Context, Outcome};
 use fuc_cli::console::Console;
-use fuc_cli::exclude::ExcludeFilter;
+use fuc_cli::exclude::{ExcludeFilter, excludes_operand, taken_operands};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::{self, ListFile, NameList};
@@ -29,7 +29,7 @@ const FEW: usize = 3;
 /// Removes the operands, or the files in a list.
 pub(crate) fn execute(
     mut options: Options,
-    mut operands: Vec<OsString>,
+    operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
     let threads = options.engine.threads;
@@ -54,9 +54,7 @@ pub(crate) fn execute(
         };
     }
     let filter = options.exclusions.filter(console)?;
-    if let Some(filter) = &filter {
-        operands.retain(|operand| !filter.excludes_operand(operand));
-    }
+    let operands = taken_operands(filter.as_ref(), operands, console)?;
     let asks_once = options.asks_once && !operands.is_empty();
     if asks_once
         && (options.engine.recursive || operands.len() > FEW)
@@ -78,6 +76,7 @@ fn nothing(options: &Options, console: &Console) -> Outcome {
         tool: Tool::Remove,
         execution: options.engine.execution,
         began: Instant::now(),
+        shares: &[],
     };
     options.stats.show(&run, console);
     Outcome::Complete
@@ -125,10 +124,7 @@ fn remove(
     if let Some(filter) = filter.clone() {
         removal = removal.filtered_by(Arc::new(filter));
     }
-    let is_taken = |operand: &OsString| {
-        let is_excluded = |filter: &ExcludeFilter| filter.excludes_operand(operand);
-        !filter.as_ref().is_some_and(is_excluded)
-    };
+    let is_taken = |operand: &OsString| !excludes_operand(filter.as_ref(), operand);
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
     let summary = match operands {
         Operands::Named(operands) => reporter.run(
@@ -155,6 +151,7 @@ fn remove(
         tool: Tool::Remove,
         execution,
         began,
+        shares: &[],
     };
     options.stats.show(&run, console);
     Outcome::of(summary, Tool::Remove, execution)

@@ -11,6 +11,8 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
+use crate::support::CPZ;
+
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Asserts that each shell completes `line` to these words, in a directory with `dir` and `some-file`.
@@ -78,4 +80,18 @@ fn shells_complete_files_after_an_option_whose_value_is_optional() {
 fn shells_complete_operands_to_files() {
     completes("cpz s", &["some-file"]);
     completes("cpz -v ", &["dir", "some-file"]);
+}
+
+#[test]
+fn the_help_fits_a_terminal_of_80_columns() {
+    // By its name, because the help repeats the path that the command was called by.
+    let programs = Path::new(CPZ).parent().unwrap();
+    let outcome = Run::new("cpz").arg("--help").env("PATH", programs).output();
+    outcome.assert_success();
+    let text = outcome.stdout_text();
+    let widest = text.lines().max_by_key(|line| line.chars().count());
+    assert!(
+        widest.is_some_and(|line| line.chars().count() <= 80),
+        "{widest:?}"
+    );
 }

@@ -97,7 +97,11 @@ fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
         live.finish()
     };
     let outcome = interrupted(&["-L", "--copy-contents", "fifo", "old"]);
-    assert_eq!(complaint(&outcome), "cpz: interrupted: 0 entries copied\n");
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: 'old' is incomplete: the copy was interrupted\n\
+         cpz: interrupted: 0 entries copied, 1 failure\n"
+    );
     assert!(scratch.path().join("old").exists());
 
     let outcome = interrupted(&["--backup=simple", "--copy-contents", "fifo", "saved"]);
@@ -109,18 +113,20 @@ fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
 #[test]
 fn a_link_called_cp_says_nothing() {
     let scratch = Scratch::new();
-    Tree::at(scratch.path()).fifo("fifo");
+    Tree::at(scratch.path()).fifo("fifo").file("old", "");
     let link = CP.link("cp");
-    let run = Run::new(link.path())
-        .args(["fifo", "d"])
-        .current_dir(&scratch);
-    let (live, fifo) = start_in_the_middle(&run, scratch.path());
-    live.signal(Signal::INT);
-    write_until_closed(fifo);
-    let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Signal(2));
-    assert_eq!(outcome.stderr_text(), "");
-    assert!(!scratch.path().join("d").exists());
+    for dest in ["new", "old"] {
+        let run = Run::new(link.path())
+            .args(["fifo", dest])
+            .current_dir(&scratch);
+        let (live, fifo) = start_in_the_middle(&run, scratch.path());
+        live.signal(Signal::INT);
+        write_until_closed(fifo);
+        let outcome = live.finish();
+        assert_eq!(outcome.status, Status::Signal(2));
+        assert_eq!(outcome.stderr_text(), "");
+        assert_eq!(scratch.path().join(dest).exists(), dest == "old");
+    }
 }
 
 #[test]

@@ -470,3 +470,14 @@ fn an_unreadable_directory_that_replaces_a_file_is_printed() {
         tree.file("a", "x").dir("e").mode(0);
     });
 }
+
+#[test]
+fn the_copies_of_the_root_are_named_after_the_dest() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    // The dest cannot be written to, so nothing is copied.
+    newest(&["-r", "/", "b"]).uid(NOBODY).check(|tree| {
+        tree.dir("b").mode(0o555);
+    });
+}

@@ -226,3 +226,20 @@ fn copies_a_fifo_without_a_writer_as_a_fifo() {
     let run = Run::new(CPZ).args(["d", "new"]).current_dir(&scratch);
     run.output().assert_success();
 }
+
+#[test]
+fn content_is_not_copied_over_a_dangling_symlink() {
+    for args in [
+        &["--copy-contents", "/dev/null", "l"][..],
+        &["--copy-contents", "-f", "/dev/null", "l"],
+        &["--copy-contents", "--remove-destination", "/dev/null", "l"],
+        &["--copy-contents", "-b", "/dev/null", "l"],
+    ] {
+        CP.check(args, |tree| {
+            tree.symlink("l", "nowhere");
+        });
+    }
+    CP.check(["--copy-contents", "/dev/null", "l"], |tree| {
+        tree.symlink("l", "f").file("f", "kept");
+    });
+}

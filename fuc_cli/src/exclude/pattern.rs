@@ -38,13 +38,15 @@ pub(super) struct Subject<'a> {
     pub(super) is_directory: bool,
 }
 
-/// Returns the pattern in a line of a file, or `None` for a comment or an empty line. Removes spaces at the end, except
-/// an escaped one.
+/// Returns the pattern in a line of a file, or `None` for a comment or an empty line.
 pub(super) fn in_line(line: &[u8]) -> Option<&[u8]> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.starts_with(b"#") {
-        return None;
-    }
+    let pattern = trimmed(line);
+    (!pattern.is_empty() && !line.starts_with(b"#")).then_some(pattern)
+}
+
+/// Returns the text without a carriage return at its end and the spaces before, except an escaped one.
+pub(super) fn trimmed(text: &[u8]) -> &[u8] {
+    let line = text.strip_suffix(b"\r").unwrap_or(text);
     let mut end = 0;
     let mut bytes = line.iter().enumerate();
     while let Some((at, byte)) = bytes.next() {
@@ -54,7 +56,21 @@ pub(super) fn in_line(line: &[u8]) -> Option<&[u8]> {
             _ => end = at + 1,
         }
     }
-    (end > 0).then_some(&line[..end])
+    &line[..end]
+}
+
+/// Returns `true` if the text has braces that a shell would expand. In a pattern they stand for themselves.
+pub(super) fn has_alternatives(text: &[u8]) -> bool {
+    let mut expected = b"{,}".iter().peekable();
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        if *byte == b'\\' {
+            bytes.next();
+        } else if expected.peek() == Some(&byte) {
+            expected.next();
+        }
+    }
+    expected.peek().is_none()
 }
 
 /// Parses a pattern.
@@ -89,16 +105,14 @@ pub(super) fn decide<'p>(
     subject: &Subject<'_>,
     path: impl Fn() -> &'p [u8],
 ) -> Option<Decision> {
-    let mut latest_first = patterns.iter().rev();
-    let deciding = latest_first.find(|pattern| {
+    last_match(patterns, |pattern| {
         let may_match = subject.is_directory || !pattern.only_directories;
         may_match
             && match pattern.matches {
                 Matches::Name => pattern.glob.matches(subject.name),
                 Matches::Path => pattern.glob.matches(path()),
             }
-    });
-    deciding.map(|pattern| pattern.decision)
+    })
 }
 
 /// Returns the decision about an operand: that of the last pattern without a slash that matches. A pattern that
@@ -108,13 +122,17 @@ pub(super) fn decide_operand(
     name: &[u8],
     is_directory: impl Fn() -> bool,
 ) -> Option<Decision> {
-    let mut latest_first = patterns.iter().rev();
-    let deciding = latest_first.find(|pattern| {
+    last_match(patterns, |pattern| {
         pattern.matches == Matches::Name
             && !pattern.glob.matches_every_name()
             && pattern.glob.matches(name)
             && (!pattern.only_directories || is_directory())
-    });
+    })
+}
+
+fn last_match(patterns: &[Pattern], is_match: impl Fn(&Pattern) -> bool) -> Option<Decision> {
+    let mut latest_first = patterns.iter().rev();
+    let deciding = latest_first.find(|pattern| is_match(pattern));
     deciding.map(|pattern| pattern.decision)
 }
 
@@ -139,6 +157,17 @@ mod tests {
         ] {
             let pattern = in_line(line.as_bytes());
             assert_eq!(pattern, expected.map(str::as_bytes), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn braces_with_a_comma_are_alternatives() {
+        for text in ["{a,b}", "x/{,a}", "{a,b"] {
+            let expected = text.ends_with('}');
+            assert_eq!(has_alternatives(text.as_bytes()), expected, "{text}");
+        }
+        for text in ["{a}", "\\{a,b}", "{a\\,b}", "a,b", "},{"] {
+            assert!(!has_alternatives(text.as_bytes()), "{text}");
         }
     }
 

@@ -21,6 +21,9 @@ const DEFAULT_COLUMNS: u16 = 80;
 /// A longer time is not shown. It probably means that the run waits for something.
 const LONGEST_ETA: Duration = Duration::from_secs(100 * 3600);
 
+/// If two drawings are further apart, the process was stopped in between: they are due every tenth of a second.
+const STOPPED_FROM: Duration = Duration::from_secs(2);
+
 /// The time from one line of a log to the next.
 const LOG_PERIOD: Duration = Duration::from_secs(5);
 
@@ -58,6 +61,7 @@ pub(super) struct ProgressLine {
     /// The speed that is shown: bytes of a copy, entries of a removal.
     speed: Speed,
     work_speed: Speed,
+    activity: Activity,
     is_drawn: bool,
     is_behind_prompt: bool,
 }
@@ -73,6 +77,7 @@ impl ProgressLine {
             medium: Medium::of_stderr(),
             speed: Speed::default(),
             work_speed: Speed::default(),
+            activity: Activity::default(),
             is_drawn: false,
             is_behind_prompt: false,
         }
@@ -86,8 +91,9 @@ impl ProgressLine {
             Tool::Remove => entries,
         };
         let work = self.counts.work();
-        let per_second = self.speed.update(amount, elapsed);
-        let work_per_second = self.work_speed.update(work, elapsed);
+        let active = self.activity.time(elapsed);
+        let per_second = self.speed.update(amount, active);
+        let work_per_second = self.work_speed.update(work, active);
         let ahead = self.shared.expected.get().map(|expected| {
             let left = expected.work.saturating_sub(work);
             Ahead {
@@ -116,7 +122,13 @@ impl ProgressLine {
 impl StatusLine for ProgressLine {
     fn redraw(&mut self) {
         let elapsed = self.start.elapsed();
+        self.activity.note(elapsed);
         if elapsed < DELAY {
+            return;
+        }
+        if self.medium == Medium::Screen && !Stderr.is_in_foreground() {
+            // The user types there, so neither is the line drawn again nor cleared.
+            self.is_drawn = false;
             return;
         }
         // A character in the last column could make the terminal begin a new line.
@@ -154,6 +166,29 @@ impl StatusLine for ProgressLine {
     }
 }
 
+/// The time of the run in which the process was not stopped.
+#[derive(Debug, Default)]
+struct Activity {
+    /// The time of the run at the last call.
+    last: Duration,
+    stopped: Duration,
+}
+
+impl Activity {
+    /// Notes that the process is active at this time of the run.
+    fn note(&mut self, elapsed: Duration) {
+        let pause = elapsed.saturating_sub(std::mem::replace(&mut self.last, elapsed));
+        if pause >= STOPPED_FROM {
+            self.stopped += pause;
+        }
+    }
+
+    /// Returns the part of this time of the run in which the process was active.
+    fn time(&self, elapsed: Duration) -> Duration {
+        elapsed.saturating_sub(self.stopped)
+    }
+}
+
 /// An amount per second, of which old parts fade.
 #[derive(Debug, Default)]
 struct Speed {
@@ -183,6 +218,16 @@ impl Speed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_while_the_process_was_stopped_does_not_count() {
+        let mut activity = Activity::default();
+        let at = Duration::from_millis;
+        for time in [100, 200, 1_900, 15_000, 15_100] {
+            activity.note(at(time));
+        }
+        assert_eq!(activity.time(at(15_100)), at(2_000));
+    }
 
     #[test]
     fn a_speed_is_an_average_in_which_old_parts_fade() {

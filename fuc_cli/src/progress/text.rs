@@ -81,27 +81,34 @@ impl View {
     /// Returns the parts of the line from left to right, with their ranks. If the line is too narrow, the part with the
     /// highest rank is dropped first.
     fn parts(&self) -> Vec<(u8, String)> {
-        let entries = format!("{} {}", Count(self.entries), noun(self.entries));
-        let bytes = Bytes(self.bytes);
-        let mut parts = match (self.tool, self.ahead.map(|ahead| Bytes(ahead.bytes))) {
-            (Tool::Remove, _) => match self.ahead {
-                None => vec![(1, entries)],
-                Some(ahead) => {
-                    let all = Count(ahead.entries);
-                    let noun = noun(ahead.entries);
-                    vec![(1, format!("{} of {all} {noun}", Count(self.entries)))]
-                }
-            },
-            (Tool::Copy, None) => vec![(4, entries), (1, bytes.to_string())],
-            (Tool::Copy, Some(all)) if bytes.has_unit_of(&all) => {
-                vec![(4, entries), (1, format!("{bytes:#} of {all}"))]
+        let (entries, bytes) = (Count(self.entries), Bytes(self.bytes));
+        let all_are_empty = self.ahead.is_some_and(|ahead| ahead.bytes == 0);
+        let counts_bytes = self.tool == Tool::Copy && !all_are_empty;
+        let mut parts = match (self.ahead, counts_bytes) {
+            (None, false) => vec![(1, format!("{entries} {}", noun(self.entries)))],
+            (None, true) => {
+                let entries = format!("{entries} {}", noun(self.entries));
+                vec![(4, entries), (1, bytes.to_string())]
             }
-            (Tool::Copy, Some(all)) => vec![(4, entries), (1, format!("{bytes} of {all}"))],
+            (Some(ahead), false) => {
+                let all = Count(ahead.entries);
+                vec![(1, format!("{entries} of {all} {}", noun(ahead.entries)))]
+            }
+            (Some(ahead), true) => {
+                let entries = format!("{entries} {}", noun(self.entries));
+                let all = Bytes(ahead.bytes);
+                let bytes = match bytes.has_unit_of(&all) {
+                    true => format!("{bytes:#} of {all}"),
+                    false => format!("{bytes} of {all}"),
+                };
+                vec![(4, entries), (1, bytes)]
+            }
         };
-        parts.push(match self.tool {
-            Tool::Copy => (3, format!("{}/s", Bytes(self.per_second))),
-            Tool::Remove => (3, format!("{}/s", Count(self.per_second))),
-        });
+        match self.tool {
+            Tool::Copy if all_are_empty => {}
+            Tool::Copy => parts.push((3, format!("{}/s", Bytes(self.per_second)))),
+            Tool::Remove => parts.push((3, format!("{}/s", Count(self.per_second)))),
+        }
         match self.ahead {
             None => parts.push((2, Clock(self.elapsed).to_string())),
             Some(Ahead { left, .. }) => {
@@ -264,6 +271,21 @@ mod tests {
         assert_eq!(
             view(Tool::Remove).line(79, Charset::Utf8),
             "[====>     ] 42%  28,826 of 60,615 entries, 148,414/s, ETA 0:04  …/directories"
+        );
+    }
+
+    #[test]
+    fn empty_files_are_counted_and_not_their_bytes() {
+        let mut view = view(Tool::Copy);
+        view.bytes = 0;
+        view.ahead = view.ahead.map(|ahead| Ahead { bytes: 0, ..ahead });
+        assert_eq!(
+            view.line(50, Charset::Utf8),
+            "42%  28,826 of 60,615 entries, ETA 0:04"
+        );
+        assert_eq!(
+            view.line(30, Charset::Utf8),
+            "42%  28,826 of 60,615 entries"
         );
     }
 

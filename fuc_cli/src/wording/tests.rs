@@ -192,12 +192,19 @@ fn cp_names_both_ends_of_links_and_clones() {
 
 #[test]
 fn an_interrupt_says_how_much_was_done() {
-    for (tool, entries, discarded, line) in [
-        (Tool::Remove, 0, 0, "interrupted: 0 entries removed"),
-        (Tool::Remove, 1, 0, "interrupted: 1 entry removed"),
+    for (tool, entries, discarded, failures, line) in [
+        (Tool::Remove, 0, 0, 0, "interrupted: 0 entries removed"),
+        (
+            Tool::Remove,
+            1,
+            0,
+            1,
+            "interrupted: 1 entry removed, 1 failure",
+        ),
         (
             Tool::Copy,
             1_234_567,
+            0,
             0,
             "interrupted: 1,234,567 entries copied",
         ),
@@ -205,16 +212,18 @@ fn an_interrupt_says_how_much_was_done() {
             Tool::Copy,
             28_826,
             2,
-            "interrupted: 28,826 entries copied, 2 incomplete files removed",
+            1_000,
+            "interrupted: 28,826 entries copied, 2 incomplete files removed, 1,000 failures",
         ),
         (
             Tool::Copy,
             100,
             1,
+            0,
             "interrupted: 100 entries copied, 1 incomplete file removed",
         ),
     ] {
-        assert_eq!(interrupted(tool, entries, discarded), line);
+        assert_eq!(interrupted(tool, entries, discarded, failures), line);
     }
 }
 

@@ -212,8 +212,8 @@ impl Hiding<'_> {
 
 /// Moves the entry `name` of the directory that contains the container into it. `id` is the identity of the entry.
 ///
-/// The remover knows about the entry before it is moved. If another process has replaced it just before, the
-/// remover then learns what was moved instead.
+/// The entry is announced before it is moved. If another process has replaced it just before, the one that was moved
+/// instead is announced, too.
 fn take(container: &Container, remover: &Remover, name: &OsStr, id: FileId) -> Result<(), Errno> {
     remover.announce(name, id)?;
     container.take(name)?;
@@ -231,8 +231,8 @@ fn open_place(directory: &OsStr) -> Result<OwnedFd, Errno> {
     openat(CWD, or_dot(directory), flags, Mode::empty())
 }
 
-/// Returns the absolute path of a container in `directory`: in a log, a relative path would say nothing. It is
-/// relative if there is no working directory.
+/// Returns the absolute path of a container in `directory`: in a log, a relative path would say nothing. It stays
+/// relative if the working directory was removed.
 fn path_of(container: &Container, directory: &OsStr) -> PathBuf {
     let directory = Path::new(or_dot(directory));
     let directory = path::absolute(directory).unwrap_or_else(|_| directory.to_owned());

@@ -112,15 +112,46 @@ fn only_extensions_are_accepted() {
 }
 
 #[test]
-fn values_are_checked_and_taken_byte_for_byte() {
-    for (value, quoted) in [
-        ("0", "'0'"),
-        ("4 ", "'4 '"),
-        ("'4'", r"'\'4\''"),
-        ("4\r", r"'4\r'"),
+fn an_option_of_the_file_that_excludes_one_of_the_command_line_is_named() {
+    let scratch = tree("--stats\n");
+    let outcome = run(&scratch, &["--detach", "f"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let message = "rmz: cannot combine --stats with --detach or --reap; the file that RMZ_CONFIG \
+                   names sets an option, and --no-config leaves it out\n";
+    assert!(outcome.stderr_text().starts_with(message), "{outcome}");
+    let outcome = run(&scratch, &["--detach", "--dry-run", "f"]);
+    let message = "rmz: cannot combine --dry-run with --detach or --reap\n";
+    assert!(outcome.stderr_text().starts_with(message), "{outcome}");
+    assert!(scratch.path().join("f").exists());
+}
+
+#[test]
+fn a_space_before_a_value_is_pointed_out() {
+    for (line, hint) in [
+        ("--exclude *.o", "; write '--exclude=*.o'"),
+        ("--threads\t 2 ", "; write '--threads=2'"),
+        ("--interactive never", ""),
+        ("--no-such 1", ""),
     ] {
+        let quoted = line.replace('\t', "'$'\\t''");
+        let message =
+            format!("config:1: '{quoted}' is not an extension that can be set here{hint}");
+        assert_refused(line, &message);
+    }
+}
+
+#[test]
+fn values_are_checked_and_taken_byte_for_byte() {
+    for (value, quoted) in [("0", "'0'"), ("4 ", "'4 '"), ("4\r", r"'4\r'")] {
         let message = format!("config:1: invalid number of threads: {quoted}");
         assert_refused(&format!("--threads={value}\n"), &message);
+    }
+    for (line, quoted) in [
+        ("--threads='4'", r"'--threads='\''4'\'''"),
+        ("--exclude=\"a\" ", "'--exclude=\"a\" '"),
+    ] {
+        let reason = "no shell removes the quotes, so leave them out";
+        assert_refused(line, &format!("config:1: {quoted}: {reason}"));
     }
     assert_refused(
         "--progress=ne\0ver",

@@ -223,6 +223,44 @@ fn a_bad_file_or_pattern_is_an_error_before_anything_is_removed() {
 }
 
 #[test]
+fn a_pattern_that_the_user_means_in_another_way_is_an_error() {
+    let scratch = tree();
+    let absolute = scratch.path().join("t/d").display().to_string();
+    for (pattern, operand, reason) in [
+        ("t/d", "t", "it is relative to 't'; write '/d'"),
+        ("!t/d/", "t//", "it is relative to 't//'; write '!/d/'"),
+        (&absolute, "t", "it is relative to 't'; write '/d'"),
+        (
+            "{a,b}.o",
+            "t",
+            "braces are not expanded; give one option for each alternative, or write '\\{'",
+        ),
+    ] {
+        let outcome = run(&scratch, &[&format!("--exclude={pattern}"), operand]);
+        assert_eq!(outcome.status, Status::Exit(1), "{pattern}");
+        let expected = format!("rmz: invalid pattern '{pattern}': {reason}\n");
+        assert_eq!(outcome.stderr_text(), expected);
+        assert!(scratch.path().join("t/a.o").exists());
+    }
+    // Neither is the path of an operand.
+    run(
+        &scratch,
+        &["--exclude=t*/d", "--exclude=/t/d", "--exclude=tt/d", "t"],
+    )
+    .assert_success();
+    assert!(!scratch.path().join("t").exists());
+}
+
+#[test]
+fn spaces_at_the_end_of_a_pattern_do_not_count() {
+    let scratch = tree();
+    let args = ["--exclude=a.o  ", "--exclude=b.o \r", "t"];
+    run(&scratch, &args).assert_success();
+    let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
+    assert!(left.kind("a.o").is_some() && left.kind("d/b.o").is_some());
+}
+
+#[test]
 fn names_that_are_not_utf_8_are_matched() {
     let scratch = Scratch::new();
     let odd = OsStr::from_bytes(b"\xff\xfe.o");

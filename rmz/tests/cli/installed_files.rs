@@ -11,6 +11,8 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
+use crate::support::RMZ;
+
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Asserts that each shell completes `line` to these words, in a directory with `dir` and `some-file`.
@@ -75,4 +77,18 @@ fn shells_never_complete_the_hidden_option() {
 fn shells_complete_operands_to_files() {
     completes("rmz s", &["some-file"]);
     completes("rmz -v ", &["dir", "some-file"]);
+}
+
+#[test]
+fn the_help_fits_a_terminal_of_80_columns() {
+    // By its name, because the help repeats the path that the command was called by.
+    let programs = Path::new(RMZ).parent().unwrap();
+    let outcome = Run::new("rmz").arg("--help").env("PATH", programs).output();
+    outcome.assert_success();
+    let text = outcome.stdout_text();
+    let widest = text.lines().max_by_key(|line| line.chars().count());
+    assert!(
+        widest.is_some_and(|line| line.chars().count() <= 80),
+        "{widest:?}"
+    );
 }

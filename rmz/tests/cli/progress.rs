@@ -174,6 +174,29 @@ fn a_line_shows_the_directory_and_the_portion_and_totals_stay() {
 }
 
 #[test]
+fn a_background_job_draws_nothing_over_what_the_user_types() {
+    let mut held = or_skip!(Frozen::with_files(&["f"]));
+    // With job control, the shell stays in the foreground. The line is due after one second.
+    let script = format!("set -m; {RMZ} --progress f & sleep 2; echo typed; wait $!");
+    let line = format!("bash -c '{script}'");
+    let mut live = Run::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", "xterm")
+        .current_dir(held.path())
+        .start();
+    live.wait_for(Stream::Stdout, "typed\r\n");
+    held.thaw();
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let shown = outcome.stdout_text();
+    assert!(
+        shown.starts_with("typed\r\n") && !shown.contains("entr"),
+        "{shown:?}"
+    );
+    assert!(!held.path().join("f").exists());
+}
+
+#[test]
 fn leaves_questions_whole() {
     let mut held = or_skip!(Frozen::with_files(&["t/a", "t/b"]));
     held.thaw();

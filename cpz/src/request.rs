@@ -1,0 +1,108 @@
+//! Completes what the user asks for, before the engine runs: the options, the sources and the dest.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::time::Instant;
+
+use fuc_cli::command::Context;
+use fuc_cli::console::Console;
+use fuc_cli::exclude::{ExcludeFilter, taken_operands};
+use fuc_cli::flags::UsageError;
+use fuc_cli::progress::Watch;
+use fuc_cli::stdin;
+use fuc_cli::threads;
+use fuc_cli::wording::Tool;
+use fuc_engine::Dest;
+
+use crate::options::Options;
+use crate::target;
+
+/// A copy that the user asks for.
+#[derive(Debug)]
+pub struct Request {
+    /// The options. Those of the engine are complete, and no list of names is left to read.
+    pub options: Options,
+    /// The entries that are left alone, if there are any.
+    pub filter: Option<ExcludeFilter>,
+    /// The paths to copy.
+    pub sources: Vec<OsString>,
+    /// The number of names in a list that could not be read. Each has been reported.
+    pub unread_names: u64,
+    /// The place that the copies go to.
+    pub dest: Dest,
+    /// The means by which the user can watch the copy, if the command is not strictly GNU's.
+    pub watch: Option<Watch>,
+    /// The time before the first name was read.
+    pub began: Instant,
+}
+
+impl Request {
+    /// Checks the options, and reads the files that they name: lists of names and of patterns.
+    ///
+    /// # Errors
+    /// If options exclude each other, if a file cannot be read, or if the operands do not fit the options.
+    pub fn new(
+        mut options: Options,
+        mut operands: Vec<OsString>,
+        console: &Console,
+    ) -> Result<Self, UsageError> {
+        options.finish(console.charset())?;
+        options.preserve.check_context()?;
+        let context = Context {
+            personality: options.personality,
+            console,
+        };
+        let watch = Watch::begin(options.progress, "CPZ_PROGRESS", Tool::Copy, context)?;
+        let began = Instant::now();
+        let prompts = options.engine.rules.ask.then_some("-i");
+        stdin::check_readers(options.list.as_ref(), &options.exclusions, prompts)?;
+        let list = options.list.take();
+        let dest = match &list {
+            Some(_) => target::dest_of_list(&options, &operands, console)?,
+            None => target::take_dest(&options, &mut operands, console)?,
+        };
+        let filter = options.exclusions.filter(console)?;
+        let mut unread_names = 0;
+        let names = match list {
+            Some(list) => {
+                let mut listed = list.open(console)?;
+                let names = listed.by_ref().collect();
+                unread_names = listed.failures();
+                names
+            }
+            None => operands,
+        };
+        let names = taken_operands(filter.as_ref(), names, console)?;
+        let threads = options.engine.threads;
+        options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
+        Ok(Self {
+            sources: sources(&options, names, &dest),
+            options,
+            filter,
+            unread_names,
+            dest,
+            watch,
+            began,
+        })
+    }
+}
+
+/// Returns the names of the sources as the engine gets them.
+fn sources(options: &Options, names: Vec<OsString>, dest: &Dest) -> Vec<OsString> {
+    // As in cp, trailing slashes stay if the dest is an exact path.
+    let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
+    let stripped = names.into_iter().map(|source| match strips_slashes {
+        true => without_slashes(source),
+        false => source,
+    });
+    stripped.collect()
+}
+
+/// Removes trailing slashes, but keeps one if there is nothing else.
+fn without_slashes(operand: OsString) -> OsString {
+    let mut bytes = operand.into_vec();
+    while bytes.len() > 1 && bytes.ends_with(b"/") {
+        bytes.pop();
+    }
+    OsString::from_vec(bytes)
+}
