@@ -1,8 +1,8 @@
-//! `rmz-mpi`: one removal by many machines, connected by MPI.
+//! `rmz-mpi` and `cpz-mpi`: one removal or copy by many machines, connected by MPI.
 //!
-//! Each rank runs the engine of `rmz` on its own threads. Rank 0 [leads](fuc_engine::RemoveOp::lead), the others
-//! [assist](fuc_engine::RemoveOp::assist); [`fuc_engine::distribute`] shows how directories change hands. Only the
-//! main thread of a rank speaks MPI.
+//! Each rank runs the engine of `rmz` and `cpz` on its own threads. Rank 0 [leads](fuc_engine::CopyOp::lead), the
+//! others [assist](fuc_engine::CopyOp::assist); [`fuc_engine::distribute`] shows how directories change hands. Only
+//! the main thread of a rank speaks MPI.
 //!
 //! ```text
 //!   engine's threads                main thread                       other ranks
@@ -13,21 +13,33 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`peer`] | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
-//! | [`message`] | what an engine sends to its rank, and what ranks send each other, as bytes |
-//! | [`order`] | what rank 0 resolves for all ranks: operands, options, working directory |
-//! | [`mod@line`] | the engine's connection to the main thread |
-//! | [`relay`] | the output of a rank, which rank 0 prints |
-//! | [`transport`] | the loop of the main thread, and what it needs of a network |
-//! | [`network`] | the same by MPI |
+//! | [`job`] | the course of a job, from the command line of rank 0 to the status of all ranks |
+//! | [`order`] | what rank 0 resolves for all ranks: operation, operands, options, working directory |
+//! | `engine` | the engine of a rank, made as the order says |
+//! | [`flags`] | the flags of a command for several ranks |
+//! | `homes` | the rank that keeps the hard links of a file |
+//! | `peer` | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
+//! | `message` | what an engine sends to its rank, and what ranks send each other |
+//! | `pace` | the limit of the entries per second |
+//! | `wire`, `options` | the form of messages and options as bytes |
+//! | `line` | the engine's connection to the main thread |
+//! | `relay` | the output of a rank, which rank 0 prints |
+//! | `transport` | the loop of the main thread, and what it needs of a network |
+//! | `network` | the same by MPI |
 //! | `sys` | the calls of MPI that its crate has no safe form of |
 
-mod bytes;
-pub mod line;
-pub mod message;
-pub mod network;
+mod engine;
+pub mod flags;
+mod homes;
+pub mod job;
+mod line;
+mod message;
+mod network;
+mod options;
 pub mod order;
-pub mod peer;
-pub mod relay;
+mod pace;
+mod peer;
+mod relay;
 mod sys;
-pub mod transport;
+mod transport;
+mod wire;

@@ -1,35 +1,39 @@
 //! The engine's connection to the main thread of its rank.
 
 use crossbeam_channel::{Receiver, Sender};
-use fuc_cli::locale::Charset;
-use fuc_cli::reporter::Verbosity;
+use fuc_cli::console::Console;
+use fuc_engine::Cancel;
 use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
 
+use crate::homes::Homes;
 use crate::message::{Outgoing, Rank};
+use crate::order::Surroundings;
+use crate::pace::Pace;
 use crate::relay::Relay;
 
 /// The end of the connection at the engine.
 #[derive(Debug)]
-pub struct Line {
+pub(crate) struct Line {
     rank: Rank,
+    homes: Homes,
     outgoing: Sender<Outgoing>,
     incoming: Receiver<Incoming>,
 }
 
 /// The end of the connection at the main thread.
 #[derive(Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     pub(crate) outgoing: Receiver<Outgoing>,
     pub(crate) incoming: Sender<Incoming>,
 }
 
 /// Connects the engine of `rank` with its main thread.
-#[must_use]
-pub fn connect(rank: Rank) -> (Line, Socket) {
+pub(crate) fn connect(rank: Rank, homes: Homes) -> (Line, Socket) {
     let (send_out, outgoing) = crossbeam_channel::unbounded();
     let (send_in, incoming) = crossbeam_channel::unbounded();
     let line = Line {
         rank,
+        homes,
         outgoing: send_out,
         incoming,
     };
@@ -41,20 +45,35 @@ pub fn connect(rank: Rank) -> (Line, Socket) {
 }
 
 impl Line {
-    fn send(&self, message: Outgoing) {
+    pub(crate) fn send(&self, message: Outgoing) {
         // The main thread listens until the engine has ended.
         let _ = self.outgoing.send(message);
     }
 
-    /// Returns an observer whose output goes to rank 0.
-    #[must_use]
-    pub fn relay(&self, charset: Charset, verbosity: Verbosity) -> Relay {
-        Relay::new(self.outgoing.clone(), charset, verbosity)
+    /// Returns a console whose output rank 0 prints.
+    pub(crate) fn console(&self, surroundings: &Surroundings) -> Console {
+        let program = surroundings.program.clone();
+        let relay = Relay(self.outgoing.clone());
+        Console::relayed(program, surroundings.charset, Box::new(relay))
     }
 
-    /// Waits until the job ends, without an engine.
-    pub fn wait_for_end(&self) {
-        while !matches!(self.receive(), Incoming::End) {}
+    /// Returns the permits of this rank, which the main thread asks for.
+    pub(crate) fn pace(&self, cancel: &Cancel) -> Pace {
+        Pace::new(cancel, self.outgoing.clone())
+    }
+
+    /// Waits until the job ends, in place of an engine. Gives back everything that this rank is given.
+    pub(crate) fn wait_for_end(&self) {
+        loop {
+            match self.receive() {
+                Incoming::Stolen(stolen) => {
+                    let tickets = stolen.iter().map(Stolen::ticket);
+                    tickets.for_each(|ticket| self.give_back(ticket, Given::NotReached));
+                }
+                Incoming::Request | Incoming::Returned(..) => {}
+                Incoming::End => break,
+            }
+        }
         self.end();
     }
 }
@@ -74,6 +93,14 @@ impl Exchange for Line {
 
     fn give(&self, stolen: Vec<Stolen>) {
         self.send(Outgoing::Give(stolen));
+    }
+
+    fn home(&self, inode: u64) -> u32 {
+        self.homes.of(inode)
+    }
+
+    fn entrust(&self, engine: u32, stolen: Vec<Stolen>) {
+        self.send(Outgoing::Entrust(engine, stolen));
     }
 
     fn give_back(&self, ticket: Ticket, given: Given) {

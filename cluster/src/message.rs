@@ -1,33 +1,37 @@
 //! The messages of an engine to its rank, and of ranks to each other with their form on the wire.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fuc_engine::Summary;
 use fuc_engine::distribute::{Given, Stolen, Ticket};
 
-use crate::bytes::{put_number, put_slice, take_byte, take_number, take_slice};
+use crate::wire::{self, Wire, wire_open_struct, wire_struct};
 
 /// The number of a rank.
-pub type Rank = u32;
+pub(crate) type Rank = u32;
 
-/// Output of a rank.
+/// Whole lines of a rank's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// Whole lines for stdout.
+pub(crate) enum Text {
+    /// Lines for stdout.
     Lines(Vec<u8>),
-    /// A failure, without the name of the command before it.
-    Failure(Vec<u8>),
+    /// Lines for stderr.
+    Diagnostics(Vec<u8>),
 }
 
 /// A message of the engine to its rank.
 #[derive(Debug)]
-pub enum Outgoing {
+pub(crate) enum Outgoing {
     /// A worker has no work.
     Steal,
     /// The engine has work for a thief.
     Give(Vec<Stolen>),
+    /// The engine has work for this rank alone.
+    Entrust(Rank, Vec<Stolen>),
     /// The engine has finished what another rank gave it.
     GiveBack(Ticket, Given),
+    /// A worker waits for a permit.
+    WantPermits,
     /// The rank has output.
     Text(Text),
     /// The run of the engine has ended.
@@ -36,15 +40,23 @@ pub enum Outgoing {
 
 /// A message from one rank to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub(crate) enum Message {
     /// The sender wants work, now or later.
     Steal,
-    /// The sender gives work.
+    /// The sender gives work, because the receiver wanted some.
     Work(Vec<Stolen>),
+    /// The sender gives work that the receiver alone can do.
+    Entrusted(Vec<Stolen>),
     /// The sender gives work back.
     GivenBack(Ticket, Given),
     /// Output for rank 0 to print.
     Text(Text),
+    /// The work that the sender has done since its last such message.
+    Progress(Progress),
+    /// A worker of the sender waits for a permit.
+    WantPermits,
+    /// Rank 0 issues permits for this number of entries.
+    Permits(u64),
     /// All ranks skip the rest of their work.
     Cancel,
     /// Nothing is left to do. Rank 0 sends this.
@@ -60,164 +72,181 @@ pub enum Message {
     },
 }
 
+/// An amount of work, in the numbers of [`Counts`](fuc_engine::Counts).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+    pub(crate) work: u64,
+}
+
 /// The result of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub(crate) struct Report {
     /// The totals of the rank's own work.
-    pub summary: Summary,
-    /// The rank could not take part, or could not write its output.
-    pub failed: bool,
+    pub(crate) summary: Summary,
+    /// The rank could not take part.
+    pub(crate) failed: bool,
+    /// The diagnostics about files of patterns that the rank could not read. Several ranks may report the same file.
+    pub(crate) unread_patterns: BTreeSet<Vec<u8>>,
     /// How many messages the rank has sent to each other, this one included.
-    pub sent: BTreeMap<Rank, u64>,
+    pub(crate) sent: BTreeMap<Rank, u64>,
 }
 
 impl Message {
     /// Returns the message as bytes.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        wire::encode(self)
+    }
+
+    /// Reads what [`encode`](Self::encode) has written. Returns `None` for anything else.
+    #[must_use]
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        wire::decode(bytes)
+    }
+}
+
+impl Wire for Message {
+    fn put(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Steal => bytes.push(0),
             Self::Work(stolen) => {
                 bytes.push(1);
-                put_number(&mut bytes, stolen.len() as u64);
-                stolen.iter().for_each(|stolen| stolen.encode(&mut bytes));
+                stolen.put(bytes);
             }
             Self::GivenBack(ticket, given) => {
                 bytes.push(2);
-                ticket.encode(&mut bytes);
+                ticket.encode(bytes);
                 bytes.push(given.to_byte());
-            }
-            Self::Text(Text::Lines(lines)) => {
-                bytes.push(7);
-                put_slice(&mut bytes, lines);
-            }
-            Self::Text(Text::Failure(line)) => {
-                bytes.push(8);
-                put_slice(&mut bytes, line);
             }
             Self::Cancel => bytes.push(3),
             Self::End => bytes.push(4),
             Self::Done(report) => {
                 bytes.push(5);
-                report.encode(&mut bytes);
+                report.put(bytes);
             }
             Self::Settled { failed, messages } => {
                 bytes.push(6);
-                bytes.push(u8::from(*failed));
-                put_number(&mut bytes, *messages);
+                failed.put(bytes);
+                messages.put(bytes);
+            }
+            Self::Text(Text::Lines(lines)) => {
+                bytes.push(7);
+                lines.put(bytes);
+            }
+            Self::Text(Text::Diagnostics(lines)) => {
+                bytes.push(8);
+                lines.put(bytes);
+            }
+            Self::Entrusted(stolen) => {
+                bytes.push(9);
+                stolen.put(bytes);
+            }
+            Self::Progress(progress) => {
+                bytes.push(10);
+                progress.put(bytes);
+            }
+            Self::WantPermits => bytes.push(11),
+            Self::Permits(portion) => {
+                bytes.push(12);
+                portion.put(bytes);
             }
         }
-        bytes
     }
 
-    /// Reads what [`encode`](Self::encode) has written. Returns `None` for anything else.
-    #[must_use]
-    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let bytes = &mut bytes;
-        let message = match take_byte(bytes)? {
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Some(match u8::take(bytes)? {
             0 => Self::Steal,
-            1 => {
-                let count = take_number(bytes)?;
-                Self::Work(
-                    (0..count)
-                        .map(|_| Stolen::decode(bytes))
-                        .collect::<Option<_>>()?,
-                )
-            }
-            2 => Self::GivenBack(Ticket::decode(bytes)?, Given::from_byte(take_byte(bytes)?)?),
+            1 => Self::Work(Wire::take(bytes)?),
+            2 => Self::GivenBack(
+                Ticket::decode(bytes)?,
+                Given::from_byte(Wire::take(bytes)?)?,
+            ),
             3 => Self::Cancel,
             4 => Self::End,
-            5 => Self::Done(Box::new(Report::decode(bytes)?)),
+            5 => Self::Done(Wire::take(bytes)?),
             6 => Self::Settled {
-                failed: take_byte(bytes)? != 0,
-                messages: take_number(bytes)?,
+                failed: Wire::take(bytes)?,
+                messages: Wire::take(bytes)?,
             },
-            7 => Self::Text(Text::Lines(take_slice(bytes)?.to_vec())),
-            8 => Self::Text(Text::Failure(take_slice(bytes)?.to_vec())),
+            7 => Self::Text(Text::Lines(Wire::take(bytes)?)),
+            8 => Self::Text(Text::Diagnostics(Wire::take(bytes)?)),
+            9 => Self::Entrusted(Wire::take(bytes)?),
+            10 => Self::Progress(Wire::take(bytes)?),
+            11 => Self::WantPermits,
+            12 => Self::Permits(Wire::take(bytes)?),
             _ => return None,
-        };
-        bytes.is_empty().then_some(message)
+        })
     }
 }
 
+impl Wire for Stolen {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.encode(bytes);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Self::decode(bytes)
+    }
+}
+
+wire_struct!(Progress {
+    entries,
+    bytes,
+    work,
+});
+
+wire_struct!(Report {
+    summary,
+    failed,
+    unread_patterns,
+    sent,
+});
+
+wire_open_struct!(Summary {
+    entries,
+    files,
+    directories,
+    symlinks,
+    other,
+    hard_links,
+    unknown,
+    bytes,
+    reflinked_bytes,
+    failures,
+    declined,
+    cancelled,
+    discarded,
+});
+
 impl Report {
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        let mut summary = self.summary;
-        for count in counts(&mut summary) {
-            put_number(bytes, *count);
-        }
-        bytes.push(u8::from(summary.cancelled));
-        bytes.push(u8::from(self.failed));
-        put_number(bytes, self.sent.len() as u64);
-        for (&rank, &messages) in &self.sent {
-            put_number(bytes, rank.into());
-            put_number(bytes, messages);
-        }
-    }
-
-    fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        let mut report = Self::default();
-        for count in counts(&mut report.summary) {
-            *count = take_number(bytes)?;
-        }
-        report.summary.cancelled = take_byte(bytes)? != 0;
-        report.failed = take_byte(bytes)? != 0;
-        for _ in 0..take_number(bytes)? {
-            let rank = Rank::try_from(take_number(bytes)?).ok()?;
-            report.sent.insert(rank, take_number(bytes)?);
-        }
-        Some(report)
-    }
-
     /// Adds the result of another rank, except for the messages that it has sent.
-    pub fn add(&mut self, mut other: Self) {
-        for (total, more) in counts(&mut self.summary)
-            .into_iter()
-            .zip(counts(&mut other.summary))
-        {
-            *total += *more;
-        }
-        self.summary.cancelled |= other.summary.cancelled;
+    pub(crate) fn add(&mut self, other: Self) {
+        self.summary += other.summary;
         self.failed |= other.failed;
+        self.unread_patterns.extend(other.unread_patterns);
     }
 
     /// Returns `true` if nothing failed.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.summary.is_complete() && !self.failed
+    pub(crate) fn is_complete(&self) -> bool {
+        self.summary.is_complete() && !self.failed && self.unread_patterns.is_empty()
     }
-}
-
-/// Returns all counts of a summary.
-fn counts(summary: &mut Summary) -> [&mut u64; 12] {
-    [
-        &mut summary.entries,
-        &mut summary.files,
-        &mut summary.directories,
-        &mut summary.symlinks,
-        &mut summary.other,
-        &mut summary.hard_links,
-        &mut summary.unknown,
-        &mut summary.bytes,
-        &mut summary.reflinked_bytes,
-        &mut summary.failures,
-        &mut summary.declined,
-        &mut summary.discarded,
-    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{assert_complete, assert_travels};
 
     fn report(number: u64) -> Report {
         let mut report = Report::default();
-        for (count, number) in counts(&mut report.summary).into_iter().zip(number..) {
-            *count = number;
-        }
+        report.summary.entries = number;
+        report.summary.discarded = number + 11;
         report.summary.cancelled = true;
-        report.sent = BTreeMap::from([(3, 9)]);
+        report.unread_patterns = [b"cannot open 'a'".to_vec()].into();
+        report.sent = [(3, 9)].into();
         report
     }
 
@@ -230,9 +259,17 @@ mod tests {
         for message in [
             Message::Steal,
             Message::Work(Vec::new()),
+            Message::Entrusted(Vec::new()),
             Message::GivenBack(ticket, Given::NotReached),
             Message::Text(Text::Lines(b"a\n".to_vec())),
-            Message::Text(Text::Failure(b"b".to_vec())),
+            Message::Text(Text::Diagnostics(b"b\n".to_vec())),
+            Message::Progress(Progress {
+                entries: 1,
+                bytes: 2,
+                work: 3,
+            }),
+            Message::WantPermits,
+            Message::Permits(5),
             Message::Cancel,
             Message::End,
             Message::Done(Box::new(report(7))),
@@ -241,19 +278,14 @@ mod tests {
                 messages: 8,
             },
         ] {
-            let bytes = message.encode();
-            assert_eq!(Message::decode(&bytes), Some(message));
-            assert_eq!(Message::decode(&[&bytes[..], b"x"].concat()), None);
-            assert_eq!(Message::decode(&bytes[..bytes.len() - 1]), None);
+            assert_travels(&message);
         }
-        assert_eq!(Message::decode(&[9]), None);
+        assert_eq!(Message::decode(&[13]), None);
     }
 
-    /// A count that this crate does not know would be lost.
     #[test]
-    fn all_counts_of_a_summary_are_known() {
-        let members = format!("{:?}", Summary::default()).matches(':').count();
-        assert_eq!(counts(&mut Summary::default()).len() + 1, members);
+    fn all_counts_of_a_summary_travel() {
+        assert_complete::<Summary>();
     }
 
     #[test]
@@ -263,6 +295,7 @@ mod tests {
         sum.add(report(10));
         assert_eq!(sum.summary.entries, 11);
         assert_eq!(sum.summary.discarded, 33);
+        assert_eq!(sum.unread_patterns.len(), 1);
         assert!(sum.summary.cancelled && !sum.is_complete());
     }
 }

@@ -1,8 +1,8 @@
 //! The protocol of one rank. It makes no system call and has no clock, so that a test can simulate many ranks.
 //!
 //! **Which rank asks which.** A rank whose engine is hungry registers with another rank, the victim. A victim
-//! that has nothing to give keeps the registration, and gives when it has. So nothing is sent again and
-//! again while there is no work. A hungry rank registers with one more victim whenever it has waited for a while:
+//! that has nothing to give keeps the registration, and gives when it has. So a rank
+//! repeats no request. A hungry rank that has waited for a while registers with one more victim, in this order:
 //!
 //! 1. the rank that gave work last,
 //! 2. its parent in the binary tree of ranks, since rank 0 has all the work at first,
@@ -27,11 +27,13 @@
 //! has been received, as MPI demands.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use fuc_engine::distribute::{Given, Incoming};
 
-use crate::message::{Message, Outgoing, Rank, Report, Text};
+use crate::message::{Message, Outgoing, Progress, Rank, Report, Text};
+use crate::pace::Issuer;
 
 /// Time between two requests to the engine of a victim.
 const REQUEST_INTERVAL: Duration = Duration::from_micros(250);
@@ -44,20 +46,24 @@ const LONGEST_PENALTY: Duration = Duration::from_secs(10);
 
 /// Something that the caller of a [`Peer`] must do.
 #[derive(Debug)]
-pub enum Action {
+pub(crate) enum Action {
     /// Send a message to a rank.
     Send(Rank, Message),
     /// Send a message to the engine of this rank.
     Tell(Incoming),
     /// Print output of another rank.
     Print(Text),
+    /// Count work of another rank.
+    Count(Progress),
+    /// Give the workers of this rank permits.
+    Permit(u64),
     /// Cancel the run of this rank.
     Cancel,
 }
 
 /// The state of one rank in the protocol. Times are those since the start of the job.
 #[derive(Debug)]
-pub struct Peer {
+pub(crate) struct Peer {
     rank: Rank,
     ranks: u32,
     /// Ranks that are registered with this one, in order.
@@ -71,6 +77,8 @@ pub struct Peer {
     /// The time of the next registration.
     next_theft: Duration,
     penalty: Duration,
+    /// Rank 0 only: issues permits, if the rate is limited.
+    issuer: Option<Issuer>,
     is_cancelled: bool,
     /// Says whether the engine was told to end.
     has_ended: bool,
@@ -78,6 +86,8 @@ pub struct Peer {
     /// Rank 0 only: the number of other ranks that are done, and the sum of their results.
     done: u32,
     others: Report,
+    /// Rank 0 only: the entries of each rank that is done.
+    shares: Vec<u64>,
     sent: BTreeMap<Rank, u64>,
     received: u64,
     /// The result of the job, and the number of messages that this rank gets.
@@ -88,7 +98,7 @@ pub struct Peer {
 impl Peer {
     /// Makes the state of `rank`, of as many as `ranks`.
     #[must_use]
-    pub fn new(rank: Rank, ranks: u32) -> Self {
+    pub(crate) fn new(rank: Rank, ranks: u32) -> Self {
         Self {
             rank,
             ranks,
@@ -99,11 +109,13 @@ impl Peer {
             last_giver: None,
             next_theft: Duration::ZERO,
             penalty: PENALTY,
+            issuer: None,
             is_cancelled: false,
             has_ended: false,
             report: None,
             done: 0,
             others: Report::default(),
+            shares: Vec::new(),
             sent: BTreeMap::new(),
             received: 0,
             settled: None,
@@ -111,30 +123,41 @@ impl Peer {
         }
     }
 
+    /// Limits the entries per second of all ranks together. Only rank 0 needs it.
+    pub(crate) fn limit_rate(&mut self, rate: NonZeroUsize) {
+        self.issuer = Some(Issuer::new(rate, self.ranks));
+    }
+
     /// Returns the actions that the caller must take, in order.
-    pub fn take_actions(&mut self) -> Vec<Action> {
+    pub(crate) fn take_actions(&mut self) -> Vec<Action> {
         std::mem::take(&mut self.actions)
     }
 
     /// Returns `true` if the engine was told to end.
     #[must_use]
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
     /// Returns whether the job failed, once it is over for this rank: then no message is under way to it.
     #[must_use]
-    pub fn outcome(&self) -> Option<bool> {
+    pub(crate) fn outcome(&self) -> Option<bool> {
         let (failed, messages) = self.settled?;
         (self.received == messages).then_some(failed)
     }
 
     /// Returns the sum of the results of all ranks, on rank 0 and after the job.
     #[must_use]
-    pub fn total(&self) -> Report {
+    pub(crate) fn total(&self) -> Report {
         let mut total = self.others.clone();
         total.add(self.report.clone().unwrap_or_default());
         total
+    }
+
+    /// Returns the entries of each rank, in no order, on rank 0 and after the job.
+    #[must_use]
+    pub(crate) fn shares(&self) -> &[u64] {
+        &self.shares
     }
 
     fn send(&mut self, to: Rank, message: Message) {
@@ -147,7 +170,7 @@ impl Peer {
     }
 
     /// Handles a message of this rank's engine.
-    pub fn hear_engine(&mut self, message: Outgoing, now: Duration) {
+    pub(crate) fn hear_engine(&mut self, message: Outgoing, now: Duration) {
         match message {
             Outgoing::Steal => self.is_hungry = true,
             Outgoing::Give(stolen) => match self.thieves.pop_front() {
@@ -157,6 +180,7 @@ impl Peer {
                     self.tell(Incoming::Returned(stolen.ticket(), Given::NotReached));
                 }),
             },
+            Outgoing::Entrust(rank, stolen) => self.send(rank, Message::Entrusted(stolen)),
             Outgoing::GiveBack(ticket, given) => {
                 match given {
                     Given::NotReached => {
@@ -167,6 +191,8 @@ impl Peer {
                 }
                 self.send(ticket.victim, Message::GivenBack(ticket, given));
             }
+            Outgoing::WantPermits if self.rank == 0 => self.queue_for_permits(0),
+            Outgoing::WantPermits => self.send(0, Message::WantPermits),
             Outgoing::Text(text) => self.send(0, Message::Text(text)),
             Outgoing::End if self.rank == 0 && !self.has_ended => {
                 (1..self.ranks).for_each(|rank| self.send(rank, Message::End));
@@ -178,7 +204,7 @@ impl Peer {
     }
 
     /// Handles a message of another rank.
-    pub fn hear(&mut self, from: Rank, message: Message, now: Duration) {
+    pub(crate) fn hear(&mut self, from: Rank, message: Message, now: Duration) {
         self.received += u64::from(!matches!(message, Message::Settled { .. }));
         match message {
             Message::Steal => self.thieves.push_back(from),
@@ -188,8 +214,12 @@ impl Peer {
                 self.is_hungry = false;
                 self.tell(Incoming::Stolen(stolen));
             }
+            Message::Entrusted(stolen) => self.tell(Incoming::Stolen(stolen)),
             Message::GivenBack(ticket, given) => self.tell(Incoming::Returned(ticket, given)),
             Message::Text(text) => self.actions.push(Action::Print(text)),
+            Message::Progress(progress) => self.actions.push(Action::Count(progress)),
+            Message::WantPermits => self.queue_for_permits(from),
+            Message::Permits(portion) => self.actions.push(Action::Permit(portion)),
             Message::Cancel => {
                 self.is_cancelled = true;
                 self.actions.push(Action::Cancel);
@@ -197,6 +227,7 @@ impl Peer {
             Message::End => self.end_engine(),
             Message::Done(report) => {
                 self.done += 1;
+                self.shares.push(report.summary.entries);
                 for (&rank, &messages) in &report.sent {
                     *self.others.sent.entry(rank).or_default() += messages;
                 }
@@ -209,7 +240,7 @@ impl Peer {
     }
 
     /// Notes that this rank's run was cancelled, and cancels those of the others. Only the first call counts.
-    pub fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         if !self.is_cancelled && !self.has_ended {
             self.is_cancelled = true;
             let this = self.rank;
@@ -218,9 +249,17 @@ impl Peer {
         }
     }
 
+    /// Reports work of this rank to rank 0, which counts its own without that.
+    pub(crate) fn report_progress(&mut self, progress: Progress) {
+        if self.rank != 0 && !self.has_ended && progress != Progress::default() {
+            self.send(0, Message::Progress(progress));
+        }
+    }
+
     /// Notes the result of this rank, whose engine has ended. It is called once.
-    pub fn finish(&mut self, mut report: Report) {
+    pub(crate) fn finish(&mut self, mut report: Report) {
         if self.rank == 0 {
+            self.shares.push(report.summary.entries);
             self.report = Some(report);
             self.settle_if_done();
             return;
@@ -230,6 +269,22 @@ impl Peer {
         self.report = Some(report.clone());
         self.actions
             .push(Action::Send(0, Message::Done(Box::new(report))));
+    }
+
+    fn queue_for_permits(&mut self, rank: Rank) {
+        if let Some(issuer) = &mut self.issuer {
+            issuer.queue(rank);
+        }
+    }
+
+    fn issue_permits(&mut self, now: Duration) {
+        while let Some((rank, portion)) = self.issuer.as_mut().and_then(|issuer| issuer.issue(now))
+        {
+            match rank {
+                0 => self.actions.push(Action::Permit(portion)),
+                _ => self.send(rank, Message::Permits(portion)),
+            }
+        }
     }
 
     fn end_engine(&mut self) {
@@ -259,10 +314,11 @@ impl Peer {
     }
 
     /// Does what is due. [`next_time`](Self::next_time) says when to call it again.
-    pub fn tick(&mut self, now: Duration) {
+    pub(crate) fn tick(&mut self, now: Duration) {
         if self.has_ended {
             return;
         }
+        self.issue_permits(now);
         if !self.thieves.is_empty() && now >= self.next_request {
             self.next_request = now + REQUEST_INTERVAL;
             self.tell(Incoming::Request);
@@ -278,11 +334,12 @@ impl Peer {
 
     /// Returns the time of the next [`tick`](Self::tick), or `None` if only a message makes one necessary.
     #[must_use]
-    pub fn next_time(&self) -> Option<Duration> {
+    pub(crate) fn next_time(&self) -> Option<Duration> {
         let request = (!self.thieves.is_empty()).then_some(self.next_request);
         let has_victim = self.is_hungry && self.next_victim().is_some();
         let theft = has_victim.then_some(self.next_theft);
-        let times = request.into_iter().chain(theft);
+        let permits = self.issuer.as_ref().and_then(Issuer::next_time);
+        let times = request.into_iter().chain(theft).chain(permits);
         times.min().filter(|_| !self.has_ended)
     }
 

@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::RecvTimeoutError;
-use fuc_engine::Cancel;
+use fuc_engine::{Cancel, Counts};
 
 use crate::line::Socket;
-use crate::message::{Message, Rank, Report, Text};
+use crate::message::{Message, Progress, Rank, Report, Text};
+use crate::pace::Pace;
 use crate::peer::{Action, Peer};
 
 /// A network between ranks. Messages between two ranks arrive in their order.
-pub trait Transport {
+pub(crate) trait Transport {
     /// Sends a message. It does not wait for the receiver.
     fn send(&mut self, to: Rank, message: Vec<u8>);
 
@@ -27,34 +28,80 @@ pub trait Transport {
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Passes messages between the engine of this rank and the other ranks until the job is over.
-///
-/// `finish` is called when the engine has ended, and returns the result of this rank. On rank 0, `print` prints
-/// the output of the others. Returns the state of the rank: its [outcome](Peer::outcome) is known then.
-///
-/// # Panics
-/// If a message is not one of this protocol: other ranks have another version of the program.
-pub fn serve(
-    mut peer: Peer,
-    transport: &mut dyn Transport,
-    socket: &Socket,
-    cancel: &Cancel,
-    print: &dyn Fn(Text),
-    finish: impl FnOnce() -> Report,
-) -> Peer {
-    let perform = |peer: &mut Peer, transport: &mut dyn Transport| {
+/// The time between two reports of progress to rank 0.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The process of a rank, as far as the loop needs it.
+pub(crate) struct Local<'a> {
+    /// The connection to the engine.
+    pub(crate) socket: &'a Socket,
+    /// Cancels the run of the engine.
+    pub(crate) cancel: &'a Cancel,
+    /// The counts of the engine. On rank 0, work of the other ranks is added to them.
+    pub(crate) counts: &'a Counts,
+    /// The permits of the workers, if the rate is limited.
+    pub(crate) pace: Option<&'a Pace>,
+    /// Prints the output of another rank, on rank 0.
+    pub(crate) print: &'a dyn Fn(Text),
+}
+
+impl Local<'_> {
+    fn perform(&self, peer: &mut Peer, transport: &mut dyn Transport) {
         for action in peer.take_actions() {
             match action {
                 Action::Send(to, message) => transport.send(to, message.encode()),
                 Action::Tell(message) => {
                     // An engine that has ended needs no message.
-                    let _ = socket.incoming.send(message);
+                    let _ = self.socket.incoming.send(message);
                 }
-                Action::Print(text) => print(text),
-                Action::Cancel => cancel.cancel(),
+                Action::Print(text) => (self.print)(text),
+                Action::Count(Progress {
+                    entries,
+                    bytes,
+                    work,
+                }) => self.counts.add_shared(entries, bytes, work),
+                Action::Permit(portion) => {
+                    if let Some(pace) = self.pace {
+                        pace.add(portion);
+                    }
+                }
+                Action::Cancel => self.cancel.cancel(),
             }
         }
-    };
+    }
+
+    /// Returns the work since an earlier call, whose counts `reported` holds.
+    fn progress_since(&self, reported: &mut Progress) -> Progress {
+        let now = Progress {
+            entries: self.counts.entries(),
+            bytes: self.counts.bytes(),
+            work: self.counts.work(),
+        };
+        let before = std::mem::replace(reported, now);
+        Progress {
+            entries: now.entries - before.entries,
+            bytes: now.bytes - before.bytes,
+            work: now.work - before.work,
+        }
+    }
+}
+
+/// Passes messages between the engine of this rank and the other ranks until the job is over.
+///
+/// `finish` is called when the engine has ended, and returns the result of this rank. Returns the state of the rank:
+/// its [outcome](Peer::outcome) is known then.
+///
+/// # Panics
+/// If a message is not one of this protocol: other ranks have another version of the program.
+pub(crate) fn serve(
+    mut peer: Peer,
+    transport: &mut dyn Transport,
+    local: &Local<'_>,
+    finish: impl FnOnce() -> Report,
+) -> Peer {
+    let socket = local.socket;
+    let mut reported = Progress::default();
+    let mut next_report = PROGRESS_INTERVAL;
     let began = Instant::now();
     let mut finish = Some(finish);
     let mut pause = SHORTEST_PAUSE;
@@ -70,11 +117,15 @@ pub fn serve(
             peer.hear_engine(message, began.elapsed());
             is_busy = true;
         }
-        if cancel.is_cancelled() {
+        if local.cancel.is_cancelled() {
             peer.cancel();
         }
+        if began.elapsed() >= next_report {
+            next_report = began.elapsed() + PROGRESS_INTERVAL;
+            peer.report_progress(local.progress_since(&mut reported));
+        }
         peer.tick(began.elapsed());
-        perform(&mut peer, transport);
+        local.perform(&mut peer, transport);
         if peer.has_ended()
             && let Some(finish) = finish.take()
         {
@@ -84,7 +135,7 @@ pub fn serve(
                 peer.hear_engine(message, began.elapsed());
             }
             peer.finish(report);
-            perform(&mut peer, transport);
+            local.perform(&mut peer, transport);
             continue;
         }
         pause = match is_busy {
@@ -100,7 +151,7 @@ pub fn serve(
         {
             Ok(message) => {
                 peer.hear_engine(message, began.elapsed());
-                perform(&mut peer, transport);
+                local.perform(&mut peer, transport);
                 pause = SHORTEST_PAUSE;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -109,4 +160,69 @@ pub fn serve(
         }
     }
     peer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::homes::{Homes, Links};
+    use crate::line;
+    use crate::message::Outgoing;
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    /// A network with messages that have arrived already.
+    struct Arrived(VecDeque<(Rank, Message)>);
+
+    impl Transport for Arrived {
+        fn send(&mut self, _: Rank, _: Vec<u8>) {}
+
+        fn receive(&mut self) -> Option<(Rank, Vec<u8>)> {
+            let (from, message) = self.0.pop_front()?;
+            Some((from, message.encode()))
+        }
+
+        fn is_flushed(&mut self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn rank_0_counts_and_prints_for_all_ranks() {
+        let progress = Progress {
+            entries: 5,
+            bytes: 7,
+            work: 6,
+        };
+        let lines = Text::Lines(b"removed 'a'\n".to_vec());
+        let done = Report {
+            sent: [(0, 4)].into(),
+            ..Report::default()
+        };
+        let mut network = Arrived(VecDeque::from([
+            (1, Message::Progress(progress)),
+            (1, Message::Text(lines.clone())),
+            (1, Message::Progress(progress)),
+            (1, Message::Done(Box::new(done))),
+        ]));
+        let homes = Homes::of_job(&Links::default(), &[true, true]);
+        let (line, socket) = line::connect(0, homes);
+        line.send(Outgoing::End);
+        let counts = Arc::<Counts>::default();
+        let printed = std::cell::RefCell::new(Vec::new());
+        let local = Local {
+            socket: &socket,
+            cancel: &Cancel::new(),
+            counts: &counts,
+            pace: None,
+            print: &|text| printed.borrow_mut().push(text),
+        };
+        let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
+        assert_eq!(peer.outcome(), Some(false));
+        assert_eq!(
+            (counts.entries(), counts.bytes(), counts.work()),
+            (10, 14, 12)
+        );
+        assert_eq!(*printed.borrow(), [lines]);
+    }
 }

@@ -99,7 +99,8 @@ struct Cost {
 fn token(ticket: Ticket) -> Stolen {
     let mut bytes = Vec::new();
     ticket.encode(&mut bytes);
-    bytes.extend([0; 4 + 8 + 4]);
+    // The operand, the parents on both sides, their state, and the type.
+    bytes.extend([0; 4 + 2 * (8 + 4) + 2]);
     // No names above, and one name.
     bytes.extend([0, 0, 0, 0, 1, 0, 0, 0]);
     bytes.extend(b"d\0");
@@ -293,7 +294,9 @@ impl Simulation {
                         self.at(self.now + LATENCY, to, event);
                     }
                     Action::Tell(message) => self.tell(rank, message),
-                    Action::Print(_) | Action::Cancel => unreachable!("nothing is printed"),
+                    Action::Print(_) | Action::Count(_) | Action::Permit(_) | Action::Cancel => {
+                        unreachable!("the engines do not cause it")
+                    }
                 }
             }
         }

@@ -1,57 +1,20 @@
-//! Tests of `rmz-mpi` by `mpirun`, with several ranks on this machine.
+//! Tests of `rmz-mpi`.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use testkit::probe::{Skip, gnu, has_program, is_root};
-use testkit::run::{Outcome, Run, Status, Stream};
+use testkit::probe::{gnu, has_program, is_root};
+use testkit::run::{Run, Status, Stream};
 use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, chain, wide, wide_dirs};
+use testkit::tree::{Scratch, Tree, chain, remove_for_sure, wide, wide_dirs};
 use testkit::{or_skip, skip};
 
-const RMZ_MPI: &str = env!("CARGO_BIN_EXE_rmz-mpi");
-
-/// Prepares a job. Each rank runs `script` in a shell, in which `"$@"` is the command. If the script goes on after it,
-/// it must see to the status.
-fn job(ranks: usize, script: &str, arguments: &[&str]) -> Result<Run, Skip> {
-    if !has_program("mpirun") {
-        return Err(Skip("there is no mpirun".into()));
-    }
-    let words = words(ranks, script, arguments);
-    let run = Run::new(&words[0]).args(&words[1..]);
-    Ok(run.time_limit(Duration::from_secs(120)))
-}
-
-/// Returns the command line of a job.
-fn words(ranks: usize, script: &str, arguments: &[&str]) -> Vec<String> {
-    // Root in a container, on a machine with few cores.
-    let mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n"];
-    let ranks = ranks.to_string();
-    let shell = [&ranks, "sh", "-c", script, "sh", RMZ_MPI];
-    let words = mpirun.iter().chain(&shell).chain(arguments);
-    words.map(ToString::to_string).collect()
-}
-
-fn plain(ranks: usize, arguments: &[&str], scratch: &Scratch) -> Result<Outcome, Skip> {
-    let run = job(ranks, r#"exec "$@""#, arguments)?;
-    Ok(run.current_dir(scratch).output())
-}
-
-/// Returns the lines that the command has written to stderr, without those of `mpirun`.
-fn diagnostics(outcome: &Outcome) -> Vec<String> {
-    let stderr = outcome.stderr_text();
-    let ours = stderr.lines().filter(|line| line.starts_with("rmz-mpi:"));
-    let mut ours: Vec<_> = ours.map(str::to_owned).collect();
-    ours.sort();
-    ours
-}
-
-fn lines(text: &str) -> BTreeSet<String> {
-    text.lines().map(str::to_owned).collect()
-}
+use crate::job::{
+    PIDS, RMZ, STATUSES, assert_shared, build, lines, signal, stat, statuses, swap_directories,
+};
 
 #[track_caller]
 fn assert_names(scratch: &Scratch, expected: &[&str]) {
@@ -59,41 +22,6 @@ fn assert_names(scratch: &Scratch, expected: &[&str]) {
     assert_eq!(left.len(), 1 + expected.len(), "{left:?}");
     for name in expected {
         assert!(scratch.path().join(name).symlink_metadata().is_ok());
-    }
-}
-
-/// A sequence of numbers that is the same in each run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % end
-    }
-}
-
-/// Builds a tree with about 400 entries of all types.
-fn build(root: &Path, seed: u64) {
-    let tree = Tree::at(root);
-    let mut numbers = Numbers(seed);
-    let mut dirs = vec![String::from("top")];
-    tree.dir("top");
-    for number in 0..400 {
-        let dir = &dirs[numbers.below(dirs.len() as u64) as usize];
-        let name = format!("{dir}/{number}");
-        match numbers.below(8) {
-            0..3 => {
-                dirs.push(name.clone());
-                tree.dir(name)
-            }
-            3 => tree.symlink(&name, "/nowhere"),
-            4 => tree.fifo(&name),
-            5 => tree.file(format!("{name}\n'quoted'"), ""),
-            _ => tree.file(&name, "content"),
-        };
     }
 }
 
@@ -107,7 +35,7 @@ fn removes_random_trees_as_rm_does() {
         let listed = Run::new(&rm).args(["-rv", "t"]);
         let expected = listed.current_dir(&scratch).output().stdout_text();
         build(&root, ranks as u64);
-        let outcome = or_skip!(plain(ranks, &["-v", "--threads=1", "t"], &scratch));
+        let outcome = or_skip!(RMZ.run(ranks, &["-v", "--threads=1", "t"], &scratch));
         outcome.assert_success();
         assert_eq!(lines(&outcome.stdout_text()), lines(&expected), "{ranks}");
         assert_eq!(outcome.stderr_text(), "");
@@ -117,25 +45,40 @@ fn removes_random_trees_as_rm_does() {
 
 #[test]
 fn all_ranks_take_part() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
     let scratch = Scratch::in_memory();
     for seed in 0..10 {
         build(&scratch.path().join(format!("t/{seed}")), seed);
     }
     let entries = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
-    let script = r#"exec strace -f -qq -e trace=unlinkat -o "trace.$OMPI_COMM_WORLD_RANK" "$@""#;
-    let run = or_skip!(job(3, script, &["--threads=1", "t"]));
-    run.current_dir(&scratch).output().assert_success();
-    let removed = [0, 1, 2].map(|rank| {
-        let trace = fs::read_to_string(scratch.path().join(format!("trace.{rank}"))).unwrap();
-        let removals = trace.lines().filter(|line| line.ends_with(" = 0"));
-        // MPI removes files of its own by other calls.
-        removals.filter(|line| line.contains("unlinkat(")).count()
-    });
-    assert!(removed.iter().all(|&removed| removed > 0), "{removed:?}");
-    assert_eq!(removed.iter().sum::<usize>(), entries, "{removed:?}");
+    let arguments = ["--threads=1", "--stats=json", "t"];
+    let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
+    outcome.assert_success();
+    assert_eq!(stat(&outcome, "ranks"), 3);
+    assert_eq!(stat(&outcome, "entries"), entries as u64);
+    assert_shared(&outcome);
+}
+
+#[test]
+fn the_names_in_a_list_are_operands_of_all_ranks() {
+    let scratch = Scratch::in_memory();
+    let names = (0..20_u64).map(|seed| format!("t/{seed}"));
+    let names: Vec<_> = names.collect();
+    for (name, seed) in names.iter().zip(0..) {
+        build(&scratch.path().join(name), seed);
+    }
+    let list = names.join("\0") + "\0\0t/missing\0";
+    fs::write(scratch.path().join("list"), list).unwrap();
+    let arguments = ["--threads=1", "--stats=json", "--files0-from=list"];
+    let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let messages = [
+        "rmz-mpi: cannot remove 't/missing': No such file or directory",
+        "rmz-mpi: list:21: invalid zero-length file name",
+    ];
+    assert_eq!(RMZ.diagnostics(&outcome), messages);
+    assert_eq!(stat(&outcome, "failures"), 2);
+    assert_shared(&outcome);
+    assert_names(&scratch, &["list", "t"]);
 }
 
 #[test]
@@ -146,7 +89,7 @@ fn removes_deep_and_wide_trees() {
     wide(at("files"), 20_000);
     wide_dirs(at("directories"), 20_000);
     let arguments = ["--stats=json", "chain", "files", "directories"];
-    let outcome = or_skip!(plain(3, &arguments, &scratch));
+    let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
     outcome.assert_success();
     let stats = outcome.stdout_text();
     assert!(
@@ -160,23 +103,9 @@ fn removes_deep_and_wide_trees() {
 fn works_with_64_descriptors() {
     let scratch = Scratch::in_memory();
     testkit::tree::comb(scratch.path().join("t"), 500, 3);
-    let run = or_skip!(job(3, r#"ulimit -n 64; exec "$@""#, &["t"]));
+    let run = or_skip!(RMZ.job(3, r#"ulimit -n 64; exec "$@""#, &["t"]));
     run.current_dir(&scratch).output().assert_success();
     assert_names(&scratch, &[]);
-}
-
-/// Lets each rank write its status to a file, because `mpirun` shows only one.
-const STATUSES: &str = r#""$@"; echo $? > "status.$OMPI_COMM_WORLD_RANK""#;
-
-fn statuses(scratch: &Scratch, ranks: usize) -> Vec<String> {
-    let ranks = 0..ranks;
-    let read = ranks.map(|rank| {
-        let path = scratch.path().join(format!("status.{rank}"));
-        let status = fs::read_to_string(&path).unwrap_or_default();
-        let _ = fs::remove_file(path);
-        status.trim().to_owned()
-    });
-    read.collect()
 }
 
 #[test]
@@ -198,13 +127,13 @@ fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
         run.current_dir(&scratch).output().assert_success();
     };
     chattr("+i");
-    let run = or_skip!(job(3, STATUSES, &["--threads=1", "--stats=json", "t"]));
+    let run = or_skip!(RMZ.job(3, STATUSES, &["--threads=1", "--stats=json", "t"]));
     let outcome = run.current_dir(&scratch).output();
     chattr("-i");
     let mut expected =
         kept.map(|name| format!("rmz-mpi: cannot remove '{name}': Operation not permitted"));
     expected.sort();
-    assert_eq!(diagnostics(&outcome), expected);
+    assert_eq!(RMZ.diagnostics(&outcome), expected);
     assert!(
         outcome.stdout_text().contains(r#""failures":3,"#),
         "{outcome}"
@@ -219,7 +148,7 @@ fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
 fn a_job_without_failures_has_status_0_on_every_rank() {
     let scratch = Scratch::in_memory();
     build(&scratch.path().join("t"), 2);
-    let run = or_skip!(job(3, STATUSES, &["t"]));
+    let run = or_skip!(RMZ.job(3, STATUSES, &["t"]));
     run.current_dir(&scratch).output().assert_success();
     assert_eq!(statuses(&scratch, 3), ["0", "0", "0"]);
 }
@@ -227,11 +156,11 @@ fn a_job_without_failures_has_status_0_on_every_rank() {
 #[test]
 fn missing_operands_are_failures_unless_they_are_ignored() {
     let scratch = Scratch::in_memory();
-    let outcome = or_skip!(plain(2, &["missing"], &scratch));
+    let outcome = or_skip!(RMZ.run(2, &["missing"], &scratch));
     assert_eq!(outcome.status, Status::Exit(1));
     let message = "rmz-mpi: cannot remove 'missing': No such file or directory";
-    assert_eq!(diagnostics(&outcome), [message]);
-    let outcome = or_skip!(plain(2, &["-f", "missing"], &scratch));
+    assert_eq!(RMZ.diagnostics(&outcome), [message]);
+    let outcome = or_skip!(RMZ.run(2, &["-f", "missing"], &scratch));
     outcome.assert_success();
     assert_eq!(outcome.stderr_text(), "");
 }
@@ -251,19 +180,11 @@ fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
             &["--detach"],
             "--detach or --reap is not available on several ranks",
         ),
-        (
-            &["--progress"],
-            "--progress is not available on several ranks",
-        ),
-        (
-            &["--files0-from=-"],
-            "--files0-from is not available on several ranks",
-        ),
     ] {
         let arguments: Vec<_> = arguments.iter().copied().chain(["t"]).collect();
-        let run = or_skip!(job(2, STATUSES, &arguments));
+        let run = or_skip!(RMZ.job(2, STATUSES, &arguments));
         let outcome = run.current_dir(&scratch).output();
-        assert_eq!(diagnostics(&outcome), [format!("rmz-mpi: {message}")]);
+        assert_eq!(RMZ.diagnostics(&outcome), [format!("rmz-mpi: {message}")]);
         assert_eq!(statuses(&scratch, 2), ["1", "1"], "{arguments:?}");
     }
     assert!(scratch.path().join("t/file").exists());
@@ -272,7 +193,7 @@ fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
 #[test]
 fn help_is_printed_once() {
     let scratch = Scratch::in_memory();
-    let outcome = or_skip!(plain(3, &["--help"], &scratch));
+    let outcome = or_skip!(RMZ.run(3, &["--help"], &scratch));
     outcome.assert_success();
     assert_eq!(outcome.stdout_text().matches("Usage: ").count(), 1);
 }
@@ -297,12 +218,7 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
             set -- "$RMZ_MPI" --no-such-option
         fi
         exec "$@""#;
-    let run = or_skip!(job(
-        3,
-        script,
-        &["--threads=1", "--exclude-from=patterns", "t"]
-    ));
-    let run = run.env("RMZ_MPI", RMZ_MPI);
+    let run = or_skip!(RMZ.job(3, script, &["--threads=1", "--exclude-from=patterns", "t"]));
     let run = run.current_dir(scratch.path().join("here"));
     let outcome = run.output();
     outcome.assert_success();
@@ -327,7 +243,7 @@ fn a_rank_that_cannot_enter_the_working_directory_is_a_failure_and_the_others_do
             exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
         fi
         exec "$@""#;
-    let run = or_skip!(job(2, script, &["t"]));
+    let run = or_skip!(RMZ.job(2, script, &["t"]));
     let here = scratch.path().join("here");
     let run = run.env("HIDDEN", scratch.path()).current_dir(&here);
     let outcome = run.output();
@@ -335,7 +251,7 @@ fn a_rank_that_cannot_enter_the_working_directory_is_a_failure_and_the_others_do
     let problem = "a rank cannot enter the working directory of rank 0, ";
     let reason = "No such file or directory";
     let message = format!("rmz-mpi: {problem}'{}': {reason}", here.display());
-    assert_eq!(diagnostics(&outcome), [message]);
+    assert_eq!(RMZ.diagnostics(&outcome), [message]);
     assert_names(&scratch, &["here"]);
 }
 
@@ -369,7 +285,7 @@ fn other_filesystems_are_skipped_on_every_rank() {
     let script = r#"
         [ "$OMPI_COMM_WORLD_RANK" != 0 ] || exec strace -f -o /dev/null "$@"
         exec "$@""#;
-    let job = words(3, script, &["--threads=1", "--one-file-system", "t"]);
+    let job = RMZ.words(3, script, &["--threads=1", "--one-file-system", "t"]);
     let run = Run::new("unshare").args(["-m", "sh", "-c", mounted, "sh"]);
     let outcome = run.args(job).current_dir(&scratch).output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
@@ -378,9 +294,63 @@ fn other_filesystems_are_skipped_on_every_rank() {
         |mount: &String| format!("rmz-mpi: skipping '{mount}', since it's on a different device");
     let mut expected: Vec<_> = mounts.iter().map(skipping).collect();
     expected.sort();
-    assert_eq!(diagnostics(&outcome), expected);
+    assert_eq!(RMZ.diagnostics(&outcome), expected);
     let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
     assert_eq!(left.len(), 1 + mounts.len(), "{left:?}");
+}
+
+/// Builds 300 entries below `t`.
+fn build_small(scratch: &Scratch) {
+    let tree = Tree::at(scratch.path());
+    for number in 0..100 {
+        tree.file(format!("t/{number}/sub/file"), "");
+    }
+}
+
+#[test]
+fn a_rate_limits_all_ranks_together_and_progress_is_that_of_all() {
+    let scratch = Scratch::in_memory();
+    build_small(&scratch);
+    let arguments = ["--max-rate=100", "--progress=always", "--stats=json", "t"];
+    let began = Instant::now();
+    let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
+    // The first permits come at once.
+    assert!(began.elapsed() > Duration::from_secs(2), "{outcome}");
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    assert_eq!(stat(&outcome, "entries"), 301);
+    assert_shared(&outcome);
+    let shown = outcome.stderr_text();
+    let last = shown.lines().last().unwrap_or_default();
+    assert!(last.starts_with("301 entries removed"), "{shown}");
+    assert_names(&scratch, &[]);
+}
+
+#[test]
+fn a_rate_must_be_a_positive_number() {
+    let scratch = Scratch::in_memory();
+    build_small(&scratch);
+    let outcome = or_skip!(RMZ.run(2, &["--max-rate=0", "t"], &scratch));
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(RMZ.diagnostics(&outcome), ["rmz-mpi: invalid rate: '0'"]);
+    assert!(scratch.path().join("t/99/sub/file").exists());
+}
+
+#[test]
+fn a_signal_cancels_ranks_that_wait_because_of_the_rate() {
+    let scratch = Scratch::in_memory();
+    wide(scratch.path().join("t"), 300);
+    let job = or_skip!(RMZ.job(3, PIDS, &["--max-rate=1", "t"]));
+    let live = job.current_dir(&scratch).start();
+    while count(&scratch.path().join("t")) == 300 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    signal(&scratch, 2, "-TERM");
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let last = RMZ.diagnostics(&outcome);
+    assert_eq!(last.len(), 1, "{last:?}");
+    assert!(last[0].starts_with("rmz-mpi: interrupted: "), "{last:?}");
+    assert!(count(&scratch.path().join("t")) > 200);
 }
 
 #[test]
@@ -389,16 +359,14 @@ fn a_signal_to_one_rank_cancels_all() {
     for number in 0..100 {
         build(&scratch.path().join(format!("t/{number}")), number);
     }
-    let script = r#"echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@""#;
-    let job = or_skip!(job(3, script, &["--threads=1", "-v", "t"]));
+    let job = or_skip!(RMZ.job(3, PIDS, &["--threads=1", "-v", "t"]));
     let mut live = job.current_dir(&scratch).start();
     // The first lines come from rank 0 when it has removed a few hundred entries.
     live.wait_for(Stream::Stdout, "removed");
-    let pid = fs::read_to_string(scratch.path().join("pid.1")).unwrap();
-    Run::new("kill").args(["-TERM", pid.trim()]).output();
+    signal(&scratch, 1, "-TERM");
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let last = diagnostics(&outcome);
+    let last = RMZ.diagnostics(&outcome);
     assert_eq!(last.len(), 1, "{last:?}");
     assert!(last[0].starts_with("rmz-mpi: interrupted: "), "{last:?}");
     assert!(scratch.path().join("t").exists());
@@ -414,6 +382,38 @@ fn count(dir: &Path) -> usize {
     below.sum()
 }
 
+#[test]
+fn nothing_outside_is_touched_while_another_process_changes_the_tree() {
+    let scratch = Scratch::in_memory();
+    let [tree, outside] = ["t", "outside"].map(|name| scratch.path().join(name));
+    Tree::at(&outside).file("file", "precious").dir("sub");
+    let (mut swaps, mut shared) = (0, 0);
+    for round in 0..4 {
+        for number in 0..20 {
+            build(&tree.join(number.to_string()), number + round);
+        }
+        let is_over = AtomicBool::new(false);
+        let outcome = thread::scope(|scope| {
+            let swapping =
+                scope.spawn(|| swap_directories(std::slice::from_ref(&tree), &outside, &is_over));
+            let outcome = RMZ.run(3, &["--threads=2", "--stats=json", "t"], &scratch);
+            is_over.store(true, Ordering::Relaxed);
+            swaps += swapping.join().unwrap();
+            outcome
+        });
+        let outcome = or_skip!(outcome);
+        // A directory that was aside may come back when its parent is empty, or after the job.
+        let is_known = matches!(outcome.status, Status::Exit(0 | 1));
+        assert!(is_known, "{outcome}");
+        shared += stat(&outcome, "fewest_entries_per_rank");
+        let has_reported = !RMZ.diagnostics(&outcome).is_empty();
+        assert_eq!(has_reported, outcome.status == Status::Exit(1), "{outcome}");
+        assert_eq!(Snapshot::of(&outside, Attributes::NAMES).len(), 3);
+        let _ = remove_for_sure(&tree);
+    }
+    assert!(swaps > 0 && shared > 0, "{swaps} {shared}");
+}
+
 /// Kills one rank at another moment in each round, but not before the removal has begun: `mpirun` 4.1.4 sometimes
 /// hangs if a rank dies while it starts.
 #[test]
@@ -426,17 +426,14 @@ fn a_killed_rank_ends_the_job_and_the_same_command_completes_it() {
         }
         let tree = scratch.path().join("t");
         let entries = count(&tree);
-        let script = r#"echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@""#;
         let arguments = ["--threads=1", "-v", "t"];
-        let job = or_skip!(job(4, script, &arguments));
+        let job = or_skip!(RMZ.job(4, PIDS, &arguments));
         let live = job.current_dir(&scratch).start();
-        let victim = scratch.path().join(format!("pid.{}", round % 4));
         while count(&tree) == entries {
             thread::yield_now();
         }
-        let pid = fs::read_to_string(&victim).unwrap();
         thread::sleep(Duration::from_millis(4 * round));
-        Run::new("kill").args(["-KILL", pid.trim()]).output();
+        signal(&scratch, round as usize % 4, "-KILL");
         let outcome = live.finish();
         if outcome.status == Status::Exit(0) {
             // The rank had ended, or had nothing left to do.
@@ -445,7 +442,7 @@ fn a_killed_rank_ends_the_job_and_the_same_command_completes_it() {
             assert_ne!(outcome.stderr_text(), "", "round {round}");
             killed += 1;
         }
-        let again = or_skip!(plain(4, &["-f", "t"], &scratch));
+        let again = or_skip!(RMZ.run(4, &["-f", "t"], &scratch));
         again.assert_success();
         assert!(!scratch.path().join("t").exists());
     }

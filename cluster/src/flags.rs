@@ -1,0 +1,105 @@
+//! The flags of a command for several ranks: those of the command for one process, and its own.
+
+use std::ffi::OsStr;
+use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
+
+use fuc_cli::command::Context;
+use fuc_cli::flags::{Accepts, Flag, Occurrence, Table, UsageError};
+use fuc_cli::locale::Charset;
+use fuc_cli::quote;
+
+/// A flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Id<I> {
+    /// The flag is one of the command for one process.
+    Tool(I),
+    /// `--max-rate` limits the entries per second of all ranks together.
+    MaxRate,
+}
+
+/// The options that flags resolve to.
+#[derive(Clone, Debug)]
+pub struct Options<O> {
+    /// The options of the command for one process.
+    pub tool: O,
+    /// The most entries per second of all ranks together, if there is a limit.
+    pub max_rate: Option<NonZeroUsize>,
+}
+
+/// Returns the table for several ranks. It is never freed.
+#[must_use]
+pub fn table<I: Copy>(tool: &Table<I>) -> Table<Id<I>> {
+    let max_rate = Flag::extension(
+        Id::MaxRate,
+        "max-rate",
+        "process at most N entries per second, all ranks\n\
+         together",
+    );
+    let max_rate = max_rate.required("N", Accepts::Text).not_in_config();
+    let rows = tool.flags.iter().map(|row| row.with_id(Id::Tool));
+    Table {
+        flags: rows.chain([max_rate]).collect::<Vec<_>>().leak(),
+        about: tool.about,
+        usage: tool.usage,
+        operands: tool.operands,
+        notes: tool.notes,
+    }
+}
+
+/// Resolves the flags, later over earlier. `tool` resolves those of the command for one process.
+///
+/// # Errors
+/// If a value is invalid, or if flags exclude each other.
+pub fn resolve<I: Copy, O>(
+    matched: &[Occurrence<Id<I>>],
+    context: Context<'_>,
+    tool: impl FnOnce(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
+) -> Result<Options<O>, UsageError> {
+    let mut max_rate = None;
+    let mut of_tool = Vec::new();
+    for flag in matched {
+        match flag.id {
+            Id::Tool(id) => of_tool.push(Occurrence {
+                id,
+                value: flag.value.clone(),
+            }),
+            Id::MaxRate => {
+                let value = flag.value.as_deref();
+                let value = value.expect("BUG: a required value is missing");
+                max_rate = Some(parse_rate(value, context.console.charset())?);
+            }
+        }
+    }
+    Ok(Options {
+        tool: tool(&of_tool, context)?,
+        max_rate,
+    })
+}
+
+fn parse_rate(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError> {
+    let digits = value.to_str();
+    // `parse` would accept a leading plus.
+    let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| {
+            let quoted = quote::locale(value.as_bytes(), charset);
+            UsageError::plain([b"invalid rate: ", &quoted[..]].concat())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_positive_decimal_number() {
+        let parsed = |value: &str| parse_rate(value.as_ref(), Charset::Ascii);
+        assert_eq!(parsed("250").unwrap().get(), 250);
+        for value in ["", "0", "-1", "+1", "1.5", "x", "99999999999999999999999"] {
+            let error = parsed(value).unwrap_err();
+            assert_eq!(error, UsageError::plain(format!("invalid rate: '{value}'")));
+        }
+    }
+}

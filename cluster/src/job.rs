@@ -1,0 +1,284 @@
+//! The course of a job, which is the same for all commands.
+//!
+//! ```text
+//!   rank 0                                       any other rank
+//!   ------                                       --------------
+//!   reads the command line
+//!   broadcasts the order, or that there is none  receives the order
+//!   learns which ranks can keep hard links       gets ready, and learns the same
+//!   leads                                        assists, or waits for the end if it is not ready
+//!   prints the totals                            ends with the status of the job
+//! ```
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use fuc_cli::command::{self, Command, Outcome};
+use fuc_cli::console::Console;
+use fuc_cli::exclude::ExcludeFilter;
+use fuc_cli::interrupt;
+use fuc_cli::progress::{self, LookAhead, Watch};
+use fuc_cli::quote;
+use fuc_cli::reporter::Reporter;
+use fuc_cli::stats::{Run, Stats};
+use fuc_cli::wording;
+use fuc_engine::{Execution, Summary, Throttle};
+
+use crate::engine::Engine;
+use crate::homes::Homes;
+use crate::line::{self, Line};
+use crate::message::{Report, Text};
+use crate::network::{self, World};
+use crate::order::Order;
+use crate::peer::Peer;
+use crate::transport::{self, Local};
+use crate::wire;
+
+/// The first byte of a broadcast that holds an order. Another one is the status of a job without an order.
+const ORDER: u8 = 2;
+
+/// Says whether rank 0 has broadcast an order.
+static HAS_ORDERED: AtomicBool = AtomicBool::new(false);
+
+/// Runs this process as a rank of its job. On rank 0, `command` ends by [`lead`], if there is work. Other ranks
+/// read no arguments.
+#[must_use]
+pub fn run<I: Copy + PartialEq, O>(command: &Command<I, O>) -> ExitCode {
+    let universe = match network::join() {
+        Ok(universe) => universe,
+        Err(problem) => {
+            eprintln!("{}: {problem}", command.name);
+            return ExitCode::FAILURE;
+        }
+    };
+    let world = World::of_this_job();
+    let status = match world.rank() {
+        0 => run_command(command, &world),
+        _ => assist(world),
+    };
+    // This waits for the other ranks.
+    drop(universe);
+    status
+}
+
+fn run_command<I: Copy + PartialEq, O>(command: &Command<I, O>, world: &World) -> ExitCode {
+    let status = command.run();
+    if !HAS_ORDERED.load(Ordering::Relaxed) {
+        let status_byte = u8::from(status != ExitCode::SUCCESS);
+        let _ = world.broadcast(vec![status_byte]);
+    }
+    status
+}
+
+/// A job, as rank 0 begins it.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// The work of all ranks.
+    pub order: Order,
+    /// The filter of the order's exclusions.
+    pub filter: Option<ExcludeFilter>,
+    /// The console of rank 0, which prints the output of all ranks.
+    pub console: &'a Console,
+    /// The means by which the user can watch the job.
+    pub watch: Option<Watch>,
+    /// The form of the totals at the end.
+    pub stats: Stats,
+    /// The number of operands that could not be read from a list. Each has been reported.
+    pub unread_names: u64,
+    /// The start of the job, for its totals.
+    pub began: Instant,
+}
+
+/// Does a job with all ranks, as rank 0.
+pub fn lead(job: Job<'_>) -> Outcome {
+    let Job {
+        order,
+        filter,
+        console,
+        watch,
+        stats,
+        unread_names,
+        began,
+    } = job;
+    let world = World::of_this_job();
+    HAS_ORDERED.store(true, Ordering::Relaxed);
+    let mut bytes = vec![ORDER];
+    bytes.extend(wire::encode(&order));
+    let _ = world.broadcast(bytes);
+    let homes = Homes::of_job(&order.links, &world.gather(true));
+
+    let (line, socket) = line::connect(world.rank(), homes);
+    let cancel = interrupt::cancel_on_signals();
+    let pace = order.max_rate.map(|_| line.pace(&cancel));
+    let engine = Engine::new(&order, filter.as_ref(), &cancel);
+    let print = |text: Text| match text {
+        Text::Lines(lines) => console.print(&[&lines]),
+        Text::Diagnostics(lines) => console.write_stderr(&lines),
+    };
+    let counts = watch.as_ref().map(|watch| Arc::clone(watch.counts()));
+    let counts = counts.unwrap_or_default();
+    let local = Local {
+        socket: &socket,
+        cancel: &cancel,
+        counts: &counts,
+        pace: pace.as_ref(),
+        print: &print,
+    };
+    let report = |mut summary: Summary| {
+        summary.failures += unread_names;
+        report(summary, filter.as_ref(), console)
+    };
+    let mut total = Report::default();
+    let mut shares = Vec::new();
+    let lead = |reporter: &Reporter<'_>| {
+        let run = |line: &Line| engine.lead(reporter, line);
+        let mut peer = Peer::new(world.rank(), world.ranks());
+        if let Some(rate) = order.max_rate {
+            peer.limit_rate(rate);
+        }
+        let peer = take_part(world, peer, line, &local, run, report);
+        total = peer.total();
+        shares = peer.shares().to_vec();
+        total.summary
+    };
+    let reporter = Reporter::new(console, order.tool(), order.verbosity);
+    let reporter = reporter.throttled_by(pace.as_ref().map(|pace| pace as &dyn Throttle));
+    // A look-ahead would not keep to the rate.
+    let look_ahead = order.max_rate.is_none().then(|| {
+        let count = |cancel, counts: &_| {
+            let engine = Engine::new(&order, filter.as_ref(), &cancel);
+            engine.count(counts)
+        };
+        Box::new(count) as LookAhead<'_>
+    });
+    let mut summary = reporter.run(watch, lead, look_ahead);
+
+    for line in &total.unread_patterns {
+        console.error(&line.clone().into());
+    }
+    summary.failures += total.unread_patterns.len() as u64;
+    let run = Run {
+        summary: &summary,
+        tool: order.tool(),
+        execution: Execution::Real,
+        began,
+        shares: &shares,
+    };
+    stats.show(&run, console);
+    match Outcome::of(summary, order.tool(), Execution::Real) {
+        Outcome::Complete if total.failed => Outcome::Incomplete,
+        outcome => outcome,
+    }
+}
+
+/// Assists rank 0. Returns the status of the job.
+fn assist(world: World) -> ExitCode {
+    let received = world.broadcast(Vec::new());
+    let order = match received.split_first() {
+        Some((&ORDER, order)) => wire::decode::<Order>(order),
+        Some((0, _)) => return ExitCode::SUCCESS,
+        _ => return ExitCode::FAILURE,
+    };
+    let order = order.expect("the ranks run different versions of this program");
+    command::prepare_work();
+    progress::ignore_requests();
+    let prepared = prepare(&order);
+    let can_keep_links = prepared.is_ok() && order.links.can_be_kept_here();
+    let homes = Homes::of_job(&order.links, &world.gather(can_keep_links));
+
+    let (line, socket) = line::connect(world.rank(), homes);
+    let console = line.console(&order.surroundings);
+    if let Err(problem) = &prepared {
+        console.error(&problem.clone().into());
+    }
+    let cancel = interrupt::cancel_on_signals();
+    let counts = Arc::default();
+    let pace = order.max_rate.map(|_| line.pace(&cancel));
+    let run = |line: &Line| match &prepared {
+        Ok(filter) => {
+            let engine = Engine::new(&order, filter.as_ref(), &cancel);
+            let reporter = Reporter::new(&console, order.tool(), order.verbosity);
+            let reporter = reporter
+                .counting(&counts)
+                .throttled_by(pace.as_ref().map(|pace| pace as &dyn Throttle));
+            engine.assist(&reporter, line)
+        }
+        Err(_) => {
+            line.wait_for_end();
+            Summary::default()
+        }
+    };
+    let report = |summary| {
+        // Rank 0 reports output that it cannot write.
+        let _ = console.finish();
+        let filter = prepared.as_ref().ok().and_then(Option::as_ref);
+        Report {
+            failed: prepared.is_err(),
+            ..report(summary, filter, &console)
+        }
+    };
+    let local = Local {
+        socket: &socket,
+        cancel: &cancel,
+        counts: &counts,
+        pace: pace.as_ref(),
+        print: &|_| unreachable!("BUG: output was sent to another rank than 0"),
+    };
+    let peer = Peer::new(world.rank(), world.ranks());
+    let peer = take_part(world, peer, line, &local, run, report);
+    match peer.outcome() {
+        Some(false) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Enters the surroundings of rank 0, and makes the filter. Fails with a diagnostic if this rank cannot take part.
+fn prepare(order: &Order) -> Result<Option<ExcludeFilter>, Vec<u8>> {
+    let surroundings = &order.surroundings;
+    surroundings.enter().map_err(|error| {
+        let directory = surroundings.directory.as_os_str().as_encoded_bytes();
+        let directory = quote::always(directory, surroundings.charset);
+        let reason = format!(": {}", wording::errno_text(&error));
+        let problem = b"a rank cannot enter the working directory of rank 0, ";
+        [problem, &directory[..], reason.as_bytes()].concat()
+    })?;
+    let console = Console::new(surroundings.program.clone(), surroundings.charset);
+    // Rank 0 has made the same filter.
+    order
+        .exclusions
+        .filter(&console)
+        .map_err(|error| error.message)
+}
+
+/// Returns the result of this rank, after the last output of its engine.
+fn report(summary: Summary, filter: Option<&ExcludeFilter>, console: &Console) -> Report {
+    let unread = filter.map(|filter| filter.take_unread(console.charset()));
+    Report {
+        summary,
+        unread_patterns: unread.into_iter().flatten().collect(),
+        ..Report::default()
+    }
+}
+
+/// Runs the engine on a thread of its own, and serves it and the other ranks until the job is over.
+fn take_part(
+    mut world: World,
+    peer: Peer,
+    line: Line,
+    local: &Local<'_>,
+    run: impl FnOnce(&Line) -> Summary + Send,
+    report: impl FnOnce(Summary) -> Report,
+) -> Peer {
+    thread::scope(|scope| {
+        let engine = scope.spawn(|| {
+            // The line closes when the engine has ended.
+            let line = line;
+            run(&line)
+        });
+        let finish = || report(engine.join().expect("BUG: a panic ends the process"));
+        transport::serve(peer, &mut world, local, finish)
+    })
+}

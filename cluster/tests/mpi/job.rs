@@ -1,0 +1,183 @@
+//! Starts jobs, and reads what they leave behind.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use testkit::probe::{Skip, has_program};
+use testkit::run::{Outcome, Run};
+use testkit::tree::{Scratch, Tree, remove_for_sure};
+
+/// A command for several ranks.
+#[derive(Clone, Copy)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    path: &'static str,
+}
+
+pub(crate) const RMZ: Program = Program {
+    name: "rmz-mpi",
+    path: env!("CARGO_BIN_EXE_rmz-mpi"),
+};
+pub(crate) const CPZ: Program = Program {
+    name: "cpz-mpi",
+    path: env!("CARGO_BIN_EXE_cpz-mpi"),
+};
+
+/// Lets each rank write its status to a file, because `mpirun` shows only one.
+pub(crate) const STATUSES: &str = r#""$@"; echo $? > "status.$OMPI_COMM_WORLD_RANK""#;
+
+/// Lets each rank write the number of its process to a file.
+pub(crate) const PIDS: &str = r#"echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@""#;
+
+impl Program {
+    /// Prepares a job. Each rank runs `script` in a shell, in which `"$@"` is the command. If the script goes on
+    /// after it, it must see to the status.
+    pub(crate) fn job(self, ranks: usize, script: &str, arguments: &[&str]) -> Result<Run, Skip> {
+        if !has_program("mpirun") {
+            return Err(Skip("there is no mpirun".into()));
+        }
+        let words = self.words(ranks, script, arguments);
+        let run = Run::new(&words[0]).args(&words[1..]);
+        let run = run.env(self.name.to_uppercase().replace('-', "_"), self.path);
+        Ok(run.time_limit(Duration::from_secs(120)))
+    }
+
+    /// Returns the command line of a job.
+    pub(crate) fn words(self, ranks: usize, script: &str, arguments: &[&str]) -> Vec<String> {
+        // Root in a container, on a machine with few cores.
+        let mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n"];
+        let ranks = ranks.to_string();
+        let shell = [&ranks, "sh", "-c", script, "sh", self.path];
+        let words = mpirun.iter().chain(&shell).chain(arguments);
+        words.map(ToString::to_string).collect()
+    }
+
+    /// Runs a job in a directory.
+    pub(crate) fn run(
+        self,
+        ranks: usize,
+        arguments: &[&str],
+        directory: impl AsRef<Path>,
+    ) -> Result<Outcome, Skip> {
+        let run = self.job(ranks, r#"exec "$@""#, arguments)?;
+        Ok(run.current_dir(directory).output())
+    }
+
+    /// Returns the lines that the command has written to stderr, without those of `mpirun`.
+    pub(crate) fn diagnostics(self, outcome: &Outcome) -> Vec<String> {
+        let stderr = outcome.stderr_text();
+        let begin = format!("{}:", self.name);
+        let ours = stderr.lines().filter(|line| line.starts_with(&begin));
+        let mut ours: Vec<_> = ours.map(str::to_owned).collect();
+        ours.sort();
+        ours
+    }
+}
+
+/// Returns the value of a key in the line of `--stats=json`.
+#[track_caller]
+pub(crate) fn stat(outcome: &Outcome, key: &str) -> u64 {
+    let text = outcome.stdout_text();
+    let line = text.lines().last().unwrap_or_default();
+    let (_, value) = line
+        .split_once(&format!("\"{key}\":"))
+        .unwrap_or_else(|| panic!("{key} is not in {line}"));
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    value[..digits].parse().expect("a number")
+}
+
+/// Asserts that no rank has processed all entries, by the line of `--stats=json`. A rank may have had none, because
+/// the others were faster.
+#[track_caller]
+pub(crate) fn assert_shared(outcome: &Outcome) {
+    let most = stat(outcome, "most_entries_per_rank");
+    assert!(most < stat(outcome, "entries"), "{outcome}");
+}
+
+pub(crate) fn lines(text: &str) -> BTreeSet<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Returns the statuses that the ranks have written.
+pub(crate) fn statuses(scratch: &Scratch, ranks: usize) -> Vec<String> {
+    let ranks = 0..ranks;
+    let read = ranks.map(|rank| {
+        let path = scratch.path().join(format!("status.{rank}"));
+        let status = fs::read_to_string(&path).unwrap_or_default();
+        let _ = fs::remove_file(path);
+        status.trim().to_owned()
+    });
+    read.collect()
+}
+
+/// Sends a signal to a rank that has written the number of its process.
+pub(crate) fn signal(scratch: &Scratch, rank: usize, signal: &str) {
+    let pid = fs::read_to_string(scratch.path().join(format!("pid.{rank}"))).unwrap();
+    Run::new("kill").args([signal, pid.trim()]).output();
+}
+
+/// A sequence of numbers that is the same in each run.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Builds a tree with about 400 entries of all types.
+pub(crate) fn build(root: &Path, seed: u64) {
+    let tree = Tree::at(root);
+    let mut numbers = Numbers(seed);
+    let mut dirs = vec![String::from("top")];
+    tree.dir("top");
+    for number in 0..400 {
+        let dir = &dirs[numbers.below(dirs.len() as u64) as usize];
+        let name = format!("{dir}/{number}");
+        match numbers.below(8) {
+            0..3 => {
+                dirs.push(name.clone());
+                tree.dir(name)
+            }
+            3 => tree.symlink(&name, "/nowhere"),
+            4 => tree.fifo(&name),
+            5 => tree.file(format!("{name}\n'quoted'"), ""),
+            _ => tree.file(&name, "content"),
+        };
+    }
+}
+
+/// Replaces each of the directories 0 to 19 in `parents` by a link to `outside`, and puts it back, until `is_over`.
+/// Returns the number of times.
+pub(crate) fn swap_directories(parents: &[PathBuf], outside: &Path, is_over: &AtomicBool) -> u64 {
+    let mut swaps = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        for number in 0..20 {
+            for parent in parents {
+                let dir = parent.join(number.to_string());
+                let aside = outside.with_file_name("aside");
+                if fs::rename(&dir, &aside).is_err() {
+                    continue;
+                }
+                let _ = symlink(outside, &dir);
+                thread::yield_now();
+                let _ = fs::remove_file(&dir);
+                // If the job has made the directory again, the old one is not needed.
+                if fs::rename(&aside, &dir).is_err() {
+                    let _ = remove_for_sure(&aside);
+                }
+                swaps += 1;
+            }
+        }
+    }
+    swaps
+}

@@ -1,0 +1,7 @@
+//! Tests of `rmz-mpi` and `cpz-mpi` by `mpirun`, with several ranks on this machine.
+//!
+//! A test about shared work proves that it was shared, by the entries that each rank reports.
+
+mod cpz;
+mod job;
+mod rmz;
