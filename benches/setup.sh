@@ -22,6 +22,13 @@ crate cpx
 crate rmz "$peers/published"
 crate cpz "$peers/published"
 
+# uutils' commands are named as GNU's.
+crate uu_rm "$peers/uutils"
+crate uu_cp "$peers/uutils"
+crate rcp-tools-rrm
+# Its library demands this flag.
+RUSTFLAGS='--cfg tokio_unstable' crate rcp-tools-rcp
+
 # The dependencies of a web application: 66 000 files, 770 MB, none of which is
 # ever run.
 if [ ! -d "$peers/npm/node_modules" ]; then

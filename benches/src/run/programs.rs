@@ -47,10 +47,16 @@ impl Programs {
             ),
             (
                 peers.join("bin"),
-                &["hyperfine", "ftzz", "fcp", "xcp", "cpx"],
+                &["hyperfine", "ftzz", "fcp", "xcp", "cpx", "rcp", "rrm"],
+                "",
+            ),
+            (
+                Path::new(command::repository()).join("cluster/target/release"),
+                &["rmz-mpi", "cpz-mpi"],
                 "",
             ),
             (peers.join("published/bin"), &["rmz", "cpz"], "-published"),
+            (peers.join("uutils/bin"), &["rm", "cp"], "-uutils"),
         ];
         for (dir, names, suffix) in places {
             for name in names {
@@ -115,8 +121,13 @@ const NAMED: &[(&str, &str)] = &[
     ("xcp", ""),
     ("cpx", ""),
     ("wcp", ""),
+    ("rmz-mpi", "this repository, "),
+    ("cpz-mpi", "this repository, "),
     ("drm", "mpifileutils "),
     ("dcp", "mpifileutils "),
+    ("rcp", ""),
+    ("rm-uutils", ""),
+    ("cp-uutils", ""),
     ("rmz-published", ""),
     ("cpz-published", ""),
     ("hyperfine", ""),

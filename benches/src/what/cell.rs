@@ -36,6 +36,8 @@ pub(crate) enum Group {
     Filesystems,
     Slow,
     Large,
+    /// rmz-mpi and cpz-mpi, which several processes run.
+    Ranks,
     /// The engine against other libraries.
     Libraries,
     /// The cells of [`steady`](super::steady), which are not in [`cells::all`](super::cells::all).
@@ -51,6 +53,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::Filesystems,
     Group::Slow,
     Group::Large,
+    Group::Ranks,
     Group::Libraries,
     Group::Steady,
 ];
@@ -65,6 +68,7 @@ impl Group {
             Self::Filesystems => "filesystems",
             Self::Slow => "slow",
             Self::Large => "large",
+            Self::Ranks => "ranks",
             Self::Libraries => "libraries",
             Self::Steady => "steady",
         }
@@ -79,6 +83,7 @@ impl Group {
             Self::Filesystems => "Filesystems on loop devices",
             Self::Slow => "Requests answered late",
             Self::Large => "Large files",
+            Self::Ranks => "One tree, several ranks",
             Self::Libraries => "Libraries",
             Self::Steady => "Steadiness",
         }
@@ -203,6 +208,10 @@ impl Cell {
             (Group::Large, Work::Remove) => [peers::FILESYSTEM_REMOVE, &[peers::RM_RAYON]].concat(),
             (Group::Large, _) if self.is_slow() => peers::SLOW_COPY.to_vec(),
             (Group::Large, _) => [peers::FILESYSTEM_COPY, &[peers::FCP, peers::XCP]].concat(),
+            (Group::Ranks, Work::Remove) if self.is_slow() => peers::RANKS_SLOW_REMOVE.to_vec(),
+            (Group::Ranks, _) if self.is_slow() => peers::RANKS_SLOW_COPY.to_vec(),
+            (Group::Ranks, Work::Remove) => peers::RANKS_REMOVE.to_vec(),
+            (Group::Ranks, _) => peers::RANKS_COPY.to_vec(),
             (Group::Libraries, Work::Remove) => peers::LIBRARY_REMOVE.to_vec(),
             (Group::Libraries, _) => peers::LIBRARY_COPY.to_vec(),
             (Group::Steady, Work::Remove) => {

@@ -83,6 +83,7 @@ pub(crate) fn all() -> Vec<Cell> {
     filesystems(&mut cells);
     slow(&mut cells);
     large(&mut cells);
+    ranks(&mut cells);
     libraries(&mut cells);
     cells
 }
@@ -310,6 +311,47 @@ fn large(cells: &mut Vec<Cell>) {
                 Runs::Full
             },
             ..cell(Group::Large, Work::Copy, name, title, Tree::Spread(spread))
+        });
+    }
+}
+
+fn ranks(cells: &mut Vec<Cell>) {
+    let spread = |dirs, files| Spread {
+        dirs,
+        files,
+        file_bytes: 0,
+        large_file_bytes: None,
+    };
+    for (work, verb, files) in [
+        (Work::Remove, "remove", 20_000),
+        (Work::Copy, "copy", 4_000),
+    ] {
+        let slow = spread(files / 20, files);
+        let latency = Duration::from_millis(1);
+        let title = format!("1 ms: {verb} {} 000 empty files", files / 1_000);
+        let tree = Tree::Spread(slow);
+        cells.push(Cell {
+            place: Place::Slow { latency },
+            cache: Cache::Cold,
+            ..cell(
+                Group::Ranks,
+                work,
+                format!("ranks-slow-{verb}"),
+                title,
+                tree,
+            )
+        });
+        let title = format!("tmpfs: {verb} 500 000 empty files");
+        let tree = Tree::Spread(spread(10_000, 500_000));
+        cells.push(Cell {
+            place: Place::New("tmpfs"),
+            ..cell(
+                Group::Ranks,
+                work,
+                format!("ranks-tmpfs-{verb}"),
+                title,
+                tree,
+            )
         });
     }
 }

@@ -87,6 +87,10 @@ pub(crate) const XCP: Peer = Peer::new(
     "xcp -r --no-timestamps --no-progress tree copy",
 );
 const CPX: Peer = Peer::new(Other, "cpx", "cpx", "cpx -r -P tree/. copy");
+const RM_UUTILS: Peer = Peer::new(Other, "rm (uutils)", "rm-uutils", "rm-uutils -r tree");
+const CP_UUTILS: Peer = Peer::new(Other, "cp (uutils)", "cp-uutils", "cp-uutils -r tree copy");
+const RRM: Peer = Peer::new(Other, "rrm", "rrm", "rrm tree");
+const RCP: Peer = Peer::new(Other, "rcp", "rcp", "rcp tree copy");
 pub(crate) const RSYNC_COPY: Peer =
     Peer::new(Other, "rsync", "rsync", "rsync -rlp --inplace tree/ copy/");
 
@@ -113,6 +117,8 @@ pub(crate) const REMOVE: &[Peer] = &[
         "rsync",
         "rsync -r --delete empty/ tree/",
     ),
+    RM_UUTILS,
+    RRM,
 ];
 
 /// More peers, which can remove only a directory without subdirectories.
@@ -141,6 +147,8 @@ pub(crate) const COPY: &[Peer] = &[
     ),
     CPX,
     RSYNC_COPY,
+    CP_UUTILS,
+    RCP,
 ];
 
 /// The peers that remove a real tree.
@@ -163,6 +171,26 @@ pub(crate) const FILESYSTEM_COPY: &[Peer] = &[
     CPZ_PUBLISHED,
 ];
 
+/// Makes a peer of a command on this number of ranks.
+macro_rules! ranks {
+    ($ranks:literal, $program:literal, $arguments:literal) => {
+        Peer::new(
+            Other,
+            concat!($program, ", ", $ranks, " ranks"),
+            $program,
+            concat!(
+                "mpirun --allow-run-as-root --oversubscribe -n ",
+                $ranks,
+                " ",
+                $program,
+                " ",
+                $arguments
+            ),
+        )
+        .at_once($ranks)
+    };
+}
+
 /// The most threads that ours start by themselves on a slow filesystem.
 const DEFAULT_AT_ONCE: u32 = 128;
 /// The published commands and fcp have a thread for each core.
@@ -173,13 +201,7 @@ pub(crate) const SLOW_REMOVE: &[Peer] = &[
     RMZ.at_once(DEFAULT_AT_ONCE),
     RM,
     RMZ_PUBLISHED.at_once(CORES_AT_ONCE),
-    Peer::new(
-        Other,
-        "drm, 8 ranks",
-        "drm",
-        "mpirun --allow-run-as-root --oversubscribe -n 8 drm tree",
-    )
-    .at_once(8),
+    ranks!(8, "drm", "tree"),
     Peer::new(
         Other,
         "rsync --delete",
@@ -200,13 +222,34 @@ pub(crate) const SLOW_COPY: &[Peer] = &[
         "xcp -r -w 64 --no-timestamps --no-progress tree copy",
     )
     .at_once(64),
-    Peer::new(
-        Other,
-        "dcp, 32 ranks",
-        "dcp",
-        "mpirun --allow-run-as-root --oversubscribe -n 32 dcp tree copy",
-    )
-    .at_once(32),
+    ranks!(32, "dcp", "tree copy"),
+];
+
+/// The peers that remove a tree from a slow filesystem with several processes.
+pub(crate) const RANKS_SLOW_REMOVE: &[Peer] = &[
+    Peer::new(Ours, "rmz --threads=1", "rmz", "rmz --threads=1 tree"),
+    ranks!(2, "rmz-mpi", "--threads=1 tree"),
+    ranks!(4, "rmz-mpi", "--threads=1 tree"),
+    ranks!(8, "rmz-mpi", "--threads=1 tree"),
+    ranks!(8, "drm", "tree"),
+];
+/// The peers that copy a tree on a slow filesystem with several processes.
+pub(crate) const RANKS_SLOW_COPY: &[Peer] = &[
+    Peer::new(Ours, "cpz --threads=1", "cpz", "cpz --threads=1 tree copy"),
+    ranks!(2, "cpz-mpi", "--threads=1 tree copy"),
+    ranks!(4, "cpz-mpi", "--threads=1 tree copy"),
+    ranks!(8, "cpz-mpi", "--threads=1 tree copy"),
+    ranks!(8, "dcp", "tree copy"),
+];
+/// The peers that remove a tree from a fast filesystem with two threads, in one or two processes.
+pub(crate) const RANKS_REMOVE: &[Peer] = &[
+    Peer::new(Ours, "rmz --threads=2", "rmz", "rmz --threads=2 tree"),
+    ranks!(2, "rmz-mpi", "--threads=1 tree"),
+];
+/// The peers that copy a tree on a fast filesystem with two threads, in one or two processes.
+pub(crate) const RANKS_COPY: &[Peer] = &[
+    Peer::new(Ours, "cpz --threads=2", "cpz", "cpz --threads=2 tree copy"),
+    ranks!(2, "cpz-mpi", "--threads=1 tree copy"),
 ];
 
 /// Makes a list of one of our commands with each of these numbers of threads.
