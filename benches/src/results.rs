@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    host::machine::{Machine, Stamp},
+    host::machine::Stamp,
     what::{
         cell::Cell,
         cells,
@@ -12,12 +12,11 @@ use crate::{
     },
 };
 
-/// Everything that was measured on one machine, in one run or in several.
+/// Everything that was measured, in one run or in several. The stamp of each cell names its machine.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Results {
     /// `quick`, `full`, or the names of cells.
     pub(crate) mode: String,
-    pub(crate) machine: Machine,
     /// Each peer that was found, with its version.
     pub(crate) versions: Vec<(String, String)>,
     /// The peers and measurements that were left out, with the reason.
@@ -33,20 +32,6 @@ impl Results {
     /// Returns the cell of that name, if it was run.
     pub(crate) fn cell(&self, name: &str) -> Option<&CellResult> {
         self.cells.iter().find(|cell| cell.name == name)
-    }
-
-    /// Returns what a new run begins with: these figures, unless they are of another machine. If so, appends a line
-    /// to `log`.
-    pub(crate) fn carry_over(self, machine: Machine, mode: &str, log: impl Fn(&str)) -> Self {
-        let same = self.machine == machine;
-        if !same && !self.cells.is_empty() {
-            log("the figures so far are another machine's, and are dropped");
-        }
-        Self {
-            mode: mode.to_owned(),
-            machine,
-            ..if same { self } else { Self::default() }
-        }
     }
 
     /// Adds or replaces a cell, but keeps earlier figures if there are no new ones.
@@ -355,20 +340,6 @@ pub(crate) mod tests {
         let all: Vec<_> = results.cells.iter().map(figures).collect();
         let expected = [("copy-10", Some(2.0)), ("update-first", Some(1.0))];
         assert_eq!(all, expected.map(|(name, row)| (name.to_owned(), row)));
-    }
-
-    #[test]
-    fn figures_of_another_machine_are_dropped() {
-        let mut results = Results::default();
-        results.put(cell("copy-10", vec![row("rmz", &[1.0])]));
-        let results = results.carry_over(Machine::default(), "full", |_| panic!());
-        assert_eq!(results.cells.len(), 1);
-        let other = Machine {
-            cores: 64,
-            ..Machine::default()
-        };
-        let results = results.carry_over(other.clone(), "full", |_| ());
-        assert!(results.cells.is_empty() && results.machine == other);
     }
 
     #[test]

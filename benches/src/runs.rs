@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::{
     Settings,
-    host::{command, machine::Machine},
+    host::command,
     out::document::{Document, Files, Section},
     results::Results,
     run::{execute::execute, schedule::Schedule},
@@ -76,7 +76,10 @@ pub(crate) fn libraries(settings: &Settings) -> Result<()> {
 /// Measures cells by name; prints the tables, and writes the files to target/benches.
 pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
     let schedule = Schedule::cells(names)?;
-    let nothing = Results::default().carry_over(Machine::probe(), &schedule.mode, |_| ());
+    let nothing = Results {
+        mode: schedule.mode.clone(),
+        ..Results::default()
+    };
     let results = execute(settings, schedule, nothing, |_| Ok(()))?;
     let dir = Path::new(command::repository()).join("target/benches");
     let files = Files {
@@ -87,7 +90,7 @@ pub(crate) fn some(settings: &Settings, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Writes all tables and plots again, from the figures of earlier runs on any machine.
+/// Writes all tables and plots again, from the figures of earlier runs.
 pub(crate) fn tables(settings: &Settings) -> Result<()> {
     for section in Section::ALL {
         Document::open(settings.document(), section)?.rewrite()?;

@@ -1,6 +1,6 @@
 //! Identifies the machine and the moment of a measurement, for the head of the tables.
 
-use std::{fs, path::Path, process::Command, thread};
+use std::{fmt, fs, path::Path, process::Command, thread};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,10 @@ pub(crate) struct Machine {
     pub(crate) memory_gib: u64,
 }
 
-/// The date, the commit and the kernel of a measurement.
+/// The machine, the date, the commit and the kernel of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
+    pub(crate) machine: Machine,
     pub(crate) date: String,
     pub(crate) commit: String,
     pub(crate) kernel: String,
@@ -27,6 +28,7 @@ pub(crate) struct Stamp {
 pub(crate) fn stamp() -> Result<Stamp> {
     let kernel = rustix::system::uname();
     Ok(Stamp {
+        machine: Machine::probe(),
         kernel: format!(
             "{} {}",
             kernel.sysname().to_string_lossy(),
@@ -52,7 +54,7 @@ fn commit() -> Result<String> {
 
 impl Machine {
     /// Returns the properties of this machine.
-    pub(crate) fn probe() -> Self {
+    fn probe() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let kib =
@@ -64,6 +66,17 @@ impl Machine {
             cores: cores(),
             memory_gib: kib.unwrap_or(0).div_ceil(1 << 20),
         }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cpu,
+            cores,
+            memory_gib,
+        } = self;
+        write!(f, "{cores} cores of {cpu}, {memory_gib} GiB")
     }
 }
 

@@ -63,7 +63,7 @@ fn cell_table(cell: &CellResult) -> String {
     if !cell.rows.is_empty() {
         let _ = write!(
             text,
-            "\n{} files, {} directories, {:.1} MB on {}; {} at {}. Floor: {}, {} runs.\n\n\
+            "\n{} files, {} directories, {:.1} MB on {}; {} at {}, {}. Floor: {}, {} runs.\n\n\
              | peer | time | range | runs | x floor | x GNU | CPU | peak memory |\n\
              |---|---|---|---|---|---|---|---|\n",
             cell.files,
@@ -72,6 +72,7 @@ fn cell_table(cell: &CellResult) -> String {
             cell.filesystem,
             cell.stamp.date,
             cell.stamp.commit,
+            cell.stamp.machine,
             cell.floor_seconds().map_or(NONE.to_owned(), time),
             cell.floor.as_ref().map_or(0, |floor| floor.runs),
         );

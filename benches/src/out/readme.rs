@@ -13,6 +13,7 @@ use super::{
     format::{NONE, escape, figure},
     markers,
     plot::{self, Theme},
+    report::distinct,
 };
 use crate::results::{CellResult, Results};
 
@@ -185,8 +186,16 @@ fn headline(results: &Results) -> String {
          <img alt=\"Times of rmz, cpz and other commands, as in the list below\" src=\"benches/results/readme-light.svg\">\n\
          </picture>\n\n\
          On a tmpfs with {} cores:\n\n{shares}",
-        results.machine.cores
+        cores(results)
     )
+}
+
+/// Returns the number of cores of each machine that the cells were measured on.
+fn cores(results: &Results) -> String {
+    let cells = HEADLINES
+        .iter()
+        .filter_map(|headline| results.cell(headline.cell));
+    distinct(cells.map(|cell| cell.stamp.machine.cores))
 }
 
 fn tools(results: &Results) -> String {

@@ -30,39 +30,36 @@ pub(super) fn section(results: &Results, details: &str) -> String {
     text + &losses(results)
 }
 
-/// Returns a paragraph about the machine and the run.
+/// Returns a paragraph about the machines and the runs.
 pub(super) fn machine(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut text = format!(
-        "**Machine:** {} cores of {}, {} GiB.",
-        machine.cores, machine.cpu, machine.memory_gib
-    );
     let cells = &results.cells;
-    if !cells.is_empty() {
-        let seconds = cells.iter().map(|cell| cell.seconds).sum();
-        let _ = write!(
-            text,
-            " **Kernel:** {}. **Date:** {}. **Commit:** {}. **Taken by:** `{}`, {} cells in {}.",
-            distinct(cells.iter().map(|cell| &cell.stamp.kernel)),
-            distinct(cells.iter().map(|cell| &cell.stamp.date)),
-            distinct(cells.iter().map(|cell| &cell.stamp.commit)),
-            results.mode,
-            cells.len(),
-            progress::show(Duration::from_secs_f64(seconds)),
-        );
+    if cells.is_empty() {
+        return String::new();
     }
-    text
+    let seconds = cells.iter().map(|cell| cell.seconds).sum();
+    let stamps = || cells.iter().map(|cell| &cell.stamp);
+    format!(
+        "**Machine:** {}. **Kernel:** {}. **Date:** {}. **Commit:** {}. **Taken by:** `{}`, {} cells in {}.",
+        distinct(stamps().map(|stamp| &stamp.machine)),
+        distinct(stamps().map(|stamp| &stamp.kernel)),
+        distinct(stamps().map(|stamp| &stamp.date)),
+        distinct(stamps().map(|stamp| &stamp.commit)),
+        results.mode,
+        cells.len(),
+        progress::show(Duration::from_secs_f64(seconds)),
+    )
 }
 
 /// Returns each value once, in order.
-fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
-    let mut all: Vec<&str> = Vec::new();
+pub(super) fn distinct(values: impl Iterator<Item = impl ToString>) -> String {
+    let mut all: Vec<String> = Vec::new();
     for value in values {
-        if !all.contains(&value.as_str()) {
+        let value = value.to_string();
+        if !all.contains(&value) {
             all.push(value);
         }
     }
-    all.join(", ")
+    all.join("; ")
 }
 
 /// Groups the cells by our program, rmz or cpz, because the two have different peers.
