@@ -23,7 +23,7 @@ use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{self, Limits};
+use crate::sched::{self, Limits, SecondWorker};
 use crate::sys::{self, DirSlot, Entry, FileId, Stat, Symlinks};
 use crate::walk::{
     self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
@@ -343,8 +343,8 @@ impl Visitor for LookAhead<'_> {
         Limits::of(1)
     }
 
-    fn initial_workers(&self) -> usize {
-        1
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::SeldomPays
     }
 
     fn share_from(&self, _scratch: &()) -> Duration {

@@ -27,7 +27,7 @@ use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::Limits;
+use crate::sched::{Limits, SecondWorker};
 use crate::sys::{self, Entry, Symlinks};
 use crate::walk::{
     self, Filters, OpenDirs, Part, Purpose, Reconsidered, Sharer, SourceOnly, Stealing, Task,
@@ -499,13 +499,13 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    /// Returns 1 for XFS and btrfs. Each removal there goes through a single log, or
-    /// through the single tree of the subvolume, and kernel threads do a part of the work.
-    /// Two workers took 1.3 to 1.7 times as long as one (50 000 files, two cores).
-    fn initial_workers(&self) -> usize {
+    /// On XFS and btrfs each removal goes through a single log, or through the single tree of the
+    /// subvolume, and kernel threads do a part of the work. Two workers took 1.3 to 1.7 times as long as
+    /// one (50 000 files, two cores).
+    fn second_worker(&self) -> SecondWorker {
         match self.filesystem() {
-            Some(sys::BTRFS | sys::XFS) => 1,
-            _ => 2,
+            Some(sys::BTRFS | sys::XFS) => SecondWorker::SeldomPays,
+            _ => SecondWorker::Pays,
         }
     }
 

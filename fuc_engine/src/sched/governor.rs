@@ -84,6 +84,17 @@ impl Limits {
     }
 }
 
+/// What is known about a second worker before anything has been measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondWorker {
+    /// It is faster, so there are two when there is a backlog.
+    Pays,
+    /// It is faster on some machines, and slower on others. So it is tried at once.
+    Unknown,
+    /// It is seldom faster, so it is tried late.
+    SeldomPays,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     /// One worker runs, and nothing has been decided.
@@ -145,8 +156,7 @@ enum Direction {
 pub(super) struct Governor {
     workers: usize,
     limits: Limits,
-    /// The number to begin with.
-    initial: usize,
+    second: SecondWorker,
     state: State,
     /// When the measurement began.
     began: Duration,
@@ -163,18 +173,17 @@ pub(super) struct Governor {
 }
 
 impl Governor {
-    /// Begins with one worker. After [`FIRST`] it has `initial` workers, or fewer if the limits are
-    /// lower.
-    pub(super) fn new(limits: Limits, initial: usize) -> Self {
+    /// Begins with one worker. After [`FIRST`] it may have two, if the limits allow that.
+    pub(super) fn new(limits: Limits, second: SecondWorker) -> Self {
         Self {
             workers: 1,
             limits,
-            initial: initial.min(limits.computing),
+            second,
             state: State::Start,
             began: Duration::ZERO,
             due: FIRST,
-            hold: match (initial, limits.computing) {
-                (1, ..=2) => HOLD_RANGE[1],
+            hold: match (second, limits.computing) {
+                (SecondWorker::SeldomPays, ..=2) => HOLD_RANGE[1],
                 _ => INITIAL_HOLD,
             },
             direction: Direction::More,
@@ -221,7 +230,7 @@ impl Governor {
     pub(super) fn step(&mut self, now: Duration, sample: Sample) -> bool {
         // A worker may have read the clock before another one stepped the governor.
         let lasted = now.saturating_sub(self.began);
-        if self.workers <= self.initial {
+        if self.workers <= self.initial() {
             self.entries_are_slow = is_slow(sample);
         }
         let measured = self.measured(lasted, sample);
@@ -315,10 +324,18 @@ impl Governor {
         }
     }
 
+    /// Returns the number to begin with when there is a backlog.
+    fn initial(&self) -> usize {
+        match self.second {
+            SecondWorker::Pays => self.limits.computing.min(2),
+            SecondWorker::Unknown | SecondWorker::SeldomPays => 1,
+        }
+    }
+
     fn begin(&mut self, sample: Sample) {
-        self.workers = self.initial;
+        self.workers = self.initial();
         let is_slow = sample.busy >= SLOW.mul_f64(sample.work.max(1.0));
-        if self.initial > 1 && self.initial < self.limits.computing || is_slow {
+        if self.has_idle_cores() || is_slow {
             self.enter(State::Climb, SHORTEST);
         } else if self.limits.computing < self.limits.waiting {
             self.enter(State::Climb, PROBE_DELAY);
@@ -327,10 +344,14 @@ impl Governor {
         }
     }
 
-    /// Returns `true` if more workers than the initial number are likely to be faster.
+    /// Returns `true` if more workers than now may be faster, even if they compute.
+    fn has_idle_cores(&self) -> bool {
+        self.second != SecondWorker::SeldomPays && self.workers < self.limits.computing
+    }
+
+    /// Returns `true` if more workers than the initial number may be faster.
     fn may_climb(&self, measured: Measured) -> bool {
-        let has_idle_cores = self.initial > 1 && self.workers < self.limits.computing;
-        self.workers < measured.most && (has_idle_cores || measured.waits_for_requests)
+        self.workers < measured.most && (self.has_idle_cores() || measured.waits_for_requests)
     }
 
     /// Ends the time for which a number was kept.

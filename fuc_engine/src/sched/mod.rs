@@ -93,5 +93,5 @@ mod governor;
 mod meter;
 mod worker;
 
-pub(crate) use governor::Limits;
+pub(crate) use governor::{Limits, SecondWorker};
 pub(crate) use worker::{Inlet, Job, Thieves, Worker, scope, shared_scope};

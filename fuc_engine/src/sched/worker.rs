@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvError, Sender};
 
 use super::gate::{Gate, IdleOutcome, Recipient};
-use super::governor::{FIRST, Governor, Limits};
+use super::governor::{FIRST, Governor, Limits, SecondWorker};
 use super::meter::{Lap, Meter};
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
@@ -57,9 +57,9 @@ pub(crate) trait Job: Sync {
     /// is a backlog.
     fn limits(&self) -> Limits;
 
-    /// Returns the number of workers to begin with when there is a backlog: one that is known to
-    /// be faster than fewer. Called at most once, and only if more than one is allowed.
-    fn initial_workers(&self) -> usize;
+    /// Returns what is known about a second worker. Called at most once, when there is a backlog, and only if
+    /// more than one is allowed.
+    fn second_worker(&self) -> SecondWorker;
 
     /// Returns the way to other processes that work on the same job, if there are any.
     fn thieves(&self) -> Option<&dyn Thieves<Self::Task>> {
@@ -526,12 +526,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     fn appoint_governor(&self) -> Governor {
         let limits = self.shared.job.limits();
-        let initial = if limits.waiting > 1 {
-            self.shared.job.initial_workers()
+        let second = if limits.waiting > 1 {
+            self.shared.job.second_worker()
         } else {
-            1
+            SecondWorker::SeldomPays
         };
-        Governor::new(limits, initial)
+        Governor::new(limits, second)
     }
 
     /// Gives tasks to an idle worker, if there is one, but keeps at least `keep` of them. Parks

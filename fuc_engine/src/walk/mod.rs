@@ -49,7 +49,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, Limits, Thieves, Worker};
+use crate::sched::{Job, Limits, SecondWorker, Thieves, Worker};
 use crate::sys::{Entry, Listing, Symlinks};
 
 use in_order::Remainder;
@@ -152,8 +152,8 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Returns the limits on workers; see [`Job::limits`].
     fn limits(&self) -> Limits;
 
-    /// Returns the number of workers to begin with; see [`Job::initial_workers`].
-    fn initial_workers(&self) -> usize;
+    /// Returns what is known about a second worker; see [`Job::second_worker`].
+    fn second_worker(&self) -> SecondWorker;
 
     /// Returns the time per entry from which an idle worker gets half of the rest of a listing.
     /// It is [`Duration::MAX`] if two workers are never faster than one in the same directory. `scratch` is
@@ -438,8 +438,8 @@ impl<V: Visitor> Job for V {
         Visitor::limits(self)
     }
 
-    fn initial_workers(&self) -> usize {
-        Visitor::initial_workers(self)
+    fn second_worker(&self) -> SecondWorker {
+        Visitor::second_worker(self)
     }
 
     fn thieves(&self) -> Option<&dyn Thieves<Task<V>>> {

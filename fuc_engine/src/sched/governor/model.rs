@@ -7,14 +7,14 @@
 
 use std::time::Duration;
 
-use super::{Governor, Limits};
+use super::{Governor, Limits, SecondWorker};
 use crate::sched::meter::Sample;
 
 /// The speed of work on a machine, as measured for the benchmark's cells.
 struct Machine {
     name: &'static str,
     limits: Limits,
-    initial: usize,
+    second: SecondWorker,
     /// Time from one checkpoint to the next, with one worker.
     lap: Duration,
     /// Throughput of n workers; that of one is 1.
@@ -58,7 +58,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, tmpfs",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: LAP,
         speedup: |n| [1.0, 1.9][n.min(2) - 1],
         noise: 0.1,
@@ -68,7 +68,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, busy",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: LAP,
         speedup: |n| [1.0, 1.4][n.min(2) - 1],
         noise: 0.9,
@@ -78,7 +78,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, large files",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_millis(3),
         speedup: |n| [1.0, 1.9][n.min(2) - 1],
         noise: 0.1,
@@ -88,7 +88,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a log, two worse",
         limits: cores(2),
-        initial: 1,
+        second: SecondWorker::SeldomPays,
         lap: LAP,
         speedup: |n| [1.0, 1.3][n.min(2) - 1],
         noise: 0.2,
@@ -98,7 +98,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a log, two better",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: LAP,
         speedup: |n| [1.0, 1.5][n.min(2) - 1],
         noise: 0.2,
@@ -108,7 +108,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, two worse than believed",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: LAP,
         speedup: |n| [1.0, 0.77][n.min(2) - 1],
         noise: 0.3,
@@ -118,7 +118,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, all useful",
         limits: cores(16),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: LAP,
         speedup: |n| (n as f64).powf(0.9),
         noise: 0.1,
@@ -128,7 +128,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, four useful",
         limits: cores(16),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: LAP,
         speedup: |n| [1.0, 1.9, 2.6, 3.2][n.min(4) - 1] / 1.1_f64.powi(n.max(4) as i32 - 4),
         noise: 0.1,
@@ -138,17 +138,38 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, contention for a log",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_micros(300),
         speedup: |n| [1.0, 1.25, 0.95, 0.7, 0.6][n.min(5) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.2, 1.2, 1.3, 1.3][n.min(5) - 1]),
     },
+    // Copies to XFS, as measured on one processor and on another.
+    Machine {
+        name: "two cores, XFS, two worse",
+        limits: cores(2),
+        second: SecondWorker::Unknown,
+        lap: Duration::from_micros(300),
+        speedup: |n| [1.0, 0.7, 0.6][n.min(3) - 1],
+        noise: 0.3,
+        stalls: Stalls::One(Duration::from_millis(8)),
+        waits: Waits::Lock(|n| [0.9, 1.2, 1.2][n.min(3) - 1]),
+    },
+    Machine {
+        name: "two cores, XFS, two better",
+        limits: cores(2),
+        second: SecondWorker::Unknown,
+        lap: Duration::from_micros(600),
+        speedup: |n| [1.0, 1.75, 1.5][n.min(3) - 1],
+        noise: 0.3,
+        stalls: Stalls::One(Duration::from_millis(8)),
+        waits: Waits::Lock(|n| [0.9, 1.7, 1.7][n.min(3) - 1]),
+    },
     Machine {
         name: "two cores, a server, 1 ms",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_millis(1),
         speedup: |n| n as f64,
         noise: 0.1,
@@ -158,7 +179,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a server, 16 useful",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_millis(1),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
@@ -168,7 +189,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a server, 0.1 ms",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_micros(1200),
         speedup: |n| n.min(40) as f64,
         noise: 0.2,
@@ -178,7 +199,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a server, 70 ms",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_millis(70),
         speedup: |n| n as f64,
         noise: 0.1,
@@ -188,7 +209,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a server, 70 ms, 16 useful",
         limits: cores(2),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_millis(70),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
@@ -198,7 +219,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, slow calls",
         limits: cores(16),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_millis(100),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
@@ -208,7 +229,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, contention for a log",
         limits: cores(16),
-        initial: 2,
+        second: SecondWorker::Pays,
         lap: Duration::from_micros(300),
         speedup: |n| [1.0, 1.8, 2.4, 2.8][n.min(4) - 1] * (4.0 / n.max(4) as f64).sqrt(),
         noise: 0.3,
@@ -250,7 +271,7 @@ struct Run<'m> {
 
 impl<'m> Run<'m> {
     fn new(machine: &'m Machine, fixed: Option<usize>, seed: u64) -> Self {
-        let governor = Governor::new(machine.limits, machine.initial);
+        let governor = Governor::new(machine.limits, machine.second);
         let mut laps = vec![None; machine.limits.waiting];
         laps[0] = Some((Duration::ZERO, Duration::ZERO));
         let mut random = Random(seed);

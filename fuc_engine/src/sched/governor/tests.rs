@@ -71,30 +71,56 @@ fn shares_of(
 #[test]
 fn stays_with_one_worker_if_two_are_slower() {
     let time = Duration::from_millis(300);
-    let shares = shares(Governor::new(Limits::of(2), 1), time, |n| 1.0 / n as f64);
+    let shares = shares(
+        Governor::new(Limits::of(2), SecondWorker::SeldomPays),
+        time,
+        |n| 1.0 / n as f64,
+    );
     assert!(shares[1] > 0.95, "{shares:?}");
+}
+
+#[test]
+fn soon_decides_about_a_second_worker_of_which_nothing_is_known() {
+    let time = Duration::from_millis(300);
+    let governor = || Governor::new(Limits::of(2), SecondWorker::Unknown);
+    let slower = shares(governor(), time, |n| 1.0 / n as f64);
+    assert!(slower[1] > 0.95, "{slower:?}");
+    let faster = shares(governor(), time, |n| n as f64);
+    assert!(faster[2] > 0.95, "{faster:?}");
 }
 
 #[test]
 fn goes_back_to_one_worker_if_two_turn_out_slower() {
     let time = Duration::from_secs(1);
-    let shares = shares(Governor::new(Limits::of(2), 2), time, |n| 1.0 / n as f64);
+    let shares = shares(
+        Governor::new(Limits::of(2), SecondWorker::Pays),
+        time,
+        |n| 1.0 / n as f64,
+    );
     assert!(shares[1] > 0.75, "{shares:?}");
 }
 
 #[test]
 fn soon_uses_all_workers_if_each_adds_throughput() {
-    for (initial, seconds) in [(1, 7), (2, 2)] {
+    for (second, seconds) in [
+        (SecondWorker::SeldomPays, 7),
+        (SecondWorker::Unknown, 2),
+        (SecondWorker::Pays, 2),
+    ] {
         let time = Duration::from_secs(seconds);
-        let shares = shares(Governor::new(Limits::of(16), initial), time, |n| n as f64);
-        assert!(shares[16] > 0.85, "{initial}: {shares:?}");
+        let shares = shares(Governor::new(Limits::of(16), second), time, |n| n as f64);
+        assert!(shares[16] > 0.85, "{second:?}: {shares:?}");
     }
 }
 
 #[test]
 fn finds_the_number_above_which_throughput_does_not_rise() {
     let time = Duration::from_millis(500);
-    let shares = shares(Governor::new(Limits::of(16), 2), time, |n| n.min(4) as f64);
+    let shares = shares(
+        Governor::new(Limits::of(16), SecondWorker::Pays),
+        time,
+        |n| n.min(4) as f64,
+    );
     assert!(shares[4] > 0.85, "{shares:?}");
 }
 
@@ -102,7 +128,7 @@ fn finds_the_number_above_which_throughput_does_not_rise() {
 fn lowers_the_number_when_the_work_changes() {
     let mut calls = 0;
     let shares = shares(
-        Governor::new(Limits::of(2), 2),
+        Governor::new(Limits::of(2), SecondWorker::Pays),
         Duration::from_secs(1),
         |n| {
             calls += 1;
@@ -123,57 +149,71 @@ const TWO_CORES: Limits = Limits {
 
 #[test]
 fn soon_uses_all_workers_if_they_wait_for_a_disk_or_a_server() {
-    for (waits_for, initial) in [
-        (WaitsFor::Disk, 1),
-        (WaitsFor::Disk, 2),
-        (WaitsFor::Server, 1),
-        (WaitsFor::Server, 2),
+    for (waits_for, second) in [
+        (WaitsFor::Disk, SecondWorker::SeldomPays),
+        (WaitsFor::Disk, SecondWorker::Unknown),
+        (WaitsFor::Disk, SecondWorker::Pays),
+        (WaitsFor::Server, SecondWorker::SeldomPays),
+        (WaitsFor::Server, SecondWorker::Unknown),
+        (WaitsFor::Server, SecondWorker::Pays),
     ] {
         let time = Duration::from_millis(500);
-        let shares = shares_of(Governor::new(TWO_CORES, initial), time, |n, _| Work {
+        let shares = shares_of(Governor::new(TWO_CORES, second), time, |n, _| Work {
             speed: n as f64,
             processors: 0.01 * n as f64,
             waits_for,
         });
-        assert!(shares[128] > 0.85, "{initial}: {shares:?}");
+        assert!(shares[128] > 0.85, "{second:?}: {shares:?}");
     }
 }
 
 #[test]
 fn stops_at_the_number_above_which_a_server_is_not_faster() {
     let time = Duration::from_millis(500);
-    let shares = shares_of(Governor::new(TWO_CORES, 2), time, |n, _| Work {
-        speed: n.min(16) as f64,
-        processors: 0.1,
-        waits_for: WaitsFor::Server,
-    });
+    let shares = shares_of(
+        Governor::new(TWO_CORES, SecondWorker::Pays),
+        time,
+        |n, _| Work {
+            speed: n.min(16) as f64,
+            processors: 0.1,
+            waits_for: WaitsFor::Server,
+        },
+    );
     assert!(shares[16] > 0.75, "{shares:?}");
     assert!(shares[64..].iter().sum::<f64>() < 0.05, "{shares:?}");
 }
 
 #[test]
 fn runs_no_more_workers_than_cores_if_they_contend_for_a_lock() {
-    for initial in [1, 2] {
+    for second in [
+        SecondWorker::SeldomPays,
+        SecondWorker::Unknown,
+        SecondWorker::Pays,
+    ] {
         let time = Duration::from_millis(500);
-        let shares = shares_of(Governor::new(TWO_CORES, initial), time, |n, _| Work {
+        let shares = shares_of(Governor::new(TWO_CORES, second), time, |n, _| Work {
             speed: [0.0, 1.0, 1.2, 0.9, 0.7][n.min(4)],
             processors: 0.9,
             waits_for: WaitsFor::Lock,
         });
         let many: f64 = shares[3..].iter().sum();
-        assert!(many < 0.1, "{initial}: {shares:?}");
+        assert!(many < 0.1, "{second:?}: {shares:?}");
     }
 }
 
 #[test]
 fn runs_no_more_workers_than_cores_if_they_compute() {
     let time = Duration::from_secs(2);
-    let shares = shares_of(Governor::new(TWO_CORES, 2), time, |n, _| Work {
-        // Without the limit on cores, the governor would use all of them.
-        speed: n as f64,
-        processors: n.min(2) as f64,
-        waits_for: WaitsFor::Nothing,
-    });
+    let shares = shares_of(
+        Governor::new(TWO_CORES, SecondWorker::Pays),
+        time,
+        |n, _| Work {
+            // Without the limit on cores, the governor would use all of them.
+            speed: n as f64,
+            processors: n.min(2) as f64,
+            waits_for: WaitsFor::Nothing,
+        },
+    );
     assert!(shares[2] > 0.9, "{shares:?}");
     assert_eq!(shares[3..].iter().sum::<f64>(), 0.0);
 }
@@ -182,21 +222,25 @@ fn runs_no_more_workers_than_cores_if_they_compute() {
 fn goes_back_to_the_number_of_cores_when_the_workers_compute() {
     let warm = Duration::from_millis(200);
     let time = Duration::from_secs(3);
-    let shares = shares_of(Governor::new(TWO_CORES, 2), time, |n, now| {
-        if now < warm {
-            Work {
-                speed: n as f64,
-                processors: 0.01 * n as f64,
-                waits_for: WaitsFor::Server,
+    let shares = shares_of(
+        Governor::new(TWO_CORES, SecondWorker::Pays),
+        time,
+        |n, now| {
+            if now < warm {
+                Work {
+                    speed: n as f64,
+                    processors: 0.01 * n as f64,
+                    waits_for: WaitsFor::Server,
+                }
+            } else {
+                Work {
+                    speed: n.min(2) as f64,
+                    processors: n.min(2) as f64,
+                    waits_for: WaitsFor::Nothing,
+                }
             }
-        } else {
-            Work {
-                speed: n.min(2) as f64,
-                processors: n.min(2) as f64,
-                waits_for: WaitsFor::Nothing,
-            }
-        }
-    });
+        },
+    );
     assert!(shares[2] > 0.5, "{shares:?}");
 }
 
@@ -205,7 +249,7 @@ fn returns_at_once_from_a_number_that_has_won_by_chance() {
     // Four workers are faster only while they are new.
     let mut four_ticks = 0;
     let shares = shares_of(
-        Governor::new(TWO_CORES, 2),
+        Governor::new(TWO_CORES, SecondWorker::Pays),
         Duration::from_millis(400),
         |n, _| {
             four_ticks += usize::from(n == 4);
@@ -242,7 +286,7 @@ fn keeps_both_workers_on_a_noisy_machine() {
     // Every three milliseconds, the second worker has another share of a core.
     let (mut noise, mut calls, mut luck) = (noise(), 0, 0.0);
     let shares = shares(
-        Governor::new(Limits::of(2), 2),
+        Governor::new(Limits::of(2), SecondWorker::Pays),
         Duration::from_secs(2),
         |n| {
             calls += 1;
@@ -257,7 +301,7 @@ fn keeps_both_workers_on_a_noisy_machine() {
 
 #[test]
 fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
-    let mut governor = Governor::new(Limits::of(2), 2);
+    let mut governor = Governor::new(Limits::of(2), SecondWorker::Pays);
     let sample = |busy| Sample {
         work: 1000.0,
         busy,
@@ -278,7 +322,7 @@ fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
 
 #[test]
 fn slow_operations_delay_the_first_trial() {
-    let mut governor = Governor::new(Limits::of(2), 2);
+    let mut governor = Governor::new(Limits::of(2), SecondWorker::Pays);
     let sample = |busy| Sample {
         work: 1000.0,
         busy,
@@ -296,20 +340,17 @@ fn slow_operations_delay_the_first_trial() {
 
 #[test]
 fn half_of_three_workers_is_two() {
-    let mut governor = Governor::new(Limits::of(3), 3);
-    governor.step(FIRST, Sample::default());
-    let sample = Sample {
-        work: 1000.0,
-        busy: 3 * INITIAL_HOLD,
-        ..Sample::default()
-    };
-    assert!(governor.step(FIRST + INITIAL_HOLD, sample));
-    assert_eq!(governor.workers(), 2);
+    let shares = shares(
+        Governor::new(Limits::of(3), SecondWorker::Pays),
+        Duration::from_secs(1),
+        |n| n as f64,
+    );
+    assert!(shares[3] > 0.9 && shares[1] < 0.01, "{shares:?}");
 }
 
 #[test]
 fn a_measurement_with_one_long_wait_is_prolonged() {
-    let mut governor = Governor::new(Limits::of(4), 2);
+    let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
     assert!(governor.step(FIRST, Sample::default()));
     assert_eq!(governor.workers(), 2);
     // Two workers worked for two milliseconds, most of it in one call.
@@ -333,19 +374,19 @@ fn a_measurement_with_one_long_wait_is_prolonged() {
 
 #[test]
 fn a_step_with_an_older_clock_changes_nothing() {
-    let mut governor = Governor::new(Limits::of(4), 2);
+    let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
     governor.step(FIRST, Sample::default());
     assert!(!governor.step(FIRST / 2, Sample::default()));
 }
 
 #[test]
 fn is_never_due_if_only_one_worker_is_allowed() {
-    assert_eq!(Governor::new(Limits::of(1), 2).due(), None);
+    assert_eq!(Governor::new(Limits::of(1), SecondWorker::Pays).due(), None);
 }
 
 #[test]
 fn a_stall_is_not_taken_for_waiting_workers() {
-    let mut governor = Governor::new(TWO_CORES, 2);
+    let mut governor = Governor::new(TWO_CORES, SecondWorker::Pays);
     governor.step(FIRST, Sample::default());
     let probe = governor.due().unwrap();
     // Both workers waited for a full log once, and had not done much before.

@@ -37,8 +37,8 @@ impl Job for Doubling {
         Limits::of(4)
     }
 
-    fn initial_workers(&self) -> usize {
-        2
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::Pays
     }
 }
 
@@ -73,8 +73,8 @@ impl Job for InOrder {
         Limits::of(2)
     }
 
-    fn initial_workers(&self) -> usize {
-        2
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::Pays
     }
 }
 
@@ -153,8 +153,8 @@ impl Job for Slow {
         Limits::of(2)
     }
 
-    fn initial_workers(&self) -> usize {
-        2
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::Pays
     }
 }
 
