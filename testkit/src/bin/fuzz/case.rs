@@ -395,6 +395,53 @@ impl Case {
         dests
     }
 
+    /// Returns the positions of the words that are sources of cp. Returns none if a path may be taken for an option.
+    pub(crate) fn sources(&self) -> Vec<usize> {
+        let operand = |(at, word): (usize, &Word)| match word {
+            Word::Operand(operand) => Some((at, operand.render(&self.names))),
+            _ => None,
+        };
+        let words = self.words.iter().enumerate();
+        let mut operands: Vec<(usize, Vec<u8>)> = words.filter_map(operand).collect();
+        if operands.iter().any(|(_, path)| path.starts_with(b"-")) {
+            return Vec::new();
+        }
+        let names_target = |word: &Word| {
+            matches!(
+                word,
+                Word::ShortWith('t', ..)
+                    | Word::LongWith {
+                        name: "target-directory",
+                        ..
+                    }
+            )
+        };
+        if !self.words.iter().any(names_target) {
+            operands.pop();
+        }
+        operands.into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// Returns the case without the words at these positions.
+    pub(crate) fn without(&self, words: &[usize]) -> Self {
+        let kept = self.words.iter().enumerate();
+        let kept = kept.filter(|(at, _)| !words.contains(at));
+        Self {
+            words: kept.map(|(_, word)| word.clone()).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a case for each source of this one, with that as the only source.
+    pub(crate) fn in_turn(&self) -> Vec<Self> {
+        let sources = self.sources();
+        let single = |source: &usize| {
+            let others: Vec<usize> = sources.iter().copied().filter(|at| at != source).collect();
+            self.without(&others)
+        };
+        sources.iter().map(single).collect()
+    }
+
     /// Returns the name by which GNU's command is called.
     pub(crate) fn gnus_name(&self) -> String {
         match self.called {

@@ -17,7 +17,10 @@ use testkit::probe::is_root;
 use crate::{
     Against, AtDifference, Outcome, Plan,
     case::{Called, Case, replaced},
-    deviations::{Comparison, Explanation, Line, dry_run, explain},
+    deviations::{
+        Comparison, Explanation, Line, dry_run, explain,
+        reruns::{self, How},
+    },
     difference::Difference,
     generate::{self, Rights},
     plan,
@@ -27,6 +30,8 @@ use crate::{
 
 /// The release of GNU coreutils that counts.
 const REFERENCE: &str = "(GNU coreutils) 9.10";
+/// Most sources of a case that is explained by its parts.
+const MAX_SOURCES: usize = 5;
 /// Most runs for shrinking a case.
 const MAX_SHRINKS: usize = 1_500;
 /// Most time for shrinking a case. Runs that end only at a limit, such as that of the length of paths, take long.
@@ -186,7 +191,11 @@ impl Fuzzer {
     fn judge(&mut self, case: &Case) -> Outcome<(Verdict, Status)> {
         let (gnu, ours) = self.observe(case)?;
         let status = gnu.status;
-        let explained = Explained::of(case, self.plan.against, &gnu, &ours);
+        let mut explained = Explained::of(case, self.plan.against, &gnu, &ours);
+        if self.plan.against == Against::Gnu {
+            self.explain_by_reruns(case, &gnu, &ours, &mut explained)?;
+            self.explain_by_parts(case, &mut explained.explanation)?;
+        }
         let verdict = if explained.difference.is_empty() {
             Verdict::Same
         } else if explained.explanation.rest.is_empty() {
@@ -195,6 +204,63 @@ impl Fuzzer {
             Verdict::Different(explained)
         };
         Ok((verdict, status))
+    }
+
+    /// Explains facts in which ours agrees with a further run of GNU's command.
+    fn explain_by_reruns(
+        &mut self,
+        case: &Case,
+        gnu: &Observed,
+        ours: &Observed,
+        explained: &mut Explained,
+    ) -> Outcome<()> {
+        let Explained {
+            difference,
+            explanation,
+        } = explained;
+        let it = Comparison::new(case, gnu, ours, &difference.facts);
+        for (how, line) in reruns::reruns(&it) {
+            if explanation.rest.is_empty() {
+                break;
+            }
+            let steps = plan::plan(case);
+            let mut side = self.gnus_side(case);
+            let others = match how {
+                How::InTurn => {
+                    let gnu = self.place.observe_all(&case.in_turn(), &steps, &side)?;
+                    // Ours may deviate from these runs, too.
+                    let explained = Explained::of(case, Against::Gnu, &gnu, ours);
+                    explained.explanation.rest
+                }
+                How::Untouched => {
+                    side.first = vec!["--version"];
+                    let mut untouched = self.place.observe(case, &steps, &side)?;
+                    untouched.stdout.clear();
+                    Difference::between(case, &untouched, ours).facts
+                }
+            };
+            explanation.settle(line, &others);
+            explanation.add_consequences(&it);
+        }
+        Ok(())
+    }
+
+    /// Explains the rest of a case if all of its parts are explained.
+    fn explain_by_parts(&mut self, case: &Case, explanation: &mut Explanation) -> Outcome<()> {
+        let sources = case.sources();
+        if explanation.rest.is_empty() || sources.len() < 2 || sources.len() > MAX_SOURCES {
+            return Ok(());
+        }
+        let mut parts = Vec::new();
+        for source in sources {
+            match self.judge(&case.without(&[source]))?.0 {
+                Verdict::Same => {}
+                Verdict::Deliberate(part) => parts.push(part),
+                Verdict::Different(_) => return Ok(()),
+            }
+        }
+        explanation.settle_by_parts(&parts);
+        Ok(())
     }
 
     fn observe(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
@@ -236,14 +302,7 @@ impl Fuzzer {
 
     fn observe_both(&mut self, case: &Case) -> Outcome<(Observed, Observed)> {
         let steps = plan::plan(case);
-        let gnu = Side {
-            program: self.gnu.clone(),
-            name: case.gnus_name(),
-            first: match case.called {
-                Called::Own => vec!["-r"],
-                Called::Gnus(_) => Vec::new(),
-            },
-        };
+        let gnu = self.gnus_side(case);
         let ours = Side {
             program: self.ours.clone(),
             name: case.our_name(),
@@ -252,6 +311,17 @@ impl Fuzzer {
         let gnu = self.place.observe(case, &steps, &gnu)?;
         let ours = self.place.observe(case, &steps, &ours)?;
         Ok((gnu, ours))
+    }
+
+    fn gnus_side(&self, case: &Case) -> Side {
+        Side {
+            program: self.gnu.clone(),
+            name: case.gnus_name(),
+            first: match case.called {
+                Called::Own => vec!["-r"],
+                Called::Gnus(_) => Vec::new(),
+            },
+        }
     }
 
     /// Counts the reported differences that are part of a difference of these kinds. Returns the other kinds.

@@ -10,6 +10,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Child,
+    slice,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -108,6 +109,16 @@ impl Place {
         steps: &[Step],
         side: &Side,
     ) -> io::Result<Observed> {
+        self.observe_all(slice::from_ref(case), steps, side)
+    }
+
+    /// Runs the command lines of several cases in one tree, one after the other, until one of them does not end.
+    pub(crate) fn observe_all(
+        &mut self,
+        cases: &[Case],
+        steps: &[Step],
+        side: &Side,
+    ) -> io::Result<Observed> {
         let top = self.scratch.path().join(TOP);
         let working = self.scratch.path().join(ABOVE).join(WORKING);
         // The directories above the tree get their times now. Building may take long on a busy machine.
@@ -116,11 +127,22 @@ impl Place {
         for step in steps {
             step.act(&tree);
         }
-        let answers = case.stdin().into_iter().flat_map(|answer| [answer, "\n"]);
-        refill(&mut self.stdin, answers.collect::<String>().as_bytes())?;
         refill(&mut self.stdout, b"")?;
         refill(&mut self.stderr, b"")?;
-        let status = self.run(case, side, &working)?;
+        let mut status = Status::Exit(0);
+        for case in cases {
+            let answers = case.stdin().into_iter().flat_map(|answer| [answer, "\n"]);
+            refill(&mut self.stdin, answers.collect::<String>().as_bytes())?;
+            match (self.run(case, side, &working)?, status) {
+                (Status::Exit(code), Status::Exit(before)) => {
+                    status = Status::Exit(code.max(before));
+                }
+                (ended, _) => {
+                    status = ended;
+                    break;
+                }
+            }
+        }
         let period = start..=since_epoch() + CLOCK_SLACK;
         let attributes = Attributes::ALL - Attributes::ATIME;
         let snapshot = Snapshot::of(&top, attributes).with_fresh_times(&period);

@@ -33,6 +33,7 @@ pub(crate) fn explain(facts: &[Fact]) -> Explanation {
             .map(|fact| ((README, LINE), fact))
             .collect(),
         rest,
+        ..Explanation::default()
     }
 }
 

@@ -18,6 +18,7 @@ mod links;
 mod operands;
 mod overwriting;
 mod parents;
+pub(crate) mod reruns;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -49,9 +50,12 @@ const TABLES: &[&[Deviation]] = &[
 pub(crate) type Line = (&'static str, &'static str);
 
 /// The explanation of a difference.
+#[derive(Default)]
 pub(crate) struct Explanation {
     /// The facts that deviations explain, each with the line that documents it.
     pub(crate) documented: Vec<(Line, Fact)>,
+    /// The facts that follow from those.
+    pub(crate) following: Vec<Fact>,
     /// The facts that nothing explains.
     pub(crate) rest: Vec<Fact>,
 }
@@ -60,6 +64,25 @@ impl Explanation {
     /// Returns the lines that document the difference.
     pub(crate) fn lines(&self) -> BTreeSet<Line> {
         self.documented.iter().map(|(line, _)| *line).collect()
+    }
+
+    /// Explains the facts that follow from those that are explained.
+    pub(crate) fn add_consequences(&mut self, comparison: &Comparison<'_>) {
+        // One consequence can have another one.
+        loop {
+            let documented = self.documented.iter().map(|(_, fact)| fact);
+            let explained: Vec<&Fact> = documented.chain(&self.following).collect();
+            let (following, rest): (Vec<Fact>, Vec<Fact>) = self
+                .rest
+                .iter()
+                .cloned()
+                .partition(|fact| consequences::follows(comparison, &explained, fact));
+            self.rest = rest;
+            if following.is_empty() {
+                break;
+            }
+            self.following.extend(following);
+        }
     }
 
     /// Returns the kinds of the facts that nothing explains.
@@ -74,30 +97,16 @@ pub(crate) fn explain(comparison: &Comparison<'_>) -> Explanation {
     let applying: Vec<&Deviation> = table
         .filter(|row| row.pair == comparison.case.pair && (row.applies)(comparison))
         .collect();
-    let mut documented = Vec::new();
-    let (mut explained, mut rest) = (Vec::new(), Vec::new());
+    let mut explanation = Explanation::default();
     for fact in comparison.facts {
         match applying.iter().find(|row| (row.explains)(comparison, fact)) {
             Some(row) => {
-                documented.push(((row.readme, row.line), fact.clone()));
-                explained.push(fact);
+                let line = (row.readme, row.line);
+                explanation.documented.push((line, fact.clone()));
             }
-            None => rest.push(fact),
+            None => explanation.rest.push(fact.clone()),
         }
     }
-    // One consequence can have another one.
-    loop {
-        let (following, others): (Vec<&Fact>, Vec<&Fact>) = rest
-            .iter()
-            .partition(|fact| consequences::follows(comparison, &explained, fact));
-        rest = others;
-        if following.is_empty() {
-            break;
-        }
-        explained.extend(following);
-    }
-    Explanation {
-        documented,
-        rest: rest.into_iter().cloned().collect(),
-    }
+    explanation.add_consequences(comparison);
+    explanation
 }

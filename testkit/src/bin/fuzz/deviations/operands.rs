@@ -181,10 +181,7 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
-        applies: |it| {
-            it.case.dests().iter().any(Vec::is_empty)
-                && is_empty_dest_refused(it.errors(Side::Ours))
-        },
+        applies: refuses_empty_dest,
         explains: |it, fact| {
             // cp has removed it, and then fails to create the copy.
             let not_created = it.named(Side::Gnu, "cannot create ", Which::First);
@@ -227,11 +224,15 @@ pub(super) const ROWS: &[Deviation] = &[
 ];
 
 const INTO_ITSELF: &str = "cannot copy a directory, ";
-const NO_HARD_LINK: &str = "will not create hard link ";
-const WARNING: &str = "warning: source directory ";
+pub(super) const NO_HARD_LINK: &str = "will not create hard link ";
+pub(super) const WARNING: &str = "warning: source directory ";
 
 fn is_not_found(line: &str) -> bool {
     line.contains("cannot stat ") && line.ends_with("No such file or directory")
+}
+
+pub(super) fn refuses_empty_dest(it: &Comparison<'_>) -> bool {
+    it.case.dests().iter().any(Vec::is_empty) && is_empty_dest_refused(it.errors(Side::Ours))
 }
 
 fn is_empty_dest_refused(errors: &[String]) -> bool {
