@@ -135,6 +135,20 @@ fn a_fifo_is_not_opened_before_its_dest_is_checked() {
 }
 
 #[test]
+fn a_directory_in_the_way_of_a_device_is_reported_as_for_a_file() {
+    let build = |tree: &Tree| {
+        tree.dir("d/null").dir("d/a").file("a", "x").socket("s/a");
+    };
+    for options in ["-b", "-S.o", "-bf", "--backup=t"] {
+        check(&[options, "/dev/null", "d"], build);
+        check(&[options, "a", "d"], build);
+        check(&[options, "s/a", "d"], build);
+        check(&["-r", "--copy-contents", options, "/dev/null", "d"], build);
+    }
+    check(&["/dev/null", "d"], build);
+}
+
+#[test]
 fn parents_get_attributes_if_one_was_missing() {
     let time = Duration::from_secs(1_000_000_000);
     let build = |tree: &Tree| {

@@ -87,7 +87,11 @@ pub(in crate::copy) fn check(
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     // Do not wait for the other end of a FIFO if the copy must fail, even if dests are backed up.
-    match obstacle(DestTreatment::WrittenTo, None, &dest) {
+    let treatment = match source.kind {
+        FileType::Fifo => DestTreatment::WrittenTo,
+        _ => treatment,
+    };
+    match obstacle(treatment, None, &dest) {
         Some(refusal) => Err(ctx.refused(entry, refusal)),
         None => Ok(()),
     }
