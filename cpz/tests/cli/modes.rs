@@ -228,3 +228,29 @@ fn owns_its_copies() {
             .mode(0o2755);
     });
 }
+
+#[test]
+fn a_directory_that_others_may_write_to_loses_the_set_group_id_bit_of_another_group() {
+    if !probe::is_root() {
+        skip!("only root can become another user");
+    }
+    let cp = CP.strict().only_newest().uid(NOBODY);
+    for (umask, mode) in [
+        (0, 0o777),
+        (0, 0o775),
+        (0, 0o3757),
+        (0, 0o755),
+        (0o22, 0o777),
+        (2, 0o733),
+    ] {
+        let script = format!(r#"umask {umask:o}; exec "$@""#);
+        for option in ["-r", "-p", "-l", "--preserve=ownership", "--parents"] {
+            let cp = cp.clone().in_script(&script).args(["-r", option, "a", "b"]);
+            cp.check(|tree| {
+                tree.file("a/s/f", "x");
+                tree.select("a/s").mode(mode).select("a").mode(mode);
+                tree.dir("b").owner(NOBODY, 1).mode(0o2777);
+            });
+        }
+    }
+}

@@ -13,6 +13,7 @@ use crate::copy::options::{ModePolicy, Preserve};
 const PERMISSIONS: u32 = 0o777;
 const SET_ID: u32 = 0o6000;
 const STICKY: u32 = 0o1000;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions that the owner of a directory needs to fill it.
 pub(in crate::copy) const OWNER: u32 = 0o700;
 
@@ -192,9 +193,20 @@ pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> Directo
 /// The mode that is set is the present one. This makes the kernel remove an inherited set-group-ID bit
 /// if the user is not in the group. A directory that is filled loses the bit in the same way.
 pub(in crate::copy) fn of_unfilled_directory(present: u32, origin: Origin) -> Option<u32> {
-    let is_set_again =
-        origin == Origin::Created && present & OWNER != OWNER && present & 0o2000 != 0;
+    let is_set_again = origin == Origin::Created
+        && present & 0o2000 != 0
+        && (present & OWNER != OWNER || present & WRITABLE_BY_OTHERS != 0);
     is_set_again.then_some(present & 0o7777)
+}
+
+/// Returns the mode to set on a new directory when it is complete, although it was created with that
+/// mode. `None`: the directory keeps its mode.
+///
+/// cp lets other users write to a directory only when it is complete. This makes the kernel remove an
+/// inherited set-group-ID bit if the user is not in the group.
+pub(in crate::copy) fn of_writable_directory(granted: u32) -> Option<u32> {
+    let is_set_again = granted & 0o2000 != 0 && granted & WRITABLE_BY_OTHERS != 0;
+    is_set_again.then_some(granted & 0o7777)
 }
 
 /// Removes set-id and sticky bits, for a copy whose owner could not be set. As in cp, a directory

@@ -413,7 +413,9 @@ fn make_dest(
             let set = Inode::directory(fd.as_fd()).set_mode(modes.filling);
             set.map_err(|errno| failed(Operation::SetMode, errno))?;
         }
-        mode_pending = modes.pending;
+        mode_pending = modes
+            .pending
+            .or_else(|| mode::of_writable_directory(granted));
     }
     if ctx.policy.sets_attributes {
         let last = ctx
