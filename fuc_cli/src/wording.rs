@@ -369,6 +369,7 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
         Operation::Sync => ("error syncing ", ""),
         Operation::KeepOwner => ("failed to preserve ownership for ", ""),
         Operation::KeepTimes => ("preserving times for ", ""),
+        Operation::KeepParentTimes => ("failed to preserve times for ", ""),
         Operation::KeepXattrs => ("setting attributes for ", ""),
         Operation::SetContext => ("failed to set the security context of ", ""),
         _ => ("cannot copy ", ""),

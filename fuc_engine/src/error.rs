@@ -125,6 +125,8 @@ pub enum Operation {
     KeepOwner,
     /// Gives a dest the times of its source.
     KeepTimes,
+    /// Gives a directory that leads to a dest the times of its source.
+    KeepParentTimes,
     /// Gives a dest the extended attributes of its source.
     KeepXattrs,
     /// Gives a dest the [context](crate::CopyOptions::context) that the options name.
@@ -161,7 +163,7 @@ impl Operation {
             Self::Sync => "write to the disk",
             Self::KeepMode => "keep the permissions of",
             Self::KeepOwner => "keep the owner of",
-            Self::KeepTimes => "keep the times of",
+            Self::KeepTimes | Self::KeepParentTimes => "keep the times of",
             Self::KeepXattrs => "keep the extended attributes of",
             Self::SetContext => "set the security context of",
         }

@@ -7,7 +7,7 @@
 use std::fs;
 
 use testkit::{
-    probe::is_root,
+    probe::{NOBODY, is_root},
     run::{Outcome, Run, Status},
     skip,
     tree::{Scratch, Tree},
@@ -67,6 +67,81 @@ fn reports_files_in_place_of_parents() {
         nested(tree);
         tree.symlink("d/a", "nowhere");
     });
+}
+
+#[test]
+fn parents_keep_special_bits_without_the_owner() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let options = [
+        "-a",
+        "-p",
+        "--preserve=mode,ownership",
+        "--preserve=ownership",
+    ];
+    for mode in [0o7755, 0o2755, 0o1777, 0o6711] {
+        for (option, dest) in options
+            .map(|option| [(option, "d"), (option, "e")])
+            .concat()
+        {
+            let cp = CP.strict().only_newest().uid(NOBODY);
+            cp.args(["-r", option, "--parents", "a/b/f", dest])
+                .check(|tree| {
+                    tree.file("a/b/f", "x");
+                    for dir in ["a/b", "a"] {
+                        tree.select(dir).owner(1234, 1234).mode(mode);
+                    }
+                    tree.dir("d").owner(NOBODY, NOBODY);
+                    tree.dir("e/a").owner(NOBODY, NOBODY).mode(0o711);
+                    tree.select("e").owner(NOBODY, NOBODY);
+                });
+        }
+    }
+}
+
+#[test]
+fn names_a_parent_whose_attributes_cannot_be_preserved() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for option in [
+        "-a",
+        "-p",
+        "--preserve=timestamps",
+        "--preserve=mode",
+        "--preserve=ownership",
+    ] {
+        for source in ["a/b/f", "./a/f"] {
+            let cp = CP.strict().only_newest().uid(NOBODY);
+            cp.args(["-r", option, "--parents", source, "d"])
+                .check(|tree| {
+                    tree.file("a/b/f", "x").file("a/f", "x");
+                    tree.dir("d/a").owner(1234, 1234).mode(0o777);
+                    tree.select("d").owner(1234, 1234).mode(0o777);
+                });
+        }
+    }
+}
+
+#[test]
+fn parents_get_no_sticky_bit_without_the_mode() {
+    for option in ["-a", "-r"] {
+        let cp = CP.strict().only_newest();
+        cp.args([
+            option,
+            "--no-preserve=mode",
+            "--parents",
+            "a/b/f",
+            "c/d",
+            "e",
+        ])
+        .check(|tree| {
+            tree.file("a/b/f", "x").dir("c/d").mode(0o1777).dir("e");
+            tree.select("a").mode(0o1755).select("a/b").mode(0o3755);
+            tree.select("c").mode(0o1700);
+        });
+    }
 }
 
 #[test]

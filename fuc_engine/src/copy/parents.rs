@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
 use super::context::Context;
 use super::decide::mode::{self, Origin};
@@ -185,8 +186,9 @@ fn note_existing(
     if mode::may_be_unfinished(present.mode)
         && let Ok(stat) = sys::stat(ctx.bases.source, &source, Symlinks::Follow)
     {
-        let requested = ctx.policy.directory_creation_mode(stat.st_mode);
-        let filling = ctx.policy.directory_filling_mode(stat.st_mode);
+        let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
+        let requested = ctx.policy.directory_creation_mode(mode);
+        let filling = ctx.policy.directory_filling_mode(mode);
         if mode::is_unfinished(present.mode, requested, filling) {
             let modes = mode::of_new_directory(present.mode & 0o7777, requested);
             made.existing.insert(step.dest.into());
@@ -209,8 +211,9 @@ fn make_one(
         |operation| move |errno| Error::failed(operation, step.path.into(), errno).at_dest();
     let source = to_c(step.source.as_os_str().as_bytes());
     let stat = look_at_source(ctx, step.source)?;
-    let requested = ctx.policy.directory_creation_mode(stat.st_mode);
-    let filling = ctx.policy.directory_filling_mode(stat.st_mode);
+    let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
+    let requested = ctx.policy.directory_creation_mode(mode);
+    let filling = ctx.policy.directory_filling_mode(mode);
     if let Some(plan) = &ctx.plan {
         let planned = plan.create(spot(above, step), || names::planned_directory(plan));
         planned.map_err(failed(Operation::MakeParent))?;
@@ -322,7 +325,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     });
     let source = source.map_err(failed(Operation::Stat))?;
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
-    let set = path_only::transfer(&ctx.policy, &source, &dest, parent.origin);
+    let set = path_only::transfer(&ctx.policy, &source, &dest, parent.origin, Role::Parent);
     let set = set.map_err(failed(Operation::Stat))?;
     ctx.report_attributes(parent.operand, set, || parent.path.clone())
 }

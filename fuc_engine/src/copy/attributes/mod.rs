@@ -66,6 +66,16 @@ pub(super) enum Times {
     Modification,
 }
 
+/// Says why a dest exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is the copy of its source.
+    Copy,
+    /// It is a directory on the way to a copy. As in cp, such a directory keeps the special bits of its
+    /// source even without the owner.
+    Parent,
+}
+
 /// A transfer of attributes from one inode to another.
 pub(super) struct Transfer<'a> {
     pub(super) source: Inode<'a>,
@@ -74,6 +84,7 @@ pub(super) struct Transfer<'a> {
     pub(super) dest: Inode<'a>,
     pub(super) special_bits: SpecialBits,
     pub(super) times: Times,
+    pub(super) role: Role,
     /// The mode to set; `None`: the dest keeps its mode.
     pub(super) mode: Option<u32>,
 }
@@ -96,6 +107,7 @@ pub(super) fn between_files<'a>(
             Origin::Existing => SpecialBits::Possible,
         },
         times: Times::AccessAndModification,
+        role: Role::Copy,
         mode: policy.last_mode(stat.st_mode, origin),
     }
 }
@@ -166,7 +178,10 @@ impl Transfer<'_> {
         warning: &mut Option<AttributeError>,
     ) -> Result<(), Unset> {
         let mut mode = self.mode;
-        if policy.options.preserve.ownership && self.set_owner(policy)? == Owner::NotSet {
+        if policy.options.preserve.ownership
+            && self.set_owner(policy)? == Owner::NotSet
+            && self.role == Role::Copy
+        {
             let (preserve, kind) = (&policy.options.preserve, sys::file_type(self.stat));
             mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
         }
@@ -189,7 +204,11 @@ impl Transfer<'_> {
             Times::AccessAndModification => self.dest.set_times(self.stat),
             Times::Modification => self.dest.set_modified(sys::modified(self.stat)),
         };
-        set.map_err(|error| (Operation::KeepTimes, error))
+        let operation = match self.role {
+            Role::Copy => Operation::KeepTimes,
+            Role::Parent => Operation::KeepParentTimes,
+        };
+        set.map_err(|error| (operation, error))
     }
 
     fn set_owner(&self, policy: &Policy<'_>) -> Result<Owner, Unset> {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{Attributes, Times, Transfer};
+use super::{Attributes, Role, Times, Transfer};
 use crate::copy::decide::mode::{self, Origin, SpecialBits};
 use crate::copy::facts::FileId;
 use crate::copy::policy::Policy;
@@ -79,6 +79,7 @@ pub(in crate::copy) fn transfer(
     source: &PathOnly<'_>,
     dest: &PathOnly<'_>,
     origin: Origin,
+    role: Role,
 ) -> Result<Attributes, Errno> {
     let (stat, present) = (&source.stat, &dest.stat);
     let kind = sys::file_type(stat);
@@ -95,11 +96,16 @@ pub(in crate::copy) fn transfer(
             _ => SpecialBits::None,
         },
         times: Times::AccessAndModification,
+        role,
         mode: match kind {
             // A symbolic link has no mode.
             FileType::Symlink => None,
             FileType::Directory => {
-                let last = policy.last_directory_mode(stat.st_mode, present.st_mode, origin);
+                let mode = match role {
+                    Role::Copy => stat.st_mode,
+                    Role::Parent => mode::of_parent(&policy.options.preserve, stat.st_mode),
+                };
+                let last = policy.last_directory_mode(mode, present.st_mode, origin);
                 last.or_else(|| mode::of_unfilled_directory(present.st_mode, origin))
             }
             _ => policy.last_mode(stat.st_mode, origin),

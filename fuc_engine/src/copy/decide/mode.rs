@@ -209,6 +209,15 @@ pub(in crate::copy) fn of_writable_directory(granted: u32) -> Option<u32> {
     is_set_again.then_some(granted & 0o7777)
 }
 
+/// Returns the mode of a source directory as far as the copy gets it that `--parents` makes. If modes
+/// are not preserved on request, cp keeps the sticky bit of every directory but a parent.
+pub(in crate::copy) fn of_parent(preserve: &Preserve, mode: u32) -> u32 {
+    match preserve.mode {
+        ModePolicy::Discard => mode & !STICKY,
+        ModePolicy::Default | ModePolicy::Preserve => mode,
+    }
+}
+
 /// Removes set-id and sticky bits, for a copy whose owner could not be set. As in cp, a directory
 /// keeps its sticky bit if modes are not preserved.
 pub(in crate::copy) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
-use crate::copy::attributes::{Attributes, Times, Transfer};
+use crate::copy::attributes::{Attributes, Role, Times, Transfer};
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, Origin, SpecialBits};
 use crate::copy::dest::backup::{Replaced, replace_by_directory};
@@ -318,7 +318,8 @@ fn finish_unfilled(
         let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
         let source = source.with_facts_of(seen);
         let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
-        path_only::transfer(&ctx.policy, &source, &dest, *origin).map_err(unseen(Side::Dest))
+        path_only::transfer(&ctx.policy, &source, &dest, *origin, Role::Copy)
+            .map_err(unseen(Side::Dest))
     };
     let set = ctx.at(place, Side::Source, |dir, name| {
         let symlinks = ctx.symlinks_at(place);
@@ -542,6 +543,7 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
         stat: &stat,
         dest: Inode::directory(dest.as_fd()),
         special_bits: node.state.special_bits(),
+        role: Role::Copy,
         times: if node.state.has_access_time() {
             Times::Modification
         } else {

@@ -16,6 +16,7 @@ pub(super) mod symlink;
 
 use rustix::io::Errno;
 
+use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
 use super::context::{Context, Failure};
 use super::decide::clear::Making;
@@ -67,7 +68,7 @@ fn set_attributes(
     }
     let unseen = |errno| ctx.making_failure(entry, Operation::Stat, errno);
     let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
-    let set = path_only::transfer(&ctx.policy, source, &dest, Origin::Created);
+    let set = path_only::transfer(&ctx.policy, source, &dest, Origin::Created, Role::Copy);
     let set = set.map_err(unseen)?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
