@@ -1,7 +1,9 @@
 //! `--dry-run`, which GNU's cp does not have: what a real run would print, and nothing is touched.
 
 use testkit::{
+    probe::{NOBODY, is_root},
     run::{Operands, Run, Status, check_dry_run, check_dry_runs},
+    skip,
     tree::{Scratch, Tree},
 };
 
@@ -54,6 +56,32 @@ fn ends_with_the_entries_and_the_bytes_that_would_be_copied() {
     ];
     assert_eq!(lines, expected);
     assert!(!scratch.path().join("t/s").exists());
+}
+
+#[test]
+fn reports_devices_that_only_root_can_make() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for (dest, reason) in [
+        ("t", Some("t/null': Operation not permitted")),
+        ("t/new", Some("t/new': Operation not permitted")),
+        ("u", Some("u/null': Permission denied")),
+        ("t/f", None),
+    ] {
+        let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
+            let scratch = Scratch::new();
+            let tree = Tree::at(scratch.path());
+            tree.mode(0o755).dir("u").dir("t").mode(0o777).fifo("t/f");
+            let run = Run::new(CPZ).args(option).args(["-b", "/dev/null", dest]);
+            run.uid(NOBODY).current_dir(&scratch).output()
+        });
+        assert_eq!(dry.stderr_text(), real.stderr_text(), "{dest}");
+        assert_eq!(dry.status, real.status, "{dest}");
+        if let Some(reason) = reason {
+            assert!(real.stderr_text().contains(reason), "{dest}: {real}");
+        }
+    }
 }
 
 #[test]

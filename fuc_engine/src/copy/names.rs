@@ -22,6 +22,8 @@ use crate::sys::{self, Stat};
 pub(super) enum New {
     /// A copy of the source.
     Copy,
+    /// A copy of a device of this type and number.
+    Device(FileType, sys::Device),
     /// Another name of the source.
     HardLink,
     /// A symbolic link to the source.
@@ -70,6 +72,10 @@ fn plan_creation(ctx: &Context<'_>, plan: &Plan, entry: &Entry<'_>, new: New) ->
     if spot.name.to_bytes().ends_with(b"/") && plan.look(&spot, sys::Symlinks::NoFollow).is_err() {
         return Err(Errno::NOENT);
     }
+    if let New::Device(kind, number) = new {
+        plan.check_creating(&spot)?;
+        sys::check_making_device(kind, number)?;
+    }
     plan.create(spot, || made(ctx, plan, entry, new))
 }
 
@@ -93,7 +99,7 @@ fn made(ctx: &Context<'_>, plan: &Plan, entry: &Entry<'_>, new: New) -> Option<S
     let id = match new {
         New::HardLink => return Some(stat),
         New::LinkToCopy(id) => id,
-        New::Copy | New::Symlink => plan.new_id(),
+        New::Copy | New::Device(..) | New::Symlink => plan.new_id(),
     };
     if let New::Symlink = new {
         stat.st_mode = FileType::Symlink.as_raw_mode() | 0o777;

@@ -115,19 +115,22 @@ impl Plan {
         spot: Spot<'_>,
         made: impl FnOnce() -> Option<Stat>,
     ) -> Result<(), Errno> {
-        match self.look(&spot, Symlinks::NoFollow) {
-            Ok(_) => return Err(Errno::EXIST),
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno),
-        }
-        if !self.is_new(spot.dir) {
-            sys::check_adding(spot.dir, &operand::directory_of(spot.name))?;
-        }
+        self.check_creating(&spot)?;
         match self.may_meet_again {
             true => self.note(spot.path, made()),
             false => drop(self.changes().remove(&spot.path)),
         }
         Ok(())
+    }
+
+    /// Checks that a name could be created.
+    pub(super) fn check_creating(&self, spot: &Spot<'_>) -> Result<(), Errno> {
+        match self.look(spot, Symlinks::NoFollow) {
+            Ok(_) => Err(Errno::EXIST),
+            Err(Errno::NOENT) if self.is_new(spot.dir) => Ok(()),
+            Err(Errno::NOENT) => sys::check_adding(spot.dir, &operand::directory_of(spot.name)),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Plans to unlink a name.

@@ -7,8 +7,9 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Access, AtFlags, FileType, Stat, StatxAttributes, StatxFlags, accessat};
+use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxAttributes, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::open::{At, Symlinks};
 use super::process::effective_user;
@@ -105,6 +106,18 @@ pub(crate) fn check_linking(at: At<'_>, stat: &Stat) -> Result<(), Errno> {
         .is_ok();
     let protection = std::fs::read("/proc/sys/fs/protected_hardlinks");
     match is_safe || protection.is_ok_and(|value| value.starts_with(b"0")) {
+        true => Ok(()),
+        false => Err(Errno::PERM),
+    }
+}
+
+/// Fails with `EPERM` if this process may not create a device. Every process may create the one that
+/// stands for a removed file on an overlay.
+pub(crate) fn check_making_device(kind: FileType, number: Dev) -> Result<(), Errno> {
+    let is_whiteout = kind == FileType::CharacterDevice && number == 0;
+    let may_make =
+        || capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::MKNOD));
+    match is_whiteout || may_make() {
         true => Ok(()),
         false => Err(Errno::PERM),
     }

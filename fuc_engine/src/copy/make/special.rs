@@ -43,8 +43,12 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created
         FileType::Fifo => Operation::CreateFifo,
         _ => Operation::CreateSpecial,
     };
+    let new = match kind {
+        FileType::CharacterDevice | FileType::BlockDevice => New::Device(kind, source.st_rdev),
+        _ => New::Copy,
+    };
     create_or_replace(ctx, entry, Making::Special, operation, || {
-        names::create(ctx, entry, New::Copy, || {
+        names::create(ctx, entry, new, || {
             sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
         })
     })
