@@ -1,0 +1,185 @@
+//! Names of one file that different engines meet.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use fuc_engine::{Backup, BackupNaming, Dest, Operation, Replace};
+use rustix::io::Errno;
+use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree, remove_for_sure};
+
+use super::{Twins, archive, build_linked, following, rules};
+use crate::hub::{Hub, failures, slow, totals};
+use crate::kit::{Failure, all_but_atime, exactly};
+use crate::races::build;
+
+#[test]
+fn files_with_names_in_many_directories_stay_one_file() {
+    for (engines, threads) in [(2, 1), (3, 1), (3, 4)] {
+        let twins = Twins::new();
+        build_linked(&twins.source(), 30, 100);
+        let tree = Tree::at(twins.source());
+        tree.symlink("0/link", "nowhere").fifo("0/fifo");
+        for directory in 1..30 {
+            tree.hardlink("0/link", format!("{directory}/link"))
+                .hardlink("0/fifo", format!("{directory}/fifo"));
+        }
+        let hub = Hub::new(engines, || {});
+        let summaries = twins.assert_alike(&hub, &archive().threads(threads), all_but_atime());
+        assert_same_tree(tree.path(), &twins.dests()[1], all_but_atime());
+        assert!(hub.entrusted() > 0);
+        assert_eq!(hub.not_reached(), 0);
+        for summary in summaries {
+            assert!(summary.hard_links > 500, "{summary:?}");
+        }
+    }
+}
+
+#[test]
+fn names_of_one_directory_travel_together() {
+    let twins = Twins::new();
+    build_linked(&twins.source(), 4, 1_000);
+    let hub = Hub::new(2, || {}).with_home(1);
+    let summaries = twins.assert_alike(&hub, &archive().threads(1), all_but_atime());
+    assert_eq!((summaries[0].files, summaries[0].hard_links), (0, 0));
+    assert_eq!(
+        (summaries[1].files, summaries[1].hard_links),
+        (1_000, 3_000)
+    );
+    // At most 256 names are in one message. The home may have stolen directories, but not all of them.
+    assert!((4..=16).contains(&hub.entrusted()), "{}", hub.entrusted());
+}
+
+#[test]
+fn followed_links_to_one_file_stay_one_file() {
+    for home in [None, Some(0), Some(1)] {
+        let twins = Twins::new();
+        let tree = Tree::at(twins.source());
+        for file in 0..20 {
+            tree.file(format!("0/{file}"), format!("content {file}"));
+            for directory in 1..20 {
+                tree.symlink(format!("{directory}/{file}"), format!("../0/{file}"));
+            }
+        }
+        tree.symlink("to-directory", "0");
+        let mut hub = Hub::new(3, || {});
+        if let Some(home) = home {
+            hub = hub.with_home(home);
+        }
+        let summaries = twins.assert_alike(&hub, &following().threads(1), all_but_atime());
+        let files: u64 = summaries.iter().map(|it| it.files).sum();
+        assert_eq!(files, 20);
+        assert!(hub.entrusted() > 0);
+    }
+}
+
+#[test]
+fn dests_of_linked_files_are_backed_up_once() {
+    for naming in [BackupNaming::Simple, BackupNaming::Numbered] {
+        let twins = Twins::new();
+        build_linked(&twins.source(), 10, 20);
+        for dest in twins.dests() {
+            let tree = Tree::at(&dest);
+            for directory in 0..10 {
+                (0..20).for_each(|file| {
+                    tree.file(format!("{directory}/{file}"), format!("old {directory}"));
+                });
+            }
+        }
+        let hub = Hub::new(3, || {});
+        let backup = Backup {
+            naming,
+            suffix: "~".into(),
+        };
+        let copy = archive()
+            .threads(2)
+            .rules(rules(|rules| rules.backup = Some(backup)));
+        twins.assert_alike(&hub, &copy, all_but_atime() - Attributes::MTIME);
+        assert!(hub.entrusted() > 0);
+        let names = Snapshot::of(&twins.dests()[1], Attributes::NAMES).len();
+        assert_eq!(names, 1 + 10 * (1 + 2 * 20));
+    }
+}
+
+#[test]
+fn rules_about_dests_hold_for_linked_files() {
+    for replace in [Replace::Older, Replace::Changed, Replace::None] {
+        let twins = Twins::new();
+        build_linked(&twins.source(), 10, 20);
+        build(&twins.source().join("more"));
+        let hub = Hub::new(3, || {});
+        let copy = archive()
+            .threads(1)
+            .rules(rules(|rules| rules.replace = replace));
+        twins.assert_alike(&hub, &copy, all_but_atime());
+        assert!(hub.entrusted() > 0);
+        // Once more, everything is there.
+        let hub = Hub::new(3, || {});
+        let dests = twins.dests();
+        let before = Snapshot::of(&dests[1], Attributes::ALL - Attributes::ATIME);
+        let summaries = twins.assert_alike(&hub, &copy, all_but_atime());
+        let files: u64 = summaries.iter().map(|it| it.files).sum();
+        assert_eq!(files, 0);
+        assert!(hub.entrusted() > 0);
+        let after = Snapshot::of(&dests[1], Attributes::ALL - Attributes::ATIME);
+        assert_eq!(before.diff(&after), "");
+    }
+}
+
+#[test]
+fn a_linked_file_that_is_an_operand_is_linked_if_the_leader_is_its_home() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    tree.file("file", "content").dir("target");
+    build_linked(&scratch.path().join("s"), 20, 5);
+    tree.hardlink("file", "s/9/file")
+        .hardlink("file", "s/19/file");
+    let operands = ["file", "s"].map(|name| scratch.path().join(name));
+    for home in [0, 1] {
+        let target = scratch.path().join("target");
+        let hub = Hub::new(2, || {}).with_home(home);
+        let observers = slow(2);
+        let dest = Dest::Into(target.clone());
+        hub.copy(&archive().threads(1), &operands, &dest, &observers);
+        if home == 0 {
+            assert_eq!(failures(observers), []);
+            assert_eq!(fs::metadata(target.join("file")).unwrap().nlink(), 3);
+        } else {
+            let lost =
+                Failure::failed(Operation::CreateHardLink, target.join("file"), Errno::STALE);
+            assert_eq!(failures(observers), [lost.and(&operands[0])]);
+            assert!(!target.join("file").exists());
+            assert_eq!(fs::metadata(target.join("s/9/file")).unwrap().nlink(), 2);
+        }
+        assert_eq!(fs::metadata(target.join("s/3/4")).unwrap().nlink(), 20);
+        assert!(hub.entrusted() + hub.stolen() > 0);
+        remove_for_sure(target).unwrap();
+        tree.dir("target");
+    }
+}
+
+#[test]
+fn linked_files_fail_if_their_home_cannot_reach_them() {
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    build_linked(&at("s"), 10, 3);
+    fs::write(at("s/alone"), "has one name").unwrap();
+    let hub = Hub::new(2, || {}).with_home(1);
+    let observers = slow(2);
+    let copy = archive().threads(1);
+    let summaries = hub.run(&observers, |engine, observer, desk| match engine {
+        0 => copy.lead([at("s")], &exactly(at("d")), observer, desk),
+        _ => copy.assist([at("missing")], &exactly(at("d")), observer, desk),
+    });
+    assert_eq!(totals(&summaries), (1 + 10 + 1, 30));
+    let mut reported = failures(observers);
+    reported.sort_by(|a, b| a.path.cmp(&b.path));
+    let names = (0..10).flat_map(|directory| (0..3).map(move |file| format!("{directory}/{file}")));
+    let expected = names.map(|name| {
+        let dest = at("d").join(&name);
+        Failure::failed(Operation::CreateHardLink, dest, Errno::STALE).and(at("s").join(&name))
+    });
+    assert_eq!(reported, expected.collect::<Vec<_>>());
+    assert_eq!(Snapshot::of(at("d"), Attributes::NAMES).len(), 12);
+    assert!(hub.entrusted() > 0);
+}

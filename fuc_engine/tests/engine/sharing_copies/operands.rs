@@ -1,0 +1,175 @@
+//! Operands and dests that are special, or that some engines cannot reach.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use fuc_engine::{CopyOp, Dest, Preserve};
+use testkit::snapshot::assert_same_tree;
+use testkit::tree::{Scratch, Tree};
+
+use super::{archive, build_linked, following};
+use crate::hub::{Hub, failures, slow, totals};
+use crate::kit::{all_but_atime, exactly, plain};
+use crate::races::{BUILT, build};
+
+/// Copies operands by one engine and by three. Both begin in a directory of their own that `prepare` has filled,
+/// and return the failures.
+fn operands_alike(
+    prepare: impl Fn(&Path),
+    operands: &[&str],
+    target: &str,
+    copy: &CopyOp,
+) -> Vec<String> {
+    let scratch = Scratch::in_memory();
+    let roots = ["alone", "together"].map(|name| scratch.path().join(name));
+    roots.iter().for_each(|root| prepare(root));
+    let failed = |observers, root: &Path| {
+        let failures = failures(observers);
+        let shown = failures.iter().map(|it| format!("{it:?}"));
+        let mut shown: Vec<_> = shown
+            .map(|it| it.replace(root.to_str().unwrap(), "ROOT"))
+            .collect();
+        shown.sort();
+        shown
+    };
+    let paths = |root: &Path| operands.iter().map(|it| root.join(it)).collect::<Vec<_>>();
+    let into = |root: &Path| Dest::Into(root.join(target));
+    let one = slow(1);
+    let expected = copy.run(paths(&roots[0]), &into(&roots[0]), &one[0]);
+    let hub = Hub::new(3, || {});
+    let observers = slow(3);
+    let summaries = hub.copy(copy, &paths(&roots[1]), &into(&roots[1]), &observers);
+    assert!(hub.stolen() > 0);
+    assert_eq!(
+        totals(&summaries),
+        (expected.entries as usize, expected.failures)
+    );
+    let expected = failed(one, &roots[0]);
+    assert_eq!(failed(observers, &roots[1]), expected);
+    assert_same_tree(&roots[0], &roots[1], plain());
+    expected
+}
+
+#[test]
+fn a_directory_is_not_copied_into_itself() {
+    let prepare = |root: &Path| {
+        build(&root.join("s"));
+        build(&root.join("s/5/sub/more"));
+    };
+    let failures = operands_alike(prepare, &["s"], "s/5/sub", &CopyOp::new().threads(1));
+    assert_eq!(failures.len(), 1);
+    assert!(failures[0].contains("IntoItself"), "{failures:?}");
+}
+
+#[test]
+fn an_operand_that_contains_the_target_waits_for_all_engines() {
+    let prepare = |root: &Path| {
+        build(&root.join("a"));
+        build(&root.join("b"));
+        build(&root.join("around"));
+        fs::create_dir(root.join("around/target")).unwrap();
+    };
+    let operands = ["a", "around", "b"];
+    let failures = operands_alike(
+        prepare,
+        &operands,
+        "around/target",
+        &CopyOp::new().threads(1),
+    );
+    assert_eq!(failures.len(), 1);
+}
+
+#[test]
+fn a_way_back_behind_a_link_is_reported_once() {
+    let prepare = |root: &Path| {
+        build(&root.join("around"));
+        build(&root.join("around/s"));
+        for number in 0..5 {
+            let link = root.join(format!("around/s/{number}/sub/out"));
+            symlink("../../..", link).unwrap();
+        }
+        fs::create_dir(root.join("target")).unwrap();
+    };
+    let copy = following().preserve(Preserve::default()).threads(1);
+    let failures = operands_alike(prepare, &["around/s"], "target", &copy);
+    assert_eq!(failures.len(), 5);
+    assert!(failures.iter().all(|it| it.contains("CyclicSymlink")));
+}
+
+#[test]
+fn directories_on_the_way_to_a_dest_are_made_by_the_leader() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    build(&scratch.path().join("a/b/c"));
+    build_linked(&scratch.path().join("a/b/c/linked"), 5, 5);
+    tree.select("a/b")
+        .mode(0o711)
+        .mtime(Duration::from_secs(5_000));
+    tree.dir("target");
+    let target = scratch.path().join("target");
+    let hub = Hub::new(3, || {});
+    let observers = slow(3);
+    let copy = archive().parents(true).threads(1);
+    let operands = [scratch.path().join("a/./b/c")];
+    let dest = Dest::Into(target.clone());
+    hub.copy(&copy, &operands, &dest, &observers);
+    assert_eq!(failures(observers), []);
+    assert!(hub.stolen() > 0 && hub.entrusted() > 0);
+    assert_eq!(hub.not_reached(), 0);
+    let made = target.join(scratch.path().strip_prefix("/").unwrap());
+    assert_same_tree(
+        scratch.path().join("a/b"),
+        made.join("a/b"),
+        all_but_atime(),
+    );
+}
+
+#[test]
+fn an_engine_that_reaches_nothing_gives_directories_back() {
+    for (source, dest) in [("missing", "d"), ("s", "missing/d")] {
+        let scratch = Scratch::in_memory();
+        let at = |name: &str| scratch.path().join(name);
+        build(&at("s"));
+        let hub = Hub::new(2, || {});
+        let observers = slow(2);
+        let copy = CopyOp::new().threads(1);
+        let summaries = hub.run(&observers, |engine, observer, desk| match engine {
+            0 => copy.lead([at("s")], &exactly(at("d")), observer, desk),
+            _ => copy.assist([at(source)], &exactly(at(dest)), observer, desk),
+        });
+        assert_eq!(totals(&summaries), (BUILT, 0));
+        assert_eq!(summaries[1].entries, 0);
+        assert!(hub.not_reached() > 0);
+        assert_same_tree(at("s"), at("d"), plain());
+    }
+}
+
+#[test]
+fn an_engine_whose_target_is_missing_ends_with_the_others() {
+    let scratch = Scratch::in_memory();
+    let at = |name: &str| scratch.path().join(name);
+    build(&at("s"));
+    fs::create_dir(at("target")).unwrap();
+    for missing_at in [0, 1] {
+        let hub = Hub::new(2, || {});
+        let observers = slow(2);
+        let copy = CopyOp::new().threads(1);
+        let target = |engine| match engine == missing_at {
+            true => Dest::Into(at("missing")),
+            false => Dest::Into(at("target")),
+        };
+        let summaries = hub.run(&observers, |engine, observer, desk| match engine {
+            0 => copy.lead([at("s")], &target(0), observer, desk),
+            _ => copy.assist([at("s")], &target(1), observer, desk),
+        });
+        let (entries, failed) = [(0, 1), (BUILT, 0)][missing_at];
+        assert_eq!(totals(&summaries), (entries, failed));
+        assert_eq!(summaries[1].entries + summaries[1].failures, 0);
+        if missing_at == 1 {
+            assert!(hub.not_reached() > 0);
+            assert_same_tree(at("s"), at("target/s"), plain());
+        }
+    }
+}

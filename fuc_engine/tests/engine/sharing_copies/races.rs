@@ -1,0 +1,174 @@
+//! Copies that are cancelled, and trees that another process changes, while entries are with another engine.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use fuc_engine::{Cancel, CopyOp, Refusal};
+use testkit::or_skip;
+use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree, remove_for_sure};
+
+use super::{archive, build_linked};
+use crate::hub::{Desk, Hub, Slow, failures, slow, totals};
+use crate::kit::{Failure, exactly, exchange, plain};
+use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
+
+#[test]
+fn a_cancelled_run_ends_although_entries_are_away() {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    for number in 0..20 {
+        build(&source.join(number.to_string()));
+    }
+    build_linked(&source.join("linked"), 20, 50);
+    let entries = Snapshot::of(&source, Attributes::NAMES).len();
+    let cancel = Cancel::new();
+    let hub = Hub::new(3, || cancel.cancel());
+    let copy = archive().threads(2).verify(true).cancelled_by(&cancel);
+    let observers = slow(3);
+    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &observers);
+    assert!(summaries[0].cancelled);
+    assert!(failures(observers).is_empty());
+    assert!(totals(&summaries).0 < entries);
+}
+
+#[test]
+fn an_engine_that_is_cancelled_alone_leaves_its_part() {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    build(&source);
+    build_linked(&source, 20, 5);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let hub = Hub::new(2, || {}).with_home(1);
+    let observers = slow(2);
+    let summaries = hub.run(&observers, |engine, observer: &Slow, desk: &Desk<'_, _>| {
+        let copy = archive().threads(1);
+        match engine {
+            0 => copy.lead([&source], &exactly(&dest), observer, desk),
+            _ => copy
+                .cancelled_by(&cancel)
+                .assist([&source], &exactly(&dest), observer, desk),
+        }
+    });
+    assert!(hub.stolen() > 0 && hub.entrusted() > 0);
+    assert_eq!(summaries[1].entries, 0);
+    assert!(summaries[1].cancelled && !summaries[0].cancelled);
+    assert!(failures(observers).is_empty());
+    for number in 0..20 {
+        assert!(!dest.join(format!("{number}/3")).exists());
+    }
+}
+
+#[test]
+fn links_that_replace_directories_while_engines_work_lead_nowhere() {
+    let arena = or_skip!(Arena::new());
+    let mut changed_hands = 0;
+    for side in ["s", "d"] {
+        for _ in 0..10 {
+            let [source, dest] = ["s", "d"].map(|name| arena.at(name));
+            build(&source);
+            build_linked(&source.join("linked"), 10, 10);
+            let decoy = arena.at("decoy");
+            let swaps = AtomicUsize::new(0);
+            let hub = Hub::new(3, || {
+                let number = swaps.fetch_add(7, Ordering::Relaxed) % DIRS;
+                let _ = symlink(arena.outside(), &decoy);
+                let victim = match number % 4 {
+                    0 => arena.at(side).join(format!("linked/{}", number / 4)),
+                    _ => arena.at(side).join(number.to_string()),
+                };
+                let _ = exchange(victim, &decoy);
+            });
+            let copy = archive().threads(1);
+            hub.copy(&copy, &[&source], &exactly(&dest), &slow(3));
+            changed_hands += hub.stolen() + hub.entrusted();
+            arena.assert_outside_is_untouched();
+            assert_nothing_from_outside(&dest);
+            for left in [&source, &dest, &decoy] {
+                remove_for_sure(left).unwrap();
+            }
+        }
+    }
+    assert!(changed_hands > 40);
+}
+
+#[test]
+fn links_that_are_planted_before_entries_arrive_are_not_written_through() {
+    for attributes_only in [false, true] {
+        let arena = or_skip!(Arena::new());
+        let [source, dest] = ["s", "d"].map(|name| arena.at(name));
+        build_linked(&source, 10, 10);
+        let planted = AtomicUsize::new(0);
+        let hub = Hub::new(2, || {
+            for number in 0..100 {
+                let name = format!("{}/{}", number / 10, number % 10);
+                let planting = symlink(arena.outside().join("marked3"), dest.join(name));
+                planted.fetch_add(usize::from(planting.is_ok()), Ordering::Relaxed);
+            }
+        });
+        let copy = archive().attributes_only(attributes_only).threads(1);
+        hub.copy(&copy, &[&source], &exactly(&dest), &slow(2));
+        assert!(hub.entrusted() > 0);
+        assert!(planted.into_inner() > 0);
+        arena.assert_outside_is_untouched();
+    }
+}
+
+#[test]
+fn a_directory_that_replaces_the_parent_at_the_dest_is_not_taken_for_it() {
+    let arena = or_skip!(Arena::new());
+    let [source, dest, moved] = ["s", "d", "moved"].map(|name| arena.at(name));
+    build(&source.join("top"));
+    let hub = Hub::new(2, || {
+        // Another directory takes the place of the parent.
+        if !moved.exists() {
+            fs::rename(dest.join("top"), &moved).unwrap();
+            fs::create_dir(dest.join("top")).unwrap();
+        }
+    });
+    let copy = CopyOp::new().threads(1);
+    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &slow(2));
+    assert!(hub.not_reached() > 0);
+    assert_eq!(totals(&summaries), (1 + BUILT, 0));
+    // The victim has filled the directory that it had made.
+    assert_same_tree(source.join("top"), &moved, plain());
+    assert_eq!(Snapshot::of(&dest, Attributes::NAMES).len(), 2);
+}
+
+#[test]
+fn a_linked_source_that_is_replaced_by_a_file_of_another_home_is_not_copied() {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let tree = Tree::at(scratch.path());
+    // The engine that lists is the home of one file, and the other engine of the other one.
+    let [mut listed, mut other] = [None, None];
+    for number in 0.. {
+        let name = format!("file{number}");
+        tree.file(&name, "content")
+            .hardlink(&name, format!("{name}b"));
+        let inode = fs::metadata(scratch.path().join(&name)).unwrap().ino();
+        match inode % 2 {
+            0 => other = Some(name),
+            _ => listed = Some(name),
+        }
+        if listed.is_some() && other.is_some() {
+            break;
+        }
+    }
+    let (listed, other) = (listed.unwrap(), other.unwrap());
+    tree.hardlink(&listed, "s/file").hardlink(&other, "other");
+    let replaced = AtomicBool::new(false);
+    let hub = Hub::new(2, || {
+        if !replaced.swap(true, Ordering::Relaxed) {
+            fs::rename(scratch.path().join("other"), source.join("file")).unwrap();
+        }
+    });
+    let observers = slow(2);
+    hub.copy(&archive(), &[&source], &exactly(&dest), &observers);
+    assert_eq!(hub.entrusted(), 1);
+    let expected = Failure::refused(Refusal::SourceReplaced, source.join("file"));
+    assert_eq!(failures(observers), [expected]);
+    assert!(!dest.join("file").exists());
+}
