@@ -34,6 +34,7 @@
 //! | `dest/backup_names` | the names of backups |
 //! | `content/ladder` | moves content by the best possible way |
 //! | `content/holes` | copies the data between the holes of a sparse source |
+//! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
 //! | `content/sparse` | makes holes out of blocks of zeros |
 //! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
 //! | `attributes/acl` | permissions and ACLs |

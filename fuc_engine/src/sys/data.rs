@@ -1,9 +1,10 @@
 //! Moves the content of open files.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::fs::{Advice, FallocateFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
 
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
@@ -43,6 +44,12 @@ pub(crate) fn sync_filesystem(file: BorrowedFd<'_>) -> Result<(), Errno> {
 
 pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
     retry_on_intr(|| rustix::fs::seek(file, to))
+}
+
+/// Asks the kernel to read a part of a file into the page cache. Returns at once. If the kernel cannot do that, a later
+/// read is slower.
+pub(crate) fn read_ahead(file: BorrowedFd<'_>, start: u64, bytes: u64) {
+    let _ = rustix::fs::fadvise(file, start, NonZeroU64::new(bytes), Advice::WillNeed);
 }
 
 /// Makes `dest` share all blocks of `source`.

@@ -5,8 +5,9 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use testkit::probe::{Skip, has_program};
+use testkit::probe::{FuseMount, Skip, has_program};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, comb};
 
@@ -289,6 +290,39 @@ fn files_with_data_cost_six_calls() {
         copied <= 20 * (10 * 6 + 9),
         "{copied} calls for 20 directories of 10"
     );
+}
+
+#[test]
+fn the_kernel_reads_a_large_file_ahead_if_its_server_is_slow() {
+    const MIB: usize = 1 << 20;
+    let mount = testkit::or_skip!(FuseMount::with_late_reads(Duration::from_millis(1)));
+    let scratch = Scratch::in_memory();
+    let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
+    let asked = |bytes: usize| {
+        let source = mount.path().join("s");
+        fs::write(&source, vec![1; bytes]).unwrap();
+        // The file is not in the page cache then.
+        rustix::fs::fadvise(
+            fs::File::open(&source).unwrap(),
+            0,
+            None,
+            rustix::fs::Advice::DontNeed,
+        )
+        .unwrap();
+        let calls = trace(child::copy(&source, &dest), &log)?;
+        fs::remove_file(&dest).unwrap();
+        let asks = calls.iter().filter(|call| call.name == "fadvise64");
+        let positions = asks.map(|call| {
+            assert!(call.args.ends_with("POSIX_FADV_WILLNEED"), "{call:?}");
+            call.args.split(", ").nth(1).unwrap().parse().unwrap()
+        });
+        Ok(positions.collect::<Vec<usize>>())
+    };
+    let large = testkit::or_skip!(asked(7 * MIB + 5));
+    assert!(large.len() >= 4 * MIB / (128 << 10), "{large:?}");
+    assert!(large.windows(2).all(|pair| pair[0] < pair[1]), "{large:?}");
+    assert!(large.iter().all(|&at| at < 7 * MIB + 5), "{large:?}");
+    assert_eq!(testkit::or_skip!(asked(MIB - 1)), []);
 }
 
 #[test]

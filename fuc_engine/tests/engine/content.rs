@@ -55,6 +55,22 @@ fn a_large_file_on_a_server_is_copied_whole() {
 }
 
 #[test]
+fn a_large_file_is_copied_whole_if_the_kernel_reads_it_ahead() {
+    const MIB: usize = 1 << 20;
+    let mount = or_skip!(FuseMount::with_late_reads(Duration::from_millis(1)));
+    let elsewhere = Scratch::in_memory();
+    for bytes in [MIB, 9 * MIB + 7] {
+        let source = mount.path().join("source");
+        fs::write(&source, pattern(bytes)).unwrap();
+        for dest in [mount.path(), elsewhere.path()].map(|dir| dir.join("dest")) {
+            assert_eq!(copy(&source, &dest), Told::complete(1, bytes as u64));
+            assert!(fs::read(&dest).unwrap() == pattern(bytes), "{bytes} bytes");
+            fs::remove_file(dest).unwrap();
+        }
+    }
+}
+
+#[test]
 fn large_files_among_small_ones_are_copied_by_several_workers() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);

@@ -11,6 +11,7 @@ use std::{
     os::unix::fs::{FileExt, MetadataExt, PermissionsExt, lchown, symlink},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -51,12 +52,25 @@ impl FuseMount {
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
     pub fn new(numbering: Numbering) -> Result<Self, Skip> {
+        Self::mount(numbering, Duration::ZERO)
+    }
+
+    /// Mounts an empty filesystem that answers each read this late.
+    ///
+    /// # Errors
+    /// Fails as [`new`](Self::new) does.
+    pub fn with_late_reads(latency: Duration) -> Result<Self, Skip> {
+        Self::mount(Numbering::Lasting, latency)
+    }
+
+    fn mount(numbering: Numbering, read_latency: Duration) -> Result<Self, Skip> {
         if !is_root() {
             return Err(Skip("mounting FUSE takes root".to_owned()));
         }
         let [point, stored] = [Scratch::new(), Scratch::in_memory()];
         let server = Server {
             numbering,
+            read_latency,
             paths: Mutex::new(Paths::new(stored.path())),
         };
         let session = fuser::spawn_mount(server, point.path(), &Config::default())
@@ -95,6 +109,7 @@ const TTL: Duration = Duration::ZERO;
 
 struct Server {
     numbering: Numbering,
+    read_latency: Duration,
     paths: Mutex<Paths>,
 }
 
@@ -341,6 +356,7 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let mut buffer = vec![0; size as usize];
+        thread::sleep(self.read_latency);
         let read = File::open(self.path(number)).and_then(|file| file.read_at(&mut buffer, offset));
         match read {
             Ok(bytes) => reply.data(&buffer[..bytes]),

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use super::read_ahead::ReadAhead;
 use super::sparse::HoleMaker;
 use crate::copy::options::{CopyOptions, Reflink, Sparse};
 use crate::observer::{CopyMethod, HoleDetection, Mechanism};
@@ -168,6 +169,8 @@ pub(in crate::copy) struct ContentCopy<'a> {
     /// The buffer of `read` and `write`, which may be empty until they need it.
     buffer: &'a mut Vec<u8>,
     buffer_bytes: usize,
+    /// `None` if the source is small, or if no server stores it.
+    read_ahead: Option<ReadAhead>,
     pub(super) copied: u64,
     /// `true` if the source ended before its size.
     pub(super) is_short: bool,
@@ -194,6 +197,7 @@ impl<'a> ContentCopy<'a> {
             hole_maker: None,
             buffer,
             buffer_bytes: BUFFER_BYTES,
+            read_ahead: None,
             copied: 0,
             is_short: false,
             progress,
@@ -242,6 +246,9 @@ impl<'a> ContentCopy<'a> {
             && matches!(self.copy_in_kernel()?, Rung::Copied)
         {
             return Ok(());
+        }
+        if self.source.is_worth_a_trial() {
+            self.read_ahead = Some(ReadAhead::new(self.source.size));
         }
         self.read_and_write(u64::MAX)?;
         self.is_short = self.copied < self.source.size;
@@ -390,8 +397,11 @@ impl<'a> ContentCopy<'a> {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
                 .min(self.buffer_bytes);
-            let read = sys::read(self.source.fd, &mut self.buffer[..wanted])
-                .map_err(ContentError::Read)?;
+            let read = match &mut self.read_ahead {
+                None => sys::read(self.source.fd, &mut self.buffer[..wanted]),
+                Some(ahead) => ahead.read(self.source.fd, self.copied, &mut self.buffer[..wanted]),
+            };
+            let read = read.map_err(ContentError::Read)?;
             if read == 0 {
                 break;
             }
