@@ -90,8 +90,10 @@
 
 mod gate;
 mod governor;
+mod hub;
 mod meter;
 mod worker;
 
 pub(crate) use governor::{Limits, SecondWorker};
-pub(crate) use worker::{Inlet, Job, Thieves, Worker, scope, shared_scope};
+pub(crate) use hub::Inlet;
+pub(crate) use worker::{Job, Thieves, Worker, scope, shared_scope};

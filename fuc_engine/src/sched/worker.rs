@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Scope, ThreadId};
+use std::thread::{self, Scope};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvError, Sender};
+use crossbeam_channel::{Receiver, RecvError};
 
-use super::gate::{Gate, IdleOutcome, Recipient};
-use super::governor::{FIRST, Governor, Limits, SecondWorker};
-use super::meter::{Lap, Meter};
+use super::gate::{IdleOutcome, Recipient};
+use super::governor::{Governor, Limits, SecondWorker};
+use super::hub::{EndThreads, Hub, Inlet, Message, ReportPanic};
+use super::meter::Lap;
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
@@ -81,151 +81,20 @@ pub(crate) trait Thieves<T>: Sync {
     fn steal(&self);
 }
 
-/// Sent to a worker that has run out of tasks.
-enum Message<T> {
-    Tasks(VecDeque<T>),
-    /// There will be no more tasks: end the thread.
-    End,
-}
-
-/// Both ends, which live as long as [`Shared`]: sending and receiving cannot fail.
-struct Channel<T> {
-    sender: Sender<T>,
-    receiver: Receiver<T>,
-}
-
-impl<T> From<(Sender<T>, Receiver<T>)> for Channel<T> {
-    fn from((sender, receiver): (Sender<T>, Receiver<T>)) -> Self {
-        Self { sender, receiver }
-    }
-}
-
-struct Shared<'j, J: Job> {
-    job: &'j J,
-    gate: Gate,
-    /// Carries tasks to workers that have none.
-    messages: Channel<Message<J::Task>>,
-    /// Tells the main thread that a run has ended on another worker.
-    done: Channel<()>,
-    /// Tasks that run when no other task is queued or running in this process.
-    deferred: Mutex<VecDeque<J::Task>>,
-    /// Tasks that run when no other task is queued or running in any process.
-    when_done: Mutex<VecDeque<J::Task>>,
-    meter: Meter,
-    /// `None` until there is a backlog.
-    governor: Mutex<Option<Governor>>,
-    /// The thread that stepped the governor last, until it runs out of tasks. It does not park: the others
-    /// may be in slow operations, and then none would make progress. Without a leader, the next worker
-    /// that should park becomes the leader.
-    leader: Mutex<Option<ThreadId>>,
-}
-
-impl<'j, J: Job> Shared<'j, J> {
-    fn new(job: &'j J) -> Self {
-        Self {
-            job,
-            gate: Gate::new(),
-            messages: crossbeam_channel::unbounded().into(),
-            done: crossbeam_channel::bounded(1).into(),
-            deferred: Mutex::default(),
-            when_done: Mutex::default(),
-            meter: Meter::new(FIRST),
-            governor: Mutex::new(None),
-            leader: Mutex::default(),
-        }
-    }
-
-    /// Lets the main thread go on, because a run has ended.
-    fn wake_main(&self) {
-        // The channel has room, because the main thread receives each message before it begins another
-        // run.
-        let _ = self.done.sender.try_send(());
-    }
-
-    fn deferred(&self) -> MutexGuard<'_, VecDeque<J::Task>> {
-        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn when_done(&self) -> MutexGuard<'_, VecDeque<J::Task>> {
-        self.when_done
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn leader(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// One thread's share of a job.
 pub(crate) struct Worker<'s, 'e, J: Job> {
     stack: VecDeque<J::Task>,
     pub(crate) scratch: J::Scratch,
     lap: Lap,
-    shared: &'e Shared<'e, J>,
+    job: &'e J,
+    hub: &'e Hub<J::Task>,
     scope: &'s Scope<'s, 'e>,
-}
-
-/// Guard that ends the other threads when the main thread leaves the scope, even by a panic.
-struct EndThreads<'a, 'j, J: Job>(&'a Shared<'j, J>);
-
-impl<J: Job> Drop for EndThreads<'_, '_, J> {
-    fn drop(&mut self) {
-        self.0.gate.release_all();
-        for _ in 1..self.0.gate.threads() {
-            let _ = self.0.messages.sender.send(Message::End);
-        }
-    }
-}
-
-/// Guard that lets the main thread go on, to propagate the panic, if this thread panics.
-struct ReportPanic<'a, 'j, J: Job>(&'a Shared<'j, J>);
-
-impl<J: Job> Drop for ReportPanic<'_, '_, J> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.gate.release_all();
-            let _ = self.0.done.sender.try_send(());
-        }
-    }
-}
-
-/// The way by which tasks from other processes come to the workers.
-pub(crate) struct Inlet<'e, J: Job>(&'e Shared<'e, J>);
-
-impl<J: Job> Inlet<'_, J> {
-    /// Asks the workers for tasks that another process wants.
-    pub(crate) fn request(&self) {
-        self.0.gate.request();
-    }
-
-    /// Hands tasks of another process to the workers.
-    pub(crate) fn put(&self, tasks: VecDeque<J::Task>) {
-        self.put_counted(tasks, 0);
-    }
-
-    /// Hands a task to the workers with which `given` tasks come back that were [given](Thieves::give).
-    pub(crate) fn put_back(&self, task: J::Task, given: usize) {
-        self.put_counted(VecDeque::from([task]), given);
-    }
-
-    fn put_counted(&self, tasks: VecDeque<J::Task>, back: usize) {
-        self.0.gate.admit(back);
-        let _ = self.0.messages.sender.send(Message::Tasks(tasks));
-    }
-
-    /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
-    pub(crate) fn close(&self) {
-        if self.0.gate.expect_no_more(1) == IdleOutcome::AllDone {
-            self.0.wake_main();
-        }
-    }
 }
 
 /// Calls `main` with a worker that runs on the calling thread. Other workers are started if they
 /// make the job faster. Returns when all threads have ended.
 pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
-    shared_scope(job, None::<fn(&Inlet<'_, J>)>, main)
+    shared_scope(job, None::<fn(&Inlet<'_, J::Task>)>, main)
 }
 
 /// Does the same as [`scope`]. If there is an `attend`, it is called on a thread of its own with an open inlet for
@@ -233,29 +102,30 @@ pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>
 // A job calls either this function or `scope`, because each makes its own copy of the loops of all workers.
 pub(crate) fn shared_scope<J: Job, R>(
     job: &J,
-    attend: Option<impl FnOnce(&Inlet<'_, J>) + Send>,
+    attend: Option<impl FnOnce(&Inlet<'_, J::Task>) + Send>,
     main: impl FnOnce(&mut Worker<'_, '_, J>) -> R,
 ) -> R {
-    let shared = Shared::new(job);
-    let inlet = Inlet(&shared);
+    let hub = Hub::new();
+    let inlet = Inlet(&hub);
     thread::scope(|scope| {
-        let _end = EndThreads(&shared);
+        let _end = EndThreads(&hub);
         if let Some(attend) = attend {
-            shared.gate.expect(1);
+            hub.gate.expect(1);
             let inlet = &inlet;
             scope.spawn(move || attend(inlet));
         }
-        main(&mut Worker::new(&shared, scope))
+        main(&mut Worker::new(job, &hub, scope))
     })
 }
 
 impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
-    fn new(shared: &'e Shared<'e, J>, scope: &'s Scope<'s, 'e>) -> Self {
+    fn new(job: &'e J, hub: &'e Hub<J::Task>, scope: &'s Scope<'s, 'e>) -> Self {
         Self {
             stack: VecDeque::new(),
-            scratch: shared.job.scratch(),
+            scratch: job.scratch(),
             lap: Lap::new(),
-            shared,
+            job,
+            hub,
             scope,
         }
     }
@@ -286,12 +156,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Returns `true` if another worker would take a task now.
     pub(crate) fn has_idle_worker(&self) -> bool {
-        self.shared.gate.is_starving()
+        self.hub.gate.is_starving()
     }
 
     /// Returns `true` if other workers run, would take a task now, or may soon be started.
     pub(crate) fn has_company(&self) -> bool {
-        self.is_at_start() || self.shared.gate.has_company()
+        self.is_at_start() || self.hub.gate.has_company()
     }
 
     /// Gives tasks to an idle worker, or else leaves one for the next worker that runs out of tasks.
@@ -306,7 +176,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Counts tasks that another process is about to get, although it has not asked for them. They come back through
     /// [`Inlet::put_back`].
     pub(crate) fn expect(&self, tasks: usize) {
-        self.shared.gate.expect(tasks);
+        self.hub.gate.expect(tasks);
     }
 
     /// Queues a task to run when no other task is queued or running on any worker of this process. Several
@@ -315,14 +185,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// It does not wait for tasks that other processes have, because they may wait for this one.
     pub(crate) fn push_when_idle(&mut self, task: J::Task) {
         // The worker that takes it finds it: the queue has it before the gate counts it.
-        self.shared.deferred().push_back(task);
-        self.shared.gate.defer();
+        self.hub.deferred().push_back(task);
+        self.hub.gate.defer();
     }
 
     /// Queues a task to run when no other task is queued or running, not even in another process. Several such tasks
     /// run one after the other, in the order in which they were queued. No task of another process may wait for it.
     pub(crate) fn push_when_done(&mut self, task: J::Task) {
-        self.shared.when_done().push_back(task);
+        self.hub.when_done().push_back(task);
     }
 
     /// Runs all queued tasks, and the tasks that these queue, until no worker has any left.
@@ -330,7 +200,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.run_until_done();
         loop {
             // The guard must not live while the task runs.
-            let task = self.shared.when_done().pop_front();
+            let task = self.hub.when_done().pop_front();
             let Some(task) = task else { return };
             self.push(task);
             self.run_until_done();
@@ -343,22 +213,22 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             if self.run_own() == IdleOutcome::AllDone {
                 break;
             }
-            match self.wait(&self.shared.done.receiver) {
+            match self.wait(&self.hub.done.receiver) {
                 Some(tasks) => self.stack = tasks,
                 None => break,
             }
         }
-        self.shared.gate.wake_main();
+        self.hub.gate.wake_main();
     }
 
     /// Runs what other workers give away, until the scope ends.
     fn serve(mut self) {
-        let _panic = ReportPanic(self.shared);
+        let _panic = ReportPanic(self.hub);
         let never = crossbeam_channel::never();
         while let Some(tasks) = self.wait(&never) {
             self.stack = tasks;
             if self.run_own() == IdleOutcome::AllDone {
-                self.shared.wake_main();
+                self.hub.wake_main();
             }
         }
     }
@@ -367,23 +237,23 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn run_own(&mut self) -> IdleOutcome {
         loop {
             self.run_stack();
-            let outcome = self.shared.gate.go_idle();
+            let outcome = self.hub.gate.go_idle();
             if outcome != IdleOutcome::RunDeferred {
                 return outcome;
             }
-            self.stack.extend(self.shared.deferred().pop_front());
+            self.stack.extend(self.hub.deferred().pop_front());
         }
     }
 
     /// Waits for tasks, and steals from other processes if the wait is long. Returns `None` on a message of
     /// `done`, or if the scope ends.
     fn wait(&self, done: &Receiver<()>) -> Option<VecDeque<J::Task>> {
-        let messages = &self.shared.messages.receiver;
+        let messages = &self.hub.messages.receiver;
         let received = |message| match message {
             Ok(Message::Tasks(tasks)) => Some(tasks),
             Ok(Message::End) | Err(RecvError) => None,
         };
-        let Some(thieves) = self.shared.job.thieves() else {
+        let Some(thieves) = self.job.thieves() else {
             return crossbeam_channel::select! {
                 recv(messages) -> message => received(message),
                 recv(done) -> _ => None,
@@ -408,16 +278,16 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     // `cpz-directories` counts them.
     #[inline(never)]
     fn run_stack(&mut self) {
-        self.shared.meter.start_lap(&mut self.lap);
+        self.hub.meter.start_lap(&mut self.lap);
         while let Some(task) = self.stack.pop_back() {
-            self.shared.job.run(task, self);
-            if self.shared.gate.has_delivery() {
+            self.job.run(task, self);
+            if self.hub.gate.has_delivery() {
                 self.take_delivery();
             }
             let has_more = !self.stack.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
-            let time = match has_more && self.shared.meter.continues(&mut self.lap) {
+            let time = match has_more && self.hub.meter.continues(&mut self.lap) {
                 true => Duration::ZERO,
                 false => self.record(has_more),
             };
@@ -425,8 +295,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 self.adapt(1, time);
             }
         }
-        self.shared.job.out_of_tasks(&mut self.scratch);
-        self.shared
+        self.job.out_of_tasks(&mut self.scratch);
+        self.hub
             .leader()
             .take_if(|leader| *leader == thread::current().id());
     }
@@ -436,10 +306,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     #[inline(never)]
     fn take_delivery(&mut self) {
-        if !self.shared.gate.take_delivery() {
+        if !self.hub.gate.take_delivery() {
             return;
         }
-        let messages = &self.shared.messages;
+        let messages = &self.hub.messages;
         match messages.receiver.recv() {
             Ok(Message::Tasks(tasks)) => self.stack.extend(tasks),
             // The main thread has panicked. The message is for a worker that waits.
@@ -460,14 +330,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Returns `true` if this worker is the only one, and its speed has not been measured yet.
     pub(crate) fn is_at_start(&self) -> bool {
-        self.shared.meter.is_at_start()
+        self.hub.meter.is_at_start()
     }
 
     /// Lets other workers in without waiting for a measurement, because the next entry takes long.
     /// Does nothing after the first measurement.
     pub(crate) fn expect_slow_work(&mut self) {
         if self.is_at_start() {
-            self.shared.meter.set_due(Some(Duration::ZERO));
+            self.hub.meter.set_due(Some(Duration::ZERO));
             self.checkpoint();
         }
     }
@@ -483,7 +353,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
     fn record(&mut self, has_backlog: bool) -> Duration {
-        let Some(lap) = self.shared.meter.record(&mut self.lap) else {
+        let Some(lap) = self.hub.meter.record(&mut self.lap) else {
             return Duration::ZERO;
         };
         if lap.is_due {
@@ -494,9 +364,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     #[cold]
     fn step_governor(&self, now_nanos: u64, has_backlog: bool) {
-        let Shared { gate, meter, .. } = self.shared;
+        let Hub { gate, meter, .. } = self.hub;
         // Another worker is stepping the governor now, so this one need not.
-        let Ok(mut guard) = self.shared.governor.try_lock() else {
+        let Ok(mut guard) = self.hub.governor.try_lock() else {
             return;
         };
         let was_stepped = !meter.is_due(now_nanos);
@@ -508,7 +378,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let sample = meter.sample();
             if governor.step(Duration::from_nanos(now_nanos), sample) {
                 meter.start_window(now_nanos, &sample);
-                *self.shared.leader() = Some(thread::current().id());
+                *self.hub.leader() = Some(thread::current().id());
                 governor.limit(gate.set_target(governor.workers(), governor.most()));
             }
         }
@@ -519,15 +389,15 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Starts a thread for the spare batch, if there is one and more workers are wanted.
     fn use_spare(&self) {
-        if self.shared.gate.claim_spare() && !self.start_thread() {
-            self.shared.gate.give_spare_back();
+        if self.hub.gate.claim_spare() && !self.start_thread() {
+            self.hub.gate.give_spare_back();
         }
     }
 
     fn appoint_governor(&self) -> Governor {
-        let limits = self.shared.job.limits();
+        let limits = self.job.limits();
         let second = if limits.waiting > 1 {
-            self.shared.job.second_worker()
+            self.job.second_worker()
         } else {
             SecondWorker::SeldomPays
         };
@@ -538,16 +408,16 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// this worker if too many are active. The last part of the work took `time`.
     fn adapt(&mut self, keep: usize, time: Duration) {
         if self.stack.len() > keep {
-            if self.shared.gate.has_request() {
+            if self.hub.gate.has_request() {
                 self.give_to_thief();
             }
-            if self.shared.gate.is_starving() {
+            if self.hub.gate.is_starving() {
                 self.give_work(keep);
             } else if time >= SLOW_OPERATION {
                 self.offer_spare();
             }
         }
-        if self.shared.gate.has_surplus() {
+        if self.hub.gate.has_surplus() {
             self.park();
         }
     }
@@ -556,10 +426,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     fn park(&mut self) {
         let this = thread::current().id();
-        let leader = *self.shared.leader().get_or_insert(this);
+        let leader = *self.hub.leader().get_or_insert(this);
         if leader != this {
-            self.shared.gate.park();
-            self.shared.meter.start_lap(&mut self.lap);
+            self.hub.gate.park();
+            self.hub.meter.start_lap(&mut self.lap);
         }
     }
 
@@ -567,15 +437,15 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     fn give_work(&mut self, keep: usize) {
         let half = (self.stack.len() + 1 - keep).div_ceil(2);
-        let count = self.oldest(half.min(self.shared.job.max_batch()));
+        let count = self.oldest(half.min(self.job.max_batch()));
         if count == 0 {
             return;
         }
-        let Some(recipient) = self.shared.gate.permit_batch() else {
+        let Some(recipient) = self.hub.gate.permit_batch() else {
             return;
         };
         if recipient == Recipient::NewThread && !self.start_thread() {
-            self.shared.gate.thread_refused();
+            self.hub.gate.thread_refused();
             return;
         }
         self.send(count);
@@ -585,11 +455,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     #[inline(never)]
     fn give_to_thief(&mut self) {
-        let Some(thieves) = self.shared.job.thieves() else {
+        let Some(thieves) = self.job.thieves() else {
             return;
         };
         // If there is nothing to give, the other process asks again later.
-        if !self.shared.gate.claim_request() {
+        if !self.hub.gate.claim_request() {
             return;
         }
         let given = self.stealable(thieves);
@@ -598,7 +468,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
         let tasks: Vec<_> = self.stack.drain(given).collect();
         // The tasks may come back as soon as they are given.
-        self.shared.gate.expect(tasks.len());
+        self.hub.gate.expect(tasks.len());
         thieves.give(tasks);
     }
 
@@ -619,7 +489,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Leaves one task for the next worker that runs out of tasks while this one is busy.
     #[cold]
     fn offer_spare(&mut self) {
-        if self.oldest(1) == 1 && self.shared.gate.reserve_spare() {
+        if self.oldest(1) == 1 && self.hub.gate.reserve_spare() {
             self.send(1);
         }
     }
@@ -627,23 +497,21 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Returns how many of the oldest tasks can migrate, `most` at most.
     fn oldest(&self, most: usize) -> usize {
         let oldest = self.stack.iter().take(most);
-        oldest
-            .take_while(|task| self.shared.job.can_migrate(task))
-            .count()
+        oldest.take_while(|task| self.job.can_migrate(task)).count()
     }
 
     /// Sends the `count` oldest tasks, which are at least one: their recipient is promised tasks.
     fn send(&mut self, count: usize) {
         let tasks = self.stack.drain(..count).collect();
-        let _ = self.shared.messages.sender.send(Message::Tasks(tasks));
+        let _ = self.hub.messages.sender.send(Message::Tasks(tasks));
     }
 
     /// Returns `false` if the kernel refuses another thread.
     fn start_thread(&self) -> bool {
-        let (shared, scope) = (self.shared, self.scope);
+        let (job, hub, scope) = (self.job, self.hub, self.scope);
         thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, move || Worker::new(shared, scope).serve())
+            .spawn_scoped(scope, move || Worker::new(job, hub, scope).serve())
             .is_ok()
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn run<V: Visitor>(
     sharer: Option<&dyn Sharer<V>>,
     tasks: impl IntoIterator<Item = V::Task>,
 ) {
-    let attend = sharer.map(|sharer| move |inlet: &Inlet<'_, V>| attend(sharer, inlet));
+    let attend = sharer.map(|sharer| move |inlet: &Inlet<'_, Task<V>>| attend(sharer, inlet));
     sched::shared_scope(visitor, attend, |worker| {
         let stealing = sharer.map(Sharer::stealing);
         let _end = stealing.map(End);
@@ -36,7 +36,7 @@ impl<D: Dir> Drop for End<'_, '_, D> {
 }
 
 /// Talks to the other engines until the run has ended.
-fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, V>) {
+fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, Task<V>>) {
     let part = sharer.stealing().part();
     if part == Part::Leader {
         inlet.close();

@@ -267,7 +267,7 @@ fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
 }
 
 /// Passes messages of other engines on to the workers, until the exchange ends.
-pub(super) fn attend<V: Visitor>(stealing: &Stealing<'_, V::Dir>, inlet: &Inlet<'_, V>) {
+pub(super) fn attend<V: Visitor>(stealing: &Stealing<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
     loop {
         match stealing.exchange.receive() {
             Incoming::Request => inlet.request(),

@@ -1,8 +1,8 @@
 //! Tests of workers that run small jobs.
 
 use super::*;
-use std::sync::Condvar;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 
 /// Each task of height n makes two of height n - 1.
 struct Doubling {
