@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -228,18 +228,18 @@ fn as_on_a_wire(entries: &[Stolen]) -> Vec<Stolen> {
 }
 
 /// Collects failures, and takes so long for each entry that other engines find something to steal.
+///
+/// The leader takes longer until another engine has processed an entry. Otherwise, on a machine with other work, it
+/// might be done before the kernel runs the threads of the other engines.
 pub(crate) struct Slow {
     failures: Mutex<Vec<Error>>,
-    delay: Duration,
+    leads: bool,
+    has_help: Arc<AtomicBool>,
 }
 
 impl Slow {
-    pub(crate) fn new(delay: Duration) -> Self {
-        Self {
-            failures: Mutex::default(),
-            delay,
-        }
-    }
+    const ALONE: Duration = Duration::from_millis(5);
+    const WITH_HELP: Duration = Duration::from_micros(300);
 }
 
 impl Observer for Slow {
@@ -252,13 +252,27 @@ impl Observer for Slow {
     }
 
     fn on_event(&self, _: Event<'_>) {
-        thread::sleep(self.delay);
+        if !self.leads {
+            self.has_help.store(true, Ordering::Relaxed);
+        }
+        let has_help = self.has_help.load(Ordering::Relaxed);
+        thread::sleep(if has_help {
+            Self::WITH_HELP
+        } else {
+            Self::ALONE
+        });
     }
 }
 
+/// Returns an observer for each engine of a hub. The first one is the leader's.
 pub(crate) fn slow(engines: usize) -> Vec<Slow> {
-    let delay = Duration::from_micros(300);
-    (0..engines).map(|_| Slow::new(delay)).collect()
+    let has_help = Arc::new(AtomicBool::new(engines == 1));
+    let observer = |engine| Slow {
+        failures: Mutex::default(),
+        leads: engine == 0,
+        has_help: Arc::clone(&has_help),
+    };
+    (0..engines).map(observer).collect()
 }
 
 pub(crate) fn quick(engines: usize) -> Vec<Mutex<Vec<Error>>> {
