@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender};
 use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
 use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
 
-use crate::kit::Failure;
+use crate::kit::{Counts, Failure};
 
 /// Engines with numbers from 0, of which the first one leads. They run once.
 pub(crate) struct Hub<F> {
@@ -133,6 +133,29 @@ impl<F: Fn() + Sync> Hub<F> {
 
     pub(crate) fn not_reached(&self) -> usize {
         self.not_reached.load(Ordering::Relaxed)
+    }
+
+    /// Asserts that directories were stolen, and that all thieves have reached them.
+    #[track_caller]
+    pub(crate) fn assert_shared(&self) {
+        assert!(self.stolen() > 0, "nothing was stolen");
+        assert_eq!(self.not_reached(), 0);
+    }
+
+    /// Asserts the same, and that an engine other than the leader has processed entries.
+    #[track_caller]
+    pub(crate) fn assert_assisted(&self, summaries: &[Summary]) {
+        self.assert_shared();
+        let assisted = summaries[1..].iter().any(|summary| summary.entries > 0);
+        assert!(assisted, "the leader did everything: {summaries:?}");
+    }
+
+    /// Asserts that directories were [shared](Self::assert_shared), and returns what a child reports.
+    #[track_caller]
+    pub(crate) fn counts(&self, summaries: &[Summary]) -> Counts {
+        self.assert_shared();
+        let (entries, failures) = totals(summaries);
+        (entries as u64, 0, failures)
     }
 }
 
@@ -279,12 +302,25 @@ pub(crate) fn quick(engines: usize) -> Vec<Mutex<Vec<Error>>> {
     (0..engines).map(|_| Mutex::default()).collect()
 }
 
+/// Returns the failures of all engines, by their paths.
 pub(crate) fn failures(observers: Vec<Slow>) -> Vec<Failure> {
     let all = observers.into_iter().flat_map(|it| {
         let failures = it.failures.into_inner().unwrap();
         failures.iter().map(Failure::of).collect::<Vec<_>>()
     });
-    all.collect()
+    let mut all: Vec<_> = all.collect();
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all
+}
+
+/// Returns the failures of all engines as text, with `ROOT` in place of `root`.
+pub(crate) fn failures_below(root: &Path, observers: Vec<Slow>) -> Vec<String> {
+    let root = root.to_str().unwrap();
+    let all = failures(observers);
+    let all = all.iter().map(|it| format!("{it:?}").replace(root, "ROOT"));
+    let mut all: Vec<_> = all.collect();
+    all.sort();
+    all
 }
 
 /// Returns how many entries all engines have removed, and how many failures they have reported.

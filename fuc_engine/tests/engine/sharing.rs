@@ -43,10 +43,7 @@ fn engines_steal_and_remove_a_tree_together() {
             let summaries = hub.remove(&removal, &[root], &observers);
             assert_eq!(totals(&summaries), (BUILT, 0));
             assert_nothing_in(&scratch);
-            assert!(hub.stolen() > 0);
-            assert_eq!(hub.not_reached(), 0);
-            let assisted = summaries[1..].iter().any(|summary| summary.entries > 0);
-            assert!(assisted, "the leader did everything: {summaries:?}");
+            hub.assert_assisted(&summaries);
         }
     }
 }
@@ -176,14 +173,12 @@ fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
     assert!(hub.stolen() > 0);
     // The files in `sub` stay, and the directories above them.
     assert_eq!(totals(&summaries), (1 + DIRS, DIRS as u64));
-    let mut reported = failures(observers);
-    reported.sort_by(|a, b| a.path.cmp(&b.path));
     let failed = files
         .iter()
         .map(|file| Failure::failed(Operation::Remove, file, Errno::PERM));
     let mut failed: Vec<_> = failed.collect();
     failed.sort_by(|a, b| a.path.cmp(&b.path));
-    assert_eq!(reported, failed);
+    assert_eq!(failures(observers), failed);
     assert_eq!(
         Snapshot::of(&root, Attributes::NAMES).len(),
         1 + 3 * DIRS,
@@ -328,10 +323,7 @@ fn links_that_replace_directories_while_engines_work_are_removed_themselves() {
 pub(crate) fn remove_with_two(root: PathBuf) -> Counts {
     let hub = Hub::new(2, || {});
     let summaries = hub.remove(&RemoveOp::new().threads(1), &[root], &quick(2));
-    assert!(hub.stolen() > 0);
-    assert_eq!(hub.not_reached(), 0);
-    let (entries, failures) = totals(&summaries);
-    (entries as u64, 0, failures)
+    hub.counts(&summaries)
 }
 
 #[test]
