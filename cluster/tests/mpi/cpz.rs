@@ -3,28 +3,24 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use testkit::probe::{Skip, gnu, has_program, is_root};
 use testkit::run::{Outcome, Run, Status, Stream, twin};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, chain, remove_for_sure, wide, wide_dirs};
+use testkit::tree::{Scratch, Tree, remove_for_sure};
 use testkit::{or_skip, skip};
 
-use crate::job::{
-    CPZ, Numbers, PIDS, STATUSES, assert_shared, lines, signal, stat, statuses, swap_directories,
-};
+use crate::job::{CPZ, Numbers, PIDS, STATUSES, assert_shared, lines, signal, stat, statuses};
 
 /// The attributes that `-a` keeps, except for the atime: reading changes that of the sources.
-fn archived() -> Attributes {
+pub(crate) fn archived() -> Attributes {
     Attributes::ALL - Attributes::ATIME
 }
 
 /// Builds 400 entries of all types below `root`, with hard links across directories, and various modes and times. `fill`
 /// is the first byte of each file. The other things depend only on the seed.
-fn build(tree: &Tree, root: &str, seed: u64, fill: u8) {
+pub(crate) fn build(tree: &Tree, root: &str, seed: u64, fill: u8) {
     let mut numbers = Numbers(seed);
     let mut dirs = vec![String::from(root)];
     let mut files: Vec<String> = Vec::new();
@@ -238,21 +234,6 @@ fn names_that_are_operands_stay_linked_to_names_in_directories() {
     let inode = |name: &str| scratch.path().join(name).metadata().unwrap().ino();
     assert_eq!(inode("d/operand"), inode("d/s/0/0/0.0"));
     assert_eq!(inode("d/operand"), inode("d/s/3/23/0.1"));
-}
-
-#[test]
-fn copies_deep_and_wide_trees() {
-    let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    chain(at("s/chain"), 5_000);
-    wide(at("s/files"), 20_000);
-    wide_dirs(at("s/directories"), 20_000);
-    let outcome = or_skip!(CPZ.run(3, &["-a", "--stats=json", "s", "d"], &scratch));
-    outcome.assert_success();
-    assert_shared(&outcome);
-    assert_eq!(stat(&outcome, "directories"), 25_004);
-    assert_eq!(stat(&outcome, "files"), 20_000);
-    assert_same_tree(at("s"), at("d"), archived());
 }
 
 #[test]
@@ -491,79 +472,4 @@ fn signals_for_the_status_end_no_rank() {
         scratch.path().join("d"),
         Attributes::DATA,
     );
-}
-
-/// Kills one rank at another moment in each round, but not before the copy has begun: `mpirun` 4.1.4 sometimes hangs
-/// if a rank dies while it starts.
-#[test]
-fn a_killed_rank_ends_the_job_and_the_same_command_with_resume_completes_it() {
-    let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    let tree = Tree::at(scratch.path());
-    for number in 0..6 {
-        build(&tree, &format!("s/{number}"), number, b'a');
-        tree.file(format!("s/{number}/large"), vec![1; 5 << 20]);
-    }
-    let mut killed = 0;
-    for round in 0..6_usize {
-        let job = or_skip!(CPZ.job(4, PIDS, &["--threads=1", "-a", "s", "d"]));
-        let live = job.current_dir(&scratch).start();
-        while !at("d").exists() {
-            thread::yield_now();
-        }
-        thread::sleep(Duration::from_millis(6 * round as u64));
-        signal(&scratch, round % 4, "-KILL");
-        let outcome = live.finish();
-        if outcome.status != Status::Exit(0) {
-            assert_ne!(outcome.stderr_text(), "", "round {round}");
-            killed += 1;
-        }
-        let again = or_skip!(CPZ.run(4, &["-a", "--resume", "-T", "s", "d"], &scratch));
-        again.assert_success();
-        assert_same_tree(at("s"), at("d"), archived());
-        remove_for_sure(at("d")).unwrap();
-    }
-    assert!(killed > 0, "all ranks ended before they were killed");
-}
-
-#[test]
-fn nothing_outside_is_touched_while_another_process_changes_both_trees() {
-    let scratch = Scratch::in_memory();
-    let outside = scratch.path().join("outside");
-    Tree::at(&outside).file("file", "precious").dir("sub");
-    let before = Snapshot::of(&outside, Attributes::ALL - Attributes::ATIME);
-    let (mut swaps, mut shared) = (0, 0);
-    for round in 0..4 {
-        let tree = Tree::at(scratch.path());
-        for number in 0..20 {
-            build(&tree, &format!("s/{number}"), number + round, b'a');
-            tree.dir(format!("d/s/{number}"));
-        }
-        let is_over = AtomicBool::new(false);
-        let outcome = thread::scope(|scope| {
-            let swapping = scope.spawn(|| {
-                let parents = ["s", "d/s"].map(|name| scratch.path().join(name));
-                swap_directories(&parents, &outside, &is_over)
-            });
-            let arguments = ["-a", "--threads=2", "--stats=json", "s", "d"];
-            let outcome = CPZ.run(3, &arguments, &scratch);
-            is_over.store(true, Ordering::Relaxed);
-            swaps += swapping.join().unwrap();
-            outcome
-        });
-        let outcome = or_skip!(outcome);
-        let is_known = matches!(outcome.status, Status::Exit(0 | 1));
-        assert!(is_known, "{outcome}");
-        shared += stat(&outcome, "fewest_entries_per_rank");
-        let has_reported = !CPZ.diagnostics(&outcome).is_empty();
-        assert_eq!(has_reported, outcome.status == Status::Exit(1), "{outcome}");
-        assert_eq!(
-            before.diff(&Snapshot::of(&outside, Attributes::ALL - Attributes::ATIME)),
-            ""
-        );
-        for name in ["s", "d"] {
-            remove_for_sure(scratch.path().join(name)).unwrap();
-        }
-    }
-    assert!(swaps > 0 && shared > 0, "{swaps} {shared}");
 }

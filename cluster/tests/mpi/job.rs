@@ -2,21 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::path::Path;
 use std::time::Duration;
 
 use testkit::probe::{Skip, has_program};
 use testkit::run::{Outcome, Run};
-use testkit::tree::{Scratch, Tree, remove_for_sure};
+use testkit::tree::{Scratch, Tree};
 
 /// A command for several ranks.
 #[derive(Clone, Copy)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    path: &'static str,
+    pub(crate) path: &'static str,
 }
 
 pub(crate) const RMZ: Program = Program {
@@ -156,28 +153,12 @@ pub(crate) fn build(root: &Path, seed: u64) {
     }
 }
 
-/// Replaces each of the directories 0 to 19 in `parents` by a link to `outside`, and puts it back, until `is_over`.
-/// Returns the number of times.
-pub(crate) fn swap_directories(parents: &[PathBuf], outside: &Path, is_over: &AtomicBool) -> u64 {
-    let mut swaps = 0;
-    while !is_over.load(Ordering::Relaxed) {
-        for number in 0..20 {
-            for parent in parents {
-                let dir = parent.join(number.to_string());
-                let aside = outside.with_file_name("aside");
-                if fs::rename(&dir, &aside).is_err() {
-                    continue;
-                }
-                let _ = symlink(outside, &dir);
-                thread::yield_now();
-                let _ = fs::remove_file(&dir);
-                // If the job has made the directory again, the old one is not needed.
-                if fs::rename(&aside, &dir).is_err() {
-                    let _ = remove_for_sure(&aside);
-                }
-                swaps += 1;
-            }
-        }
-    }
-    swaps
+/// Counts the entries below a directory, which may change.
+pub(crate) fn count(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let below = entries.map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => 1 + count(&entry.path()),
+        _ => 1,
+    });
+    below.sum()
 }

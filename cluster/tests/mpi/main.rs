@@ -4,4 +4,7 @@
 
 mod cpz;
 mod job;
+mod kills;
+mod races;
 mod rmz;
+mod sizes;
