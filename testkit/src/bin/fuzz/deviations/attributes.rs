@@ -202,7 +202,7 @@ pub(super) fn is_special(what: &What) -> bool {
     )
 }
 
-fn mode(fact: &Option<String>) -> Option<u32> {
+pub(super) fn mode(fact: &Option<String>) -> Option<u32> {
     let digits = fact.as_ref()?.strip_prefix("mode ")?;
     u32::from_str_radix(digits, 8).ok()
 }

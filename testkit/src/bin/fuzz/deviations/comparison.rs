@@ -329,6 +329,11 @@ impl Comparison<'_> {
         operands.count() > if has_target { 1 } else { 2 }
     }
 
+    /// Returns `true` if GNU's command can run once for each source.
+    pub(super) fn can_run_in_turn(&self) -> bool {
+        self.case.sources().len() > 1
+    }
+
     /// Returns `true` if an argument is a directory by its last name, `.` or `..`.
     pub(super) fn has_dots(&self) -> bool {
         let ends = ["/.", "/./", "/..", "/../"];

@@ -6,7 +6,7 @@ use super::{Comparison, Deviation, comparison::Which};
 use crate::{
     case::{AclKind, Pair, User},
     fact::{Fact, Side, Stream, is_fresh},
-    places::{self, is_within},
+    places::is_within,
     run::Status,
 };
 
@@ -73,9 +73,10 @@ pub(super) const ROWS: &[Deviation] = &[
                     || fact.error(Side::Ours).is_some()
                     || fact.output(Side::Ours).is_some());
             fact.is_error(Side::Gnu, NO_HARD_LINK)
-                || is_copied
-                || is_failure(fact, Side::Ours)
-                    && (it.is_about_operand(fact, &left_out) || is_merged)
+                || !it.can_run_in_turn()
+                    && (is_copied
+                        || is_failure(fact, Side::Ours)
+                            && (it.is_about_operand(fact, &left_out) || is_merged))
         },
     },
     Deviation {
@@ -108,18 +109,20 @@ pub(super) const ROWS: &[Deviation] = &[
                     && it.is_about(fact, &it.dests())
             });
             is_warning
-                || meets_first
-                || is_failure(fact, Side::Ours) && it.is_about(fact, &skipped)
-                || fact.error(Side::Ours).is_some_and(|line| {
-                    let is_repeated = is_again(line, &it.gnu.stderr) || it.is_about(fact, &skipped);
-                    line.ends_with("Permission denied") && is_repeated
-                })
-                || fact
-                    .output(Side::Ours)
-                    .is_some_and(|line| line.contains(" -> ") && is_again(line, &it.gnu.stdout))
-                || fact
-                    .output(Side::Ours)
-                    .is_some_and(|_| it.is_about(fact, &skipped) || is_replaced(fact))
+                || !it.can_run_in_turn()
+                    && (meets_first
+                        || is_failure(fact, Side::Ours) && it.is_about(fact, &skipped)
+                        || fact.error(Side::Ours).is_some_and(|line| {
+                            let is_repeated =
+                                is_again(line, &it.gnu.stderr) || it.is_about(fact, &skipped);
+                            line.ends_with("Permission denied") && is_repeated
+                        })
+                        || fact.output(Side::Ours).is_some_and(|line| {
+                            line.contains(" -> ") && is_again(line, &it.gnu.stdout)
+                        })
+                        || fact
+                            .output(Side::Ours)
+                            .is_some_and(|_| it.is_about(fact, &skipped) || is_replaced(fact)))
         },
     },
     Deviation {
@@ -182,25 +185,16 @@ pub(super) const ROWS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**An empty dest** (`cpz a ''`) does not exist, as POSIX says, so the copy fails.",
         applies: refuses_empty_dest,
-        explains: |it, fact| {
-            // cp has removed it, and then fails to create the copy.
-            let not_created = it.named(Side::Gnu, "cannot create ", Which::First);
-            let is_kept = fact.only(Side::Ours).is_some() && it.is_about(fact, &not_created);
-            let is_in_working = |change: &Change| is_within(&places::of_entry(&change.path), ".");
+        explains: |_, fact| {
             let is_refusal = |line: &str| is_empty_dest_refused(&[line.to_owned()]);
-            let is_done_by_gnu = fact.only(Side::Gnu).is_some()
-                || fact.output(Side::Gnu).is_some()
-                || fact.error(Side::Gnu).is_some()
-                || fact.is_dir_changed_by_gnu()
-                || fact.dir_change(&["mtime"]).is_some_and(|change| !is_fresh(&change.second))
-                // The entries of the working directory are dests.
-                || fact.dir_change(&["mtime", "mode", "owner", "xattrs"]).is_some_and(is_in_working);
+            // A further run finds out whether ours has changed anything.
+            let is_done_by_gnu =
+                fact.output(Side::Gnu).is_some() || fact.error(Side::Gnu).is_some();
             // cp refuses a directory before it announces the copy.
             let is_announced = |line: &str| line.ends_with(" -> ''");
             fact.error(Side::Ours).is_some_and(is_refusal)
                 || fact.output(Side::Ours).is_some_and(is_announced)
                 || is_done_by_gnu
-                || is_kept
         },
     },
     Deviation {

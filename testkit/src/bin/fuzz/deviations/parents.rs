@@ -2,10 +2,11 @@
 
 use testkit::snapshot::{Change, Kind};
 
-use super::{Comparison, Deviation, comparison::Which};
+use super::{Comparison, Deviation, attributes, comparison::Which};
 use crate::{
-    case::{Entry, Owner, Pair, What},
+    case::{Entry, Owner, Pair, User, What},
     fact::{Fact, Side},
+    run::Status,
 };
 
 /// Failures of cp that an earlier operand can cause.
@@ -99,10 +100,33 @@ pub(super) const ROWS: &[Deviation] = &[
             // A later source may contain a parent, and cp has set its attributes.
             let is_copy_of_parent =
                 || it.has_several_sources() && it.is_about(fact, &it.copies_of_dests());
-            // cp does not set them after an error.
-            fact.dir_change(&["mode", "mtime", "owner", "xattrs"])
-                .is_some_and(|change| is_parent(change) || is_copy_of_parent())
+            // cp does not set them after an error. Otherwise only a later source finds other ones.
+            let may_differ = it.has_several_sources() || it.gnu.status != Status::Exit(0);
+            may_differ
+                && fact
+                    .dir_change(&["mode", "mtime", "owner", "xattrs"])
+                    .is_some_and(|change| is_parent(change) || is_copy_of_parent())
                 || it.has_several_sources() && (is_later_source() || is_left_out)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "With `--no-preserve=mode`, a parent loses the set-group-ID bit of a group that it inherits",
+        applies: |it| {
+            it.has_parents() && it.case.user == User::Nobody && it.case.has_long("no-preserve")
+        },
+        explains: |it, fact| {
+            let loses_bit = |change: &Change| {
+                let modes = [&change.first, &change.second].map(attributes::mode);
+                let [Some(gnu), Some(ours)] = modes else {
+                    return false;
+                };
+                gnu ^ ours == 0o2000
+                    && gnu & 0o2000 != 0
+                    && it.parents_of_dests().contains(&it.place_of(change)[0])
+            };
+            fact.dir_change(&["mode"]).is_some_and(loses_bit)
         },
     },
     Deviation {
@@ -110,7 +134,9 @@ pub(super) const ROWS: &[Deviation] = &[
         readme: "cpz/README.md",
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
         // The parents of `a/..` are made for itself.
-        applies: |it| it.has_parents() && (it.has_several_sources() || it.has_dots()),
+        applies: |it| {
+            it.has_parents() && (it.has_dots() || it.has_several_sources() && !it.can_run_in_turn())
+        },
         explains: |it, fact| {
             let failed = failed_dests(it);
             let is_failed = FAILURES.iter().any(|text| fact.is_error(Side::Gnu, text));

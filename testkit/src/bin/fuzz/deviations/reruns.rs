@@ -44,7 +44,7 @@ pub(super) const LINES: [Line; 4] = [TWICE, LEFT_OUT, PARENTS, EMPTY];
 
 /// Returns the further runs that can explain a case, each with the line that documents what it explains.
 pub(crate) fn reruns(it: &Comparison<'_>) -> Vec<(How, Line)> {
-    let may_run_in_turn = it.case.sources().len() > 1;
+    let may_run_in_turn = it.can_run_in_turn();
     let reruns = [
         (How::Untouched, EMPTY, operands::refuses_empty_dest(it)),
         (
@@ -123,7 +123,6 @@ fn is_about_same(one: &Fact, other: &Fact) -> bool {
             let is_whole = |change: &Change| [Change::ENTRY, "type"].contains(&change.label);
             one.path == other.path && (one.label == other.label || is_whole(one) || is_whole(other))
         }
-        // What only GNU's command printed is missing in ours, also if the other run prints it twice.
         (Fact::Line(..), Fact::Line(..)) | (Fact::Order(_), Fact::Order(_)) => one == other,
         (Fact::Status { ours, .. }, Fact::Status { ours: other, .. }) => ours == other,
         _ => false,

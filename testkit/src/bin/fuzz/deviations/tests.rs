@@ -88,8 +88,17 @@ fn entry(what: What) -> Entry {
     }
 }
 
-/// Runs the case as the user `nobody`, in a tree that has a FIFO.
+/// Returns a case in which a path may be taken for an option. So GNU's command does not run once for each source, and
+/// the rows explain what that would settle.
 fn case(words: &[&'static str]) -> Case {
+    let mut case = case_in_turn(words);
+    case.words.push(Word::Operand(Operand::Text("-v")));
+    case.words.rotate_right(1);
+    case
+}
+
+/// Runs the case as the user `nobody`, in a tree that has a FIFO.
+fn case_in_turn(words: &[&'static str]) -> Case {
     Case {
         pair: Pair::Cp,
         called: Called::Gnus(""),
@@ -364,6 +373,16 @@ fn operands_with_parents_explain_only_their_own_places() {
             rest: &[],
         },
         Row {
+            about: "the parents of a directory that is named by dots are made for itself",
+            words: &["-r", "--parents", "a/.", "d"],
+            gnu: failed(
+                "cp: cannot create directory 'd/a/.': File exists\n",
+                &["d/"],
+            ),
+            ours: done(&["d/"]),
+            rest: &[],
+        },
+        Row {
             about: "a single operand is not a later one",
             words: &["-r", "--parents", "c", "d"],
             gnu: failed(unopened, &["d/"]),
@@ -456,6 +475,34 @@ fn single_rows_reject_near_misses() {
             words: &["-r", "--parents", "a/f", "a/g", "d"],
             gnu: done(&["d/", "d/a/", "d/a/f=x:500"]),
             ours: done(&["d/", "d/a/", "d/a/f=x:700"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "--parents without the mode drops a bit that a parent inherits",
+            words: &["-r", "--parents", "--no-preserve", "a/f", "d"],
+            gnu: done(&["d/", "d/a/:2755"]),
+            ours: done(&["d/", "d/a/:755"]),
+            rest: &[],
+        },
+        Row {
+            about: "another directory loses the bit",
+            words: &["-r", "--parents", "--no-preserve", "a/f", "d"],
+            gnu: done(&["d/", "d/a/:2755", "d/b/:2755"]),
+            ours: done(&["d/", "d/a/:755", "d/b/:755"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "--parents without the mode drops another bit",
+            words: &["-r", "--parents", "--no-preserve", "a/f", "d"],
+            gnu: done(&["d/", "d/a/:6755"]),
+            ours: done(&["d/", "d/a/:755"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
+            about: "a parent of a single source has another mode",
+            words: &["-r", "--parents", "a/f", "d"],
+            gnu: done(&["d/", "d/a/:500"]),
+            ours: done(&["d/", "d/a/:700"]),
             rest: &["tree ~ mode"],
         },
         Row {
