@@ -78,7 +78,7 @@ const QUESTIONS: [&str; 6] = [
     "verifies a copy",
 ];
 
-const TOOLS: [Tool; 7] = [
+const TOOLS: [Tool; 8] = [
     Tool {
         name: "**rmz, cpz**",
         copies: "cpz",
@@ -93,8 +93,8 @@ const TOOLS: [Tool; 7] = [
     },
     Tool {
         name: "uutils 0.12",
-        copies: "",
-        removes: "",
+        copies: "cp (uutils)",
+        removes: "rm (uutils)",
         answers: ["nearly all", "rm yes, cp no", "yes", "yes", "no", "no"],
     },
     Tool {
@@ -114,6 +114,12 @@ const TOOLS: [Tool; 7] = [
         copies: "cpx",
         removes: "",
         answers: ["most of cp", "no", "yes", "yes", "yes", "no"],
+    },
+    Tool {
+        name: "rcp 0.41",
+        copies: "rcp",
+        removes: "rrm",
+        answers: ["few", "yes", "yes", "yes", "yes", "no"],
     },
     Tool {
         name: "rsync 3.5",
