@@ -36,6 +36,7 @@ wire_open_struct!(CopyOptions {
     durable,
     verify,
     threads,
+    divide_from,
     execution,
 });
 

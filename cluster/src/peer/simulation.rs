@@ -112,9 +112,10 @@ fn token(ticket: Ticket) -> Stolen {
     ticket.encode(&mut bytes);
     // The operand, the parents on both sides, their state, and the type.
     bytes.extend([0; 4 + 2 * (8 + 4) + 2]);
-    // No names above, and one name.
+    // No names above, one name, and no range.
     bytes.extend([0, 0, 0, 0, 1, 0, 0, 0]);
     bytes.extend(b"d\0");
+    bytes.push(0);
     Stolen::decode(&mut &bytes[..]).expect("the form of stolen directories")
 }
 

@@ -378,6 +378,58 @@ fn a_rank_that_cannot_take_part_is_a_failure_and_the_others_do_the_work() {
     assert_same_tree(here.join("s"), here.join("d"), archived());
 }
 
+/// The files are divided on any filesystem, because the user asks for that. Only the first rank has entries to copy.
+#[test]
+fn all_ranks_copy_ranges_of_large_files() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    const BYTES: usize = 16 << 20;
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..3_u8 {
+        let blocks = (0..BYTES >> 12).flat_map(|block| [block as u8 ^ number; 1 << 12]);
+        tree.file(format!("s/{number}"), blocks.collect::<Vec<_>>())
+            .mode(0o640)
+            .mtime(Duration::new(1_000_000_000, 5));
+    }
+    tree.file("s/small", "content");
+    let script = r#"
+        exec strace -f -e trace=pwrite64 -o "writes.$OMPI_COMM_WORLD_RANK" "$@""#;
+    let options = ["-a", "--threads=1", "--divide-from=1M", "--stats=json"];
+    let arguments = [&options[..], &["s", "d"]].concat();
+    let at = |name: &str| scratch.path().join(name);
+    // A rank may start so late that the others have copied everything.
+    for _ in 0..20 {
+        let run = or_skip!(CPZ.job(2, script, &arguments));
+        let outcome = run.current_dir(&scratch).output();
+        outcome.assert_success();
+        assert_eq!(stat(&outcome, "files"), 4);
+        assert_eq!(stat(&outcome, "bytes"), 3 * BYTES as u64 + 7);
+        assert_same_tree(at("s"), at("d"), archived());
+        remove_for_sure(at("d")).unwrap();
+        let writes = |rank: usize| {
+            let log = fs::read_to_string(at(&format!("writes.{rank}"))).unwrap();
+            log.lines()
+                .filter(|line| line.contains("pwrite64("))
+                .count()
+        };
+        if writes(0) > 0 && writes(1) > 0 {
+            return;
+        }
+    }
+    panic!("one rank has copied everything in each run");
+}
+
+#[test]
+fn a_size_that_makes_no_sense_is_refused() {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).file("s/file", "");
+    let outcome = or_skip!(CPZ.run(2, &["--divide-from=0", "s", "d"], &scratch));
+    assert_eq!(CPZ.diagnostics(&outcome), ["cpz-mpi: invalid size: '0'"]);
+    assert!(!scratch.path().join("d").exists());
+}
+
 /// A node on which a filesystem is missing does no harm: no link has its home there.
 #[test]
 fn a_rank_that_does_not_see_the_source_keeps_no_links() {

@@ -29,11 +29,13 @@
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/unnamed` | large dests, which get their name when they are complete |
+//! | `dest/hidden` | dests that several engines write, which have a hidden name until they are complete |
 //! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
 //! | `dest/backup_names` | the names of backups |
 //! | `content/ladder` | moves content by the best possible way |
 //! | `content/holes` | copies the data between the holes of a sparse source |
+//! | `content/range` | copies a range of a file that several workers copy |
 //! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
 //! | `content/sparse` | makes holes out of blocks of zeros |
 //! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
@@ -67,6 +69,7 @@
 //! | `run/postponed` | copies large files, and entries that waited for another name of their source |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | which copies are compared with their sources, and when |
+//! | `run/dividing` | large files that several engines copy together |
 //! | `run/sharing` | the part in a copy that several engines share |
 //! | `run/tasks` | what is queued besides directories |
 //!

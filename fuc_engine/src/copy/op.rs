@@ -113,6 +113,15 @@ impl CopyOp {
         self
     }
 
+    /// Divides files of at least this many bytes among several engines. With 0, the engines choose the files.
+    ///
+    /// Sets [`CopyOptions::divide_from`].
+    #[must_use]
+    pub fn divide_from(mut self, bytes: usize) -> Self {
+        self.options.divide_from = NonZeroUsize::new(bytes);
+        self
+    }
+
     /// Lets `cancel` stop the runs of this copy.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {

@@ -44,15 +44,27 @@ pub(super) struct Reservation<'r> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        // Relaxed: only the numbers count, and they publish nothing.
-        self.room.reserved.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.room.writers.fetch_sub(1, Ordering::Relaxed);
+        self.room.release(self.bytes);
     }
 }
 
 impl Room {
     fn full(&self) -> MutexGuard<'_, Vec<(Device, Errno)>> {
         self.full.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // Relaxed: only the numbers count, and they publish nothing.
+
+    /// Notes that a file is being written, until [`release`](Self::release).
+    pub(super) fn hold(&self, bytes: u64) {
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+        self.writers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that a file is not being written any more.
+    pub(super) fn release(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+        self.writers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Reserves room for a file. Returns `None` if other large files are being written and

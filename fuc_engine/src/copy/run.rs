@@ -13,6 +13,7 @@
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
+//! - [`dividing`]: files that several engines copy together.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: which copies are compared with their sources.
 //! - [`tasks`]: what is queued besides directories.
@@ -50,6 +51,7 @@ use crate::report::Report;
 use crate::sys::{self, Identity};
 use crate::walk::{self, Filters, Part, Sharer, Stealing, Walker};
 
+mod dividing;
 mod durable;
 mod operands;
 mod pipeline;
@@ -83,7 +85,7 @@ pub(super) struct CopyRun<'a> {
     overwrites: Overwrites,
     filters: Option<Filters>,
     /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, CopyDir>>,
+    stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
 }
 
 impl<'a> CopyRun<'a> {

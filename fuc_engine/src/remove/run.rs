@@ -54,7 +54,7 @@ pub(super) struct Removal<'a> {
     guards: Guards,
     filters: Option<Filters>,
     /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, RemoveDir>>,
+    stealing: Option<Stealing<'a, RemoveDir, Range<u32>>>,
     /// The filesystem of the last operand, once more than one worker is wanted. The last operand is the
     /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
     filesystem: OnceLock<Option<u64>>,
@@ -294,7 +294,7 @@ impl<'a> Removal<'a> {
 }
 
 impl<'a> Sharer<Removal<'a>> for Removal<'a> {
-    fn stealing(&self) -> &Stealing<'_, RemoveDir> {
+    fn stealing(&self) -> &Stealing<'_, RemoveDir, Range<u32>> {
         self.stealing.as_ref().expect("BUG: nothing is shared")
     }
 

@@ -81,6 +81,11 @@ pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Err
     retry_on_intr(|| rustix::io::read(file, &mut *buffer))
 }
 
+/// Reads from a position, and does not use the offset of the file.
+pub(crate) fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
+    retry_on_intr(|| rustix::io::pread(file, &mut *buffer, at))
+}
+
 /// Reads from a file that was opened to be read past the page cache. The buffer must be aligned to the
 /// block size of the device.
 pub(crate) fn read_uncached(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -100,6 +105,24 @@ pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Er
         match retry_on_intr(|| rustix::io::write(file, bytes))? {
             0 => return Err(Errno::NOSPC),
             written => bytes = &bytes[written..],
+        }
+    }
+    Ok(())
+}
+
+/// Writes at a position, and does not use the offset of the file.
+pub(crate) fn write_all_at(
+    file: BorrowedFd<'_>,
+    mut bytes: &[u8],
+    mut at: u64,
+) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match retry_on_intr(|| rustix::io::pwrite(file, bytes, at))? {
+            0 => return Err(Errno::NOSPC),
+            written => {
+                bytes = &bytes[written..];
+                at += written as u64;
+            }
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use rustix::fs::Mode;
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -54,6 +55,18 @@ pub(crate) fn random_at_start() -> u128 {
     }
     // SAFETY: the kernel has put 16 bytes at this address, which stay as long as the process.
     u128::from_ne_bytes(unsafe { bytes.read() })
+}
+
+/// Returns random bytes, others each time.
+pub(crate) fn random() -> Result<u128, Errno> {
+    let mut bytes = [0_u8; 16];
+    // SAFETY: `getrandom` writes at most this many bytes, which the array has.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    // So few bytes come at once or not at all.
+    match usize::try_from(got) {
+        Ok(16) => Ok(u128::from_ne_bytes(bytes)),
+        _ => Err(Errno::NOSYS),
+    }
 }
 
 /// Returns how many bytes of memory the cgroup of this process may use. Returns `None` if it has no

@@ -12,13 +12,14 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::stealing::{Sharer, above};
-use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave, list};
-use crate::distribute::{Finished, Given, Stolen, Ticket};
+use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave, list, ranges};
+use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, Entry};
 
-/// Queues directories that another engine has given, or processes entries of which this engine is the home.
+/// Queues directories that another engine has given, copies a range that it has given, or processes entries of which
+/// this engine is the home.
 pub(super) fn begin<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
@@ -30,6 +31,9 @@ pub(super) fn begin<V: Visitor>(
         stealing.give_back(stolen.ticket, Given::NotReached);
         return;
     };
+    if let Some(range) = &stolen.range {
+        return ranges::copy(visitor, sharer, parent, &stolen, range, worker);
+    }
     stealing.borrow(&parent, stolen.ticket);
     if stolen.kind != FileType::Directory {
         let mut entries = worker.scratch.buffer();
@@ -151,7 +155,7 @@ pub(crate) fn give_back<V: Visitor>(
 }
 
 /// Gives stolen entries back in a run that was cancelled before they were begun.
-pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, ticket: Ticket) {
+pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, stolen: &Stolen) {
     let given = Given::Finished(Finished::NOT_BEGUN);
-    sharer.stealing().give_back(ticket, given);
+    sharer.stealing().give_back(stolen.ticket, given);
 }

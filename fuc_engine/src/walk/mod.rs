@@ -19,7 +19,8 @@
 //! (`Remainder`) until the subdirectory before it is done.
 //!
 //! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
-//! task climbs from those that another engine has finished; see [`stealing`], [`entrusting`] and [`borrowing`].
+//! task climbs from those that another engine has finished; see [`stealing`], [`entrusting`], [`ranges`] and
+//! [`borrowing`].
 //!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
@@ -33,6 +34,7 @@
 //! | `sharing` | running a job, alone or together with other engines |
 //! | `stealing` | giving queued directories to other engines |
 //! | `entrusting` | giving entries to the engine that is their home |
+//! | `ranges` | giving ranges of large files to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 //! | `in_order` | listing and visiting in order |
 
@@ -61,6 +63,7 @@ pub(crate) use entrusting::entrust;
 pub(crate) use filtered::{Filters, Reconsidered, reconsider};
 pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
+pub(crate) use ranges::{OwnRange, OwnTask};
 pub(crate) use sharing::run;
 pub(crate) use stealing::{Part, Sharer, Stealing};
 
@@ -71,6 +74,7 @@ mod in_order;
 mod limits;
 mod list;
 mod open_dirs;
+mod ranges;
 mod share;
 mod sharing;
 mod stealing;
@@ -81,7 +85,7 @@ pub(crate) trait Visitor: Sync + Sized {
     /// The open directories of a node whose entries are visited.
     type Open<'n>: OpenDirs<'n>;
     /// Tasks other than those that list a directory.
-    type Task: Send;
+    type Task: OwnTask<Self::Dir>;
     /// State that each worker keeps for the visitor.
     type Scratch: Default;
 
@@ -209,11 +213,11 @@ pub(crate) enum Task<V: Visitor> {
         node: NodeOf<V>,
         remainder: Remainder,
     },
-    /// Begin directories of another engine.
+    /// Begin directories of another engine, or copy a range of its file.
     Stolen(Box<Stolen>),
     /// Go on with entries that come back from another engine.
     Returned {
-        kept: Box<Kept<V::Dir>>,
+        kept: Box<Kept<V::Dir, V::Task>>,
         given: Given,
     },
     /// Run a task of the visitor.
@@ -322,7 +326,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         }
         Task::Stolen(stolen) => {
             if let Some(sharer) = visitor.sharer() {
-                borrowing::skip_stolen(sharer, stolen.ticket());
+                borrowing::skip_stolen(sharer, &stolen);
             }
             None
         }

@@ -27,9 +27,9 @@ pub(crate) fn run<V: Visitor>(
 }
 
 /// Guard that reports the end of the run to the exchange, even if an observer has panicked.
-struct End<'a, 'e, D: Dir>(&'a Stealing<'e, D>);
+struct End<'a, 'e, D: Dir, T>(&'a Stealing<'e, D, T>);
 
-impl<D: Dir> Drop for End<'_, '_, D> {
+impl<D: Dir, T> Drop for End<'_, '_, D, T> {
     fn drop(&mut self) {
         self.0.end();
     }

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
-use crate::distribute::{Exchange, Finished, Given, Incoming, ParentId, Stolen, Ticket};
+use super::{NodeOf, Purpose, Task, Visitor, Walker, leave, ranges};
+use crate::distribute::{Exchange, FileRange, Finished, Given, Incoming, ParentId, Stolen, Ticket};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::sched::{Inlet, Thieves};
@@ -22,7 +22,7 @@ use crate::sys;
 ///
 /// Real trees have fewer. In a tree of two directories on each of 100,000 levels, directories would change hands
 /// on each level, and the time would grow with the square of the depth.
-const MOST_LEVELS: usize = 256;
+pub(super) const MOST_LEVELS: usize = 256;
 
 /// The part of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) enum Part {
 
 /// The part of the work on entries of other engines that a removal or a copy defines.
 pub(crate) trait Sharer<V: Visitor>: Sync {
-    fn stealing(&self) -> &Stealing<'_, V::Dir>;
+    fn stealing(&self) -> &Stealing<'_, V::Dir, V::Task>;
 
     /// Returns the number of operands.
     fn operands(&self) -> usize;
@@ -56,31 +56,52 @@ pub(crate) trait Sharer<V: Visitor>: Sync {
     /// Notes what another engine has done below `node`.
     fn note(&self, node: &NodeOf<V>, finished: Finished);
 
+    /// Goes on with a task of the visitor that comes back from another engine.
+    fn own_returned(&self, task: V::Task, _given: Given, worker: &mut Walker<'_, '_, V>) {
+        worker.push(Task::Own(task));
+    }
+
+    /// Copies a range of the file `name` in the borrowed directory `parent`. Reports no failure, because the other
+    /// engine copies the range again.
+    fn copy_range(
+        &self,
+        _parent: &NodeOf<V>,
+        _name: &CStr,
+        _range: &FileRange,
+        _worker: &mut Walker<'_, '_, V>,
+    ) -> Given {
+        Given::NotReached
+    }
+
     /// Reports entries of `node` that were not processed, because their home could not reach the directory.
     fn home_not_reached(&self, _node: &NodeOf<V>, _names: &[Box<CStr>]) {}
 }
 
 /// The entries that have changed hands.
-pub(crate) struct Stealing<'a, D: Dir> {
+pub(crate) struct Stealing<'a, D: Dir, T> {
     exchange: &'a dyn Exchange,
     part: Part,
-    away: Mutex<Away<D>>,
+    away: Mutex<Away<D, T>>,
     /// The tickets of the entries in each borrowed parent, by the address of its node.
     borrowed: Mutex<HashMap<usize, Ticket>>,
 }
 
 /// The entries that this engine has given away.
-struct Away<D: Dir> {
+struct Away<D: Dir, T> {
     next_ticket: u64,
-    kept: HashMap<Ticket, Kept<D>>,
+    kept: HashMap<Ticket, Kept<D, T>>,
 }
 
 /// Entries that an engine has given away, with their uses of the parent's node.
-pub(crate) enum Kept<D: Dir> {
+pub(crate) enum Kept<D: Dir, T> {
     /// Directories with the same parent. Each of them was a task.
     Directories(Vec<Place<D>>),
     /// Entries that were entrusted to their home. They count as one task.
     Entries(Entrusted<D>),
+    /// A task of the visitor, which copies a range of a file.
+    Own(T),
+    /// A range of another engine's file, which a third engine copies.
+    Forwarded(Box<Stolen>),
 }
 
 /// Entries of one directory and one type that have the same home.
@@ -92,11 +113,11 @@ pub(crate) struct Entrusted<D: Dir> {
     pub(super) names: Vec<Box<CStr>>,
 }
 
-impl<D: Dir> Kept<D> {
+impl<D: Dir, T> Kept<D, T> {
     fn tasks(&self) -> usize {
         match self {
             Self::Directories(places) => places.len(),
-            Self::Entries(_) => 1,
+            Self::Entries(_) | Self::Own(_) | Self::Forwarded(_) => 1,
         }
     }
 }
@@ -107,7 +128,7 @@ struct Family<D: Dir> {
     places: Vec<Place<D>>,
 }
 
-impl<'a, D: Dir> Stealing<'a, D> {
+impl<'a, D: Dir, T> Stealing<'a, D, T> {
     pub(crate) fn new(exchange: &'a dyn Exchange, part: Part) -> Self {
         Self {
             exchange,
@@ -131,7 +152,7 @@ impl<'a, D: Dir> Stealing<'a, D> {
 
     // No change to either table is left half done by a panic.
 
-    fn away(&self) -> MutexGuard<'_, Away<D>> {
+    fn away(&self) -> MutexGuard<'_, Away<D, T>> {
         self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,14 +190,8 @@ impl<'a, D: Dir> Stealing<'a, D> {
         self.exchange.entrust(home, vec![stolen]);
     }
 
-    /// Keeps entries of `parent` under a new ticket until they come back.
-    fn keep(
-        &self,
-        parent: &Arc<Node<D>>,
-        kind: FileType,
-        names: Vec<Box<CStr>>,
-        kept: Kept<D>,
-    ) -> Stolen {
+    /// Keeps something under a new ticket until it comes back.
+    pub(super) fn new_ticket(&self, kept: Kept<D, T>) -> Ticket {
         let mut away = self.away();
         let ticket = Ticket {
             victim: self.exchange.engine(),
@@ -184,9 +199,19 @@ impl<'a, D: Dir> Stealing<'a, D> {
         };
         away.next_ticket += 1;
         away.kept.insert(ticket, kept);
-        drop(away);
+        ticket
+    }
+
+    /// Keeps entries of `parent` until they come back.
+    fn keep(
+        &self,
+        parent: &Node<D>,
+        kind: FileType,
+        names: Vec<Box<CStr>>,
+        kept: Kept<D, T>,
+    ) -> Stolen {
         Stolen {
-            ticket,
+            ticket: self.new_ticket(kept),
             operand: parent.place.operand,
             source: identify(parent, Side::Source),
             dest: identify(parent, Side::Dest),
@@ -194,6 +219,21 @@ impl<'a, D: Dir> Stealing<'a, D> {
             kind,
             path: path_below_operand(parent),
             names,
+            range: None,
+        }
+    }
+
+    /// Keeps a range of a file in `parent` until it comes back.
+    pub(super) fn keep_range(
+        &self,
+        parent: &Node<D>,
+        name: Box<CStr>,
+        range: FileRange,
+        kept: Kept<D, T>,
+    ) -> Stolen {
+        Stolen {
+            range: Some(Box::new(range)),
+            ..self.keep(parent, FileType::RegularFile, vec![name], kept)
         }
     }
 
@@ -204,22 +244,34 @@ impl<'a, D: Dir> Stealing<'a, D> {
     }
 }
 
-impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir> {
+impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
     fn can_take(&self, task: &Task<V>) -> bool {
         match task {
             Task::Enter {
                 place,
                 purpose: Purpose::Process { pass: 0 },
             } => place.parent.is_some() && above(place).nth(MOST_LEVELS).is_none(),
+            Task::Own(task) => ranges::can_take(task),
+            Task::Stolen(stolen) => stolen.range.is_some(),
             _ => false,
         }
     }
 
     fn give(&self, tasks: Vec<Task<V>>) {
         let mut families: Vec<Family<V::Dir>> = Vec::new();
+        let mut stolen = Vec::new();
         for task in tasks {
-            let Task::Enter { place, .. } = task else {
-                unreachable!("BUG: a thief was given a task that it cannot take");
+            let place = match task {
+                Task::Enter { place, .. } => place,
+                Task::Own(task) => {
+                    stolen.push(ranges::keep(self, task));
+                    continue;
+                }
+                Task::Stolen(range) => {
+                    stolen.push(ranges::keep_for_other(self, range));
+                    continue;
+                }
+                _ => unreachable!("BUG: a thief was given a task that it cannot take"),
             };
             let Some(parent) = &place.parent else {
                 unreachable!("BUG: a thief was given an operand");
@@ -232,8 +284,9 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir> {
                 }),
             }
         }
-        let stolen = families.into_iter().map(|family| self.keep_family(family));
-        self.exchange.give(stolen.collect());
+        let families = families.into_iter();
+        stolen.extend(families.map(|family| self.keep_family(family)));
+        self.exchange.give(stolen);
     }
 
     fn steal(&self) {
@@ -267,7 +320,10 @@ fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
 }
 
 /// Passes messages of other engines on to the workers, until the exchange ends.
-pub(super) fn attend<V: Visitor>(stealing: &Stealing<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
+pub(super) fn attend<V: Visitor>(
+    stealing: &Stealing<'_, V::Dir, V::Task>,
+    inlet: &Inlet<'_, Task<V>>,
+) {
     loop {
         match stealing.exchange.receive() {
             Incoming::Request => inlet.request(),
@@ -292,7 +348,7 @@ pub(super) fn attend<V: Visitor>(stealing: &Stealing<'_, V::Dir>, inlet: &Inlet<
 pub(super) fn take_back<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
-    kept: Kept<V::Dir>,
+    kept: Kept<V::Dir, V::Task>,
     given: Given,
     worker: &mut Walker<'_, '_, V>,
 ) {
@@ -301,6 +357,8 @@ pub(super) fn take_back<V: Visitor>(
             take_directories_back(visitor, sharer, places, given, worker);
         }
         Kept::Entries(entries) => take_entries_back(visitor, sharer, entries, given, worker),
+        Kept::Own(task) => sharer.own_returned(task, given, worker),
+        Kept::Forwarded(stolen) => ranges::take_forwarded_back(sharer, stolen, given, worker),
     }
 }
 

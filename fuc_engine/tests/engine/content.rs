@@ -23,14 +23,14 @@ use crate::kit::{
 };
 
 /// Makes bytes that differ from block to block and are never zero.
-fn pattern(bytes: usize) -> Vec<u8> {
+pub(crate) fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes)
         .map(|at| (at / 4096 * 7 + at % 251) as u8 | 1)
         .collect()
 }
 
 /// Returns the start and the end of each range of data in a sparse file.
-fn data_map(path: &Path) -> Vec<(u64, u64)> {
+pub(crate) fn data_map(path: &Path) -> Vec<(u64, u64)> {
     let file = File::open(path).unwrap();
     let (mut map, mut at) = (Vec::new(), 0);
     while let Ok(data) = seek(&file, SeekFrom::Data(at)) {

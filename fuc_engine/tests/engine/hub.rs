@@ -17,6 +17,8 @@ use crate::kit::{Counts, Failure};
 pub(crate) struct Hub<F> {
     seats: Vec<Seat>,
     stolen: AtomicUsize,
+    /// How much of that engines other than the leader have given.
+    stolen_from_assistants: AtomicUsize,
     not_reached: AtomicUsize,
     /// How often entries were given to their home.
     entrusted: AtomicUsize,
@@ -55,6 +57,7 @@ impl<F: Fn() + Sync> Hub<F> {
         Self {
             seats: (0..engines).map(seat).collect(),
             stolen: AtomicUsize::new(0),
+            stolen_from_assistants: AtomicUsize::new(0),
             not_reached: AtomicUsize::new(0),
             entrusted: AtomicUsize::new(0),
             home: Home::ByInode,
@@ -127,6 +130,10 @@ impl<F: Fn() + Sync> Hub<F> {
         self.stolen.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn stolen_from_assistants(&self) -> usize {
+        self.stolen_from_assistants.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn entrusted(&self) -> usize {
         self.entrusted.load(Ordering::Relaxed)
     }
@@ -196,6 +203,10 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
         };
         let received = as_on_a_wire(&stolen);
         self.hub.stolen.fetch_add(received.len(), Ordering::Relaxed);
+        if self.engine > 0 {
+            let from_assistants = &self.hub.stolen_from_assistants;
+            from_assistants.fetch_add(received.len(), Ordering::Relaxed);
+        }
         (self.hub.on_theft)();
         self.hub.send(thief, Incoming::Stolen(received));
     }

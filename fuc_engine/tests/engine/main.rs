@@ -12,6 +12,7 @@ mod child;
 mod content;
 mod copying;
 mod counting;
+mod dividing;
 mod emptying;
 mod examples;
 mod filesystems;

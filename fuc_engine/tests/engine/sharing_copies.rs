@@ -33,27 +33,27 @@ use crate::properties::tree;
 use crate::races::{BUILT, DIRS, build};
 
 /// A place for two copies of one tree: by one engine, and by several.
-struct Twins {
+pub(crate) struct Twins {
     scratch: Scratch,
 }
 
 impl Twins {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scratch = Scratch::in_memory();
         Self { scratch }
     }
 
-    fn source(&self) -> PathBuf {
+    pub(crate) fn source(&self) -> PathBuf {
         self.scratch.path().join("s")
     }
 
     /// The dest of one engine, and the dest of several.
-    fn dests(&self) -> [PathBuf; 2] {
+    pub(crate) fn dests(&self) -> [PathBuf; 2] {
         ["alone", "together"].map(|name| self.scratch.path().join(name).join("d"))
     }
 
     /// Copies the tree by one engine and by those of the hub, and compares trees, totals and failures.
-    fn assert_alike<F: Fn() + Sync>(
+    pub(crate) fn assert_alike<F: Fn() + Sync>(
         &self,
         hub: &Hub<F>,
         copy: &CopyOp,
@@ -80,7 +80,7 @@ impl Twins {
 }
 
 /// Returns a copy that keeps everything, as `cp -a` does.
-fn archive() -> CopyOp {
+pub(crate) fn archive() -> CopyOp {
     CopyOp::new()
         .dereference(Dereference::Never)
         .preserve(Preserve::all())

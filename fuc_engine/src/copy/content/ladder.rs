@@ -33,7 +33,7 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// The same for large files that come from the filesystem of a server, which gets larger requests then.
 ///
 /// Copying 200 MB to a server that answers after 1 ms: 128 KiB takes 1.37 of the time.
-const SERVER_BUFFER_BYTES: usize = 1 << 20;
+pub(super) const SERVER_BUFFER_BYTES: usize = 1 << 20;
 /// Bytes that the kernel sends to a server by one request if the server cannot copy by itself.
 const REQUEST_BYTES: usize = 64 << 10;
 /// Number of such requests that are compared with a single one.
@@ -125,16 +125,21 @@ pub(in crate::copy) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub(in crate::copy) fn new(fd: BorrowedFd<'a>, stat: &Stat, storage: Storage) -> Self {
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
-        let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
         Self {
             fd,
-            size,
-            // As in cp, a last block that is incomplete does not count. A small file can be stored
-            // without blocks.
-            has_holes: blocks < size / 512,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            has_holes: Self::has_holes(stat),
             storage,
         }
+    }
+
+    /// Returns `true` if a file may have holes.
+    pub(in crate::copy) fn has_holes(stat: &Stat) -> bool {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
+        // As in cp, a last block that is incomplete does not count. A small file can be stored
+        // without blocks.
+        blocks < size / 512
     }
 
     /// Returns `true` if the size is true. Otherwise only `read` finds the end.
@@ -201,6 +206,18 @@ impl<'a> ContentCopy<'a> {
             copied: 0,
             is_short: false,
             progress,
+        }
+    }
+
+    /// Returns `true` if several machines may copy the file faster than one: if it is not the filesystem, or its server,
+    /// that copies. Moves some content to find out, and the offsets of both files.
+    pub(in crate::copy) fn may_be_faster_divided(mut self, dest: Storage) -> bool {
+        match (self.source.storage, dest) {
+            (Storage::Native, _) | (_, Storage::Native) => false,
+            (Storage::Server, Storage::Server) if self.ways.let_kernel_copy() => self
+                .time_of_requests()
+                .is_none_or(|(one, several)| waits_for_each(one, several)),
+            _ => true,
         }
     }
 
@@ -305,8 +322,7 @@ impl<'a> ContentCopy<'a> {
         let Some((one, several)) = self.time_of_requests() else {
             return false;
         };
-        // If the server copies, the time hardly grows with the number of bytes.
-        let waits = one >= SLOW_REQUEST && several >= one * REQUESTS / 2;
+        let waits = waits_for_each(one, several);
         if waits {
             self.method.offload = Mechanism::Avoided;
         }
@@ -397,9 +413,10 @@ impl<'a> ContentCopy<'a> {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
                 .min(self.buffer_bytes);
+            let (source, piece) = (self.source.fd, &mut self.buffer[..wanted]);
             let read = match &mut self.read_ahead {
-                None => sys::read(self.source.fd, &mut self.buffer[..wanted]),
-                Some(ahead) => ahead.read(self.source.fd, self.copied, &mut self.buffer[..wanted]),
+                None => sys::read(source, piece),
+                Some(ahead) => ahead.read(source, self.copied, piece, |it| sys::read(source, it)),
             };
             let read = read.map_err(ContentError::Read)?;
             if read == 0 {
@@ -424,6 +441,12 @@ impl<'a> ContentCopy<'a> {
         }
         Ok(done)
     }
+}
+
+/// Returns `true` if the kernel probably waits for a server after each request. If the server copies, the time hardly
+/// grows with the number of bytes.
+fn waits_for_each(one: Duration, several: Duration) -> bool {
+    one >= SLOW_REQUEST && several >= one * REQUESTS / 2
 }
 
 /// Returns `true` for errors by which `copy_file_range` says that it cannot copy between

@@ -3,13 +3,16 @@
 //! - [`ladder`]: the ways to move content, best first.
 //! - [`holes`]: copies the data between the holes of a sparse source.
 //! - [`read_ahead`]: lets the kernel read the source of a server ahead.
+//! - [`range`]: copies a range of a file that several workers copy.
 //! - [`sparse`]: makes holes out of blocks of zeros.
 //!
 //! Nothing here knows entries, paths or reports.
 
 mod holes;
 mod ladder;
+mod range;
 mod read_ahead;
 mod sparse;
 
 pub(super) use ladder::{ContentCopy, ContentError, Moved, PIECE_BYTES, Sink, Source, Ways};
+pub(super) use range::RangeCopy;

@@ -68,16 +68,17 @@ impl ReadAhead {
         }
     }
 
-    /// Reads the source from its present offset, which is `at`, and lets the kernel read on.
+    /// Reads the source from position `at` by `read`, and lets the kernel read on.
     pub(super) fn read(
         &mut self,
         source: BorrowedFd<'_>,
         at: u64,
         buffer: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>,
     ) -> Result<usize, Errno> {
         self.ask(source, at);
         let started = Instant::now();
-        let read = sys::read(source, buffer)?;
+        let read = read(buffer)?;
         if read == buffer.len() {
             self.note(started.elapsed());
         }

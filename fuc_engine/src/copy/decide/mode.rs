@@ -17,6 +17,9 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions that the owner of a directory needs to fill it.
 pub(in crate::copy) const OWNER: u32 = 0o700;
 
+/// The permissions that the owner of a file needs to copy ranges of it on several machines.
+pub(in crate::copy) const OWNER_FILE: u32 = 0o600;
+
 /// Says whether this run created the dest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Origin {

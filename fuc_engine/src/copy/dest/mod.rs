@@ -5,6 +5,7 @@
 //! - [`clear`]: makes room for a copy whose creation failed with `EEXIST`.
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`unnamed`]: large dests that get their name when they are complete.
+//! - [`hidden`]: dests that several engines write, which get their name when they are complete.
 //! - [`replace`]: renames a new link over the dest.
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`backup_names`]: the names of backups.
@@ -12,6 +13,7 @@
 pub(super) mod backup;
 pub(super) mod backup_names;
 pub(super) mod clear;
+pub(super) mod hidden;
 pub(super) mod open;
 pub(super) mod overwrite;
 pub(super) mod replace;

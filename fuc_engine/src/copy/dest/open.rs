@@ -39,7 +39,7 @@ pub(in crate::copy) struct OpenDest {
 }
 
 impl OpenDest {
-    fn new_file(fd: OwnedFd, naming: Naming) -> Self {
+    pub(super) fn new_file(fd: OwnedFd, naming: Naming) -> Self {
         Self {
             fd,
             is_file: true,

@@ -55,7 +55,8 @@ pub(super) fn is_large_enough(ctx: &Context<'_>, source: &Stat) -> bool {
         && !ctx.policy.options.attributes_only
 }
 
-fn may_be_occupied(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+/// Returns `true` if something may be at the dest.
+pub(super) fn may_be_occupied(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let is_vacant = matches!(entry.dest_state, DestState::Vacant { .. })
         || ctx.dest_directory_origin(entry) == Origin::Created;
     !is_vacant && look::at_dest(ctx, entry, Symlinks::NoFollow).err() != Some(Errno::NOENT)

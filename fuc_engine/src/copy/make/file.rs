@@ -12,12 +12,12 @@
 //! guess costs one call. Copying 50,000 empty files by `stat` and `mknodat` took 0.67 of the
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use crate::copy::attributes::{self, Attributes, path_only};
+use crate::copy::attributes::{self, AttributeError, Attributes, path_only};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -42,10 +42,14 @@ pub(in crate::copy) struct OpenSource {
     /// Stat of the source when it was opened.
     pub(in crate::copy) stat: Stat,
     /// Says where the content is, if the source is a regular file.
-    storage: Storage,
+    pub(in crate::copy) storage: Storage,
 }
 
 impl OpenSource {
+    pub(in crate::copy) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     fn is_regular(&self) -> bool {
         sys::file_type(&self.stat) == FileType::RegularFile
     }
@@ -193,13 +197,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     dest: OpenDest,
     worker: &mut W,
 ) -> Result<Filled, Failure> {
-    // The SELinux context is set before there is content to read. If it cannot be set, the
-    // content is copied all the same.
-    let labelled = if dest.is_file {
-        attributes::label(&ctx.policy, dest.fd.as_fd())
-    } else {
-        Ok(())
-    };
+    let labelled = label(ctx, &dest);
     let options = ctx.policy.options;
     let has_nothing_to_move =
         options.attributes_only || source.is_known_empty() && options.reflink != Reflink::Always;
@@ -211,6 +209,35 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
             Err(error) => return content_not_moved(ctx, entry, &dest, &source.stat, error),
         }
     };
+    let name = |dest: &OpenDest| {
+        dest.naming == Naming::AtOnce || unnamed::name(ctx, entry, dest.fd.as_fd())
+    };
+    complete(ctx, entry, source, dest, moved, labelled, name)
+}
+
+/// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
+/// the same.
+#[inline(always)]
+pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest) -> Result<(), AttributeError> {
+    if dest.is_file {
+        attributes::label(&ctx.policy, dest.fd.as_fd())
+    } else {
+        Ok(())
+    }
+}
+
+/// Gives a dest with all of its content its attributes, then its name by `name`, and closes it. `name` returns `false` if
+/// that is not possible.
+#[inline(always)]
+pub(in crate::copy) fn complete(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+    dest: OpenDest,
+    moved: Moved,
+    labelled: Result<(), AttributeError>,
+    name: impl FnOnce(&OpenDest) -> bool,
+) -> Result<Filled, Failure> {
     let attributes = ctx
         .policy
         .sets_attributes
@@ -220,7 +247,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
             .file_complete(dest.fd.as_fd())
             .map_err(|errno| not_synced(ctx, entry, &dest, &source.stat, errno))?;
     }
-    if dest.naming == Naming::WhenComplete && !unnamed::name(ctx, entry, dest.fd.as_fd()) {
+    if !name(&dest) {
         return Ok(Filled::Nameless);
     }
     let is_file = dest.is_file;
@@ -355,7 +382,7 @@ fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source
 }
 
 /// Cleans up after content was not moved, and returns the reason.
-fn content_not_moved(
+pub(in crate::copy) fn content_not_moved(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     dest: &OpenDest,

@@ -20,7 +20,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::tasks::{CopyTask, LargeFile};
-use super::{CopyRun, durable, sharing, verifying};
+use super::{CopyRun, dividing, durable, sharing, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::dest::backup;
@@ -408,24 +408,53 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         if source.stat.st_size as u64 >= LARGE_BYTES {
-            self.check_room(entry, &source.stat)?;
+            return self.copy_large_content(entry, source, worker);
         }
         self.open_and_fill(entry, &source, Naming::WhenComplete, worker)
     }
 
-    /// Copies a file again whose complete dest could not be given its name.
+    /// Copies the content if there is room. If several engines may be faster, queues it in ranges.
     #[cold]
-    fn copy_under_name(
+    fn copy_large_content(
+        &self,
+        entry: &Entry<'_>,
+        source: OpenSource,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        self.check_room(entry, &source.stat)?;
+        if dividing::may_divide(self, entry, &source) {
+            return dividing::divide(self, entry, source, worker);
+        }
+        self.open_and_fill_rarely(entry, &source, Naming::WhenComplete, worker)
+    }
+
+    /// Copies a file whose content may have been read before.
+    #[cold]
+    pub(super) fn copy_from_start(
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
+        naming: Naming,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         source.rewind().map_err(|errno| {
             let operation = Operation::Read;
             Failure::making(self.ctx.source_error(entry, operation, errno))
         })?;
-        self.open_and_fill(entry, source, Naming::AtOnce, worker)
+        self.open_and_fill_rarely(entry, source, naming, worker)
+    }
+
+    /// Does the same as [`open_and_fill`](Self::open_and_fill). With more than one other call of that function, it would
+    /// not be inlined for small files.
+    #[cold]
+    fn open_and_fill_rarely(
+        &self,
+        entry: &Entry<'_>,
+        source: &OpenSource,
+        naming: Naming,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        self.open_and_fill(entry, source, naming, worker)
     }
 
     #[inline]
@@ -448,12 +477,28 @@ impl CopyRun<'_> {
             let stat = stat.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
             written = Some(FileId::of(&stat));
         }
-        let filled = file::fill(ctx, entry, source, dest, worker).inspect_err(|failure| {
+        let filled = file::fill(ctx, entry, source, dest, worker);
+        self.note_filled(entry, source, filled, written, worker)
+    }
+
+    /// Counts and reports a dest that was filled. Copies the file again if its dest could not be given its name. Returns
+    /// the file that was written, if further names of its source may link to it: `written`, or another one.
+    #[inline(always)]
+    pub(super) fn note_filled(
+        &self,
+        entry: &Entry<'_>,
+        source: &OpenSource,
+        filled: Result<Filled, Failure>,
+        written: Option<FileId>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Option<FileId>, Failure> {
+        let ctx = &self.ctx;
+        if let Err(failure) = &filled {
             let errno = failure.error.errno();
             self.room
                 .note_failure(entry, errno.map(error::Errno::kernel));
-        })?;
-        match filled {
+        }
+        match filled? {
             Filled::Complete(completed) => {
                 if completed.is_file {
                     verifying::add(self, entry, &source.stat, worker);
@@ -466,7 +511,9 @@ impl CopyRun<'_> {
                 }
                 ctx.emit_content_copied(entry, method);
             }
-            Filled::Nameless => return self.copy_under_name(entry, source, worker),
+            Filled::Nameless => {
+                return self.copy_from_start(entry, source, Naming::AtOnce, worker);
+            }
             Filled::Cancelled => backup::restore(ctx, entry),
         }
         Ok(written)

@@ -141,11 +141,24 @@ pub(super) fn resume<'a, 's, 'e>(
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
     process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
 ) {
+    with_entry(run, stored, worker, |entry, worker| {
+        if run.ctx.report.must_stop() {
+            backup::restore(&run.ctx, entry);
+            return Ok(());
+        }
+        process(entry, worker)
+    });
+}
+
+/// Does the same as [`resume`], and calls `process` even if the run was cancelled.
+pub(super) fn with_entry<'a, 's, 'e>(
+    run: &CopyRun<'a>,
+    stored: StoredEntry,
+    worker: &mut Walker<'s, 'e, CopyRun<'a>>,
+    process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
+) {
     let ctx = &run.ctx;
     let process_or_report = |entry: &Entry<'_>| {
-        if ctx.report.must_stop() {
-            return backup::restore(ctx, entry);
-        }
         if let Err(failure) = process(entry, worker) {
             ctx.report_failure(entry, failure);
             backup::restore(ctx, entry);

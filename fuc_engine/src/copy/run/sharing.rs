@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use super::CopyRun;
+use super::tasks::CopyTask;
+use super::{CopyRun, dividing};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, Symlinks};
@@ -15,14 +16,14 @@ use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode, Mark};
 use crate::copy::way::{self, DestParent};
 use crate::descriptors::Roots;
-use crate::distribute::Finished;
+use crate::distribute::{FileRange, Finished, Given};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::sys::{self, Stat};
-use crate::walk::{self, Sharer, Stealing, Walker};
+use crate::walk::{self, Sharer, Stealing, Task, Walker};
 
 impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
-    fn stealing(&self) -> &Stealing<'_, CopyDir> {
+    fn stealing(&self) -> &Stealing<'_, CopyDir, CopyTask> {
         self.stealing.as_ref().expect("BUG: nothing is shared")
     }
 
@@ -60,6 +61,26 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
 
     /// Does nothing: a directory of which entries are not copied is finished like any other.
     fn note(&self, _node: &CopyNode, _finished: Finished) {}
+
+    fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+        match task {
+            CopyTask::Part(part) => dividing::take_back(self, part, given, worker),
+            task => worker.push(Task::Own(task)),
+        }
+    }
+
+    fn copy_range(
+        &self,
+        parent: &CopyNode,
+        name: &CStr,
+        range: &FileRange,
+        worker: &mut Walker<'_, '_, CopyRun<'a>>,
+    ) -> Given {
+        match dividing::copy_for_another_engine(self, parent, name, range, worker) {
+            Some(()) => Given::Finished(Finished::DONE),
+            None => Given::NotReached,
+        }
+    }
 
     fn home_not_reached(&self, node: &CopyNode, names: &[Box<CStr>]) {
         for name in names {

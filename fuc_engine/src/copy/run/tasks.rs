@@ -2,19 +2,33 @@
 
 use std::ops::Range;
 
+use super::dividing::FilePart;
 use crate::copy::make::file::OpenSource;
+use crate::copy::node::CopyDir;
 use crate::copy::stored::StoredEntry;
+use crate::walk::{OwnRange, OwnTask};
 
 /// Tasks of a copy other than listing a directory.
 pub(in crate::copy) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
+    /// Copy a range of a file that several engines may copy together.
+    Part(FilePart),
     /// Copy or link an entry that has waited for another name of its source.
     Waiter(StoredEntry),
     /// Compare copies with their sources.
     Verify(Vec<StoredEntry>),
     /// Compare the copies that were not compared before.
     VerifyRest,
+}
+
+impl OwnTask<CopyDir> for CopyTask {
+    fn range(&self) -> Option<OwnRange<'_, CopyDir>> {
+        match self {
+            Self::Part(part) => part.for_another_engine(),
+            _ => None,
+        }
+    }
 }
 
 /// A large file whose content is still to be copied. Its dest was not touched yet.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::pipeline::Processed;
 use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
-use super::{CopyRun, durable, operands, sharing, verifying};
+use super::{CopyRun, dividing, durable, operands, sharing, verifying};
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
@@ -194,6 +194,7 @@ impl Visitor for CopyRun<'_> {
         match task {
             CopyTask::Operands(operands) => operands::begin(self, operands, worker),
             CopyTask::Large(file) => copy_large(self, file, worker),
+            CopyTask::Part(part) => dividing::copy_part(self, part, worker),
             CopyTask::Waiter(waiter) => copy_waiter(self, waiter, worker),
             CopyTask::Verify(files) => verifying::compare_all(self, files, worker),
             CopyTask::VerifyRest => verifying::queue_rest(self, worker),

@@ -1,0 +1,436 @@
+//! Copies of which several engines divide a large file; see [`crate::hub`].
+//!
+//! Each tree has a single directory, so engines can steal nothing but ranges.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fuc_engine::{Cancel, CopyOp, Operation, Reflink, Sparse, Summary};
+use rustix::io::Errno;
+use testkit::probe::{Fs, LoopMount, Skip};
+use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree, remove_for_sure};
+
+use crate::content::{data_map, pattern as slow_pattern};
+use crate::hub::{Hub, failures, quick, slow, totals};
+use crate::kit::{Failure, all_but_atime, exactly, plain, until_raced};
+use crate::races::Arena;
+use crate::sharing_copies::{Twins, archive};
+
+const MIB: usize = 1 << 20;
+/// Size of the large file, which has ranges of 64 KiB.
+const LARGE: usize = 12 * MIB + 12_345;
+
+/// Makes bytes that differ from block to block, and are never zero.
+fn pattern(bytes: usize) -> Vec<u8> {
+    let first = slow_pattern(MIB);
+    let mut all = first.repeat(bytes.div_ceil(MIB));
+    for number in 0..bytes / MIB {
+        all[number * MIB..][..4].fill(number as u8 | 1);
+    }
+    all.truncate(bytes);
+    all
+}
+
+/// Returns a copy that divides files from 1 MiB on.
+fn dividing(copy: CopyOp) -> CopyOp {
+    copy.divide_from(MIB)
+}
+
+/// Makes a directory with a large file and small ones.
+fn build(root: &Path) -> Tree {
+    let tree = Tree::at(root);
+    tree.file("large", pattern(LARGE))
+        .mode(0o640)
+        .mtime(Duration::new(1_234_567_890, 123_456_789));
+    for number in 0..10 {
+        tree.file(number.to_string(), number.to_string());
+    }
+    tree
+}
+
+/// Returns the names in a directory that begin like those of incomplete dests.
+fn hidden_names(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .as_encoded_bytes()
+                .starts_with(b".cpz-")
+        })
+        .collect()
+}
+
+/// Returns how many engines have copied content.
+fn writers(summaries: &[Summary]) -> usize {
+    summaries.iter().filter(|it| it.bytes > (128 << 10)).count()
+}
+
+#[test]
+fn engines_copy_ranges_of_one_file() {
+    for (engines, threads) in [(2, 1), (3, 1), (3, 4)] {
+        until_raced(1, || {
+            let twins = Twins::new();
+            build(&twins.source());
+            let hub = Hub::new(engines, || {});
+            let copy = dividing(archive().threads(threads));
+            let summaries = twins.assert_alike(&hub, &copy, all_but_atime());
+            assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
+            assert_eq!(hub.not_reached(), 0);
+            let bytes: u64 = summaries.iter().map(|it| it.bytes).sum();
+            assert_eq!(bytes, LARGE as u64 + 10);
+            usize::from(writers(&summaries) == engines)
+        });
+    }
+}
+
+#[test]
+fn ranges_reach_a_third_engine() {
+    until_raced(1, || {
+        let twins = Twins::new();
+        build(&twins.source());
+        let hub = Hub::new(3, || {});
+        twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
+        hub.stolen_from_assistants()
+    });
+}
+
+#[test]
+fn files_below_the_limit_and_existing_ones_are_copied_by_one_engine() {
+    let twins = Twins::new();
+    build(&twins.source());
+    let hub = Hub::new(2, || {});
+    let copy = archive().threads(1).divide_from(LARGE + 1);
+    twins.assert_alike(&hub, &copy, all_but_atime());
+    assert_eq!(hub.stolen(), 0);
+    let hub = Hub::new(2, || {});
+    twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
+    assert_eq!(hub.stolen(), 0);
+}
+
+#[test]
+fn files_on_a_local_filesystem_are_divided_only_if_that_is_asked_for() {
+    let twins = Twins::new();
+    let tree = Tree::at(twins.source());
+    tree.sparse("large", 1 << 30, &[(1 << 29, b"x")]);
+    let hub = Hub::new(2, || {});
+    twins.assert_alike(&hub, &archive().threads(1), all_but_atime());
+    assert_eq!(hub.stolen(), 0);
+}
+
+#[test]
+fn holes_of_divided_files_stay_where_they_are() {
+    for sparse in [Sparse::Auto, Sparse::Never] {
+        until_raced(1, || {
+            let twins = Twins::new();
+            let data = pattern(2 * MIB);
+            let places = [0, 3, 6, 20].map(|mib| (mib * MIB as u64, &data[..]));
+            let tree = Tree::at(twins.source());
+            tree.sparse("middle", 22 * MIB as u64, &places)
+                .sparse("end", 25 * MIB as u64 + 7, &places[..2])
+                .sparse("start", 22 * MIB as u64, &places[3..])
+                .sparse("all", 10 * MIB as u64, &[]);
+            let hub = Hub::new(2, || {});
+            let copy = dividing(archive().threads(1).sparse(sparse));
+            twins.assert_alike(&hub, &copy, all_but_atime());
+            for name in ["middle", "end", "start", "all"] {
+                let [source, dest] =
+                    [twins.source(), twins.dests()[1].clone()].map(|dir| data_map(&dir.join(name)));
+                match sparse {
+                    Sparse::Never => assert_eq!(dest.len(), 1, "{name}"),
+                    _ => assert_eq!(dest, source, "{name}"),
+                }
+            }
+            hub.stolen()
+        });
+    }
+}
+
+#[test]
+fn divided_files_get_the_modes_of_undivided_ones() {
+    for copy in [CopyOp::new(), archive()] {
+        until_raced(1, || {
+            let twins = Twins::new();
+            let tree = Tree::at(twins.source());
+            for mode in [0o400, 0o444, 0o600, 0o644, 0o755, 0o4711, 0o040] {
+                tree.file(format!("{mode:o}"), pattern(4 * MIB)).mode(mode);
+            }
+            let hub = Hub::new(2, || {});
+            let copy = dividing(copy.clone().threads(1));
+            twins.assert_alike(&hub, &copy, plain() | Attributes::MODE);
+            hub.stolen()
+        });
+    }
+}
+
+#[test]
+fn options_hold_for_divided_files() {
+    for copy in [
+        archive().durable(true),
+        archive().verify(true),
+        archive().reflink(Reflink::Never),
+        archive().sparse(Sparse::Always),
+    ] {
+        let twins = Twins::new();
+        build(&twins.source());
+        let hub = Hub::new(3, || {});
+        let copy = dividing(copy.threads(2));
+        twins.assert_alike(&hub, &copy, all_but_atime());
+        assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
+    }
+}
+
+#[test]
+fn an_engine_that_does_not_reach_the_file_gives_ranges_back() {
+    until_raced(1, || {
+        let scratch = Scratch::in_memory();
+        let at = |name: &str| scratch.path().join(name);
+        build(&at("s"));
+        let hub = Hub::new(2, || {});
+        let observers = slow(2);
+        let copy = dividing(archive().threads(1));
+        let summaries = hub.run(&observers, |engine, observer, desk| match engine {
+            0 => copy.lead([at("s")], &exactly(at("d")), observer, desk),
+            _ => copy.assist([at("missing")], &exactly(at("d")), observer, desk),
+        });
+        assert_eq!(totals(&summaries), (12, 0));
+        assert_eq!(summaries[1].bytes, 0);
+        assert_same_tree(at("s"), at("d"), all_but_atime());
+        hub.not_reached()
+    });
+}
+
+#[test]
+fn a_failure_is_reported_once_and_leaves_what_a_failed_copy_leaves() {
+    until_raced(1, || {
+        let Some(small) = small_mount() else { return 1 };
+        let scratch = Scratch::in_memory();
+        let source = build(&scratch.path().join("s"));
+        let dest = small.path().join("d");
+        let hub = Hub::new(3, || {});
+        let observers = slow(3);
+        let copy = dividing(archive().threads(2));
+        let summaries = hub.copy(&copy, &[source.path()], &exactly(&dest), &observers);
+        let large = dest.join("large");
+        let expected = Failure::failed(Operation::Write, &large, Errno::NOSPC);
+        assert_eq!(failures(observers), [expected]);
+        assert_eq!(totals(&summaries), (11, 1));
+        assert!(hidden_names(&dest).is_empty());
+        // A later run with --update copies it again.
+        let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        assert!(modified(&large) < modified(&source.path().join("large")));
+        hub.stolen()
+    });
+}
+
+/// Mounts a filesystem on which there is no room for the large file.
+fn small_mount() -> Option<LoopMount> {
+    LoopMount::new(Fs::Tmpfs, 8)
+        .inspect_err(Skip::announce)
+        .ok()
+}
+
+#[test]
+fn a_cancelled_copy_leaves_no_part_of_a_divided_file() {
+    for cancelled in 0..2 {
+        until_raced(1, || {
+            let scratch = Scratch::in_memory();
+            let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+            build(&source);
+            let cancels = [Cancel::new(), Cancel::new()];
+            let hub = Hub::new(2, || cancels[cancelled].cancel());
+            let observers = slow(2);
+            let copy = dividing(archive().threads(1));
+            let summaries = hub.run(&observers, |engine, observer, desk| {
+                let copy = copy.clone().cancelled_by(&cancels[engine]);
+                match engine {
+                    0 => copy.lead([&source], &exactly(&dest), observer, desk),
+                    _ => copy.assist([&source], &exactly(&dest), observer, desk),
+                }
+            });
+            assert_eq!(failures(observers), []);
+            assert!(hidden_names(&dest).is_empty());
+            if hub.stolen() == 0 {
+                return 0;
+            }
+            assert!(summaries[cancelled].cancelled);
+            match cancelled {
+                // The leader owns the file.
+                0 => {
+                    assert!(!dest.join("large").exists());
+                    assert_eq!(summaries[0].discarded, 1);
+                }
+                _ => assert_same_tree(&source, &dest, all_but_atime()),
+            }
+            1
+        });
+    }
+}
+
+#[test]
+fn a_file_that_takes_over_the_hidden_name_is_neither_written_nor_removed() {
+    for hard_link in [false, true] {
+        until_raced(1, || {
+            let Some(arena) = arena() else { return 1 };
+            let [source, dest, moved] = ["s", "d", "moved"].map(|name| arena.at(name));
+            build(&source);
+            let target = arena.outside().join("marked3");
+            let swapped = AtomicUsize::new(0);
+            let hub = Hub::new(3, || {
+                for hidden in hidden_names(&dest) {
+                    if moved.exists() || fs::rename(&hidden, &moved).is_err() {
+                        continue;
+                    }
+                    let planted = match hard_link {
+                        true => fs::hard_link(&target, &hidden),
+                        false => symlink(&target, &hidden),
+                    };
+                    swapped.fetch_add(usize::from(planted.is_ok()), Ordering::Relaxed);
+                }
+            });
+            let copy = dividing(CopyOp::new().threads(1));
+            let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &quick(3));
+            assert_eq!(totals(&summaries), (12, 0));
+            let planted = hidden_names(&dest);
+            assert_eq!(planted.len(), swapped.load(Ordering::Relaxed));
+            planted
+                .iter()
+                .for_each(|path| fs::remove_file(path).unwrap());
+            arena.assert_outside_is_untouched();
+            assert_same_tree(&source, &dest, plain());
+            remove_for_sure(&dest).unwrap();
+            swapped.load(Ordering::Relaxed).min(hub.not_reached())
+        });
+    }
+}
+
+/// Makes an arena, or announces why that is not possible here.
+fn arena() -> Option<Arena> {
+    Arena::new().inspect_err(Skip::announce).ok()
+}
+
+#[test]
+fn a_directory_that_replaces_the_one_of_a_divided_file_is_not_written_to() {
+    until_raced(1, || {
+        let Some(arena) = arena() else { return 1 };
+        let [source, dest, moved] = ["s", "d", "moved"].map(|name| arena.at(name));
+        build(&source.join("top"));
+        let replaced = AtomicBool::new(false);
+        let hub = Hub::new(2, || {
+            if !hidden_names(&dest.join("top")).is_empty()
+                && !replaced.swap(true, Ordering::Relaxed)
+            {
+                fs::rename(dest.join("top"), &moved).unwrap();
+                symlink(arena.outside(), dest.join("top")).unwrap();
+            }
+        });
+        let copy = dividing(CopyOp::new().threads(1));
+        let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &quick(2));
+        arena.assert_outside_is_untouched();
+        assert_eq!(totals(&summaries).1, 0);
+        let filled = match replaced.load(Ordering::Relaxed) {
+            true => &moved,
+            false => &dest.join("top"),
+        };
+        assert_same_tree(source.join("top"), filled, plain());
+        hub.not_reached()
+    });
+}
+
+#[test]
+fn a_dest_that_appears_while_ranges_are_copied_is_written_under_its_name() {
+    until_raced(1, || {
+        let twins = Twins::new();
+        build(&twins.source()).select("large").mode(0o644);
+        let large = twins.dests()[1].join("large");
+        let appeared = AtomicBool::new(false);
+        let hub = Hub::new(2, || {
+            if !appeared.swap(true, Ordering::Relaxed) {
+                fs::write(&large, "another").unwrap();
+            }
+        });
+        twins.assert_alike(&hub, &dividing(CopyOp::new().threads(1)), plain());
+        usize::from(appeared.into_inner())
+    });
+}
+
+#[test]
+fn a_divided_copy_of_a_file_that_shrinks_is_a_beginning_of_it() {
+    until_raced(1, || {
+        let scratch = Scratch::in_memory();
+        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        build(&source);
+        let large = source.join("large");
+        let left = 2 * MIB as u64 + 77;
+        let hub = Hub::new(2, || {
+            let file = fs::File::options().write(true).open(&large).unwrap();
+            file.set_len(left).unwrap();
+        });
+        let observers = slow(2);
+        hub.copy(
+            &dividing(archive().threads(1)),
+            &[&source],
+            &exactly(&dest),
+            &observers,
+        );
+        assert_eq!(failures(observers), []);
+        let copied = fs::read(dest.join("large")).unwrap();
+        assert!(
+            copied.len() as u64 >= left
+                && copied[..left as usize] == pattern(LARGE)[..left as usize]
+        );
+        usize::from(hub.stolen() > 0 && copied.len() as u64 == left)
+    });
+}
+
+#[test]
+fn a_file_that_grows_is_copied_to_an_end() {
+    until_raced(1, || {
+        let scratch = Scratch::in_memory();
+        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        build(&source);
+        let large = source.join("large");
+        let hub = Hub::new(2, || {
+            let file = fs::File::options().write(true).open(&large).unwrap();
+            file.write_all_at(&[7; MIB], LARGE as u64).unwrap();
+        });
+        let observers = slow(2);
+        hub.copy(
+            &dividing(archive().threads(1)),
+            &[&source],
+            &exactly(&dest),
+            &observers,
+        );
+        assert_eq!(failures(observers), []);
+        let (copied, whole) = (
+            fs::read(dest.join("large")).unwrap(),
+            fs::read(&large).unwrap(),
+        );
+        assert!(
+            copied.len() >= LARGE && whole.starts_with(&copied),
+            "{}",
+            copied.len()
+        );
+        hub.stolen()
+    });
+}
+
+#[test]
+fn names_of_directories_are_complete_when_ranges_are() {
+    // The directory gets its time after the hidden name is gone.
+    until_raced(1, || {
+        let twins = Twins::new();
+        let tree = build(&twins.source().join("sub"));
+        tree.select("").mtime(Duration::from_secs(1_000));
+        let hub = Hub::new(3, || {});
+        twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
+        let names = Snapshot::of(&twins.dests()[1], Attributes::NAMES);
+        assert_eq!(names.len(), 1 + 1 + 11);
+        hub.stolen()
+    });
+}
