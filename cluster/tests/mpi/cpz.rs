@@ -328,8 +328,9 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
             set -- "$CPZ_MPI" --no-such-option
         fi
         exec "$@""#;
-    let arguments = ["--threads=1", "--stats=json", "--exclude-from=patterns"];
-    let arguments = [&arguments[..], &["-b", "s", "d"]].concat();
+    // All ranks have time to take part.
+    let slow = ["--threads=1", "--max-rate=2000", "--stats=json"];
+    let arguments = [&slow[..], &["--exclude-from=patterns", "-b", "s", "d"]].concat();
     let run = or_skip!(CPZ.job(3, script, &arguments));
     let here = scratch.path().join("here");
     let outcome = run.current_dir(&here).output();

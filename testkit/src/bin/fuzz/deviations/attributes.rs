@@ -14,7 +14,10 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**Times of directories**, like their other attributes, are read and set when their copies",
-        applies: |it| (it.has_dots() || it.copies_upward()) && it.differing_dirs() <= 2,
+        applies: |it| {
+            let copies_upward = it.copies_upward() || !it.copies_of_dests().is_empty();
+            (it.has_dots() || copies_upward) && it.differing_dirs() <= 2
+        },
         // The source of such a directory is changed by the run, so it is a dest itself.
         explains: |it, fact| {
             fact.dir_change(&["mtime", "mode", "owner"]).is_some() && it.is_about(fact, &it.dests())

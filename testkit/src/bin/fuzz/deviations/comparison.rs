@@ -280,6 +280,10 @@ impl Comparison<'_> {
         parents
     }
 
+    pub(super) fn preserves_attributes(&self) -> bool {
+        self.has_option('a', "archive") || self.has_option('p', "preserve")
+    }
+
     /// Returns `true` if the command line has this long option, perhaps shortened, or this short one.
     pub(super) fn has_option(&self, short: char, long: &str) -> bool {
         let is_bundle = |text: &[u8]| {

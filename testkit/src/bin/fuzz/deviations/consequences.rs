@@ -4,6 +4,7 @@ use testkit::snapshot::{Change, Kind};
 
 use super::{Comparison, operands::is_failure};
 use crate::{
+    case::What,
     fact::{Fact, Side, Stream},
     places::{self, parent},
     run::Status,
@@ -16,6 +17,7 @@ pub(super) fn follows(comparison: &Comparison<'_>, explained: &[&Fact], fact: &F
         Fact::Tree(change) => {
             is_below_made(change, explained)
                 || is_time_of_changed(change, comparison, explained)
+                || is_other_name_of_changed(change, comparison, explained)
                 || is_link_to_made(change, explained)
                 || is_of_other_type(change, explained)
                 || comparison.has_backup() && is_backup_of_replaced(change, explained)
@@ -87,6 +89,23 @@ fn is_time_of_changed(change: &Change, comparison: &Comparison<'_>, explained: &
         }
         _ => false,
     })
+}
+
+/// Returns `true` if the same difference of another file is explained, and the two may be names of one file.
+fn is_other_name_of_changed(
+    change: &Change,
+    comparison: &Comparison<'_>,
+    explained: &[&Fact],
+) -> bool {
+    let is_same = |fact: &&Fact| match fact {
+        Fact::Tree(other) => {
+            (other.label, &other.first, &other.second)
+                == (change.label, &change.first, &change.second)
+        }
+        _ => false,
+    };
+    let has_names = || comparison.has_entry(|entry| matches!(entry.what, What::HardLink(_)));
+    change.label != Change::ENTRY && has_names() && explained.iter().any(is_same)
 }
 
 /// Returns `true` if this file is another name of an explained entry, or of one in an explained directory.

@@ -291,6 +291,7 @@ fn is_consequence_of_partial_copy(it: &Comparison<'_>, fact: &Fact) -> bool {
         Fact::Tree(change) => {
             change.label != Change::ENTRY && is_replaced(it, change)
                 || change.label == "mode" && has_two_sources(it, change)
+                || ["mode", "owner", "xattrs"].contains(&change.label) && it.preserves_attributes()
         }
         _ => false,
     }

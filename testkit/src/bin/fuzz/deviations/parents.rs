@@ -9,10 +9,11 @@ use crate::{
     run::Status,
 };
 
+const JUST_CREATED: &str = "will not overwrite just-created";
 /// Failures of cp that an earlier operand can cause.
 const FAILURES: [&str; 5] = [
     "specified more than once",
-    "will not overwrite just-created",
+    JUST_CREATED,
     "not writing through dangling symlink",
     "File exists",
     "cannot create directory",
@@ -132,6 +133,22 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
+        line: "cp then also takes each dest for a new one.",
+        applies: |it| it.has_parents() && it.has_several_sources(),
+        // Both refuse the copy. cp finds out when it creates the dest.
+        explains: |it, fact| {
+            let refused = it.named(Side::Ours, JUST_CREATED, Which::First);
+            let exists = |fact: &Fact| {
+                fact.error(Side::Gnu)
+                    .is_some_and(|line| line.ends_with(": File exists"))
+                    && it.is_about(fact, &refused)
+            };
+            exists(fact) || fact.is_error(Side::Ours, JUST_CREATED) && it.has_fact(exists)
+        },
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
         line: "**`--parents`** treats each operand by itself. In cp 9.10, an operand can",
         // The parents of `a/..` are made for itself.
         applies: |it| {
@@ -147,7 +164,7 @@ pub(super) const ROWS: &[Deviation] = &[
             // cp fails before it writes.
             let content = ["type", "content", "size", "mtime", "holes"];
             let attributes = ["mode", "owner", "xattrs"];
-            let preserves = it.has_option('a', "archive") || it.has_option('p', "preserve");
+            let preserves = it.preserves_attributes();
             let is_written = fact.change(&content).is_some()
                 || preserves && fact.change(&attributes).is_some()
                 || fact.dir_change(&attributes).is_some();

@@ -214,6 +214,20 @@ fn copies_into_themselves_explain_only_the_dest() {
             rest: &["tree ~ mode"],
         },
         Row {
+            about: "an archive gives a file of the rest its mode",
+            words: &["-a", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "a/f=x:644"]),
+            ours: failed(INTO_ITSELF, &["a/", "a/f=x:666", "a/a/"]),
+            rest: &[],
+        },
+        Row {
+            about: "an archive gives a file outside of the dest another mode",
+            words: &["-a", "a", "a"],
+            gnu: failed(INTO_ITSELF, &["a/", "b=x:644"]),
+            ours: failed(INTO_ITSELF, &["a/", "b=x:666", "a/a/"]),
+            rest: &["tree ~ mode"],
+        },
+        Row {
             about: "the status is that of success",
             words: &["-r", "a", "a"],
             gnu: failed(INTO_ITSELF, &["a/"]),
@@ -335,6 +349,125 @@ fn wide_rows_explain_only_their_own_places() {
             rest: &["tree ~ content", "tree ~ size"],
         },
     ]);
+}
+
+#[test]
+fn operands_with_parents_are_refused_in_other_words_only_by_both() {
+    let exists = "cp: cannot create symbolic link 'd/a': File exists\n";
+    let refused = "cp: will not overwrite just-created 'd/a' with 'a'\n";
+    let words = &["-r", "--parents", "a", "a", "d"];
+    let row = |about, words, gnu, ours, rest| Row {
+        about,
+        words,
+        gnu,
+        ours,
+        rest,
+    };
+    let tree = &["d/", "d/a>b"];
+    // Without the path that may be taken for an option.
+    let in_turn = |case: &mut Case| drop(case.words.remove(0));
+    check_with(
+        in_turn,
+        &[
+            row(
+                "both refuse the second copy",
+                words,
+                failed(exists, tree),
+                failed(refused, tree),
+                &[],
+            ),
+            row(
+                "ours refuses another one",
+                words,
+                failed(exists, tree),
+                failed("cp: will not overwrite just-created 'd/c' with 'c'\n", tree),
+                &[
+                    "stderr + will not overwrite just-created N with N",
+                    "stderr - cannot create symbolic link N: File exists",
+                ],
+            ),
+            row(
+                "only ours refuses it",
+                words,
+                done(tree),
+                failed(refused, tree),
+                &[
+                    "status Exit(0) != Exit(1)",
+                    "stderr + will not overwrite just-created N with N",
+                ],
+            ),
+            row(
+                "without --parents the words are the same",
+                &["-r", "a", "a", "d"],
+                failed(exists, tree),
+                failed(refused, tree),
+                &[
+                    "stderr + will not overwrite just-created N with N",
+                    "stderr - cannot create symbolic link N: File exists",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn attributes_of_a_source_that_gets_its_own_copy_may_differ() {
+    let of_parent = |about, dest, differing: [&'static [&'static str]; 2], rest| Row {
+        about,
+        words: dest,
+        gnu: done(differing[0]),
+        ours: done(differing[1]),
+        rest,
+    };
+    let into_source = &["-a", "--parents", "e/a", "e"];
+    check(&[
+        of_parent(
+            "the copy of a parent is in its source",
+            into_source,
+            [&["e/", "e/e/:755"], &["e/", "e/e/:700"]],
+            &[],
+        ),
+        of_parent(
+            "a file there has another mode",
+            into_source,
+            [&["e/", "e/a=x:755"], &["e/", "e/a=x:700"]],
+            &["tree ~ mode"],
+        ),
+        of_parent(
+            "the copy is elsewhere",
+            &["-a", "--parents", "e/a", "d"],
+            [&["d/", "d/e/:755"], &["d/", "d/e/:700"]],
+            &["tree ~ mode"],
+        ),
+    ]);
+}
+
+#[test]
+fn another_name_of_an_explained_file_needs_hard_links_and_the_same_difference() {
+    let row = |about, ours, rest| Row {
+        about,
+        words: &["-a", "a", "a"],
+        gnu: failed(INTO_ITSELF, &["a/", "a/f=x:644", "b=x:644"]),
+        ours: failed(INTO_ITSELF, ours),
+        rest,
+    };
+    let both: &[&str] = &["a/", "a/f=x:666", "b=x:666", "a/a/"];
+    let linked = |case: &mut Case| {
+        let link = What::HardLink(Slots(vec![0]));
+        case.entries.push(entry(link));
+    };
+    check_with(
+        linked,
+        &[
+            row("the file has another name", both, &[]),
+            row(
+                "the other file has another mode",
+                &["a/", "a/f=x:666", "b=x:600", "a/a/"],
+                &["tree ~ mode"],
+            ),
+        ],
+    );
+    check(&[row("no file has another name", both, &["tree ~ mode"])]);
 }
 
 #[test]
