@@ -340,6 +340,23 @@ fn a_fifo_is_not_opened_for_a_dest_that_cannot_be_looked_at() {
 }
 
 #[test]
+fn a_fifo_is_not_opened_before_its_dest_is_removed() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    for (fifo, dir) in [(0o555, 0o755), (0o333, 0o777), (0o333, 0o755)] {
+        for options in ["-d", "-Pf", "-Pv", "-dbv", "-du"] {
+            let cp = newest(&[options, "b", "a", "e"]).uid(NOBODY);
+            cp.check(|tree| {
+                tree.file("b", "x").fifo("a").mode(fifo);
+                tree.file("e/a", "old");
+                tree.select("e").owner(1234, 1234).mode(dir);
+            });
+        }
+    }
+}
+
+#[test]
 fn an_unreadable_directory_is_not_copied_to_itself() {
     if !is_root() {
         skip!("only root can become another user");

@@ -93,7 +93,7 @@ pub(in crate::copy) fn open_seen(
 }
 
 /// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked
-/// first. Removes a dest that is in the way.
+/// first, and removed if it is in the way.
 pub(in crate::copy) fn open_special(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -101,6 +101,12 @@ pub(in crate::copy) fn open_special(
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Failure> {
     overwrite::check(ctx, entry, &Facts::of(stat))?;
+    // As with a regular file, a dangling link at the dest stays, and is refused.
+    let is_in_the_way =
+        entry.symlinks == Symlinks::NoFollow && look::at_dest(ctx, entry, Symlinks::Follow).is_ok();
+    if is_in_the_way {
+        clear_dest(ctx, entry, Making::Special, None)?;
+    }
     let opened = match &ctx.plan {
         None => open(ctx, entry, Blocking::MayBlock, scratch),
         // Opening may wait for a writer.
@@ -112,15 +118,7 @@ pub(in crate::copy) fn open_special(
             })
         }),
     };
-    let source =
-        opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
-    // As with a regular file, a dangling link at the dest stays, and is refused.
-    let is_in_the_way =
-        entry.symlinks == Symlinks::NoFollow && look::at_dest(ctx, entry, Symlinks::Follow).is_ok();
-    if is_in_the_way {
-        clear_dest(ctx, entry, Making::Special, None)?;
-    }
-    Ok(source)
+    opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))
 }
 
 fn open(
