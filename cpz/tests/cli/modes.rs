@@ -242,6 +242,8 @@ fn a_directory_that_others_may_write_to_loses_the_set_group_id_bit_of_another_gr
         (0, 0o755),
         (0o22, 0o777),
         (2, 0o733),
+        (0o22, 0o500),
+        (0, 0o177),
     ] {
         let script = format!(r#"umask {umask:o}; exec "$@""#);
         for option in ["-r", "-p", "-l", "--preserve=ownership", "--parents"] {

@@ -232,8 +232,8 @@ fn make_one(
         .map_err(failed(Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
     let modes = mode::of_new_directory(granted.mode & 0o7777, requested);
-    if modes.filling != granted.mode & 0o7777 {
-        let set = Inode::directory(fd.as_fd()).set_mode(modes.filling);
+    if let Some(mode) = modes.filling {
+        let set = Inode::directory(fd.as_fd()).set_mode(mode);
         set.map_err(failed(Operation::SetMode))?;
     }
     made.made.insert(step.dest.into());

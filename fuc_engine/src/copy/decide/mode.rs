@@ -12,6 +12,7 @@ use crate::copy::options::{ModePolicy, Preserve};
 
 const PERMISSIONS: u32 = 0o777;
 const SET_ID: u32 = 0o6000;
+const SET_GROUP_ID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions that the owner of a directory needs to fill it.
@@ -117,7 +118,7 @@ pub(in crate::copy) fn when_directory_complete(
     umask: impl FnOnce() -> u32,
 ) -> Option<u32> {
     // A directory inherits set-group-id from its parent.
-    let inherited = present & 0o2000;
+    let inherited = present & SET_GROUP_ID;
     let kept = match preserve.mode {
         ModePolicy::Default => inherited,
         ModePolicy::Preserve => 0,
@@ -143,8 +144,9 @@ pub(in crate::copy) fn while_overwritten(
 /// The modes of a directory that this run created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) struct DirectoryModes {
-    /// The mode while entries are created in it. It gives the owner all permissions.
-    pub(in crate::copy) filling: u32,
+    /// The mode to set before entries are created in it, which gives the owner all permissions; `None` if it
+    /// has that mode.
+    pub(in crate::copy) filling: Option<u32>,
     /// The mode to set in the end; `None` if that is the same.
     pub(in crate::copy) pending: Option<u32>,
 }
@@ -181,11 +183,16 @@ pub(in crate::copy) fn may_be_unfinished(present: u32) -> bool {
 
 /// Returns the modes of a new directory, which would be created with the mode `requested` if it had not
 /// to be filled. `granted` is the mode that it got, which depends on the umask or a default ACL.
+///
+/// cp creates the directory without the permissions that only filling needs, and then adds them. This makes the
+/// kernel remove an inherited set-group-ID bit if the user is not in the group, and what is created in the
+/// directory does not inherit the group.
 pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> DirectoryModes {
     let last = granted & (requested | SET_ID | 0o077);
     let filling = granted | OWNER;
+    let is_added_by_cp = granted & SET_GROUP_ID != 0 && requested & OWNER != OWNER;
     DirectoryModes {
-        filling,
+        filling: (filling != granted || is_added_by_cp).then_some(filling),
         pending: (last != filling).then_some(last),
     }
 }
@@ -197,7 +204,7 @@ pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> Directo
 /// if the user is not in the group. A directory that is filled loses the bit in the same way.
 pub(in crate::copy) fn of_unfilled_directory(present: u32, origin: Origin) -> Option<u32> {
     let is_set_again = origin == Origin::Created
-        && present & 0o2000 != 0
+        && present & SET_GROUP_ID != 0
         && (present & OWNER != OWNER || present & WRITABLE_BY_OTHERS != 0);
     is_set_again.then_some(present & 0o7777)
 }
@@ -208,7 +215,7 @@ pub(in crate::copy) fn of_unfilled_directory(present: u32, origin: Origin) -> Op
 /// cp lets other users write to a directory only when it is complete. This makes the kernel remove an
 /// inherited set-group-ID bit if the user is not in the group.
 pub(in crate::copy) fn of_writable_directory(granted: u32) -> Option<u32> {
-    let is_set_again = granted & 0o2000 != 0 && granted & WRITABLE_BY_OTHERS != 0;
+    let is_set_again = granted & SET_GROUP_ID != 0 && granted & WRITABLE_BY_OTHERS != 0;
     is_set_again.then_some(granted & 0o7777)
 }
 
@@ -348,10 +355,14 @@ mod tests {
     #[test]
     fn a_new_directory_is_writable_while_it_is_filled() {
         let modes = |filling, pending| DirectoryModes { filling, pending };
-        assert_eq!(of_new_directory(0o755, 0o755), modes(0o755, None));
-        assert_eq!(of_new_directory(0o755, 0o555), modes(0o755, Some(0o555)));
-        assert_eq!(of_new_directory(0o555, 0o555), modes(0o755, Some(0o555)));
-        assert_eq!(of_new_directory(0o1755, 0o555), modes(0o1755, Some(0o555)));
+        assert_eq!(of_new_directory(0o755, 0o755), modes(None, None));
+        assert_eq!(of_new_directory(0o755, 0o555), modes(None, Some(0o555)));
+        let (set, last) = (Some(0o755), Some(0o555));
+        assert_eq!(of_new_directory(0o555, 0o555), modes(set, last));
+        assert_eq!(of_new_directory(0o1755, 0o555), modes(None, last));
+        assert_eq!(of_new_directory(0o2755, 0o755), modes(None, None));
+        let (set, last) = (Some(0o3755), Some(0o2555));
+        assert_eq!(of_new_directory(0o3755, 0o555), modes(set, last));
     }
 
     #[test]

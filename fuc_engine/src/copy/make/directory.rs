@@ -410,8 +410,8 @@ fn make_dest(
     if ctx.plan.is_none() && mode_origin == Origin::Created {
         let granted = stat.mode & 0o7777;
         let modes = mode::of_new_directory(granted, requested);
-        if modes.filling != granted {
-            let set = Inode::directory(fd.as_fd()).set_mode(modes.filling);
+        if let Some(mode) = modes.filling {
+            let set = Inode::directory(fd.as_fd()).set_mode(mode);
             set.map_err(|errno| failed(Operation::SetMode, errno))?;
         }
         mode_pending = modes
