@@ -32,7 +32,10 @@ pub(super) const ROWS: &[Deviation] = &[
             let is_later =
                 is_rest || fact.error(Side::Ours).is_some() || fact.output(Side::Ours).is_some();
             let hangs = it.gnu.status == Status::Hung && (is_later || has_hung(fact))
-                || it.ours.status == Status::Hung && has_hung(fact);
+                || it.ours.status == Status::Hung
+                    && (has_hung(fact)
+                        || fact.error(Side::Gnu).is_some()
+                        || fact.output(Side::Gnu).is_some());
             let is_in_dest = it.is_about(fact, &tops)
                 && (is_refused_part
                     || is_rest

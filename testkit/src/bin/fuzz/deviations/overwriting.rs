@@ -12,6 +12,7 @@ use crate::{
 
 const REFUSED: &str = "cannot overwrite directory ";
 const CYCLIC: &str = "cannot copy cyclic symbolic link ";
+const MISSING: &str = ": No such file or directory";
 const NO_READER: &str = "No such device or address";
 const SAME_FILE: &str = "are the same file";
 const TWICE: &str = "specified more than once";
@@ -25,6 +26,7 @@ pub(super) const ROWS: &[Deviation] = &[
             it.gnu.status == it.ours.status
                 && (it.has_option('f', "force")
                     || it.case.has_argument_ending_in("/")
+                    || it.case.has_long("remove-destination")
                     || it.ours_says(CYCLIC))
         },
         explains: |it, fact| {
@@ -52,7 +54,14 @@ pub(super) const ROWS: &[Deviation] = &[
                 && (fact.is_error(Side::Ours, CYCLIC)
                     || fact.error(Side::Gnu).is_some_and(is_unseen))
                 && it.ours_says(CYCLIC);
-            is_link || is_removal || is_cyclic
+            // Both have removed a link that is its own dest. cp reports the second reason.
+            let is_unlinkable = |line: &str| line.contains(links[1]) && line.ends_with(MISSING);
+            let is_missing = |line: &str| line.contains("cannot stat ") && line.ends_with(MISSING);
+            let is_removed_itself = it.case.has_long("remove-destination")
+                && it.errors(Side::Gnu).iter().any(|line| is_unlinkable(line))
+                && (fact.error(Side::Gnu).is_some_and(is_unlinkable)
+                    || fact.error(Side::Ours).is_some_and(is_missing));
+            is_link || is_removal || is_cyclic || is_removed_itself
         },
     },
     Deviation {

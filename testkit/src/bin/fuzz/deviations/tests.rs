@@ -443,6 +443,37 @@ fn attributes_of_a_source_that_gets_its_own_copy_may_differ() {
 }
 
 #[test]
+fn a_link_that_is_its_own_removed_dest_is_missing_or_cannot_be_linked() {
+    let unlinked = "cp: cannot create hard link 'd/a' to 'd/a': No such file or directory\n";
+    let missing = "cp: cannot stat 'd/a': No such file or directory\n";
+    let words: &[&str] = &["-rl", "--remove-destination", "d/a", "d"];
+    let row = |about, words, gnu, rest| Row {
+        about,
+        words,
+        gnu,
+        ours: failed(missing, &["d/"]),
+        rest,
+    };
+    check(&[
+        row(
+            "both have removed it",
+            words,
+            failed(unlinked, &["d/"]),
+            &[],
+        ),
+        row(
+            "another option",
+            &["-rl", "d/a", "d"],
+            failed(unlinked, &["d/"]),
+            &[
+                "stderr + cannot stat N: No such file or directory",
+                "stderr - cannot create hard link N to N: No such file or directory",
+            ],
+        ),
+    ]);
+}
+
+#[test]
 fn another_name_of_an_explained_file_needs_hard_links_and_the_same_difference() {
     let row = |about, ours, rest| Row {
         about,
