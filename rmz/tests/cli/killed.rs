@@ -53,8 +53,9 @@ fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
             call.shown
         );
     }
-    // The numbers of calls depend on timing, so some rounds end before the call is reached.
-    assert!(killed > rounds / 4, "killed in {killed} of {rounds} rounds");
+    // With several threads, the numbers of calls depend on timing, so some rounds end before the call is reached.
+    let least = if threads == 1 { rounds / 2 } else { 1 };
+    assert!(killed >= least, "killed in {killed} of {rounds} rounds");
 }
 
 #[test]
