@@ -84,7 +84,7 @@ impl Limits {
     }
 }
 
-/// What is known about a second worker before anything has been measured.
+/// Says what is known about a second worker before anything has been measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecondWorker {
     /// It is faster, so there are two when there is a backlog.

@@ -1,4 +1,4 @@
-//! What all workers of a scope share: the gate, the channels, the meter and the governor. It knows no job.
+//! Holds what all workers of a scope share: the gate, the channels, the meter and the governor. It knows no job.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
