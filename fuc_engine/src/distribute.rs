@@ -89,6 +89,7 @@
 //! - **If the home cannot reach the directory,** the entries fail: a copy of its own would lose the link.
 //! - **Operands** stay with the leader. So if an operand is not a directory, the leader must be the home of all files.
 
+mod bytes;
 mod range;
 mod stolen;
 
@@ -96,7 +97,7 @@ pub(crate) use range::FileRange;
 pub(crate) use stolen::ParentId;
 pub use stolen::Stolen;
 
-use stolen::take;
+use bytes::take;
 
 /// Connects an engine with the others that work on the same operands. See
 /// [`RemoveOp::lead`](crate::RemoveOp::lead) and [`CopyOp::lead`](crate::CopyOp::lead).

@@ -14,6 +14,7 @@
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
 //! - [`dividing`]: files that several engines copy together.
+//! - [`part`]: a range of such a file, as a task.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: which copies are compared with their sources.
 //! - [`tasks`]: what is queued besides directories.
@@ -54,6 +55,7 @@ use crate::walk::{self, Filters, Part, Sharer, Stealing, Walker};
 mod dividing;
 mod durable;
 mod operands;
+mod part;
 mod pipeline;
 mod postponed;
 mod sharing;

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ops::Range;
 
-use super::stolen::{take, take_names};
+use super::bytes::{take, take_names};
 
 /// A range of one file that is copied by several engines.
 #[derive(Clone, Debug, PartialEq, Eq)]

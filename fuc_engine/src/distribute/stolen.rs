@@ -1,12 +1,13 @@
 //! The form in which entries and ranges of files go from one engine to another.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Ticket;
+use super::bytes::{take, take_names};
 use super::range::FileRange;
 use crate::node::Side;
 use crate::sys::{self, Identity};
@@ -141,35 +142,11 @@ impl Stolen {
 /// Position of the type in a mode. What is left of the mode fits into a byte.
 const KIND_SHIFT: u32 = 12;
 
-pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(*first)
-}
-
-/// The longest name that is accepted, in bytes. No filesystem has longer ones.
-const LONGEST_NAME: usize = 4095;
-
-pub(super) fn take_names(bytes: &mut &[u8]) -> Option<Vec<Box<CStr>>> {
-    let count = u32::from_le_bytes(take(bytes)?);
-    let mut names = Vec::new();
-    for _ in 0..count {
-        let name = CStr::from_bytes_until_nul(bytes).ok()?;
-        *bytes = &bytes[name.count_bytes() + 1..];
-        let is_one_name = !matches!(name.to_bytes(), b"" | b"." | b"..")
-            && !name.to_bytes().contains(&b'/')
-            && name.count_bytes() <= LONGEST_NAME;
-        if !is_one_name {
-            return None;
-        }
-        names.push(CString::from(name).into_boxed_c_str());
-    }
-    Some(names)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::bytes::LONGEST_NAME;
     use super::*;
+    use std::ffi::CString;
 
     fn stolen(path: &[&CStr], names: &[&CStr]) -> Stolen {
         let boxed = |names: &[&CStr]| names.iter().map(|&name| name.into()).collect();

@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{FileType, SeekFrom};
 
 use super::CopyRun;
+use super::part::{DividedFile, FilePart};
 use super::postponed::with_entry;
 use super::tasks::CopyTask;
 use crate::copy::attributes::AttributeError;
@@ -33,7 +34,7 @@ use crate::copy::dest::open::OpenDest;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::make::file::{self, Filled, OpenSource};
 use crate::copy::naming::Naming;
-use crate::copy::node::{CopyDir, CopyNode};
+use crate::copy::node::CopyNode;
 use crate::copy::options::{Reflink, Sparse};
 use crate::copy::room;
 use crate::copy::scratch::CopyWorker;
@@ -42,7 +43,7 @@ use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
 use crate::observer::{CopyMethod, HoleDetection, Mechanism};
 use crate::sys::{self, At, Blocking, Stat, Storage};
-use crate::walk::{self, OpenDirs, OwnRange, Task, Walker};
+use crate::walk::{self, OpenDirs, Task, Walker};
 
 /// Size from which a file is divided, unless the options name another one.
 pub(super) const DIVIDE_FROM: u64 = 1 << 30;
@@ -54,51 +55,6 @@ const RANGES: u64 = 16;
 const MOST_RANGES: u64 = 1 << 12;
 /// Ranges begin at multiples of this, which is at least a block of any filesystem.
 const ALIGNMENT: u64 = 64 << 10;
-
-/// A file whose ranges are copied.
-pub(in crate::copy) struct DividedFile {
-    entry: StoredEntry,
-    source: OpenSource,
-    hidden: Hidden,
-    dest_inode: u64,
-    /// Says whether the dest has got its SELinux context.
-    labelled: Result<(), AttributeError>,
-    keeps_holes: bool,
-    /// Room that the copy needs.
-    bytes: u64,
-    /// The first reason why a range was not copied.
-    failure: OnceLock<ContentError>,
-    /// The source has ended before its size.
-    is_short: AtomicBool,
-}
-
-impl DividedFile {
-    /// Descriptors that are open while ranges are queued.
-    const DESCRIPTORS: usize = 2;
-}
-
-/// A range of a file that several engines may copy together.
-pub(in crate::copy) struct FilePart {
-    file: Arc<DividedFile>,
-    content: Range<u64>,
-    /// `true` if another engine was not able to copy the range.
-    stays: bool,
-}
-
-impl FilePart {
-    pub(super) fn for_another_engine(&self) -> Option<OwnRange<'_, CopyDir>> {
-        let file = &*self.file;
-        let parent = file.entry.node.as_ref().filter(|_| !self.stays)?;
-        Some(OwnRange {
-            parent,
-            name: &file.entry.name,
-            source_inode: file.source.stat.st_ino,
-            dest_name: &file.hidden.name,
-            dest_inode: file.dest_inode,
-            content: self.content.clone(),
-        })
-    }
-}
 
 /// Queues the ranges of a file, if several engines may copy it faster. Otherwise copies it.
 #[cold]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::dividing::FilePart;
+use super::part::FilePart;
 use crate::copy::make::file::OpenSource;
 use crate::copy::node::CopyDir;
 use crate::copy::stored::StoredEntry;
