@@ -123,7 +123,7 @@ impl<T> Inlet<'_, T> {
         self.put_counted(tasks, 0);
     }
 
-    /// Hands a task to the workers with which `given` tasks come back that were [given](Thieves::give).
+    /// Hands a task to the workers with which `given` tasks come back that were [given](super::Thieves::give).
     pub(crate) fn put_back(&self, task: T, given: usize) {
         self.put_counted(VecDeque::from([task]), given);
     }

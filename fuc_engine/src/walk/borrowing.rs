@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::stealing::{Sharer, above};
+use super::tickets::{Sharer, above};
 use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave, list, ranges};
 use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{Dir, Place, Side};

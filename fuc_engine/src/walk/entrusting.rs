@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::stealing::{Entrusted, Sharer};
+use super::tickets::{Entrusted, Sharer};
 use super::{NodeOf, Visitor, Walker};
 use crate::sys::Entry;
 

@@ -32,6 +32,7 @@
 //! | `list` | listing a directory, and processing its entries |
 //! | `share` | giving a part of a listing to an idle worker |
 //! | `sharing` | running a job, alone or together with other engines |
+//! | `tickets` | what has changed hands between engines |
 //! | `stealing` | giving queued directories to other engines |
 //! | `entrusting` | giving entries to the engine that is their home |
 //! | `ranges` | giving ranges of large files to other engines |
@@ -56,7 +57,7 @@ use crate::sys::{Entry, Listing, Symlinks};
 
 use in_order::Remainder;
 use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
-use stealing::{Entrusted, Kept};
+use tickets::{Entrusted, Kept};
 
 pub(crate) use borrowing::give_back;
 pub(crate) use entrusting::entrust;
@@ -65,7 +66,7 @@ pub(crate) use limits::worker_limits;
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 pub(crate) use ranges::{OwnRange, OwnTask};
 pub(crate) use sharing::run;
-pub(crate) use stealing::{Part, Sharer, Stealing};
+pub(crate) use tickets::{Part, Sharer, Stealing};
 
 mod borrowing;
 mod entrusting;
@@ -78,6 +79,7 @@ mod ranges;
 mod share;
 mod sharing;
 mod stealing;
+mod tickets;
 
 /// A removal or a copy, as the walk sees it.
 pub(crate) trait Visitor: Sync + Sized {

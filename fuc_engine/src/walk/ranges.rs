@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::stealing::{Kept, MOST_LEVELS, Sharer, Stealing, above};
+use super::tickets::{Kept, MOST_LEVELS, Sharer, Stealing, above};
 use super::{NodeOf, Task, Visitor, Walker, leave};
 use crate::distribute::{FileRange, Finished, Given, Stolen, Ticket};
 use crate::node::{Dir, Node};

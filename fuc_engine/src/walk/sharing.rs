@@ -1,6 +1,7 @@
 //! Runs a job, alone or together with other engines. [`crate::distribute`] shows the protocol.
 
-use super::stealing::{self, Part, Sharer, Stealing};
+use super::stealing;
+use super::tickets::{Part, Sharer, Stealing};
 use super::{Task, Visitor};
 use crate::node::Dir;
 use crate::sched::{self, Inlet};
