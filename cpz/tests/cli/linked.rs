@@ -47,6 +47,16 @@ fn stay_linked_across_operands() {
 }
 
 #[test]
+fn are_not_linked_to_a_source_that_is_its_own_dest() {
+    let build = |tree: &Tree| {
+        tree.symlink("link", "nowhere")
+            .hardlink("link", "s/link")
+            .hardlink("link", "into/link");
+    };
+    with(&["-a"]).args(["link", "s", "into"]).check(build);
+}
+
+#[test]
 fn stay_linked_in_many_threads() {
     for _ in 0..20 {
         with(&["-a"])

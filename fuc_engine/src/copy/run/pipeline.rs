@@ -604,6 +604,8 @@ impl CopyRun<'_> {
                 let made = make(worker);
                 let written = made.as_ref().ok();
                 let first = written.and_then(|&written| self.find_copy(entry, written));
+                // If the dest was another name of the source, a link to it would not be a link to a copy.
+                let first = first.filter(|first| first.itself.id != id);
                 queue_waiters(self.links.complete(id, first), worker);
                 made.map(drop)
             }
