@@ -241,6 +241,13 @@ fn finds_a_directory_below_them_again() {
     assert!(dir.path().join("d/a/b/0/beside").is_file());
 }
 
+#[test]
+fn a_link_that_leads_through_a_file_is_not_taken_for_a_file() {
+    CP.check(["--parents", "s/f", "d"], |tree| {
+        tree.file("s/f", "").file("d/g", "").symlink("d/s", "g/x");
+    });
+}
+
 /// Copies `a/b/f` to `d`, where `a` is a link to `elsewhere` that another user has made.
 fn with_link_of_another_user(args: &[&str]) -> Option<(Outcome, Scratch)> {
     if !is_root() {

@@ -157,7 +157,10 @@ fn open_or_make(
             }
             Ok(dir)
         }
-        Err(Errno::NOTDIR) => Err(not_a_directory(step)),
+        // It may also be a link whose target is below something that is not a directory. That counts as missing.
+        Err(Errno::NOTDIR) if sys::stat(above, step.name, Symlinks::Follow).is_ok() => {
+            Err(not_a_directory(step))
+        }
         Err(_) => make_one(ctx, above, step, made),
     }
 }
