@@ -228,7 +228,7 @@ fn a_failure_is_reported_once_and_leaves_what_a_failed_copy_leaves() {
     });
 }
 
-/// Mounts a filesystem on which there is no room for the large file.
+/// Mounts a filesystem that is too small for the large file.
 fn small_mount() -> Option<LoopMount> {
     LoopMount::new(Fs::Tmpfs, 8)
         .inspect_err(Skip::announce)
@@ -359,64 +359,59 @@ fn a_dest_that_appears_while_ranges_are_copied_is_written_under_its_name() {
     });
 }
 
+/// The result of a copy of which the source changes meanwhile.
+struct Raced {
+    copied: Vec<u8>,
+    /// The content of the source in the end.
+    whole: Vec<u8>,
+    stolen: usize,
+}
+
+/// Copies the large file, and lets `change` change it each time that something is given to a thief.
+fn copy_while_it_changes(change: impl Fn(&fs::File) + Sync) -> Raced {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    build(&source);
+    let large = source.join("large");
+    let hub = Hub::new(2, || {
+        change(&fs::File::options().write(true).open(&large).unwrap());
+    });
+    let observers = slow(2);
+    let copy = dividing(archive().threads(1));
+    hub.copy(&copy, &[&source], &exactly(&dest), &observers);
+    assert_eq!(failures(observers), []);
+    Raced {
+        copied: fs::read(dest.join("large")).unwrap(),
+        whole: fs::read(&large).unwrap(),
+        stolen: hub.stolen(),
+    }
+}
+
 #[test]
 fn a_divided_copy_of_a_file_that_shrinks_is_a_beginning_of_it() {
+    let left = 2 * MIB + 77;
     until_raced(1, || {
-        let scratch = Scratch::in_memory();
-        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-        build(&source);
-        let large = source.join("large");
-        let left = 2 * MIB as u64 + 77;
-        let hub = Hub::new(2, || {
-            let file = fs::File::options().write(true).open(&large).unwrap();
-            file.set_len(left).unwrap();
-        });
-        let observers = slow(2);
-        hub.copy(
-            &dividing(archive().threads(1)),
-            &[&source],
-            &exactly(&dest),
-            &observers,
-        );
-        assert_eq!(failures(observers), []);
-        let copied = fs::read(dest.join("large")).unwrap();
-        assert!(
-            copied.len() as u64 >= left
-                && copied[..left as usize] == pattern(LARGE)[..left as usize]
-        );
-        usize::from(hub.stolen() > 0 && copied.len() as u64 == left)
+        let Raced { copied, stolen, .. } =
+            copy_while_it_changes(|file| file.set_len(left as u64).unwrap());
+        assert!(copied.len() >= left && copied[..left] == pattern(LARGE)[..left]);
+        usize::from(stolen > 0 && copied.len() == left)
     });
 }
 
 #[test]
 fn a_file_that_grows_is_copied_to_an_end() {
     until_raced(1, || {
-        let scratch = Scratch::in_memory();
-        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-        build(&source);
-        let large = source.join("large");
-        let hub = Hub::new(2, || {
-            let file = fs::File::options().write(true).open(&large).unwrap();
-            file.write_all_at(&[7; MIB], LARGE as u64).unwrap();
-        });
-        let observers = slow(2);
-        hub.copy(
-            &dividing(archive().threads(1)),
-            &[&source],
-            &exactly(&dest),
-            &observers,
-        );
-        assert_eq!(failures(observers), []);
-        let (copied, whole) = (
-            fs::read(dest.join("large")).unwrap(),
-            fs::read(&large).unwrap(),
-        );
+        let Raced {
+            copied,
+            whole,
+            stolen,
+        } = copy_while_it_changes(|file| file.write_all_at(&[7; MIB], LARGE as u64).unwrap());
         assert!(
             copied.len() >= LARGE && whole.starts_with(&copied),
             "{}",
             copied.len()
         );
-        hub.stolen()
+        stolen
     });
 }
 
