@@ -87,11 +87,5 @@ fn the_help_fits_a_terminal_of_80_columns() {
     // By its name, because the help repeats the path that the command was called by.
     let programs = Path::new(CPZ).parent().unwrap();
     let outcome = Run::new("cpz").arg("--help").env("PATH", programs).output();
-    outcome.assert_success();
-    let text = outcome.stdout_text();
-    let widest = text.lines().max_by_key(|line| line.chars().count());
-    assert!(
-        widest.is_some_and(|line| line.chars().count() <= 80),
-        "{widest:?}"
-    );
+    outcome.assert_success().assert_fits(80);
 }

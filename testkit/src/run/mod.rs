@@ -295,6 +295,21 @@ impl Outcome {
         self
     }
 
+    /// Asserts that no line of stdout is wider than a terminal with as many columns.
+    ///
+    /// # Panics
+    /// Panics with the widest line if one is.
+    #[track_caller]
+    pub fn assert_fits(&self, columns: usize) {
+        let text = self.stdout_text();
+        let width = |line: &&str| line.chars().count();
+        let widest = text.lines().max_by_key(width);
+        assert!(
+            widest.is_some_and(|line| width(&line) <= columns),
+            "{widest:?}"
+        );
+    }
+
     /// Returns its stdout as text, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn stdout_text(&self) -> String {
