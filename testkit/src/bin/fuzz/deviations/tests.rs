@@ -97,7 +97,7 @@ fn case(words: &[&'static str]) -> Case {
     case
 }
 
-/// Runs the case as the user `nobody`, in a tree that has a FIFO.
+/// Returns a case that runs as the user `nobody`, in a tree that has a FIFO.
 fn case_in_turn(words: &[&'static str]) -> Case {
     Case {
         pair: Pair::Cp,
