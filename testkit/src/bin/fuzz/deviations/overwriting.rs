@@ -185,8 +185,14 @@ pub(super) const ROWS: &[Deviation] = &[
                 let place = &it.place_of(change)[0];
                 same.iter().any(|same| parent(same) == *place)
             };
+            let is_announced_backup = |line: &str| {
+                line.contains(" (backup: ") && line.contains(" -> ")
+                    || line.ends_with(" (unbackup)")
+            };
             fact.is_error(Side::Ours, SAME_FILE)
                 || fact.is_error(Side::Ours, TWICE)
+                || fact.output(Side::Gnu).is_some_and(is_announced_backup)
+                    && it.is_about(fact, &same)
                 || fact.error(Side::Gnu).is_some()
                     && (it.is_about_operand(fact, &same) || is_second_copy())
                 || fact.is_dir_changed_by_gnu()

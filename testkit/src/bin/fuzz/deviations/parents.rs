@@ -61,6 +61,25 @@ fn is_permitted_by_earlier(it: &Comparison<'_>, fact: &Fact) -> bool {
             || fact.only(Side::Gnu).is_some() && it.is_about(fact, &denied))
 }
 
+/// Returns `true` if ours cannot copy an entry of a source like `a/..`, the dest of which cp refuses. The place of such
+/// an entry does not show the source.
+fn is_below_refused_dots(it: &Comparison<'_>, fact: &Fact) -> bool {
+    let operands = it.case.symbolic_arguments().into_iter();
+    let mut operands = operands.map(|operand| String::from_utf8_lossy(&operand).into_owned());
+    let is_refused = |operand: &str| {
+        let dest = format!("/{operand}': File exists");
+        it.errors(Side::Gnu)
+            .iter()
+            .any(|line| line.ends_with(&dest))
+    };
+    fact.error(Side::Ours).is_some_and(|line| {
+        operands.any(|operand| {
+            let is_below = operand.ends_with("..") && line.contains(&format!("'{operand}/"));
+            is_below && is_refused(&operand)
+        })
+    })
+}
+
 pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
@@ -196,6 +215,7 @@ pub(super) const ROWS: &[Deviation] = &[
                     && it.is_about_operand(fact, &unseen);
             is_failed
                 || is_tried
+                || is_below_refused_dots(it, fact)
                 || is_announced
                 || is_second_copy
                 || is_copied_again

@@ -474,6 +474,36 @@ fn a_link_that_is_its_own_removed_dest_is_missing_or_cannot_be_linked() {
 }
 
 #[test]
+fn a_backup_is_announced_only_of_a_dest_that_is_its_own_source() {
+    let ours = failed("cp: 'a/' and 'a/../a' are the same file\n", &["a/"]);
+    let row = |about, stdout, rest| Row {
+        about,
+        words: &["-rv", "--backup", "a/", "a/.."],
+        gnu: Run {
+            stdout,
+            ..failed(
+                "cp: cannot read symbolic link 'a/a': No such file or directory\n",
+                &["a/"],
+            )
+        },
+        ours,
+        rest,
+    };
+    check(&[
+        row(
+            "cp makes the backup and takes it back",
+            "'a/a' -> 'a/../a/a' (backup: 'a/../a/a~')\n'a/../a/a~' -> 'a/../a/a' (unbackup)\n",
+            &[],
+        ),
+        row(
+            "cp makes another backup",
+            "'c' -> 'd/c' (backup: 'd/c~')\n",
+            &["stdout - N)"],
+        ),
+    ]);
+}
+
+#[test]
 fn another_name_of_an_explained_file_needs_hard_links_and_the_same_difference() {
     let row = |about, ours, rest| Row {
         about,
@@ -545,6 +575,29 @@ fn operands_with_parents_explain_only_their_own_places() {
             ),
             ours: done(&["d/"]),
             rest: &[],
+        },
+        Row {
+            about: "ours cannot read an entry of such a directory",
+            words: &["-r", "--parents", "a/..", "d"],
+            gnu: failed(
+                "cp: cannot create directory 'd/a/..': File exists\n",
+                &["d/"],
+            ),
+            ours: failed(
+                "cp: cannot open 'a/../c' for reading: Permission denied\n",
+                &["d/"],
+            ),
+            rest: &[],
+        },
+        Row {
+            about: "ours cannot read an entry elsewhere",
+            words: &["-r", "--parents", "a/..", "d"],
+            gnu: failed(
+                "cp: cannot create directory 'd/a/..': File exists\n",
+                &["d/"],
+            ),
+            ours: failed(unopened, &["d/"]),
+            rest: &["stderr + cannot open N for reading: Permission denied"],
         },
         Row {
             about: "a single operand is not a later one",
