@@ -13,7 +13,7 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 
 use rustix::process::Signal;
 
-use super::{Input, Outcome, Run, report, status, within};
+use super::{Input, Outcome, Run, hang, report, status, within};
 
 /// One of the streams that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,9 @@ impl Live {
             match self.receive() {
                 Ok(()) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("{} hung", self.name),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("{} hung\n{}", self.name, hang::describe(self.group))
+                }
             }
         }
         let mut child = self.child.take().expect("BUG: it has not been waited for");

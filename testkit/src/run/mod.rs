@@ -16,7 +16,7 @@ use std::{
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
 };
@@ -46,6 +46,7 @@ mod console;
 mod dry_run;
 mod errors;
 mod faults;
+mod hang;
 mod input;
 mod live;
 mod pair;
@@ -192,7 +193,12 @@ impl Run {
         let typist = self.input.feed(typing, &self.stdin);
         let outcome = Waiting::on(child).finish(self.time_limit);
         drop(typist);
-        outcome.unwrap_or_else(|Hung| panic!("{self} hung: killed after {:?}", self.time_limit))
+        outcome.unwrap_or_else(|processes| {
+            panic!(
+                "{self} hung: killed after {:?}\n{processes}",
+                self.time_limit
+            )
+        })
     }
 
     fn spawn(&self, program: &OsStr, stdin: &OwnedFd) -> io::Result<Child> {
@@ -331,8 +337,6 @@ impl fmt::Display for Outcome {
     }
 }
 
-struct Hung;
-
 /// A running child. Three threads block on its exit, its stdout and its stderr, so that waiting needs no polling and
 /// a full pipe never stops the child.
 struct Waiting {
@@ -356,16 +360,18 @@ impl Waiting {
         }
     }
 
-    fn finish(self, limit: Duration) -> Result<Outcome, Hung> {
+    /// Waits for the end. If the command hangs, kills it, and returns what its processes were waiting for.
+    fn finish(self, limit: Duration) -> Result<Outcome, String> {
         let outcome = self.outcome(Instant::now() + limit);
-        if outcome.is_err() {
+        outcome.map_err(|_| {
+            let processes = hang::describe(self.group);
             // Ignore a failure: the command may just have ended.
             let _ = kill_process_group(self.group, Signal::KILL);
-        }
-        outcome
+            processes
+        })
     }
 
-    fn outcome(&self, deadline: Instant) -> Result<Outcome, Hung> {
+    fn outcome(&self, deadline: Instant) -> Result<Outcome, RecvTimeoutError> {
         // Wait for the streams first: until they are closed, a process of the group is alive.
         let stdout = within(&self.stdout, deadline)?;
         let stderr = within(&self.stderr, deadline)?;
@@ -401,9 +407,8 @@ fn report<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> Recei
     receiver
 }
 
-fn within<T>(receiver: &Receiver<T>, deadline: Instant) -> Result<T, Hung> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    receiver.recv_timeout(left).map_err(|_| Hung)
+fn within<T>(receiver: &Receiver<T>, deadline: Instant) -> Result<T, RecvTimeoutError> {
+    receiver.recv_timeout(deadline.saturating_duration_since(Instant::now()))
 }
 
 #[cfg(test)]

@@ -97,6 +97,14 @@ fn a_command_that_hangs_is_killed() {
 }
 
 #[test]
+#[should_panic(expected = "sleep 100 \n    ")]
+fn the_processes_of_a_command_that_hangs_are_described() {
+    sh("sleep 100; true")
+        .time_limit(Duration::from_millis(300))
+        .output();
+}
+
+#[test]
 fn the_whole_group_of_a_command_that_hangs_is_killed() {
     let scratch = Scratch::new();
     let run = sh("sleep 100 & echo $! >pid; exit 0")
