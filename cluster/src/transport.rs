@@ -18,7 +18,7 @@ pub(crate) trait Transport {
     /// Returns a message that has arrived, and its sender.
     fn receive(&mut self) -> Option<(Rank, Vec<u8>)>;
 
-    /// Returns `true` if all messages have left. Each call also lets them make progress.
+    /// Frees the messages that have left. Returns `true` if all have. Each call also lets them make progress.
     fn is_flushed(&mut self) -> bool;
 }
 
@@ -105,7 +105,11 @@ pub(crate) fn serve(
     let began = Instant::now();
     let mut finish = Some(finish);
     let mut pause = SHORTEST_PAUSE;
-    while peer.outcome().is_none() || !transport.is_flushed() {
+    loop {
+        let is_flushed = transport.is_flushed();
+        if is_flushed && peer.outcome().is_some() {
+            return peer;
+        }
         let mut is_busy = false;
         while let Some((from, bytes)) = transport.receive() {
             let message = Message::decode(&bytes);
@@ -159,7 +163,6 @@ pub(crate) fn serve(
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(pause),
         }
     }
-    peer
 }
 
 #[cfg(test)]
@@ -224,5 +227,56 @@ mod tests {
             (10, 14, 12)
         );
         assert_eq!(*printed.borrow(), [lines]);
+    }
+    /// A network on which the other rank answers only when this one has freed its messages.
+    struct Freeing {
+        has_sent: bool,
+        has_freed: bool,
+        answer: Option<Message>,
+        looks: u32,
+    }
+
+    impl Transport for Freeing {
+        fn send(&mut self, _: Rank, _: Vec<u8>) {
+            self.has_sent = true;
+        }
+
+        fn receive(&mut self) -> Option<(Rank, Vec<u8>)> {
+            self.looks += 1;
+            assert!(self.looks < 1000, "messages are kept until the job ends");
+            let answer = self.answer.take_if(|_| self.has_freed)?;
+            Some((1, answer.encode()))
+        }
+
+        fn is_flushed(&mut self) -> bool {
+            self.has_freed |= self.has_sent;
+            true
+        }
+    }
+
+    #[test]
+    fn messages_that_have_left_are_freed_during_the_job() {
+        let done = Report {
+            sent: [(0, 1)].into(),
+            ..Report::default()
+        };
+        let mut network = Freeing {
+            has_sent: false,
+            has_freed: false,
+            answer: Some(Message::Done(Box::new(done))),
+            looks: 0,
+        };
+        let homes = Homes::of_job(&Links::default(), &[true, true]);
+        let (line, socket) = line::connect(0, homes);
+        line.send(Outgoing::End);
+        let local = Local {
+            socket: &socket,
+            cancel: &Cancel::new(),
+            counts: &Counts::default(),
+            pace: None,
+            print: &|_| unreachable!("BUG: nothing was printed"),
+        };
+        let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
+        assert_eq!(peer.outcome(), Some(false));
     }
 }
