@@ -338,8 +338,8 @@ impl Gate {
         self.delivery.load(Ordering::Relaxed)
     }
 
-    /// Takes a batch out of the spares for a worker that has other tasks, too. Returns `true` if there was one, which the
-    /// caller must then receive.
+    /// Takes a batch out of the spares for a worker that may have other tasks, too. Returns `true` if there was one, which
+    /// the caller must then receive. It must not wait: see [`keep_delivery`](Self::keep_delivery).
     #[cold]
     pub(super) fn take_delivery(&self) -> bool {
         let mut state = self.lock();
@@ -348,6 +348,18 @@ impl Gate {
         // Stored under the lock, as in `admit`, so that no delivery is overlooked.
         self.delivery.store(state.spares > 0, Ordering::Relaxed);
         is_taken
+    }
+
+    /// Counts a batch as a spare again, because the caller of [`take_delivery`](Self::take_delivery) has not found it in
+    /// the channel.
+    ///
+    /// It is not sent yet, or a worker that has gone idle since has received it. Such a worker counts as idle while it
+    /// runs, and this spare stands for it. If the caller waited, its own tasks would wait for the next batch, and a
+    /// run without one would never end.
+    pub(super) fn keep_delivery(&self) {
+        let mut state = self.lock();
+        state.spares += 1;
+        self.delivery.store(true, Ordering::Relaxed);
     }
 
     /// Expects `tasks` tasks less. If no task is left then, the caller must wake the main thread.
@@ -474,6 +486,19 @@ mod tests {
         assert!(gate.has_delivery() && gate.take_delivery());
         assert!(gate.has_delivery() && gate.take_delivery());
         assert!(!gate.has_delivery() && !gate.take_delivery());
+        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
+    }
+
+    #[test]
+    fn a_delivery_that_an_idle_worker_has_received_stays_counted() {
+        let gate = Gate::new();
+        gate.set_target(2, 2);
+        gate.permit_batch();
+        gate.admit(0);
+        assert!(gate.take_delivery());
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait, "and receives it");
+        gate.keep_delivery();
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait, "for the other worker");
         assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 

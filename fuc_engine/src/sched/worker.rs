@@ -310,11 +310,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         }
         let messages = &self.hub.messages;
-        match messages.receiver.recv() {
+        match messages.receiver.try_recv() {
             Ok(Message::Tasks(tasks)) => self.stack.extend(tasks),
             // The main thread has panicked. The message is for a worker that waits.
             Ok(Message::End) => drop(messages.sender.send(Message::End)),
-            Err(RecvError) => {}
+            Err(_) => self.hub.gate.keep_delivery(),
         }
     }
 

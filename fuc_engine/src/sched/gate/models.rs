@@ -34,6 +34,8 @@ enum Setting {
     SentBeforeCounted,
     /// Wrong: a worker leaves a spare batch that the gate does not know.
     UnreservedSpare,
+    /// Wrong: a worker with tasks waits for one that comes back, which another worker may receive.
+    StolenAndAwaited,
     /// Wrong: a worker gives a task to another process, and the gate does not expect it back.
     StolenUnexpectedly,
 }
@@ -47,6 +49,13 @@ enum Message {
 }
 
 impl Message {
+    fn task(self) -> Option<usize> {
+        match self {
+            Self::Task(task) => Some(task),
+            Self::Done | Self::End => None,
+        }
+    }
+
     fn is_for(&self, receiver: Receiver) -> bool {
         match self {
             Message::Task(_) => true,
@@ -90,6 +99,20 @@ impl Run {
         }
     }
 
+    fn receive_delivery(&self) -> Option<usize> {
+        if self.setting == Setting::StolenAndAwaited {
+            return self.receive(Receiver::Started).task();
+        }
+        let mut messages = self.messages.lock().unwrap();
+        let is_task = |message: &Message| matches!(message, Message::Task(_));
+        let Some(index) = messages.iter().position(is_task) else {
+            drop(messages);
+            self.gate.keep_delivery();
+            return None;
+        };
+        messages.remove(index).task()
+    }
+
     /// Runs the tasks of a worker, and a deferred one if it is the last worker. Counts it as idle.
     fn run_own(self: &Arc<Self>, mut stack: Vec<usize>) -> IdleOutcome {
         loop {
@@ -108,6 +131,9 @@ impl Run {
         while let Some(task) = stack.pop() {
             self.done[task].store(true, Ordering::Relaxed);
             self.tasks_run.fetch_add(1, Ordering::Relaxed);
+            if self.gate.has_delivery() && self.gate.take_delivery() {
+                stack.extend(self.receive_delivery());
+            }
             if !stack.is_empty() {
                 self.adapt(&mut stack);
             }
@@ -118,12 +144,6 @@ impl Run {
         if stack.len() > 1 {
             if self.gate.has_request() && self.gate.claim_request() {
                 self.give_to_thief(stack.remove(0));
-                return;
-            }
-            if self.gate.has_delivery() && self.gate.take_delivery() {
-                if let Message::Task(task) = self.receive(Receiver::Started) {
-                    stack.push(task);
-                }
                 return;
             }
             if self.gate.is_starving() {
@@ -161,7 +181,7 @@ impl Run {
     }
 
     fn give_to_thief(self: &Arc<Self>, task: usize) {
-        let is_expected = self.setting == Setting::Stolen;
+        let is_expected = self.setting != Setting::StolenUnexpectedly;
         if is_expected {
             self.gate.expect(1);
         }
@@ -247,7 +267,10 @@ fn run(workers: usize, setting: Setting) {
         ends: Exact::new(0),
     });
     run.gate.set_target(workers, workers);
-    if matches!(setting, Setting::Stolen | Setting::StolenUnexpectedly) {
+    if matches!(
+        setting,
+        Setting::Stolen | Setting::StolenAndAwaited | Setting::StolenUnexpectedly
+    ) {
         run.gate.request();
     }
     run.run_until_done();
@@ -290,19 +313,36 @@ fn a_run_ends_once_and_when_no_task_is_left() {
 }
 
 #[test]
-fn workers_that_break_the_protocol_end_a_run_early() {
-    for model in [
-        Model::new("a batch is sent before it is counted", 3, || {
-            run(2, Setting::SentBeforeCounted);
-        }),
-        Model::new("a spare batch is not reserved", 3, || {
-            run(2, Setting::UnreservedSpare);
-        }),
-        Model::new("a given task is not expected back", 3, || {
-            run(1, Setting::StolenUnexpectedly);
-        }),
+fn workers_that_break_the_protocol_end_a_run_early_or_never() {
+    const EARLY: &str = "a run ends before its tasks";
+    const NEVER: &str = "deadlock";
+    for (model, expected) in [
+        (
+            Model::new("a batch is sent before it is counted", 3, || {
+                run(2, Setting::SentBeforeCounted);
+            }),
+            EARLY,
+        ),
+        (
+            Model::new("a spare batch is not reserved", 3, || {
+                run(2, Setting::UnreservedSpare);
+            }),
+            EARLY,
+        ),
+        (
+            Model::new("a given task is not expected back", 3, || {
+                run(1, Setting::StolenUnexpectedly);
+            }),
+            EARLY,
+        ),
+        (
+            Model::new("a worker waits for a task that comes back", 2, || {
+                run(2, Setting::StolenAndAwaited);
+            }),
+            NEVER,
+        ),
     ] {
         let failure = model.failure().expect(model.protocol);
-        assert!(failure.contains("a run ends before its tasks"), "{failure}");
+        assert!(failure.contains(expected), "{failure}");
     }
 }
