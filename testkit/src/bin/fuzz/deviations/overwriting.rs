@@ -15,6 +15,7 @@ const CYCLIC: &str = "cannot copy cyclic symbolic link ";
 const MISSING: &str = ": No such file or directory";
 const NO_READER: &str = "No such device or address";
 const SAME_FILE: &str = "are the same file";
+const JUST_CREATED: &str = "will not overwrite just-created";
 const TWICE: &str = "specified more than once";
 
 pub(super) const ROWS: &[Deviation] = &[
@@ -130,7 +131,10 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**A FIFO in a dest directory** (`mkfifo d/f; cpz -r s/. d`)",
-        applies: |it| it.gnu.status == Status::Hung && it.ours_says(NO_READER),
+        applies: |it| {
+            let is_reported = it.ours_says(NO_READER) || it.ours_says(JUST_CREATED);
+            it.gnu.status == Status::Hung && is_reported
+        },
         explains: |_, fact| match fact {
             Fact::Status { .. } => true,
             Fact::Line(_, side, _) => *side == Side::Ours,

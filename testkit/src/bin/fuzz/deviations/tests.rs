@@ -322,6 +322,19 @@ fn single_rows_reject_near_misses() {
             rest: &[],
         },
         Row {
+            about: "cp waits for a reader of a FIFO that it has made twice",
+            words: &["-r", "a/f", "a/.", "f", "d"],
+            gnu: Run {
+                status: -1,
+                ..done(&["d/", "d/f|"])
+            },
+            ours: failed(
+                "cp: will not overwrite just-created 'd/f' with 'f'\n",
+                &["d/", "d/f|"],
+            ),
+            rest: &[],
+        },
+        Row {
             about: "cp waits for a reader, and ours loses the FIFO",
             words: &["-r", "a/.", "d"],
             gnu: Run {
