@@ -359,7 +359,7 @@ fn a_dest_that_appears_while_ranges_are_copied_is_written_under_its_name() {
     });
 }
 
-/// The result of a copy of which the source changes meanwhile.
+/// The result of a copy whose source changed during the run.
 struct Raced {
     copied: Vec<u8>,
     /// The content of the source in the end.
