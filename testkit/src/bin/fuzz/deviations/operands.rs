@@ -318,7 +318,11 @@ fn is_replaced(it: &Comparison<'_>, change: &Change) -> bool {
     let is_backup_of = |backup: &str, path: &str| backup.strip_prefix(path).is_some_and(is_suffix);
     it.has_fact(|other| {
         let replaced = other.change(&["type", "content", "size", "target", "device"]);
-        replaced.or(other.only(Side::Ours)).is_some_and(|other| {
+        // A special file differs only in its time from the one that it replaces.
+        let is_made = |change: &&Change| is_fresh(&change.second) && !is_fresh(&change.first);
+        let made = other.change(&["mtime"]).filter(is_made);
+        let replaced = replaced.or(made).or(other.only(Side::Ours));
+        replaced.is_some_and(|other| {
             let (one, two) = (&change.path, &other.path);
             one == two || is_backup_of(one, two) || is_backup_of(two, one)
         })
