@@ -338,28 +338,22 @@ impl Gate {
         self.delivery.load(Ordering::Relaxed)
     }
 
-    /// Takes a batch out of the spares for a worker that may have other tasks, too. Returns `true` if there was one, which
-    /// the caller must then receive. It must not wait: see [`keep_delivery`](Self::keep_delivery).
+    /// Takes a batch out of the spares for a worker that may have other tasks, too. `receive` receives it, and must not
+    /// wait: the batch may be counted, but not sent yet.
+    ///
+    /// It is received under the lock. Otherwise a worker could go idle in between and receive it, although it does not
+    /// count. Then the run could end before the tasks of the caller.
     #[cold]
-    pub(super) fn take_delivery(&self) -> bool {
+    pub(super) fn take_delivery<T>(&self, receive: impl FnOnce() -> Option<T>) -> Option<T> {
         let mut state = self.lock();
-        let is_taken = state.spares > 0;
-        state.spares -= usize::from(is_taken);
+        let taken = match state.spares {
+            0 => None,
+            _ => receive(),
+        };
+        state.spares -= usize::from(taken.is_some());
         // Stored under the lock, as in `admit`, so that no delivery is overlooked.
         self.delivery.store(state.spares > 0, Ordering::Relaxed);
-        is_taken
-    }
-
-    /// Counts a batch as a spare again, because the caller of [`take_delivery`](Self::take_delivery) has not found it in
-    /// the channel.
-    ///
-    /// It is not sent yet, or a worker that has gone idle since has received it. Such a worker counts as idle while it
-    /// runs, and this spare stands for it. If the caller waited, its own tasks would wait for the next batch, and a
-    /// run without one would never end.
-    pub(super) fn keep_delivery(&self) {
-        let mut state = self.lock();
-        state.spares += 1;
-        self.delivery.store(true, Ordering::Relaxed);
+        taken
     }
 
     /// Expects `tasks` tasks less. If no task is left then, the caller must wake the main thread.
@@ -483,22 +477,22 @@ mod tests {
         assert!(!gate.has_delivery());
         gate.admit(0);
         gate.admit(0);
-        assert!(gate.has_delivery() && gate.take_delivery());
-        assert!(gate.has_delivery() && gate.take_delivery());
-        assert!(!gate.has_delivery() && !gate.take_delivery());
+        for _ in 0..2 {
+            assert!(gate.has_delivery());
+            assert_eq!(gate.take_delivery(|| Some(())), Some(()));
+        }
+        assert!(!gate.has_delivery());
+        assert_eq!(gate.take_delivery(|| Some(())), None);
         assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 
     #[test]
-    fn a_delivery_that_an_idle_worker_has_received_stays_counted() {
+    fn a_delivery_that_is_not_sent_yet_stays_counted() {
         let gate = Gate::new();
-        gate.set_target(2, 2);
-        gate.permit_batch();
         gate.admit(0);
-        assert!(gate.take_delivery());
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait, "and receives it");
-        gate.keep_delivery();
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait, "for the other worker");
+        assert_eq!(gate.take_delivery(|| None::<()>), None);
+        assert!(gate.has_delivery());
+        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
         assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
     }
 

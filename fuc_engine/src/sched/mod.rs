@@ -72,8 +72,7 @@
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
 //! they have come back. A batch from another process is sent to an idle worker, or else is one more spare. A busy worker
-//! takes such a spare after its running task, if no idle worker has received it before. It does not wait for it,
-//! because its own tasks would wait, too.
+//! takes such a spare after its running task.
 //!
 //! ```text
 //!   thread of the inlet              worker

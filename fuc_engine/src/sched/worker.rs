@@ -306,16 +306,18 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[cold]
     #[inline(never)]
     fn take_delivery(&mut self) {
-        if !self.hub.gate.take_delivery() {
-            return;
-        }
         let messages = &self.hub.messages;
-        match messages.receiver.try_recv() {
-            Ok(Message::Tasks(tasks)) => self.stack.extend(tasks),
-            // The main thread has panicked. The message is for a worker that waits.
-            Ok(Message::End) => drop(messages.sender.send(Message::End)),
-            Err(_) => self.hub.gate.keep_delivery(),
-        }
+        let receive = || match messages.receiver.try_recv() {
+            Ok(Message::Tasks(tasks)) => Some(tasks),
+            Ok(Message::End) => {
+                // The main thread has panicked. The message is for a worker that waits.
+                let _ = messages.sender.send(Message::End);
+                None
+            }
+            Err(_) => None,
+        };
+        let delivered = self.hub.gate.take_delivery(receive);
+        self.stack.extend(delivered.into_iter().flatten());
     }
 
     /// Hands out work, or waits if there are too many workers. A long task calls it between its
