@@ -165,6 +165,11 @@ impl Gate {
         self.rebalance(&mut state);
     }
 
+    /// Returns `true` once the scope ends or a worker has panicked.
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
     /// Returns how many threads have been started, plus one for the main thread.
     pub(super) fn threads(&self) -> usize {
         self.lock().threads

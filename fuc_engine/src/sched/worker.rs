@@ -207,8 +207,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
     }
 
-    /// Runs tasks until no worker has any left, and no other process has one.
+    /// Runs tasks until no worker has any left, and no other process has one. Runs none if a worker has panicked: it
+    /// still counts as active, so this run would never end.
     fn run_until_done(&mut self) {
+        if self.hub.gate.is_over() {
+            return;
+        }
         loop {
             if self.run_own() == IdleOutcome::AllDone {
                 break;

@@ -3,6 +3,7 @@
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
+use std::thread::ThreadId;
 
 /// Each task of height n makes two of height n - 1.
 struct Doubling {
@@ -192,4 +193,81 @@ fn a_run_without_tasks_ends() {
             worker.run_all();
         },
     );
+}
+
+/// Its second task panics on a started thread while the first one runs.
+struct Panicking {
+    caller: ThreadId,
+    has_panicked: Mutex<bool>,
+    panicking: Condvar,
+}
+
+impl Job for Panicking {
+    type Task = u32;
+    type Scratch = ();
+
+    fn scratch(&self) {}
+
+    fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
+        match task {
+            0 => {
+                worker.push(1);
+                worker.push(1);
+                worker.expect_slow_work();
+                let has_panicked = self.has_panicked.lock().unwrap();
+                let waited = self.panicking.wait_timeout_while(
+                    has_panicked,
+                    Duration::from_secs(60),
+                    |is_so| !*is_so,
+                );
+                assert!(*waited.unwrap().0, "no thread was started");
+            }
+            1 if thread::current().id() != self.caller => {
+                *self.has_panicked.lock().unwrap() = true;
+                self.panicking.notify_all();
+                panic!("as it should");
+            }
+            _ => {}
+        }
+    }
+
+    fn can_migrate(&self, _: &u32) -> bool {
+        true
+    }
+
+    fn max_batch(&self) -> usize {
+        8
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::of(2)
+    }
+
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::Pays
+    }
+}
+
+#[test]
+fn a_panic_on_another_thread_ends_all_runs() {
+    let (send, ended) = crossbeam_channel::bounded(1);
+    // Do not use a scoped thread, so that this test ends even if the scope does not.
+    thread::spawn(move || {
+        let job = Panicking {
+            caller: thread::current().id(),
+            has_panicked: Mutex::default(),
+            panicking: Condvar::new(),
+        };
+        let runs = || {
+            scope(&job, |worker| {
+                for task in [0, 2] {
+                    worker.push(task);
+                    worker.run_all();
+                }
+            });
+        };
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(runs));
+        send.send(result.is_err()).unwrap();
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
 }
