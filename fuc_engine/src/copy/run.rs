@@ -63,7 +63,7 @@ mod tasks;
 mod verifying;
 mod visitor;
 
-use postponed::Overwrites;
+use postponed::{Crowd, Overwrites};
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;
 
@@ -85,6 +85,7 @@ pub(super) struct CopyRun<'a> {
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
     overwrites: Overwrites,
+    crowd: Crowd,
     filters: Option<Filters>,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
@@ -122,6 +123,7 @@ impl<'a> CopyRun<'a> {
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
             overwrites: Overwrites::default(),
+            crowd: Crowd::default(),
             filters: filter.map(Filters::new),
             stealing: None,
         }

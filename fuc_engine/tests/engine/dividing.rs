@@ -228,9 +228,34 @@ fn a_failure_is_reported_once_and_leaves_what_a_failed_copy_leaves() {
     });
 }
 
+#[test]
+fn a_file_without_room_beside_a_divided_one_is_copied_after_it() {
+    until_raced(1, || {
+        let Some(mount) = mount(31) else { return 1 };
+        let scratch = Scratch::in_memory();
+        let root = scratch.path().join("s");
+        // The order of the listing decides which one is begun first.
+        Tree::at(&root).file("other", pattern(9 * MIB));
+        let source = build(&root);
+        source.file("another", pattern(9 * MIB));
+        let dest = mount.path().join("d");
+        let hub = Hub::new(2, || std::thread::sleep(Duration::from_millis(100)));
+        let observers = slow(2);
+        let copy = archive().threads(1).divide_from(10 * MIB);
+        hub.copy(&copy, &[source.path()], &exactly(&dest), &observers);
+        assert_eq!(failures(observers), []);
+        assert_same_tree(source.path(), &dest, all_but_atime());
+        hub.stolen()
+    });
+}
+
 /// Mounts a filesystem that is too small for the large file.
 fn small_mount() -> Option<LoopMount> {
-    LoopMount::new(Fs::Tmpfs, 8)
+    mount(8)
+}
+
+fn mount(mib: u64) -> Option<LoopMount> {
+    LoopMount::new(Fs::Tmpfs, mib)
         .inspect_err(Skip::announce)
         .ok()
 }

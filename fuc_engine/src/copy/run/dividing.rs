@@ -76,6 +76,7 @@ pub(super) fn divide<'a>(
     };
     let bytes = room::bytes_on_disk(&source.stat);
     run.room.hold(bytes);
+    run.crowd.begin_divided();
     let size = source.stat.st_size as u64;
     let file = Arc::new(DividedFile {
         entry: StoredEntry::of(entry),
@@ -277,6 +278,9 @@ fn finish<'a>(run: &CopyRun<'a>, file: DividedFile, worker: &mut Walker<'_, '_, 
     });
     ctx.descriptors.take_back(DividedFile::DESCRIPTORS);
     run.room.release(bytes);
+    for file in run.crowd.end_divided() {
+        worker.push(Task::Own(CopyTask::Large(file)));
+    }
 }
 
 /// Removes the dest of a cancelled copy. Leaves the content that was moved before an error at the dest, as cp does.

@@ -56,6 +56,48 @@ impl Overwrites {
     }
 }
 
+/// Large files that wait until a file that several engines copy together is complete, because there may be no room
+/// for both.
+///
+/// A task for such a file would run in a loop if this engine had no other work.
+#[derive(Default)]
+pub(super) struct Crowd(Mutex<Crowded>);
+
+#[derive(Default)]
+struct Crowded {
+    /// How many files are being copied together.
+    divided: usize,
+    waiting: VecDeque<Box<LargeFile>>,
+}
+
+impl Crowd {
+    fn crowded(&self) -> MutexGuard<'_, Crowded> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that several engines begin to copy a file.
+    pub(super) fn begin_divided(&self) {
+        self.crowded().divided += 1;
+    }
+
+    /// Notes that such a file is complete. Returns the files that have waited.
+    pub(super) fn end_divided(&self) -> VecDeque<Box<LargeFile>> {
+        let mut crowded = self.crowded();
+        crowded.divided -= 1;
+        std::mem::take(&mut crowded.waiting)
+    }
+
+    /// Keeps the file until a divided one is complete. Returns it if there is none.
+    fn wait(&self, file: Box<LargeFile>) -> Option<Box<LargeFile>> {
+        let mut crowded = self.crowded();
+        if crowded.divided == 0 {
+            return Some(file);
+        }
+        crowded.waiting.push_back(file);
+        None
+    }
+}
+
 /// Copies a large file. Its dest is created, truncated or renamed only now.
 pub(super) fn copy_large<'a>(
     run: &CopyRun<'a>,
@@ -85,7 +127,7 @@ fn is_written_in_place(run: &CopyRun<'_>, entry: &StoredEntry) -> bool {
     dest.is_ok_and(|dir| sys::stat(dir.as_fd(), &entry.name, Symlinks::Follow).is_ok())
 }
 
-/// Copies a large file, or queues it again until no other is being written.
+/// Copies a large file, or keeps it until no other is being written.
 fn copy_when_possible<'a>(
     run: &CopyRun<'a>,
     file: Box<LargeFile>,
@@ -95,7 +137,9 @@ fn copy_when_possible<'a>(
         .room
         .reserve(file.bytes, || free_bytes(run, &file.entry))
     else {
-        worker.push_when_idle(Task::Own(CopyTask::Large(file)));
+        if let Some(file) = run.crowd.wait(file) {
+            worker.push_when_idle(Task::Own(CopyTask::Large(file)));
+        }
         return;
     };
     let LargeFile { source, entry, .. } = *file;
