@@ -13,16 +13,15 @@ use mpi::topology::SimpleCommunicator;
 
 const TAG: c_int = 0;
 
-/// A message under way.
-struct Sending {
-    request: ffi::MPI_Request,
-    /// MPI reads it until the request is complete. It is never moved or changed.
-    _bytes: Box<[u8]>,
-}
-
 /// The messages that have not left yet.
 #[derive(Default)]
-pub(crate) struct Outbox(Vec<Sending>);
+pub(crate) struct Outbox {
+    requests: Vec<ffi::MPI_Request>,
+    /// The bytes of each request. MPI reads them until it is complete. They are never moved or changed.
+    bytes: Vec<Box<[u8]>>,
+    /// Room for the indices of requests that are complete.
+    complete: Vec<c_int>,
+}
 
 impl Outbox {
     /// Begins to send `bytes` to the process of this rank.
@@ -31,7 +30,7 @@ impl Outbox {
         let length = c_int::try_from(bytes.len()).expect("BUG: a message of 2 GiB");
         let mut request = std::mem::MaybeUninit::uninit();
         // SAFETY: the buffer is as long as said. It stays at its address until the request is complete, because
-        // `Sending` owns it until then. MPI is initialized, because there is a communicator. By default,
+        // the outbox owns it until then. MPI is initialized, because there is a communicator. By default,
         // errors end the process. So the call succeeds and writes the request.
         let request = unsafe {
             ffi::MPI_Isend(
@@ -45,26 +44,40 @@ impl Outbox {
             );
             request.assume_init()
         };
-        self.0.push(Sending {
-            request,
-            _bytes: bytes,
-        });
+        self.requests.push(request);
+        self.bytes.push(bytes);
+        self.complete.push(0);
     }
 
     /// Frees the messages that have left. Returns `true` if all have.
+    ///
+    /// One call asks for all: with Open MPI 4.1.4 and 8,000 messages under way, a call for each takes 0.6 s, and
+    /// this one 0.5 ms (two ranks on one machine).
     pub(crate) fn is_empty(&mut self) -> bool {
-        self.0.retain_mut(|sending| {
-            let mut has_left = 0;
-            // SAFETY: the request is one of `MPI_Isend` that is not complete, since complete ones are dropped here.
-            unsafe {
-                ffi::MPI_Test(
-                    &mut sending.request,
-                    &mut has_left,
-                    ffi::RSMPI_STATUS_IGNORE,
-                );
-            }
-            has_left == 0
-        });
-        self.0.is_empty()
+        if self.requests.is_empty() {
+            return true;
+        }
+        let under_way = c_int::try_from(self.requests.len()).expect("BUG: 2 billion messages");
+        let mut count = 0;
+        // SAFETY: all requests are of `MPI_Isend` and not complete, since complete ones are dropped below. So the count is
+        // not `MPI_UNDEFINED`. Both vectors have as many elements as said.
+        unsafe {
+            ffi::MPI_Testsome(
+                under_way,
+                self.requests.as_mut_ptr(),
+                &mut count,
+                self.complete.as_mut_ptr(),
+                ffi::RSMPI_STATUSES_IGNORE,
+            );
+        }
+        let complete = &mut self.complete[..count as usize];
+        // From the end, so that no index changes before it is used.
+        complete.sort_unstable();
+        for &index in complete.iter().rev() {
+            let _ = self.requests.swap_remove(index as usize);
+            drop(self.bytes.swap_remove(index as usize));
+        }
+        self.complete.truncate(self.requests.len());
+        self.requests.is_empty()
     }
 }
