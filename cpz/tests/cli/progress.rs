@@ -74,7 +74,7 @@ impl Held {
 fn wait_as_long_as_a_drawing_takes() {
     let held = Held::new();
     let mut control = held.start(&["--progress=always", "fifo", "d"]);
-    control.wait_for(Stream::Stderr, "0 entries, 0 B, ");
+    control.wait_for(Stream::Stderr, "0 entries, ");
     held.finish(control);
 }
 
@@ -360,7 +360,7 @@ fn after_a_question(typed: &str) -> String {
     let question = format!("{CPZ}: overwrite 'd/f'? ");
     live.wait_for(Stream::Stderr, &question);
     live.write(typed);
-    live.wait_for(Stream::Stderr, "0 entries, 0 B, ");
+    live.wait_for(Stream::Stderr, "0 entries, ");
     let shown = held.finish(live).stderr_text();
     let (_, after) = shown.split_once(&question).expect("a question");
     after.to_owned()

@@ -82,8 +82,12 @@ impl View {
     /// highest rank is dropped first.
     fn parts(&self) -> Vec<(u8, String)> {
         let (entries, bytes) = (Count(self.entries), Bytes(self.bytes));
-        let all_are_empty = self.ahead.is_some_and(|ahead| ahead.bytes == 0);
-        let counts_bytes = self.tool == Tool::Copy && !all_are_empty;
+        // Zeros would look as if nothing was copied.
+        let none_has_content = match self.ahead {
+            Some(ahead) => ahead.bytes == 0,
+            None => self.bytes == 0,
+        };
+        let counts_bytes = self.tool == Tool::Copy && !none_has_content;
         let mut parts = match (self.ahead, counts_bytes) {
             (None, false) => vec![(1, format!("{entries} {}", noun(self.entries)))],
             (None, true) => {
@@ -105,7 +109,7 @@ impl View {
             }
         };
         match self.tool {
-            Tool::Copy if all_are_empty => {}
+            Tool::Copy if none_has_content => {}
             Tool::Copy => parts.push((3, format!("{}/s", Bytes(self.per_second)))),
             Tool::Remove => parts.push((3, format!("{}/s", Count(self.per_second)))),
         }
@@ -319,6 +323,17 @@ mod tests {
             view.line(79, Charset::Utf8),
             "28,826 entries, 1.9 GiB, 952 MiB/s, 0:03  a/source/with/directories"
         );
+    }
+
+    #[test]
+    fn no_bytes_are_shown_before_there_are_some() {
+        let view = View {
+            ahead: None,
+            bytes: 0,
+            per_second: 0,
+            ..view(Tool::Copy)
+        };
+        assert_eq!(view.line(22, Charset::Utf8), "28,826 entries, 0:03");
     }
 
     #[test]
