@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         },
         file_hint: FileHint::Omitted,
         resolve: options::resolve,
+        check: options::check,
         execute: copying::execute,
     };
     command.run()

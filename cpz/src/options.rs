@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
+use fuc_cli::console::Console;
 use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
@@ -221,4 +222,12 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
     options.engine.preserve = options.preserve.attributes();
     options.engine.context = options.preserve.given_context();
     Ok(options)
+}
+
+/// Reads the files of patterns, and checks all patterns.
+///
+/// # Errors
+/// If a file cannot be read, or a pattern can match nothing.
+pub fn check(options: &Options, console: &Console) -> Result<(), UsageError> {
+    options.exclusions.filter(console).map(drop)
 }

@@ -46,6 +46,9 @@ pub struct Command<I: 'static, O> {
     pub file_hint: FileHint,
     /// Turns the flags, in order, into options. It makes no system call; `execute` does.
     pub resolve: fn(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
+    /// Checks the values that only `execute` looks into, such as patterns. It is called for each line of the user's
+    /// file, so that an error can name the line.
+    pub check: fn(&O, &Console) -> Result<(), UsageError>,
     /// Does the work on the operands.
     pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, UsageError>,
 }
@@ -173,8 +176,8 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         let mut own_options = 0;
         if scan.stop.is_none() && personality == Personality::Extended {
             let check = |flag: &Occurrence<I>| {
-                let resolved = (self.resolve)(std::slice::from_ref(flag), context);
-                resolved.map(drop)
+                let options = (self.resolve)(std::slice::from_ref(flag), context)?;
+                (self.check)(&options, console)
             };
             let own = self
                 .config

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         },
         file_hint: FileHint::Shown,
         resolve: options::resolve,
+        check: options::check,
         execute: removal::execute,
     };
     command.run()

@@ -1,6 +1,7 @@
 //! The options that the flags of rmz resolve to.
 
 use fuc_cli::command::Context;
+use fuc_cli::console::Console;
 use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
@@ -187,10 +188,17 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
     Ok(options)
 }
 
+/// Reads the files of patterns, and checks all patterns.
+///
+/// # Errors
+/// If a file cannot be read, or a pattern can match nothing.
+pub fn check(options: &Options, console: &Console) -> Result<(), UsageError> {
+    options.exclusions.filter(console).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fuc_cli::console::Console;
     use fuc_cli::flags::{Order, Scan};
     use fuc_cli::locale::Charset;
     use std::ffi::OsString;

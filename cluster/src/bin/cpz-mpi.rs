@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         },
         file_hint: FileHint::Omitted,
         resolve: |matched, context| flags::resolve(matched, context, options::resolve),
+        check: |options, console| options::check(&options.tool, console),
         execute: copy,
     };
     job::run(&command)

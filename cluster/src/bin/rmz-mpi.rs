@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         },
         file_hint: FileHint::Shown,
         resolve: |matched, context| flags::resolve(matched, context, options::resolve),
+        check: |options, console| options::check(&options.tool, console),
         execute: remove,
     };
     job::run(&command)

@@ -157,6 +157,14 @@ fn values_are_checked_and_taken_byte_for_byte() {
         "--progress=ne\0ver",
         "config:1: the line contains a NUL byte",
     );
+    assert_refused(
+        "--progress\n--exclude=./a\n",
+        "config:2: invalid pattern './a': it is relative to each operand, where nothing is called '.' or '..'",
+    );
+    assert_refused(
+        "--exclude-from=missing\n",
+        "config:1: cannot open 'missing' for reading: No such file or directory",
+    );
 }
 
 #[test]
