@@ -125,9 +125,15 @@ pub(super) const ROWS: &[Deviation] = &[
         line: "If an extended attribute cannot be read or set, cpz names the file",
         applies: |it| it.gnu_says(" attribute '") && it.gnu.status == it.ours.status,
         explains: |_, fact| {
+            // An ACL is a part of the mode.
+            let is_acl_of_ours = |change: &Change| {
+                let ours = change.second.as_deref().unwrap_or_default();
+                change.first.is_none() && ours.contains("posix_acl_access")
+            };
             fact.is_error(Side::Gnu, " attribute '")
                 || fact.is_error(Side::Ours, "setting attributes for ")
                 || fact.dir_change(&["mode"]).is_some()
+                || fact.dir_change(&["xattrs"]).is_some_and(is_acl_of_ours)
         },
     },
     Deviation {
