@@ -228,6 +228,7 @@ mod tests {
         );
         assert_eq!(*printed.borrow(), [lines]);
     }
+
     /// A network on which the other rank answers only when this one has freed its messages.
     struct Freeing {
         has_sent: bool,
