@@ -131,21 +131,24 @@ pub(super) const ROWS: &[Deviation] = &[
         pair: Pair::Cp,
         readme: "cpz/README.md",
         line: "**A FIFO in a dest directory** (`mkfifo d/f; cpz -r s/. d`)",
-        applies: |it| {
-            let is_reported = it.ours_says(NO_READER) || it.ours_says(JUST_CREATED);
-            it.gnu.status == Status::Hung && is_reported
-        },
-        explains: |_, fact| match fact {
-            Fact::Status { .. } => true,
-            Fact::Line(_, side, _) => *side == Side::Ours,
-            // cp is killed before it copies the rest.
-            Fact::Tree(_) => {
-                fact.only(Side::Ours).is_some()
-                    || fact
-                        .dir_change(&["mtime", "mode", "owner", "xattrs"])
-                        .is_some()
-            }
-            Fact::Order(_) => false,
+        applies: |it| it.gnu.status == Status::Hung && it.ours_says(NO_READER),
+        explains: |_, fact| follows_from_wait(fact),
+    },
+    Deviation {
+        pair: Pair::Cp,
+        readme: "cpz/README.md",
+        line: "**A dest that the run has made** is not overwritten, even if an operand between has",
+        // The entries of `a/.` or `.` have the dests of other operands.
+        applies: |it| it.case.has_argument_ending_in(".") && it.ours_says(JUST_CREATED),
+        explains: |it, fact| {
+            let refused = it.named(Side::Ours, JUST_CREATED, Which::First);
+            let labels = ["type", "content", "size", "target", "mode", "mtime"];
+            let is_overwritten = fact.output(Side::Gnu).is_some()
+                || fact.error(Side::Gnu).is_some()
+                || fact.change(&labels).is_some();
+            fact.is_error(Side::Ours, JUST_CREATED)
+                || is_overwritten && it.is_about(fact, &refused)
+                || it.gnu.status == Status::Hung && follows_from_wait(fact)
         },
     },
     Deviation {
@@ -189,12 +192,20 @@ pub(super) const ROWS: &[Deviation] = &[
                 let place = &it.place_of(change)[0];
                 same.iter().any(|same| parent(same) == *place)
             };
+            // cp copies the entries of the directory to itself, after a backup.
+            let is_entry = |fact: &Fact| {
+                let is_dir = |change: &Change| change.kinds.0 == Some(Kind::Directory);
+                let is_made =
+                    fact.only(Side::Gnu).is_some() || fact.change(&["type"]).is_some_and(is_dir);
+                it.has_dots() && it.has_backup() && is_made && it.is_about(fact, &same)
+            };
             let is_announced_backup = |line: &str| {
                 line.contains(" (backup: ") && line.contains(" -> ")
                     || line.ends_with(" (unbackup)")
             };
             fact.is_error(Side::Ours, SAME_FILE)
                 || fact.is_error(Side::Ours, TWICE)
+                || is_entry(fact)
                 || fact.output(Side::Gnu).is_some_and(is_announced_backup)
                     && it.is_about(fact, &same)
                 || fact.error(Side::Gnu).is_some()
@@ -204,3 +215,18 @@ pub(super) const ROWS: &[Deviation] = &[
         },
     },
 ];
+
+/// Returns `true` if a fact follows from that cp waits for a reader of a FIFO, and is killed before it copies the rest.
+fn follows_from_wait(fact: &Fact) -> bool {
+    match fact {
+        Fact::Status { .. } => true,
+        Fact::Line(_, side, _) => *side == Side::Ours,
+        Fact::Tree(_) => {
+            fact.only(Side::Ours).is_some()
+                || fact
+                    .dir_change(&["mtime", "mode", "owner", "xattrs"])
+                    .is_some()
+        }
+        Fact::Order(_) => false,
+    }
+}

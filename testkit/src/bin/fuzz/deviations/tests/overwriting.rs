@@ -88,3 +88,72 @@ fn a_dest_that_s_has_kept_is_not_another_one() {
         },
     ]);
 }
+
+#[test]
+fn a_dest_that_an_operand_between_has_replaced_is_still_just_created() {
+    let words: &[&str] = &["-rv", "--backup", "a/f", "a/.", "f", "d"];
+    let refused = "cp: will not overwrite just-created 'd/f' with 'f'\n";
+    let row = |about, words, stdout, rest| Row {
+        about,
+        words,
+        gnu: Run {
+            stdout,
+            ..failed("", &["d/", "d/f=y"])
+        },
+        ours: failed(refused, &["d/", "d/f=x"]),
+        rest,
+    };
+    check(&[
+        row("cp overwrites it", words, "'f' -> 'd/f'\n", &[]),
+        row(
+            "cp overwrites another file",
+            words,
+            "'f' -> 'd/g'\n",
+            &["stdout - N -> N"],
+        ),
+        row(
+            "no operand comes between",
+            &["-rv", "--backup", "a/f", "f", "d"],
+            "'f' -> 'd/f'\n",
+            &[
+                "stderr + will not overwrite just-created N with N",
+                "stdout - N -> N",
+                "tree ~ content",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn the_entries_of_a_directory_are_copied_to_itself_only_by_cp() {
+    let same = "cp: 'a/.' and 'd/.' are the same file\n";
+    let row = |about, words, gnu, rest| Row {
+        about,
+        words,
+        gnu: done(gnu),
+        ours: failed(same, &["d/", "d/f>.."]),
+        rest,
+    };
+    let words: &[&str] = &["-rL", "--backup", "a/.", "d"];
+    let copied: &[&str] = &["d/", "d/f/", "d/f~>.."];
+    check(&[
+        row("cp makes a backup and a copy", words, copied, &[]),
+        row(
+            "cp makes another file",
+            words,
+            &["d/", "d/f>..", "e=x"],
+            &["tree - File"],
+        ),
+        row(
+            "no backup is made",
+            &["-rL", "a/.", "d"],
+            copied,
+            &[
+                "tree - Symlink",
+                "tree ~ mode",
+                "tree ~ target",
+                "tree ~ type",
+            ],
+        ),
+    ]);
+}
