@@ -192,15 +192,20 @@ mod tests {
         bytes
     }
 
-    #[test]
-    fn stolen_directories_are_read_as_they_were_written() {
-        let first = stolen(&[], &[c"a", c"\xff\n"]);
-        let second = stolen(&[c"b", c"..."], &[c"c"]);
+    #[track_caller]
+    fn assert_read_as_written(first: Stolen, second: Stolen) {
         let bytes = [encoded(&first), encoded(&second), b"rest".to_vec()].concat();
         let mut bytes = &bytes[..];
         assert_eq!(Stolen::decode(&mut bytes), Some(first));
         assert_eq!(Stolen::decode(&mut bytes), Some(second));
         assert_eq!(bytes, b"rest");
+    }
+
+    #[test]
+    fn stolen_directories_are_read_as_they_were_written() {
+        let first = stolen(&[], &[c"a", c"\xff\n"]);
+        let second = stolen(&[c"b", c"..."], &[c"c"]);
+        assert_read_as_written(first, second);
     }
 
     #[test]
@@ -219,11 +224,7 @@ mod tests {
     #[test]
     fn ranges_are_read_as_they_were_written() {
         let [first, second] = [0..1, 7..u64::MAX].map(|content| range(c".cpz-1", content));
-        let bytes = [encoded(&first), encoded(&second), b"rest".to_vec()].concat();
-        let mut bytes = &bytes[..];
-        assert_eq!(Stolen::decode(&mut bytes), Some(first));
-        assert_eq!(Stolen::decode(&mut bytes), Some(second));
-        assert_eq!(bytes, b"rest");
+        assert_read_as_written(first, second);
     }
 
     #[test]

@@ -43,23 +43,20 @@ impl Job for Doubling {
     }
 }
 
-/// Records in which order its tasks run. Task 0 queues tasks 7 to 9 for when all others are done.
-struct InOrder(Mutex<Vec<u32>>);
+/// A job for two workers, whose tasks are numbers.
+struct Numbers<S: Sync> {
+    state: S,
+    run: fn(&S, u32, &mut Worker<'_, '_, Self>),
+}
 
-impl Job for InOrder {
+impl<S: Sync> Job for Numbers<S> {
     type Task = u32;
     type Scratch = ();
 
     fn scratch(&self) {}
 
     fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
-        self.0.lock().unwrap().push(task);
-        if task == 0 {
-            worker.push_when_done(9);
-            worker.push_when_idle(7);
-            worker.push_when_idle(8);
-            worker.push(1);
-        }
+        (self.run)(&self.state, task, worker);
     }
 
     fn can_migrate(&self, _: &u32) -> bool {
@@ -79,15 +76,33 @@ impl Job for InOrder {
     }
 }
 
+/// Records in which order tasks run. Task 0 queues tasks 7 to 9 for when all others are done.
+fn record_order(
+    order: &Mutex<Vec<u32>>,
+    task: u32,
+    worker: &mut Worker<'_, '_, Numbers<Mutex<Vec<u32>>>>,
+) {
+    order.lock().unwrap().push(task);
+    if task == 0 {
+        worker.push_when_done(9);
+        worker.push_when_idle(7);
+        worker.push_when_idle(8);
+        worker.push(1);
+    }
+}
+
 #[test]
 fn a_task_for_when_all_are_idle_runs_last() {
-    let job = InOrder(Mutex::default());
+    let job = Numbers {
+        state: Mutex::default(),
+        run: record_order,
+    };
     scope(&job, |worker| {
         worker.push(2);
         worker.push(0);
         worker.run_all();
     });
-    assert_eq!(job.0.into_inner().unwrap(), [0, 1, 2, 7, 8, 9]);
+    assert_eq!(job.state.into_inner().unwrap(), [0, 1, 2, 7, 8, 9]);
 }
 
 #[test]
@@ -195,56 +210,32 @@ fn a_run_without_tasks_ends() {
     );
 }
 
-/// Its second task panics on a started thread while the first one runs.
-struct Panicking {
+struct Panic {
     caller: ThreadId,
-    has_panicked: Mutex<bool>,
-    panicking: Condvar,
+    has_begun: Mutex<bool>,
+    begins: Condvar,
 }
 
-impl Job for Panicking {
-    type Task = u32;
-    type Scratch = ();
-
-    fn scratch(&self) {}
-
-    fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
-        match task {
-            0 => {
-                worker.push(1);
-                worker.push(1);
-                worker.expect_slow_work();
-                let has_panicked = self.has_panicked.lock().unwrap();
-                let waited = self.panicking.wait_timeout_while(
-                    has_panicked,
-                    Duration::from_secs(60),
-                    |is_so| !*is_so,
-                );
-                assert!(*waited.unwrap().0, "no thread was started");
-            }
-            1 if thread::current().id() != self.caller => {
-                *self.has_panicked.lock().unwrap() = true;
-                self.panicking.notify_all();
-                panic!("as it should");
-            }
-            _ => {}
+/// Panics in a task 1 on a started thread, while task 0 runs.
+fn panic_elsewhere(panic: &Panic, task: u32, worker: &mut Worker<'_, '_, Numbers<Panic>>) {
+    match task {
+        0 => {
+            worker.push(1);
+            worker.push(1);
+            worker.expect_slow_work();
+            let has_begun = panic.has_begun.lock().unwrap();
+            let limit = Duration::from_secs(60);
+            let waited = panic
+                .begins
+                .wait_timeout_while(has_begun, limit, |has_begun| !*has_begun);
+            assert!(*waited.unwrap().0, "no thread was started");
         }
-    }
-
-    fn can_migrate(&self, _: &u32) -> bool {
-        true
-    }
-
-    fn max_batch(&self) -> usize {
-        8
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::of(2)
-    }
-
-    fn second_worker(&self) -> SecondWorker {
-        SecondWorker::Pays
+        1 if thread::current().id() != panic.caller => {
+            *panic.has_begun.lock().unwrap() = true;
+            panic.begins.notify_all();
+            panic!("as it should");
+        }
+        _ => {}
     }
 }
 
@@ -253,10 +244,14 @@ fn a_panic_on_another_thread_ends_all_runs() {
     let (send, ended) = crossbeam_channel::bounded(1);
     // Do not use a scoped thread, so that this test ends even if the scope does not.
     thread::spawn(move || {
-        let job = Panicking {
+        let state = Panic {
             caller: thread::current().id(),
-            has_panicked: Mutex::default(),
-            panicking: Condvar::new(),
+            has_begun: Mutex::default(),
+            begins: Condvar::new(),
+        };
+        let job = Numbers {
+            state,
+            run: panic_elsewhere,
         };
         let runs = || {
             scope(&job, |worker| {
