@@ -102,7 +102,7 @@ fn case(words: &[&'static str]) -> Case {
     case
 }
 
-/// Returns a case that runs as the user `nobody`, in a tree that has a FIFO.
+/// Returns a case of the user `nobody`. Its tree has a FIFO.
 fn case_in_turn(words: &[&'static str]) -> Case {
     Case {
         pair: Pair::Cp,
