@@ -6,7 +6,7 @@ use std::{
     process::Child,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, kill_process, kill_process_group};
@@ -14,6 +14,9 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 use rustix::process::Signal;
 
 use super::{Input, Outcome, Run, hang, report, status, within};
+
+/// The time between two looks at an effect that is awaited.
+const POLL: Duration = Duration::from_micros(200);
 
 /// One of the streams that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +114,29 @@ impl Live {
         }
     }
 
+    /// Waits until `is_true` returns `true`, and calls it again and again until then.
+    ///
+    /// # Panics
+    /// If the command ends or hangs, and it is still `false`.
+    #[track_caller]
+    pub fn wait_for_effect(&mut self, is_true: impl Fn() -> bool) {
+        while !is_true() {
+            if self.deadline <= Instant::now() {
+                self.panic_hung();
+            }
+            match self.receive_within(POLL) {
+                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if is_true() => return,
+                Err(RecvTimeoutError::Disconnected) => panic!(
+                    "{} ended without the effect that was awaited\n{}{}",
+                    self.name,
+                    String::from_utf8_lossy(&self.stdout.bytes),
+                    String::from_utf8_lossy(&self.stderr.bytes)
+                ),
+            }
+        }
+    }
+
     /// Writes to the stdin of the command.
     ///
     /// # Panics
@@ -153,9 +179,7 @@ impl Live {
             match self.receive() {
                 Ok(()) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    panic!("{} hung\n{}", self.name, hang::describe(self.group))
-                }
+                Err(RecvTimeoutError::Timeout) => self.panic_hung(),
             }
         }
         let mut child = self.child.take().expect("BUG: it has not been waited for");
@@ -170,9 +194,25 @@ impl Live {
         }
     }
 
+    #[track_caller]
+    fn panic_hung(&self) -> ! {
+        panic!(
+            "{} hung\n{}{}{}",
+            self.name,
+            hang::describe(self.group),
+            String::from_utf8_lossy(&self.stdout.bytes),
+            String::from_utf8_lossy(&self.stderr.bytes)
+        )
+    }
+
     fn receive(&mut self) -> Result<(), RecvTimeoutError> {
+        self.receive_within(Duration::MAX)
+    }
+
+    /// Receives output within `limit`, and not after the deadline of the command.
+    fn receive_within(&mut self, limit: Duration) -> Result<(), RecvTimeoutError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let (stream, bytes) = self.chunks.recv_timeout(left)?;
+        let (stream, bytes) = self.chunks.recv_timeout(left.min(limit))?;
         self.shown(stream).bytes.extend(bytes);
         Ok(())
     }
@@ -223,6 +263,7 @@ fn is_ignored(signal: Signal) -> bool {
 mod tests {
     use super::*;
     use crate::run::Status;
+    use crate::tree::Scratch;
 
     #[test]
     fn output_is_awaited_and_answered() {
@@ -256,6 +297,31 @@ mod tests {
         live.wait_for(Stream::Stdout, "x\n");
         live.write("\u{4}");
         assert_eq!(live.finish().assert_success().stdout_text(), "x\n");
+    }
+
+    #[test]
+    fn an_effect_is_awaited() {
+        let scratch = Scratch::new();
+        let run = Run::new("sh").args(["-c", "read _; echo >made; read _ || true"]);
+        let mut live = run.current_dir(&scratch).start();
+        live.write("\n");
+        live.wait_for_effect(|| scratch.path().join("made").exists());
+        live.finish().assert_success();
+    }
+
+    #[test]
+    #[should_panic(expected = "ended without the effect that was awaited\nthe reason")]
+    fn an_effect_that_never_comes_is_not_awaited_for_ever() {
+        let run = Run::new("sh").args(["-c", "echo the reason >&2"]);
+        run.start().wait_for_effect(|| false);
+    }
+
+    #[test]
+    #[should_panic(expected = "hung\n")]
+    fn an_effect_is_not_awaited_longer_than_the_command_may_take() {
+        let run = Run::new("sleep").args(["60"]);
+        let mut live = run.time_limit(Duration::from_millis(50)).start();
+        live.wait_for_effect(|| false);
     }
 
     #[test]
