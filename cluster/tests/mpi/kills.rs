@@ -69,14 +69,14 @@ fn run_until(
         let words = program.words(RANKS, PIDS, arguments);
         job = Run::new("timeout").args(limit).args(words);
     }
-    let live = job.current_dir(scratch).start();
-    match death.moment {
-        Moment::Start => wait_until(|| {
+    let mut live = job.current_dir(scratch).start();
+    live.wait_for_effect(|| match death.moment {
+        Moment::Start => {
             let pid = fs::read_to_string(&pid_files[death.rank]);
             pid.is_ok_and(|pid| pid.ends_with('\n'))
-        }),
-        Moment::Entries(entries) => wait_until(|| processed() >= entries),
-    }
+        }
+        Moment::Entries(entries) => processed() >= entries,
+    });
     signal(scratch, death.rank, "-KILL");
     let outcome = live.finish();
     for pid in pid_files.iter().flat_map(fs::read_to_string) {
