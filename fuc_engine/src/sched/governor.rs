@@ -1,6 +1,6 @@
 //! Decides how many workers run.
 //!
-//! More workers are not faster everywhere: on some filesystems a second one doubles the time. So
+//! More workers are not faster everywhere: on some filesystems two take longer than one. So
 //! the throughput decides. Workers record what they finished and how long it took; the first
 //! one that records anything after the governor is due steps it. There is no thread and no timer.
 //!

@@ -1,7 +1,8 @@
 //! Starts, feeds and stops workers; knows nothing about files.
 //!
 //! A worker runs depth-first on its own stack of tasks. When the [`gate`] says that another
-//! worker should get some, it gives away its *oldest* tasks: the nearest to the root, so the biggest.
+//! worker should get some, it gives away every other one of its newest tasks, so that neighbouring tasks run at the
+//! same time.
 //! A worker has a *backlog* if it has work beyond its running task: a task on its stack, or the rest
 //! of a task that is at a checkpoint. Idle workers block.
 //!
@@ -29,7 +30,7 @@
 //!                                             waits on the channel
 //!   at its next checkpoint: is_starving
 //!   permit_batch: idle 1 -> 0, active 1 -> 2
-//!   sends its oldest tasks  ----------------> receives them, runs them
+//!   sends every other task  ----------------> receives them, runs them
 //! ```
 //!
 //! A worker inside one slow operation cannot give anything. So after a slow operation, and before the

@@ -50,7 +50,7 @@ pub(crate) trait Job: Sync {
     /// Returns `true` if another worker could run the task as cheaply as this one.
     fn can_migrate(&self, task: &Self::Task) -> bool;
 
-    /// Returns the most tasks that are given away at once.
+    /// Returns the most tasks that are given away at once, at least one.
     fn max_batch(&self) -> usize;
 
     /// Returns how many threads there may be, the caller's included. Called once, when there
@@ -84,6 +84,8 @@ pub(crate) trait Thieves<T>: Sync {
 /// One thread's share of a job.
 pub(crate) struct Worker<'s, 'e, J: Job> {
     stack: VecDeque<J::Task>,
+    /// Number of tasks on the stack that were there when the running task began. They are the oldest.
+    inherited: usize,
     pub(crate) scratch: J::Scratch,
     lap: Lap,
     job: &'e J,
@@ -122,6 +124,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn new(job: &'e J, hub: &'e Hub<J::Task>, scope: &'s Scope<'s, 'e>) -> Self {
         Self {
             stack: VecDeque::new(),
+            inherited: 0,
             scratch: job.scratch(),
             lap: Lap::new(),
             job,
@@ -135,10 +138,20 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.stack.push_back(task);
     }
 
-    /// Queues a task to run after the `above` ones queued last.
-    pub(crate) fn push_under(&mut self, above: usize, task: J::Task) {
-        self.stack
-            .insert(self.stack.len().saturating_sub(above), task);
+    /// Queues a task to run after the one queued last. No checkpoint may lie between the two.
+    pub(crate) fn push_under_newest(&mut self, task: J::Task) {
+        self.stack.insert(self.stack.len().saturating_sub(1), task);
+    }
+
+    /// Queues a task to run after all tasks that the running one has queued.
+    pub(crate) fn push_under_own(&mut self, task: J::Task) {
+        self.stack.insert(self.inherited, task);
+    }
+
+    /// Queues a task to run after all others.
+    pub(crate) fn push_under_all(&mut self, task: J::Task) {
+        self.inherited += 1;
+        self.stack.push_front(task);
     }
 
     /// Reverses the order of the `above` tasks queued last.
@@ -164,10 +177,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.is_at_start() || self.hub.gate.has_company()
     }
 
-    /// Gives tasks to an idle worker, or else leaves one for the next worker that runs out of tasks.
+    /// Gives the oldest task to an idle worker, or else leaves it for the next worker that runs out of tasks.
     pub(crate) fn offer(&mut self) {
         if self.has_idle_worker() {
-            self.give_work(0);
+            self.give_oldest();
         } else {
             self.offer_spare();
         }
@@ -284,6 +297,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn run_stack(&mut self) {
         self.hub.meter.start_lap(&mut self.lap);
         while let Some(task) = self.stack.pop_back() {
+            self.inherited = self.stack.len();
             self.job.run(task, self);
             if self.hub.gate.has_delivery() {
                 self.take_delivery();
@@ -439,22 +453,62 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
     }
 
-    /// Gives away up to half of the tasks.
+    /// Keeps the `keep` newest tasks. Of the others, gives away every other one from the newest on, and the oldest,
+    /// [`max_batch`](Job::max_batch) in all.
+    ///
+    /// So neighbouring tasks run at the same time. Removing 50,000 empty files in 500 directories side by side from XFS
+    /// with two workers, two cores: giving the oldest half takes 1.9 times as long (7 rounds). The oldest task may be a
+    /// big one.
     #[cold]
     fn give_work(&mut self, keep: usize) {
-        let half = (self.stack.len() + 1 - keep).div_ceil(2);
-        let count = self.oldest(half.min(self.job.max_batch()));
-        if count == 0 {
+        let end = self.stack.len() - keep;
+        let begin = end.saturating_sub(2 * (self.job.max_batch() - 1));
+        let window = (begin..).zip(self.stack.range(begin..));
+        let is_given: Vec<_> = window
+            .map(|(position, task)| {
+                let is_alternate = position < end && (end - position) % 2 == 1;
+                is_alternate && self.job.can_migrate(task)
+            })
+            .collect();
+        let gives_oldest = begin > 0 && self.can_give_oldest();
+        if !gives_oldest && !is_given.contains(&true) || !self.reserve_recipient() {
             return;
         }
+        let inherited = self.inherited;
+        let window = self.stack.split_off(begin);
+        let mut given = VecDeque::with_capacity(1 + window.len().div_ceil(2));
+        if gives_oldest {
+            given.extend(self.pop_oldest());
+        }
+        for ((position, task), is_given) in (begin..).zip(window).zip(is_given) {
+            if is_given {
+                given.push_back(task);
+                self.inherited -= usize::from(position < inherited);
+            } else {
+                self.stack.push_back(task);
+            }
+        }
+        self.send(given);
+    }
+
+    /// Gives away the oldest task.
+    fn give_oldest(&mut self) {
+        if self.can_give_oldest() && self.reserve_recipient() {
+            self.send_oldest();
+        }
+    }
+
+    /// Reserves a recipient for a batch, and starts a thread if no worker is idle. Returns `true` if there is one.
+    /// Then the caller must send tasks.
+    fn reserve_recipient(&self) -> bool {
         let Some(recipient) = self.hub.gate.permit_batch() else {
-            return;
+            return false;
         };
-        if recipient == Recipient::NewThread && !self.start_thread() {
+        let has_recipient = recipient != Recipient::NewThread || self.start_thread();
+        if !has_recipient {
             self.hub.gate.thread_refused();
-            return;
         }
-        self.send(count);
+        has_recipient
     }
 
     /// Gives tasks to another process: up to half of those that it can take, and never the last task.
@@ -472,6 +526,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         if given.is_empty() {
             return;
         }
+        let inherited = given.end.min(self.inherited);
+        self.inherited -= inherited.saturating_sub(given.start);
         let tasks: Vec<_> = self.stack.drain(given).collect();
         // The tasks may come back as soon as they are given.
         self.hub.gate.expect(tasks.len());
@@ -495,20 +551,28 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Leaves one task for the next worker that runs out of tasks while this one is busy.
     #[cold]
     fn offer_spare(&mut self) {
-        if self.oldest(1) == 1 && self.hub.gate.reserve_spare() {
-            self.send(1);
+        if self.can_give_oldest() && self.hub.gate.reserve_spare() {
+            self.send_oldest();
         }
     }
 
-    /// Returns how many of the oldest tasks can migrate, `most` at most.
-    fn oldest(&self, most: usize) -> usize {
-        let oldest = self.stack.iter().take(most);
-        oldest.take_while(|task| self.job.can_migrate(task)).count()
+    fn can_give_oldest(&self) -> bool {
+        let oldest = self.stack.front();
+        oldest.is_some_and(|task| self.job.can_migrate(task))
     }
 
-    /// Sends the `count` oldest tasks, which are at least one: their recipient is promised tasks.
-    fn send(&mut self, count: usize) {
-        let tasks = self.stack.drain(..count).collect();
+    fn send_oldest(&mut self) {
+        let oldest = self.pop_oldest();
+        self.send(oldest.into_iter().collect());
+    }
+
+    fn pop_oldest(&mut self) -> Option<J::Task> {
+        self.inherited = self.inherited.saturating_sub(1);
+        self.stack.pop_front()
+    }
+
+    /// Sends tasks, which are at least one: their recipient is promised some.
+    fn send(&self, tasks: VecDeque<J::Task>) {
         let _ = self.hub.messages.sender.send(Message::Tasks(tasks));
     }
 

@@ -48,7 +48,7 @@ pub(super) fn list<V: Visitor>(
         visitor.descriptors().take_back(1);
     }
     match left {
-        Ok(Some(remainder)) => worker.push_under(1, Task::Remainder { node, remainder }),
+        Ok(Some(remainder)) => worker.push_under_newest(Task::Remainder { node, remainder }),
         Ok(None) => leave(visitor, Some(node), worker),
         Err(errno) => {
             visitor.listing_failed(&node, errno);

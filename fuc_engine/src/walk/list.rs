@@ -95,7 +95,7 @@ fn list_into<V: Visitor>(
             && let Some(position) = lend_position(visitor, dir)
         {
             let node = NodeOf::<V>::clone(node);
-            worker.push_under(queued, Task::Resume { node, position });
+            worker.push_under_own(Task::Resume { node, position });
             return Ok(Listed::Paused);
         }
     }
@@ -115,8 +115,8 @@ fn offer_rest<V: Visitor>(
     // The task is one more user of the directory, beside the caller.
     node.retain();
     let node = NodeOf::<V>::clone(node);
-    // The oldest task is offered first.
-    worker.push_under(worker.queued_tasks(), Task::Resume { node, position });
+    // Only the oldest task is offered.
+    worker.push_under_all(Task::Resume { node, position });
     worker.offer();
     true
 }

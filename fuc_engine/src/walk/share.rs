@@ -23,7 +23,7 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
 }
 
 /// Queues `entries`, if there are any, below the task of a slow entry. Other workers get them at its next
-/// checkpoint, or at once if none has been started. Returns the number of tasks queued.
+/// checkpoint. If none has been started, one gets the slow entry at once. Returns the number of tasks queued.
 #[cold]
 pub(super) fn queue_rest<V: Visitor>(
     entries: Entries<'_>,
@@ -34,7 +34,7 @@ pub(super) fn queue_rest<V: Visitor>(
     if has_entries {
         let mut rest = worker.scratch.buffer();
         rest.take_rest(&entries);
-        worker.push_under(1, batch(rest, node));
+        worker.push_under_newest(batch(rest, node));
     }
     worker.expect_slow_work();
     usize::from(has_entries)

@@ -49,7 +49,7 @@ pub(super) fn begin<'a>(
         Remaining::Nothing => {}
         Remaining::Next(range) => {
             let is_alone = false;
-            worker.push_under(queued, task(Operands { range, is_alone }));
+            worker.push_under_own(task(Operands { range, is_alone }));
         }
         Remaining::WhenDone(range) => worker.push_when_done(task(Operands::alone(range))),
     }

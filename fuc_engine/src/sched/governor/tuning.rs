@@ -26,13 +26,13 @@ pub(super) const SHORTEST: Duration = Duration::from_millis(2);
 /// A measurement is believed after this time, however long the waits in it.
 ///
 /// Model, a log, two workers worse, 1 s: 0.95; with 10 ms 0.84, with 160 ms 0.97. A log, two
-/// workers better, 1 s: 0.99; with 10 ms 1.00, with 160 ms 0.98. Cell: xfs-remove.
+/// workers better, 1 s: 0.99; with 10 ms 1.00, with 160 ms 0.98. Cell: btrfs-remove-data.
 pub(super) const LONGEST: Duration = Duration::from_millis(40);
 
 /// A measurement is believed if its longest wait is at most the time divided by this number.
 ///
 /// Model, large files, 250 ms: 1.00; with 2 parts 0.98. 16 useful cores, 50 ms: 0.84; with 100
-/// parts 0.75. Cells: copy-10-1gb, xfs-remove.
+/// parts 0.75. Cells: copy-10-1gb, btrfs-remove-data.
 pub(super) const PARTS: u32 = 6;
 
 /// The same while climbing, if entries are slow.
@@ -42,7 +42,7 @@ pub(super) const FEW_PARTS: u32 = 2;
 
 /// A measurement is believed if at least this share of the workers' time is accounted for.
 ///
-/// Model, a log, two workers worse, 1 s: 0.95; with 0.1 0.86, with 0.9 0.96. Cell: xfs-remove.
+/// Model, a log, two workers worse, 1 s: 0.95; with 0.1 0.86, with 0.9 0.96. Cell: btrfs-remove-data.
 pub(super) const ACCOUNTED: f64 = 0.6;
 
 /// More workers are kept if the throughput rises by this factor.
@@ -95,9 +95,9 @@ pub(super) const SLOW: Duration = Duration::from_micros(50);
 ///
 /// Model, two cores, 50 ms: 1.00; with 24 ms 0.98. A log, two workers worse, 50 ms: 1.00; with
 /// 24 ms 0.90. Two workers worse than believed, 1 s: 0.95; with 24 ms 0.98, with 768 ms 0.82.
-/// Cells: copy-100k, xfs-remove.
+/// Cells: copy-100k, btrfs-remove-data.
 ///
-/// An initial single worker is kept for [`HOLD_RANGE`]`[1]`: on two cores, no other number was better there.
+/// On two cores, a single worker is kept for [`HOLD_RANGE`]`[1]` if a second one seldom pays.
 pub(super) const INITIAL_HOLD: Duration = Duration::from_millis(192);
 
 /// How long another number is kept at first, and any number at most unless trials take long.

@@ -46,6 +46,7 @@ impl Job for Doubling {
 /// A job for two workers, whose tasks are numbers.
 struct Numbers<S: Sync> {
     state: S,
+    max_batch: usize,
     run: fn(&S, u32, &mut Worker<'_, '_, Self>),
 }
 
@@ -64,7 +65,7 @@ impl<S: Sync> Job for Numbers<S> {
     }
 
     fn max_batch(&self) -> usize {
-        1
+        self.max_batch
     }
 
     fn limits(&self) -> Limits {
@@ -95,6 +96,7 @@ fn record_order(
 fn a_task_for_when_all_are_idle_runs_last() {
     let job = Numbers {
         state: Mutex::default(),
+        max_batch: 1,
         run: record_order,
     };
     scope(&job, |worker| {
@@ -198,6 +200,104 @@ fn the_worker_that_makes_progress_does_not_park() {
     Slow::run_with(1_000);
 }
 
+/// The tasks that the started thread has run, in order.
+#[derive(Default)]
+struct Given {
+    tasks: Mutex<Vec<u32>>,
+    changed: Condvar,
+}
+
+/// Task 0 queues tasks 1 to 7, gives some away, and waits until another worker has run three.
+fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Given>>) {
+    let mut tasks = given.tasks.lock().unwrap();
+    if task > 0 {
+        tasks.push(task);
+        given.changed.notify_all();
+        return;
+    }
+    drop(tasks);
+    (1..=7).for_each(|task| worker.push(task));
+    worker.expect_slow_work();
+    let limit = Duration::from_secs(60);
+    let tasks = given.tasks.lock().unwrap();
+    let waited = given
+        .changed
+        .wait_timeout_while(tasks, limit, |tasks| tasks.len() < 3);
+    assert_eq!(*waited.unwrap().0, [7, 5, 1], "task 3 exceeds a batch");
+}
+
+#[test]
+fn a_worker_gives_away_every_other_one_of_its_newest_tasks_and_the_oldest() {
+    let job = Numbers {
+        state: Given::default(),
+        max_batch: 3,
+        run: record_given,
+    };
+    scope(&job, |worker| {
+        worker.push(0);
+        worker.run_all();
+    });
+    let mut tasks = job.state.tasks.into_inner().unwrap();
+    tasks.sort();
+    assert_eq!(tasks, [1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// The tasks that the two workers have run, in order.
+struct Paused {
+    caller: ThreadId,
+    ran: Mutex<[Vec<u32>; 2]>,
+    changed: Condvar,
+}
+
+impl Paused {
+    fn wait_while(&self, condition: impl Fn(&[Vec<u32>; 2]) -> bool) {
+        let limit = Duration::from_secs(60);
+        let ran = self.ran.lock().unwrap();
+        let waited = self
+            .changed
+            .wait_timeout_while(ran, limit, |ran| condition(ran));
+        assert!(!waited.unwrap().1.timed_out());
+    }
+}
+
+/// Tasks 0 to 2 are older than task 3, which queues tasks 11 to 16, gives some away, and then queues task 10 to run
+/// after those. The other worker gets task 0, and waits in it until the caller has run the rest.
+fn pause(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>>) {
+    let is_other = thread::current().id() != paused.caller;
+    paused.ran.lock().unwrap()[usize::from(is_other)].push(task);
+    paused.changed.notify_all();
+    match task {
+        3 => {
+            (11..=16).for_each(|task| worker.push(task));
+            worker.expect_slow_work();
+            paused.wait_while(|[_, other]| other.len() < 3);
+            worker.push_under_own(10);
+        }
+        0 => paused.wait_while(|[caller, _]| caller.len() < 8),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_task_queued_under_those_of_the_running_one_stays_above_older_ones_if_some_are_given_away() {
+    let job = Numbers {
+        state: Paused {
+            caller: thread::current().id(),
+            ran: Mutex::default(),
+            changed: Condvar::new(),
+        },
+        max_batch: 3,
+        run: pause,
+    };
+    scope(&job, |worker| {
+        (0..=3).for_each(|task| worker.push(task));
+        worker.run_all();
+    });
+    let [caller, other] = job.state.ran.into_inner().unwrap();
+    assert_eq!(other, [16, 14, 0]);
+    assert_eq!(caller, [3, 15, 13, 12, 11, 10, 2, 1]);
+}
+
 #[test]
 fn a_run_without_tasks_ends() {
     scope(
@@ -251,6 +351,7 @@ fn a_panic_on_another_thread_ends_all_runs() {
         };
         let job = Numbers {
             state,
+            max_batch: 1,
             run: panic_elsewhere,
         };
         let runs = || {
