@@ -128,10 +128,9 @@ impl Live {
                 Ok(()) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if is_true() => return,
                 Err(RecvTimeoutError::Disconnected) => panic!(
-                    "{} ended without the effect that was awaited\n{}{}",
+                    "{} ended without the effect that was awaited\n{}",
                     self.name,
-                    String::from_utf8_lossy(&self.stdout.bytes),
-                    String::from_utf8_lossy(&self.stderr.bytes)
+                    self.output()
                 ),
             }
         }
@@ -196,13 +195,15 @@ impl Live {
 
     #[track_caller]
     fn panic_hung(&self) -> ! {
-        panic!(
-            "{} hung\n{}{}{}",
-            self.name,
-            hang::describe(self.group),
-            String::from_utf8_lossy(&self.stdout.bytes),
-            String::from_utf8_lossy(&self.stderr.bytes)
-        )
+        let processes = hang::describe(self.group);
+        panic!("{} hung\n{processes}{}", self.name, self.output())
+    }
+
+    /// Returns the output so far.
+    fn output(&self) -> String {
+        let streams = [&self.stdout, &self.stderr];
+        let texts = streams.map(|shown| String::from_utf8_lossy(&shown.bytes));
+        texts.concat()
     }
 
     fn receive(&mut self) -> Result<(), RecvTimeoutError> {

@@ -102,7 +102,7 @@ fn case(words: &[&'static str]) -> Case {
     case
 }
 
-/// Returns a case of the user `nobody`. Its tree has a FIFO.
+/// Returns a case that runs without privileges. Its tree has a FIFO.
 fn case_in_turn(words: &[&'static str]) -> Case {
     Case {
         pair: Pair::Cp,
