@@ -520,8 +520,7 @@ impl Visitor for Removal<'_> {
     /// if they are shared, and 1.4 with files of 4 KiB (7 rounds).
     fn share_from(&self, _scratch: &()) -> Duration {
         match self.filesystem() {
-            Some(sys::XFS) => Duration::MAX,
-            Some(magic) if sys::is_of_server(magic) => Duration::MAX,
+            Some(magic) if magic == sys::XFS || sys::is_of_server(magic) => Duration::MAX,
             _ => SHARE_FROM,
         }
     }
