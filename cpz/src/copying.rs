@@ -9,6 +9,7 @@ use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
+use fuc_cli::threads;
 use fuc_cli::wording::Tool;
 use fuc_engine::CopyOp;
 
@@ -34,7 +35,9 @@ fn copy(request: Request, console: &Console) -> Outcome {
     } = request;
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
-    let mut copy = CopyOp::with_options(options.engine).cancelled_by(&cancel);
+    let mut copy = CopyOp::with_options(options.engine)
+        .cancelled_by(&cancel)
+        .private_tables(threads::private_tables());
     if let Some(filter) = filter.clone() {
         copy = copy.filtered_by(Arc::new(filter));
     }

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, OsStr};
 use std::ops::{ControlFlow, Range};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, Limits, SecondWorker};
-use crate::sys::{self, DirSlot, Entry, FileId, Stat, Symlinks};
+use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
     self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
 };
@@ -140,7 +140,7 @@ type CountedNode = Arc<Node<CountedDir>>;
 
 impl LookAhead<'_> {
     /// Opens the directory at `place`, if what is below it counts.
-    fn open(&self, place: &Place<CountedDir>) -> Result<Option<(OwnedFd, CountedDir)>, Errno> {
+    fn open(&self, place: &Place<CountedDir>) -> Result<Option<(Fd, CountedDir)>, Errno> {
         let fd = match &place.parent {
             Some(parent) => {
                 let dir = self.descriptors.pin(parent, Side::Source, self)?;
@@ -205,13 +205,13 @@ impl LookAhead<'_> {
 }
 
 impl Roots for LookAhead<'_> {
-    fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
+    fn open_operand(&self, operand: u32, _side: Side) -> Result<Fd, Errno> {
         let path = &self.operands[operand as usize];
         Ok(sys::open_directory_noatime(self.survey.base, path, self.survey.operands)?.0)
     }
 
     /// Keeps the time of access, because a copy that preserves it may not have read it yet.
-    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<OwnedFd, Errno> {
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<Fd, Errno> {
         Ok(sys::open_directory_noatime(dir, name, Symlinks::NoFollow)?.0)
     }
 }

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use crate::node::{Dir, Node, Side};
 use crate::sync::{Mutex, MutexGuard};
-use crate::sys::{self, DirSlot, Pinned, Symlinks};
+use crate::sys::{self, DirSlot, Fd, Pinned, SharedFd, Symlinks};
 
 /// The budget until the limit on open files is known. A run that opens no more
 /// directories than this saves the system calls that ask for the limit.
@@ -44,10 +44,10 @@ const DESCRIPTORS_PER_WORKER: usize = 12;
 /// Opens directories on a walk down to an evicted one.
 pub(crate) trait Roots {
     /// Opens an operand, which must be a directory, by its own path.
-    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
+    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno>;
 
     /// Opens a directory in `dir` in the same way as when it was entered.
-    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<OwnedFd, Errno> {
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<Fd, Errno> {
         sys::open_directory(dir, name, Symlinks::NoFollow)
     }
 }
@@ -56,7 +56,7 @@ pub(crate) trait Roots {
 pub(crate) enum PinnedOrReopened<'n> {
     Pinned(Pinned<'n>),
     /// The directory was closed, and the caller owns this new descriptor.
-    Reopened(OwnedFd),
+    Reopened(Fd),
 }
 
 /// The open directories of a run.
@@ -75,11 +75,7 @@ pub(crate) struct Descriptors<D: Dir> {
 
 impl<D: Dir> Descriptors<D> {
     pub(crate) fn new() -> Self {
-        let resident = if sys::descriptor_limit() < FEW_DESCRIPTORS {
-            0
-        } else {
-            INITIAL_BUDGET
-        };
+        let resident = if are_few() { 0 } else { INITIAL_BUDGET };
         Self {
             open: AtomicUsize::new(0),
             resident: AtomicUsize::new(resident),
@@ -123,15 +119,27 @@ impl<D: Dir> Descriptors<D> {
     ) -> Result<T, Errno> {
         loop {
             match open() {
-                Err(Errno::MFILE | Errno::NFILE) if self.evict_oldest() => {}
+                Err(Errno::MFILE | Errno::NFILE) if self.evict_oldest() => sys::close_orphans(),
                 result => return result,
             }
         }
     }
 
+    /// Returns a descriptor that another worker may have opened.
+    pub(crate) fn take(&self, fd: SharedFd) -> Result<Fd, Errno> {
+        let mut left = Some(fd);
+        self.making_room(|| {
+            let fd = left.take().ok_or(Errno::BADF)?;
+            fd.take().map_err(|(errno, fd)| {
+                left = Some(fd);
+                errno
+            })
+        })
+    }
+
     /// Stores and pins a new descriptor of `node`'s directory, and makes room for it. Returns
     /// `None` if another worker has reopened the directory first.
-    fn install<'n>(&self, node: &'n Arc<Node<D>>, side: Side, fd: OwnedFd) -> Option<Pinned<'n>> {
+    fn install<'n>(&self, node: &'n Arc<Node<D>>, side: Side, fd: Fd) -> Option<Pinned<'n>> {
         let pin = node.dir.slot(side).install(fd).ok()?;
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         if open > self.resident.load(Ordering::Relaxed) {
@@ -141,7 +149,7 @@ impl<D: Dir> Descriptors<D> {
     }
 
     /// Stores the descriptor of a new node's directory, and makes room for it.
-    pub(crate) fn adopt(&self, node: &Arc<Node<D>>, side: Side, fd: OwnedFd) {
+    pub(crate) fn adopt(&self, node: &Arc<Node<D>>, side: Side, fd: Fd) {
         let pin = self.install(node, side, fd);
         debug_assert!(pin.is_some(), "BUG: a new node had a descriptor");
     }
@@ -237,7 +245,7 @@ impl<D: Dir> Descriptors<D> {
         roots: &dyn Roots,
     ) -> Result<PinnedOrReopened<'n>, Errno> {
         let slot = node.dir.slot(side);
-        if let Some(pin) = slot.try_pin() {
+        if let Some(pin) = self.try_pin(slot)? {
             return Ok(PinnedOrReopened::Pinned(pin));
         }
         let fd = self.walk_down(node, side, roots)?;
@@ -253,7 +261,7 @@ impl<D: Dir> Descriptors<D> {
         child: &Node<D>,
         roots: &dyn Roots,
     ) -> Result<Pinned<'n>, Errno> {
-        let by_child = || match child.dir.slot(side).try_pin() {
+        let by_child = || match self.try_pin(child.dir.slot(side))? {
             Some(child) => self.making_room(|| open_as(side, child.as_fd(), c"..")),
             None => self.walk_down(parent, side, roots),
         };
@@ -265,15 +273,27 @@ impl<D: Dir> Descriptors<D> {
         }
     }
 
+    /// Pins a directory if it is open. If it is open in the table of another thread, opens a copy.
+    #[inline]
+    fn try_pin<'n>(&self, slot: &'n DirSlot) -> Result<Option<Pinned<'n>>, Errno> {
+        match slot.try_pin() {
+            Some(pin) => Ok(Some(pin)),
+            None => self.making_room(|| slot.try_pin_or_import()),
+        }
+    }
+
     fn pin_or_open<'n>(
         &self,
         node: &'n Arc<Node<D>>,
         side: Side,
-        open: impl Fn() -> Result<OwnedFd, Errno>,
+        open: impl Fn() -> Result<Fd, Errno>,
     ) -> Result<Pinned<'n>, Errno> {
         let slot = node.dir.slot(side);
+        if let Some(pin) = slot.try_pin() {
+            return Ok(pin);
+        }
         loop {
-            if let Some(pin) = slot.try_pin() {
+            if let Some(pin) = self.making_room(|| slot.try_pin_or_import())? {
                 return Ok(pin);
             }
             let fd = open()?;
@@ -286,17 +306,12 @@ impl<D: Dir> Descriptors<D> {
 
     /// Opens the directory of `node` by a walk down from its nearest open ancestor.
     #[cold]
-    fn walk_down(
-        &self,
-        node: &Arc<Node<D>>,
-        side: Side,
-        roots: &dyn Roots,
-    ) -> Result<OwnedFd, Errno> {
+    fn walk_down(&self, node: &Arc<Node<D>>, side: Side, roots: &dyn Roots) -> Result<Fd, Errno> {
         let mut below = vec![&node.place];
         let mut top = node.place.parent.as_ref();
         let mut start = None;
         while let Some(ancestor) = top {
-            start = ancestor.dir.slot(side).try_pin();
+            start = self.try_pin(ancestor.dir.slot(side))?;
             if start.is_some() {
                 break;
             }
@@ -336,11 +351,16 @@ fn check_is_of(slot: &DirSlot, dir: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// Opens a source for listing, and a dest only for paths through it.
-fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
     match side {
         Side::Source => sys::open_directory(dir, name, Symlinks::NoFollow),
         Side::Dest => sys::open_path_directory(dir, name, Symlinks::NoFollow),
     }
+}
+
+/// Returns `true` if the limit on open files is so low that every descriptor counts.
+pub(crate) fn are_few() -> bool {
+    sys::descriptor_limit() < FEW_DESCRIPTORS
 }
 
 /// Returns how many workers the limit on open files allows for.
@@ -352,7 +372,7 @@ fn max_workers_with(free_descriptors: usize) -> usize {
     (free_descriptors / DESCRIPTORS_PER_WORKER).max(1)
 }
 
-/// Returns how many descriptors the process can still open.
+/// Returns how many descriptors the main thread of the process can still open. Others can open more.
 fn free_descriptors() -> usize {
     /// The number of open files that is assumed without /proc: more than any shell leaves open.
     const GUESS: usize = 16;

@@ -4,7 +4,6 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::operand;
+use crate::sys::Fd;
 
 /// Chooses the entries that a run processes, before the run looks at them.
 ///
@@ -133,7 +133,7 @@ pub struct Candidate<'a> {
     pub(crate) kind: FileType,
     pub(crate) above: Above<'a>,
     /// Opens the entry to look at it.
-    pub(crate) open: &'a dyn Fn() -> Result<OwnedFd, Errno>,
+    pub(crate) open: &'a dyn Fn() -> Result<Fd, Errno>,
 }
 
 impl Candidate<'_> {
@@ -200,7 +200,7 @@ impl fmt::Debug for Candidate<'_> {
 /// A directory that a run has opened and will list next. In a copy, it is the source.
 pub struct EnteredDirectory<'a> {
     /// Opens an entry. The directory itself is not lent, because its descriptor has the offset of the listing.
-    pub(crate) open: &'a dyn Fn(&CStr) -> Result<OwnedFd, Errno>,
+    pub(crate) open: &'a dyn Fn(&CStr) -> Result<Fd, Errno>,
     pub(crate) above: Above<'a>,
 }
 

@@ -414,3 +414,5 @@ pub use observer::{
 };
 #[cfg(target_os = "linux")]
 pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};
+#[cfg(target_os = "linux")]
+pub use sys::PrivateTables;

@@ -188,6 +188,28 @@ fn files_on_a_server_do_not_keep_others_from_the_disk() {
 }
 
 #[test]
+fn filesystems_that_several_threads_find_are_written() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    let mut mounts = Vec::new();
+    for number in 0..8 {
+        for file in 0..40 {
+            tree.file(format!("s/{number}/{file}"), "content");
+        }
+        let mount = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+        let outside = mount.path().join("z");
+        fs::write(&outside, "old").unwrap();
+        tree.file(format!("s/{number}/z"), "new")
+            .symlink(format!("d/{number}/z"), outside);
+        mounts.push(mount);
+    }
+    succeeds(&scratch, &["--fsync", "--threads=8", "-T", "s", "d"]);
+    for mount in mounts {
+        assert_eq!(fs::read(mount.path().join("z")).unwrap(), b"new");
+    }
+}
+
+#[test]
 fn an_error_of_the_disk_marks_the_file_behind_a_link() {
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use testkit::{
     or_skip,
-    probe::gnu,
+    probe::{self, gnu},
     run::{Outcome, Parity, Run, Status},
+    skip,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
 };
@@ -274,4 +275,46 @@ fn a_warning_waits_for_the_failures_of_the_operands_before_it() {
         outcome.stderr_text().replace("cpz: ", "cp: ")
     };
     assert_eq!(stderr(CPZ.as_ref()), stderr(&cp));
+}
+
+/// Threads of one table wait for its lock at each `open` and `close`.
+#[test]
+fn threads_have_private_descriptor_tables() {
+    if !probe::has_program("strace") {
+        skip!("there is no strace");
+    }
+    let scratch = Scratch::new();
+    three_hundred_dirs(&Tree::at(scratch.path()));
+    let outcome = Run::new("strace")
+        .args(["-f", "-o", "log", "-e", "trace=close_range,pidfd_getfd"])
+        .args([CPZ, "--threads=8", "d", "into"])
+        .current_dir(&scratch)
+        .output();
+    outcome.assert_success();
+    assert_same_tree(
+        scratch.path().join("d"),
+        scratch.path().join("into"),
+        Attributes::NAMES,
+    );
+    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    let calls = |name: &str| log.lines().filter(|line| line.contains(name)).count();
+    let tables = calls("CLOSE_RANGE_UNSHARE");
+    if tables == 0 && !has_private_tables() {
+        skip!("the kernel is older than 6.9, or a sandbox forbids private tables");
+    }
+    assert!(
+        tables > 0 && calls("pidfd_getfd") > tables,
+        "no descriptor was copied between tables\n{log}"
+    );
+}
+
+/// Returns `true` if the kernel and the sandbox permit private tables.
+fn has_private_tables() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release
+        .split('.')
+        .map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next(), numbers.next());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    version >= (Some(6), Some(9)) && status.contains("Seccomp:\t0")
 }

@@ -10,6 +10,7 @@
 //! | `interrupt` | the signals that cancel a run, and the one that asks for its status |
 //! | `memory` | the end of a command when memory runs out |
 //! | `limits` | the limit on open descriptors |
+//! | `tables` | the descriptor tables of the engine's threads |
 #![allow(unsafe_code)]
 
 mod background;
@@ -18,6 +19,7 @@ mod limits;
 mod locale;
 mod memory;
 mod startup;
+mod tables;
 
 pub(crate) use background::{lower_priority, spawn_background};
 pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, received_signal};
@@ -25,3 +27,4 @@ pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::is_affirmative;
 pub use memory::Allocator;
 pub(crate) use startup::{restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};
+pub(crate) use tables::private_tables;

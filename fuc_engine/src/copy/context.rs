@@ -31,7 +31,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, Identity, Stat};
+use crate::sys::{self, Fd, Identity, Stat};
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -133,6 +133,13 @@ impl Context<'_> {
         self.target.as_ref().map_or(self.bases.dest, AsFd::as_fd)
     }
 
+    /// Returns the descriptors that are open for the whole run.
+    pub(super) fn kept_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let target = self.target.as_ref().map(AsFd::as_fd);
+        let Bases { source, dest } = self.bases;
+        [source, dest].into_iter().chain(target).collect()
+    }
+
     /// Opens the directory that the dest of an operand is in, after it was made.
     ///
     /// # Errors
@@ -180,6 +187,7 @@ impl Context<'_> {
     }
 
     /// Runs `call` on the directory that contains one side of `place`, and on its name there.
+    #[inline]
     pub(super) fn at<T>(
         &self,
         place: &Place<CopyDir>,
@@ -212,7 +220,7 @@ impl Context<'_> {
         &self,
         dir: BorrowedFd<'_>,
         name: &CStr,
-    ) -> Result<OwnedFd, Errno> {
+    ) -> Result<Fd, Errno> {
         let follows_links = self.policy.options.rules.follow_links_to_directories;
         match sys::open_path_directory(dir, name, Symlinks::NoFollow) {
             Err(Errno::NOTDIR | Errno::LOOP) if follows_links => {
@@ -233,14 +241,14 @@ impl Context<'_> {
 
     /// Returns a descriptor that stands for a dest directory that would be new.
     #[cold]
-    fn open_new(&self) -> Result<OwnedFd, Errno> {
+    fn open_new(&self) -> Result<Fd, Errno> {
         self.plan.as_ref().ok_or(Errno::STALE)?.stand_in()
     }
 }
 
 /// Opens evicted directories again.
 impl Roots for Context<'_> {
-    fn open_operand(&self, index: u32, side: Side) -> Result<OwnedFd, Errno> {
+    fn open_operand(&self, index: u32, side: Side) -> Result<Fd, Errno> {
         let operand = &self.operands[index as usize];
         match side {
             Side::Source => {
@@ -257,7 +265,7 @@ impl Roots for Context<'_> {
         }
     }
 
-    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<OwnedFd, Errno> {
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
         match side {
             Side::Source => sys::open_directory(dir, name, self.policy.symlinks_of_entries),
             Side::Dest => match (self.open_dest_directory(dir, name), &self.plan) {

@@ -9,7 +9,7 @@
 //!
 //! The entries of a directory are written with the directory.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::facts::{FileId, Symlinks};
-use crate::sys;
+use crate::sys::{self, Fd, SharedFd};
 
 /// How many files and directories are written one by one.
 ///
@@ -31,7 +31,7 @@ pub(super) const FEW: usize = 4;
 struct Filesystem {
     device: u32,
     /// An open file or directory on it.
-    file: OwnedFd,
+    file: SharedFd,
     /// Files must be written one by one, because `syncfs` is not enough.
     needs_each: bool,
     /// Something was written that is still to be written to the disk.
@@ -65,7 +65,7 @@ impl Durability {
     pub(super) fn note_filesystem(
         &self,
         device: u32,
-        open: impl FnOnce() -> Result<OwnedFd, Errno>,
+        open: impl FnOnce() -> Result<Fd, Errno>,
     ) -> Result<(), Errno> {
         let mut filesystems = self.filesystems();
         if filesystems.iter().any(|known| known.device == device) {
@@ -75,7 +75,7 @@ impl Durability {
         let needs_each = !sys::syncfs_is_enough(file.as_fd());
         filesystems.push(Filesystem {
             device,
-            file,
+            file: file.into(),
             needs_each,
             is_pending: false,
         });
@@ -144,7 +144,7 @@ impl Durability {
     pub(super) fn finish(&self) -> Result<(), Errno> {
         for filesystem in &*self.filesystems() {
             if filesystem.is_pending {
-                sys::sync_filesystem(filesystem.file.as_fd())?;
+                sys::sync_filesystem(filesystem.file.borrow()?.as_fd())?;
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ use crate::filter::{Filter, SharedFilter};
 use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, complete_or_first_failure};
 use crate::setters::setters;
-use crate::sys::{CWD, Symlinks};
+use crate::sys::{CWD, PrivateTables, Symlinks};
 use crate::walk::Part;
 
 /// Copies any number of sources.
@@ -50,6 +50,7 @@ pub struct CopyOp {
     options: CopyOptions,
     cancel: Option<Cancel>,
     filter: Option<SharedFilter>,
+    tables: Option<PrivateTables>,
 }
 
 impl CopyOp {
@@ -66,6 +67,7 @@ impl CopyOp {
             options,
             cancel: None,
             filter: None,
+            tables: None,
         }
     }
 
@@ -126,6 +128,15 @@ impl CopyOp {
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// Lets threads that [`run`](Self::run) starts have private descriptor tables, so that they do not wait for each
+    /// other at each `open` and `close`. They have none before Linux 6.9, in a sandbox, if the limit on open files is
+    /// low, if the copy is [durable](Self::durable), or if stdout or stderr is a file on a server.
+    #[must_use]
+    pub fn private_tables(mut self, permit: PrivateTables) -> Self {
+        self.tables = Some(permit);
         self
     }
 
@@ -239,7 +250,8 @@ impl CopyOp {
             dest: dest_dir.as_fd(),
         };
         let report = Report::new(observer, self.cancel.clone());
-        CopyRun::new(&self.options, bases, dest, report, self.filter.clone()).run(sources)
+        let run = CopyRun::new(&self.options, bases, dest, report, self.filter.clone());
+        run.with_private_tables(self.tables).run(sources)
     }
 
     /// Copies the sources as [`run`](Self::run) does, and shares the work with other engines. They call

@@ -6,7 +6,7 @@
 //! sources, too, if one below them was missing.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ use super::way::{self, DestParent, OpenParent};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;
-use crate::sys::{self, At, Identity, Inode, Stat};
+use crate::sys::{self, At, Fd, Identity, Inode, Stat};
 
 /// A directory on the way to a dest, which gets its final attributes in the end.
 struct Parent {
@@ -125,7 +125,7 @@ fn open_or_make(
     step: &Step<'_>,
     made: &mut MadeParents,
     existing: &mut Vec<Parent>,
-) -> Result<OwnedFd, Error> {
+) -> Result<Fd, Error> {
     let is_made = made.made.contains(step.dest);
     if let Some(plan) = &ctx.plan {
         // The copy of an earlier operand may have made it, too.
@@ -209,7 +209,7 @@ fn make_one(
     above: BorrowedFd<'_>,
     step: &Step<'_>,
     made: &mut MadeParents,
-) -> Result<OwnedFd, Error> {
+) -> Result<Fd, Error> {
     let failed =
         |operation| move |errno| Error::failed(operation, step.path.into(), errno).at_dest();
     let source = to_c(step.source.as_os_str().as_bytes());
@@ -334,7 +334,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
 }
 
 /// Opens the directory, and no other one that has its name now.
-fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<OwnedFd, Errno> {
+fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<Fd, Errno> {
     let symlinks = match parent.origin {
         Origin::Created => Symlinks::NoFollow,
         // A link may have led to it.

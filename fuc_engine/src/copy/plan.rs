@@ -7,7 +7,7 @@
 //! relative to it fails with `ENOTDIR`, so none can change anything, or look at something else.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,11 +20,11 @@ use super::operand::Operand;
 use super::options::CopyOptions;
 use crate::hashing::{HashMap, HashSet};
 use crate::operand;
-use crate::sys::{self, Identity, Stat};
+use crate::sys::{self, Fd, Identity, SharedFd, Stat};
 
 /// The changes that a dry run has planned.
 pub(super) struct Plan {
-    stand_in: OwnedFd,
+    stand_in: SharedFd,
     /// Identifies a dest directory that would be new.
     pub(super) new_directory: Identity,
     /// The dests that would have been renamed or unlinked (`None`) by now, and those that would have been
@@ -60,7 +60,7 @@ impl Plan {
             .any(|operand| !names.insert(first_component(&operand.dest_name)));
         let may_meet_again = collide || options.rules.backup.is_some();
         Ok(Self {
-            stand_in,
+            stand_in: stand_in.into(),
             new_directory: stat.identity,
             changes: Mutex::default(),
             may_meet_again,
@@ -69,8 +69,8 @@ impl Plan {
     }
 
     /// Returns a descriptor that stands for a new directory.
-    pub(super) fn stand_in(&self) -> Result<OwnedFd, Errno> {
-        sys::duplicate(self.stand_in.as_fd())
+    pub(super) fn stand_in(&self) -> Result<Fd, Errno> {
+        sys::duplicate(self.stand_in.borrow()?.as_fd())
     }
 
     /// Returns `true` if `dir` stands for a new directory.

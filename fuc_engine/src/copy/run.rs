@@ -40,7 +40,7 @@ use super::plan::Plan;
 use super::policy::Policy;
 use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
-use crate::descriptors::Descriptors;
+use crate::descriptors::{self, Descriptors};
 use crate::distribute::Exchange;
 use crate::error::{Error, Operation};
 use crate::execution::Execution;
@@ -49,7 +49,7 @@ use crate::filter::SharedFilter;
 use crate::observer::{BYTES_PER_WORK, Summary};
 use crate::operand;
 use crate::report::Report;
-use crate::sys::{self, Identity};
+use crate::sys::{self, Identity, PrivateTables};
 use crate::walk::{self, Filters, Part, Sharer, Stealing, Walker};
 
 mod dividing;
@@ -87,6 +87,7 @@ pub(super) struct CopyRun<'a> {
     overwrites: Overwrites,
     crowd: Crowd,
     filters: Option<Filters>,
+    tables: Option<PrivateTables>,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
 }
@@ -125,8 +126,26 @@ impl<'a> CopyRun<'a> {
             overwrites: Overwrites::default(),
             crowd: Crowd::default(),
             filters: filter.map(Filters::new),
+            tables: None,
             stealing: None,
         }
+    }
+
+    /// Lets started threads have private descriptor tables.
+    pub(super) fn with_private_tables(mut self, permit: Option<PrivateTables>) -> Self {
+        self.tables = permit;
+        self
+    }
+
+    /// Returns the permit if private tables do no harm.
+    ///
+    /// The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
+    /// Several engines may copy ranges of one file. A thread would close its copy of the dest, which can take an error
+    /// away from the thread that completes the file.
+    fn private_tables(&self) -> Option<PrivateTables> {
+        let is_harmless =
+            self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
+        self.tables.filter(|_| is_harmless)
     }
 
     /// Copies the operands together with the engines of `exchange`, in this part.
@@ -179,7 +198,7 @@ impl<'a> CopyRun<'a> {
             let base = self.ctx.bases.dest;
             let opened = operand::to_c(target)
                 .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
-            self.ctx.target = Some(opened.map_err(unusable)?);
+            self.ctx.target = Some(opened.map_err(unusable)?.into_kept());
         }
         let options = self.ctx.policy.options;
         for source in sources {

@@ -1,12 +1,12 @@
 //! State that a worker keeps from file to file, and what the stages need of their worker.
 
 use std::ops::ControlFlow;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use super::dest::backup_names::BackupNumbers;
 use super::node::CopyNode;
 use crate::report::Report;
-use crate::sys::{Stat, Storage};
+use crate::sys::{Fd, Stat, Storage};
 
 /// State of one worker. All of it is a cache or a guess: losing it costs time only.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) struct CopyScratch {
 /// probably leads there too.
 pub(super) struct LinkedTo {
     pub(super) node: CopyNode,
-    pub(super) dir: OwnedFd,
+    pub(super) dir: Fd,
 }
 
 impl CopyScratch {

@@ -3,7 +3,7 @@
 //! Both files are read again, past the page cache if that is possible, and their hashes are compared.
 
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use twox_hash::XxHash3_128;
 
 use crate::error::Operation;
 use crate::node::Side;
-use crate::sys::{self, At};
+use crate::sys::{self, At, Fd};
 
 /// Bytes that are read by one call.
 const READ_BYTES: usize = 1 << 20;
@@ -48,7 +48,7 @@ enum Content {
 pub(super) fn compare(
     source: At<'_>,
     dest: At<'_>,
-    open: &dyn Fn(At<'_>) -> Result<OwnedFd, Errno>,
+    open: &dyn Fn(At<'_>) -> Result<Fd, Errno>,
     buffer: &mut Vec<u8>,
     mut progress: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Compared, Unreadable> {
@@ -76,7 +76,7 @@ pub(super) fn compare(
 }
 
 fn read(
-    file: &OwnedFd,
+    file: &Fd,
     buffer: &mut Vec<u8>,
     mut progress: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Content, Errno> {

@@ -5,7 +5,7 @@
 //! place of a directory is followed only if the policy trusts its owner.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::attributes::path_only::PathOnly;
 use super::decide::mode::Origin;
 use super::policy::Policy;
-use crate::sys::{self, At, Identity, Symlinks};
+use crate::sys::{self, At, Fd, Identity, Symlinks};
 
 /// The directory that an operand is copied into.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub(super) struct DestParent {
 /// A dest directory that is open.
 pub(super) enum OpenParent<'a> {
     Target(BorrowedFd<'a>),
-    Below(OwnedFd),
+    Below(Fd),
 }
 
 impl AsFd for OpenParent<'_> {
@@ -72,7 +72,7 @@ pub(super) fn open_component(
     policy: &Policy<'_>,
     dir: BorrowedFd<'_>,
     name: &CStr,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     match sys::open_path_directory(dir, name, Symlinks::NoFollow) {
         Err(Errno::NOTDIR | Errno::LOOP) => open_through_link(policy, dir, name),
         opened => opened,
@@ -81,11 +81,7 @@ pub(super) fn open_component(
 
 /// The link is held while its owner and its target are read, so that another link that takes
 /// its name is not followed.
-fn open_through_link(
-    policy: &Policy<'_>,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-) -> Result<OwnedFd, Errno> {
+fn open_through_link(policy: &Policy<'_>, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
     let link = PathOnly::find(At {
         dir,
         name,

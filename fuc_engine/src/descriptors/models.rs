@@ -23,7 +23,7 @@ impl Dir for Single {
 struct Operands;
 
 impl Roots for Operands {
-    fn open_operand(&self, _: u32, _: Side) -> Result<OwnedFd, Errno> {
+    fn open_operand(&self, _: u32, _: Side) -> Result<Fd, Errno> {
         Ok(open())
     }
 }
@@ -32,8 +32,10 @@ impl Roots for Operands {
 /// the same in each execution, as loom requires.
 const LOWEST: RawFd = 200;
 
-fn open() -> OwnedFd {
-    fcntl_dupfd_cloexec(File::open("/").unwrap(), LOWEST).unwrap()
+fn open() -> Fd {
+    fcntl_dupfd_cloexec(File::open("/").unwrap(), LOWEST)
+        .unwrap()
+        .into()
 }
 
 /// Two workers need an evicted directory, a third one needs the open one, and the budget is one. So

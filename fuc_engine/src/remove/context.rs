@@ -1,7 +1,7 @@
 //! The parts of a run that all of its steps share. This module decides nothing.
 
 use std::ffi::{CStr, OsStr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::filter::SharedFilter;
 use crate::node::Side;
 use crate::observer::Event;
 use crate::report::Report;
-use crate::sys::{self, Symlinks};
+use crate::sys::{self, Fd, Symlinks};
 
 /// The part of an operand that is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
     }
 
     /// Opens a directory.
-    pub(super) fn open(&self, name: Name<'_>) -> Result<OwnedFd, Errno> {
+    pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
         self.at(name, |dir, name| {
             self.descriptors
                 .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
@@ -268,7 +268,7 @@ impl Context<'_> {
 }
 
 impl Roots for Context<'_> {
-    fn open_operand(&self, operand: u32, _side: Side) -> Result<OwnedFd, Errno> {
+    fn open_operand(&self, operand: u32, _side: Side) -> Result<Fd, Errno> {
         let path = &self.operands[operand as usize];
         sys::open_directory(self.base, path, Symlinks::NoFollow)
     }

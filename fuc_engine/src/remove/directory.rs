@@ -1,6 +1,6 @@
 //! Enters directories, and removes those that are empty.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
@@ -14,13 +14,13 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;
 use crate::report::Counted;
-use crate::sys;
+use crate::sys::{self, Fd};
 use crate::walk::Purpose;
 
 /// The result of entering a directory.
 pub(super) enum Entered {
     /// The directory is open and may be listed.
-    Open(OwnedFd, Consent),
+    Open(Fd, Consent),
     /// The name is gone already.
     Removed(Counted),
     /// The name stays. Any failure has already been reported.

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{Limits, SecondWorker};
-use crate::sys::{self, Entry, Symlinks};
+use crate::sys::{self, Entry, Fd, Symlinks};
 use crate::walk::{
     self, Filters, OpenDirs, Part, Purpose, Reconsidered, Sharer, SourceOnly, Stealing, Task,
     Visit, Visitor, Walker,
@@ -302,7 +302,7 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
         self.context.operands.len()
     }
 
-    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
+    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
         let dir = self.context.open_operand(operand, side)?;
         self.guards
             .reach_operand(&self.context, operand, dir.as_fd())?;

@@ -11,6 +11,7 @@ use super::gate::{IdleOutcome, Recipient};
 use super::governor::{Governor, Limits, SecondWorker};
 use super::hub::{EndThreads, Hub, Inlet, Message, ReportPanic};
 use super::meter::Lap;
+use crate::sys::{self, InheritedTable, TableUse};
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
@@ -43,6 +44,12 @@ pub(crate) trait Job: Sync {
     fn run(&self, task: Self::Task, worker: &mut Worker<'_, '_, Self>)
     where
         Self: Sized;
+
+    /// Called on a started thread before its first task. The result is dropped when the thread ends. At first the
+    /// thread shares `table` with the thread that has started it.
+    fn begin_thread(&self, table: InheritedTable) -> TableUse {
+        table.keep()
+    }
 
     /// Called each time a worker has run out of tasks.
     fn out_of_tasks(&self, _scratch: &mut Self::Scratch) {}
@@ -373,6 +380,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
     fn record(&mut self, has_backlog: bool) -> Duration {
+        sys::close_orphans();
         let Some(lap) = self.hub.meter.record(&mut self.lap) else {
             return Duration::ZERO;
         };
@@ -579,9 +587,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Returns `false` if the kernel refuses another thread.
     fn start_thread(&self) -> bool {
         let (job, hub, scope) = (self.job, self.hub, self.scope);
+        let table = InheritedTable::of_this_thread();
+        let serve = move || {
+            let _table = job.begin_thread(table);
+            Worker::new(job, hub, scope).serve();
+        };
         thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, move || Worker::new(job, hub, scope).serve())
+            .spawn_scoped(scope, serve)
             .is_ok()
     }
 }

@@ -1,11 +1,12 @@
 //! Sets and reads times, owner, mode and extended attributes of one inode of any type.
 
 use std::ffi::CStr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::fd::Fd;
 use super::open::At;
 use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
 use super::stat::stat_open;
@@ -21,9 +22,9 @@ pub(crate) enum Inode<'a> {
 }
 
 /// Opens a file of any type for its attributes only, which neither waits nor has side effects.
-pub(crate) fn open_path_only(at: &At<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_path_only(at: &At<'_>) -> Result<Fd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | at.symlinks.open_flag();
-    retry_on_intr(|| fs::openat(at.dir, at.name, flags, Mode::empty()))
+    retry_on_intr(|| fs::openat(at.dir, at.name, flags, Mode::empty())).map(Fd::from)
 }
 
 impl<'a> Inode<'a> {

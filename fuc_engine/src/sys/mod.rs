@@ -10,6 +10,8 @@
 //! | file | content |
 //! |---|---|
 //! | `open` | opens files and directories, closes them with a check |
+//! | `fd` | descriptors, and the threads that may use them |
+//! | `table` | the descriptor tables of threads |
 //! | `stat` | reads facts about files |
 //! | `identity` | which file a descriptor or a name stands for |
 //! | `times` | timestamps as comparable values |
@@ -23,6 +25,7 @@
 //! | `xattr` | the calls on extended attributes, in all their forms |
 //! | `acl` | ACLs as bytes |
 //! | `raw` | system calls by number |
+//! | `unshare` | calls on a whole descriptor table |
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `process` | facts about this process |
 #![allow(unsafe_code)]
@@ -30,6 +33,7 @@
 mod access;
 mod acl;
 mod data;
+mod fd;
 mod filesystem;
 mod identity;
 mod inode;
@@ -41,7 +45,9 @@ mod process;
 mod raw;
 mod slot;
 mod stat;
+mod table;
 mod times;
+mod unshare;
 mod xattr;
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
@@ -49,6 +55,7 @@ pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 pub(crate) use access::*;
 pub(crate) use acl::*;
 pub(crate) use data::*;
+pub(crate) use fd::{Borrowed, Fd, SharedFd};
 pub(crate) use filesystem::*;
 pub(crate) use identity::{FileId, Identity, device_of};
 pub(crate) use inode::{Inode, open_path_only};
@@ -59,4 +66,6 @@ pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
+pub use table::PrivateTables;
+pub(crate) use table::{InheritedTable, TableUse, close_orphans, end_run};
 pub(crate) use times::{FileTime, modified, times};

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::fd::Fd;
+
 /// Says what happens if the last component is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Symlinks {
@@ -40,7 +42,7 @@ pub(crate) struct At<'a> {
 
 /// Returns a path that leads to the open file itself if /proc is mounted.
 pub(super) fn proc_path(file: BorrowedFd<'_>) -> CString {
-    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let path = CString::new(format!("/proc/thread-self/fd/{}", file.as_raw_fd()));
     path.expect("BUG: a NUL in a number")
 }
 
@@ -60,17 +62,12 @@ pub(crate) enum AtimeEffect {
     Changes,
 }
 
-fn open(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    flags: OFlags,
-    creation_mode: u32,
-) -> Result<OwnedFd, Errno> {
+fn open(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, creation_mode: u32) -> Result<Fd, Errno> {
     let mode = Mode::from_raw_mode(creation_mode & 0o777);
-    retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode))
+    retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode).map(Fd::from))
 }
 
-fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<OwnedFd, Errno> {
+fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno> {
     let open_by_name = |more| open(at.dir, at.name, flags | at.symlinks.open_flag() | more, 0);
     match blocking {
         Blocking::MayBlock => open_by_name(OFlags::empty()),
@@ -89,12 +86,12 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<OwnedFd, E
 /// # Errors `EAGAIN` if the file is not a regular one, or if /proc is missing. That is the error of
 /// the first attempt, too.
 #[cold]
-fn open_leased(at: At<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_leased(at: At<'_>, flags: OFlags) -> Result<Fd, Errno> {
     let held = open(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)?;
     if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
         return Err(Errno::AGAIN);
     }
-    let path = CString::new(format!("/proc/self/fd/{}", held.as_raw_fd()));
+    let path = CString::new(format!("/proc/thread-self/fd/{}", held.as_raw_fd()));
     let path = path.expect("BUG: a NUL in a number");
     match open(CWD, &path, flags, 0) {
         // The descriptor is open, and to open it by its name was permitted: /proc is missing.
@@ -108,7 +105,7 @@ pub(crate) fn open_directory(
     dir: BorrowedFd<'_>,
     name: &CStr,
     symlinks: Symlinks,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
     open(dir, name, flags, 0)
 }
@@ -120,7 +117,7 @@ pub(crate) fn open_directory_noatime(
     dir: BorrowedFd<'_>,
     name: &CStr,
     symlinks: Symlinks,
-) -> Result<(OwnedFd, AtimeEffect), Errno> {
+) -> Result<(Fd, AtimeEffect), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
     match open(dir, name, flags | OFlags::NOATIME, 0) {
         Err(Errno::PERM) => Ok((open(dir, name, flags, 0)?, AtimeEffect::Changes)),
@@ -129,11 +126,7 @@ pub(crate) fn open_directory_noatime(
 }
 
 /// Opens a file only to look at it, which needs no permission to read it.
-pub(crate) fn open_path(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    symlinks: Symlinks,
-) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_path(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Result<Fd, Errno> {
     open(dir, name, OFlags::PATH | symlinks.open_flag(), 0)
 }
 
@@ -142,19 +135,19 @@ pub(crate) fn open_path_directory(
     dir: BorrowedFd<'_>,
     name: &CStr,
     symlinks: Symlinks,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | symlinks.open_flag();
     open(dir, name, flags, 0)
 }
 
 /// Returns a descriptor that is not of a directory: each call relative to it fails with `ENOTDIR`.
-pub(crate) fn open_no_directory() -> Result<OwnedFd, Errno> {
+pub(crate) fn open_no_directory() -> Result<Fd, Errno> {
     let failed = |error: std::io::Error| {
         let number = error.raw_os_error();
         number.map_or(Errno::MFILE, Errno::from_raw_os_error)
     };
     let (reader, _writer) = std::io::pipe().map_err(failed)?;
-    Ok(reader.into())
+    Ok(OwnedFd::from(reader).into())
 }
 
 /// Opens a source to read it.
@@ -165,7 +158,7 @@ pub(crate) fn open_source(
     name: &CStr,
     symlinks: Symlinks,
     blocking: Blocking,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     let at = At {
         dir,
         name,
@@ -175,7 +168,7 @@ pub(crate) fn open_source(
 }
 
 /// Creates a file to write to it; fails if the name exists.
-pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<OwnedFd, Errno> {
+pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<Fd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
     open(dir, name, flags, mode)
 }
@@ -186,7 +179,7 @@ pub(crate) fn create_unnamed(
     dir: BorrowedFd<'_>,
     directory: &CStr,
     mode: u32,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     open(dir, directory, OFlags::WRONLY | OFlags::TMPFILE, mode)
 }
 
@@ -197,13 +190,13 @@ pub(crate) fn create_through_link(
     dir: BorrowedFd<'_>,
     name: &CStr,
     mode: u32,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOCTTY;
     open(dir, name, flags, mode)
 }
 
 /// Opens an existing dest to write to it. It keeps its content.
-pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<Fd, Errno> {
     open_file(at, OFlags::WRONLY | OFlags::NOCTTY, blocking)
 }
 
@@ -211,7 +204,7 @@ pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<OwnedFd, E
 ///
 /// With `O_DIRECT` the kernel writes cached pages to the disk first, and then reads the disk. If the
 /// filesystem cannot do that, the file is written to the disk and dropped from the cache.
-pub(crate) fn open_uncached(at: At<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_uncached(at: At<'_>) -> Result<Fd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOCTTY;
     match open_file(at, flags | OFlags::DIRECT, Blocking::OnlyForLease) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) => {
@@ -232,15 +225,15 @@ pub(crate) fn clear_nonblock(file: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// Returns a second descriptor of the same open file or directory; both share one position in it.
-pub(crate) fn duplicate(file: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn duplicate(file: BorrowedFd<'_>) -> Result<Fd, Errno> {
     const AFTER_STDERR: i32 = 3;
-    rustix::io::fcntl_dupfd_cloexec(file, AFTER_STDERR)
+    rustix::io::fcntl_dupfd_cloexec(file, AFTER_STDERR).map(Fd::from)
 }
 
 /// Closes the descriptor of a written file and returns the error that the kernel reports then.
 ///
 /// The descriptor is closed even after an error, but written data may be lost.
-pub(crate) fn close_checked(fd: OwnedFd) -> Result<(), Errno> {
+pub(crate) fn close_checked(fd: Fd) -> Result<(), Errno> {
     // SAFETY: `into_raw_fd` gave up the only owner, so the number is not used afterwards.
     match unsafe { rustix::io::try_close(fd.into_raw_fd()) } {
         // Linux has closed the descriptor when it reports EINTR.

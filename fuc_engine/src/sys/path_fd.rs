@@ -5,7 +5,7 @@
 //!   mode         fchmodat2 on the descriptor          Linux 6.6
 //!   the rest     no call takes such a descriptor: not even setxattrat with AT_EMPTY_PATH
 //!
-//!   all          through /proc/self/fd                if /proc is mounted
+//!   all          through /proc/thread-self/fd         if /proc is mounted
 //!   directories  by opening `.` in them               if they may be read
 //!   others       by directory and name again          xattrs: Linux 6.13
 //! ```
@@ -14,12 +14,13 @@
 //! the named inode is compared right before.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::fd::Fd;
 use super::identity::FileId;
 use super::open::{At, Symlinks, open_directory, proc_path};
 use super::raw::{self, Call};
@@ -143,7 +144,7 @@ impl PathFd<'_> {
         op.by_name(at, missing)
     }
 
-    fn open_again(&self) -> Result<OwnedFd, Errno> {
+    fn open_again(&self) -> Result<Fd, Errno> {
         open_directory(self.fd, c".", Symlinks::NoFollow)
     }
 }

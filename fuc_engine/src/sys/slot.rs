@@ -10,29 +10,53 @@
 //! Invariant: a descriptor is closed only from `open 0`. So the descriptor of a [`Pinned`] refers to
 //! this directory for as long as the `Pinned` lives.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd};
 use std::sync::atomic::Ordering;
 
+use rustix::io::Errno;
+
+use super::fd::Fd;
 use super::identity::Identity;
 use super::stat::stat_directory;
+use super::table::Table;
 use crate::sync::{self, AtomicU64};
 
-const EMPTY: u64 = (u32::MAX as u64) << 32;
 /// No inode has this number on a filesystem in use.
 const UNKNOWN: u64 = 0;
 
-fn descriptor(state: u64) -> RawFd {
-    (state >> 32) as u32 as RawFd
-}
+/// A descriptor in the upper 31 bits, the number of its table in 12, and the number of pins in the lower 21.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct SlotState(u64);
 
-fn pins(state: u64) -> u32 {
-    state as u32
+/// The highest number of a table, which none has.
+const TABLE_BITS: u16 = (1 << 12) - 1;
+
+impl SlotState {
+    /// No descriptor and no table has the highest number.
+    const EMPTY: Self = Self(u64::MAX << 21);
+
+    fn pinned_once(fd: RawFd, table: &Table) -> Self {
+        Self((fd as u64) << 33 | u64::from(table.number) << 21 | 1)
+    }
+
+    fn descriptor(self) -> RawFd {
+        (self.0 >> 33) as RawFd
+    }
+
+    /// Returns the number of the descriptor's table.
+    fn table(self) -> u16 {
+        (self.0 >> 21) as u16 & TABLE_BITS
+    }
+
+    fn pins(self) -> u64 {
+        self.0 & ((1 << 21) - 1)
+    }
 }
 
 /// Holds the descriptor of one directory if it is open, and the directory's identity once recorded.
 #[derive(Debug)]
 pub(crate) struct DirSlot {
-    /// The descriptor in the upper half, the number of pins in the lower.
+    /// A [`SlotState`].
     state: AtomicU64,
     inode: AtomicU64,
     device_and_birth: AtomicU64,
@@ -41,7 +65,7 @@ pub(crate) struct DirSlot {
 impl DirSlot {
     pub(crate) fn empty() -> Self {
         Self {
-            state: AtomicU64::new(EMPTY),
+            state: AtomicU64::new(SlotState::EMPTY.0),
             inode: AtomicU64::new(UNKNOWN),
             device_and_birth: AtomicU64::new(0),
         }
@@ -64,41 +88,89 @@ impl DirSlot {
         })
     }
 
+    fn load(&self) -> SlotState {
+        SlotState(self.state.load(Ordering::Relaxed))
+    }
+
+    /// Empties the slot if its state is `state`. Returns `true` if it was.
+    fn clear(&self, state: SlotState, success: Ordering) -> bool {
+        let SlotState(empty) = SlotState::EMPTY;
+        self.state
+            .compare_exchange(state.0, empty, success, Ordering::Relaxed)
+            .is_ok()
+    }
+
     pub(crate) fn is_open(&self) -> bool {
-        self.state.load(Ordering::Relaxed) != EMPTY
+        self.load() != SlotState::EMPTY
     }
 
     /// Stores the descriptor and pins it. Returns it as an error if the slot already has one.
-    pub(crate) fn install(&self, fd: OwnedFd) -> Result<Pinned<'_>, OwnedFd> {
-        let state = (fd.as_raw_fd() as u32 as u64) << 32 | 1;
-        // Release: publishes the descriptor and the identity to the Acquire of `try_pin`.
+    pub(crate) fn install(&self, fd: Fd) -> Result<Pinned<'_>, Fd> {
+        let SlotState(empty) = SlotState::EMPTY;
+        let table = Table::current();
+        let state = SlotState::pinned_once(fd.as_raw_fd(), table);
+        table.retain();
+        // Release: publishes the descriptor, its table and the identity to the Acquire of `try_pin`.
         match self
             .state
-            .compare_exchange(EMPTY, state, Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(empty, state.0, Ordering::Release, Ordering::Relaxed)
         {
-            Ok(_) => Ok(Pinned::new(self, fd.into_raw_fd())),
-            Err(_) => Err(fd),
+            Ok(_) => Ok(Pinned::new(Pin(self), fd.into_raw_fd())),
+            Err(_) => {
+                table.release();
+                Err(fd)
+            }
         }
     }
 
-    /// Prevents that the descriptor is closed while the result lives. Returns `None` if it is not open.
+    /// Prevents that the descriptor is closed while the result lives. Returns `None` if it is not open in the table of
+    /// this thread.
+    #[inline]
     pub(crate) fn try_pin(&self) -> Option<Pinned<'_>> {
+        let current = Table::current().number;
+        let state = self.add_pin(|state| state.table() == current)?;
+        Some(Pinned::new(Pin(self), state.descriptor()))
+    }
+
+    /// Does the same as [`try_pin`](Self::try_pin), and copies a descriptor from the table of another thread.
+    ///
+    /// # Errors
+    /// As [`Table::import`].
+    #[cold]
+    pub(crate) fn try_pin_or_import(&self) -> Result<Option<Pinned<'_>>, Errno> {
+        let Some(state) = self.add_pin(|state| state != SlotState::EMPTY) else {
+            return Ok(None);
+        };
+        let pin = Pin(self);
+        if state.table() == Table::current().number {
+            return Ok(Some(Pinned::new(pin, state.descriptor())));
+        }
+        let copy = Table::numbered(state.table()).import(state.descriptor())?;
+        let mut pinned = Pinned::new(pin, copy.as_raw_fd());
+        pinned.copy = Some(copy.into());
+        Ok(Some(pinned))
+    }
+
+    /// Adds a pin if `may_pin` permits it, and returns the state before.
+    #[inline]
+    fn add_pin(&self, may_pin: impl Fn(SlotState) -> bool) -> Option<SlotState> {
         // Acquire: pairs with the Release of `install`, which published the descriptor,
         // and with that of `evict`, which published the identity.
         self.state
             .fetch_update(Ordering::Acquire, Ordering::Acquire, |state| {
-                (state != EMPTY).then(|| state + 1)
+                may_pin(SlotState(state)).then(|| state + 1)
             })
             .ok()
-            .map(|state| Pinned::new(self, descriptor(state)))
+            .map(SlotState)
     }
 
     /// Closes the descriptor unless it is pinned. Returns `true` if it did.
     pub(crate) fn evict(&self) -> bool {
-        if pins(self.state.load(Ordering::Relaxed)) > 0 {
+        let state = self.load();
+        if state.pins() > 0 {
             return false;
         }
-        let Some(pin) = self.try_pin() else {
+        let Ok(Some(pin)) = self.try_pin_or_import() else {
             return false;
         };
         if self.identity().is_none() {
@@ -107,22 +179,17 @@ impl DirSlot {
                 Err(_) => return false,
             }
         }
-        let alone = (pin.fd.as_raw_fd() as u32 as u64) << 32 | 1;
+        let alone = SlotState(state.0 + 1);
         // Acquire: pairs with the Release of each unpin, so the calls on the descriptor happen before
         // it is closed. Release: pairs with the Acquire of `try_pin`, so a thread that finds the slot
         // empty also finds the identity.
-        if self
-            .state
-            .compare_exchange(alone, EMPTY, Ordering::AcqRel, Ordering::Relaxed)
-            .is_err()
-        {
+        if !self.clear(alone, Ordering::AcqRel) {
             return false;
         }
-        let fd = pin.fd.as_raw_fd();
-        std::mem::forget(pin);
-        // SAFETY: the exchange above took the descriptor out of the slot that owned it, while
-        // the only pin was that of this function. So this is its only owner.
-        drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        // The exchange took the descriptor out of the slot that owned it, while the only pin was that of
+        // this function. So this is its only owner.
+        pin.forget();
+        Table::close(alone.table(), alone.descriptor());
         true
     }
 
@@ -132,20 +199,15 @@ impl DirSlot {
     /// to make a link to a file in the directory. This function waits for it.
     pub(crate) fn close(&self) -> bool {
         loop {
-            let state = self.state.load(Ordering::Relaxed);
-            if state == EMPTY {
+            let state = self.load();
+            if state == SlotState::EMPTY {
                 return false;
             }
             // Acquire: pairs with the Release of each unpin, as in `evict`. There is nothing to
             // publish: the identity is published by `install`, or by an earlier `evict`.
-            if pins(state) == 0
-                && self
-                    .state
-                    .compare_exchange(state, EMPTY, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-            {
-                // SAFETY: as in `evict`. The descriptor was taken out of the slot while unpinned.
-                drop(unsafe { OwnedFd::from_raw_fd(descriptor(state)) });
+            if state.pins() == 0 && self.clear(state, Ordering::Acquire) {
+                // As in `evict`: the descriptor was taken out of the slot while unpinned.
+                Table::close(state.table(), state.descriptor());
                 return true;
             }
             sync::yield_now();
@@ -159,22 +221,42 @@ impl Drop for DirSlot {
     }
 }
 
+/// A pin, which is counted in the slot.
+#[derive(Debug)]
+struct Pin<'a>(&'a DirSlot);
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `evict` and `close`, so the calls on the descriptor happen
+        // before it is closed.
+        self.0.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
 /// A directory's descriptor that is kept open.
 #[derive(Debug)]
 pub(crate) struct Pinned<'a> {
-    slot: &'a DirSlot,
     /// The descriptor must not be copied out of this struct, which keeps it open.
     fd: BorrowedFd<'a>,
+    /// The owner of the descriptor, if it is a copy of that in the slot.
+    copy: Option<Fd>,
+    pin: Pin<'a>,
 }
 
 impl<'a> Pinned<'a> {
-    /// Takes over a pin that `slot` has counted. `fd` is the descriptor of the slot.
-    fn new(slot: &'a DirSlot, fd: RawFd) -> Self {
+    /// `fd` is the descriptor of the slot, in the table of this thread.
+    fn new(pin: Pin<'a>, fd: RawFd) -> Self {
         // Here, the check against -1 happens once. In `as_fd`, it would happen for each entry.
         // SAFETY: the slot does not close a pinned descriptor, and `as_fd` lends it no longer
         // than the pin lives.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        Self { slot, fd }
+        let copy = None;
+        Self { fd, copy, pin }
+    }
+
+    /// Drops a pin that the slot no longer counts.
+    fn forget(self) {
+        std::mem::forget(self.pin);
     }
 }
 
@@ -184,27 +266,22 @@ impl AsFd for Pinned<'_> {
     }
 }
 
-impl Drop for Pinned<'_> {
-    fn drop(&mut self) {
-        // Release: pairs with the Acquire in `evict` and `close`, so the calls on the descriptor happen
-        // before it is closed.
-        self.slot.state.fetch_sub(1, Ordering::Release);
-    }
-}
-
 #[cfg(all(test, fuc_loom))]
 mod models;
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
+
     use super::*;
+
+    fn open() -> Fd {
+        OwnedFd::from(std::fs::File::open("/").unwrap()).into()
+    }
 
     fn open_slot() -> DirSlot {
         let slot = DirSlot::empty();
-        drop(
-            slot.install(std::fs::File::open("/").unwrap().into())
-                .unwrap(),
-        );
+        drop(slot.install(open()).unwrap());
         slot
     }
 
@@ -233,9 +310,6 @@ mod tests {
     #[test]
     fn a_second_descriptor_is_handed_back() {
         let slot = open_slot();
-        assert!(
-            slot.install(std::fs::File::open("/").unwrap().into())
-                .is_err()
-        );
+        assert!(slot.install(open()).is_err());
     }
 }

@@ -5,19 +5,19 @@
 //! rest of the buffer waits as a task below the subdirectory's own. If more of the
 //! directory is left to list, a descriptor at the right offset waits with it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
 use super::list::lend_position;
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
-use crate::sys::Listing;
+use crate::sys::{Listing, SharedFd};
 
 /// The entries of a directory that have not been visited.
 pub(crate) struct Remainder {
     listing: Listing,
     /// A descriptor at the offset to continue at, or `None` at the end of the directory.
-    position: Option<OwnedFd>,
+    position: Option<SharedFd>,
 }
 
 impl Remainder {
@@ -73,7 +73,7 @@ fn visit<V: Visitor>(
         let left = visit_files(visitor, &remainder.listing, node, &dirs, worker);
         match (left, remainder.position) {
             (None, None) => return Ok(None),
-            (None, Some(fd)) => position = Some(fd),
+            (None, Some(fd)) => position = Some(visitor.descriptors().take(fd)?),
             (Some(listing), None) if listing.is_empty() => return Ok(None),
             (Some(listing), position) => return Ok(Some(Remainder { listing, position })),
         }
@@ -97,6 +97,7 @@ fn visit<V: Visitor>(
                     lent
                 }
             };
+            let position = position.map(SharedFd::from);
             return Ok(Some(Remainder { listing, position }));
         }
         let remainder = Remainder {

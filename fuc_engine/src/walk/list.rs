@@ -13,7 +13,7 @@
 //!
 //! A `Resume` task needs a descriptor. If none can be lent, the worker goes on with the listing.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -23,7 +23,7 @@ use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
 use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
 use crate::report::Throttled;
-use crate::sys::{self, Entries, Listing};
+use crate::sys::{self, Entries, Fd, Listing, SharedFd};
 
 /// The result of [`process`].
 struct Processed {
@@ -44,7 +44,7 @@ enum Listed {
 pub(super) fn list<V: Visitor>(
     visitor: &V,
     node: NodeOf<V>,
-    position: Option<OwnedFd>,
+    position: Option<Fd>,
     worker: &mut Walker<'_, '_, V>,
 ) {
     let mut buffer = worker.scratch.buffer();
@@ -58,11 +58,27 @@ pub(super) fn list<V: Visitor>(
     leave(visitor, Some(node), worker);
 }
 
+/// Lists the rest of `node`, and climbs at the end.
+pub(super) fn resume<V: Visitor>(
+    visitor: &V,
+    node: NodeOf<V>,
+    position: SharedFd,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    match visitor.descriptors().take(position) {
+        Ok(position) => list(visitor, node, Some(position), worker),
+        Err(errno) => {
+            visitor.listing_failed(&node, errno);
+            leave(visitor, Some(node), worker);
+        }
+    }
+}
+
 fn list_into<V: Visitor>(
     visitor: &V,
     buffer: &mut Listing,
     node: &NodeOf<V>,
-    position: Option<OwnedFd>,
+    position: Option<Fd>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
     let dirs = open_dirs(visitor, node)?;
@@ -95,6 +111,7 @@ fn list_into<V: Visitor>(
             && let Some(position) = lend_position(visitor, dir)
         {
             let node = NodeOf::<V>::clone(node);
+            let position = position.into();
             worker.push_under_own(Task::Resume { node, position });
             return Ok(Listed::Paused);
         }
@@ -116,13 +133,14 @@ fn offer_rest<V: Visitor>(
     node.retain();
     let node = NodeOf::<V>::clone(node);
     // Only the oldest task is offered.
+    let position = position.into();
     worker.push_under_all(Task::Resume { node, position });
     worker.offer();
     true
 }
 
 /// Duplicates `dir` for a task that continues its listing, if a descriptor can be lent.
-pub(super) fn lend_position<V: Visitor>(visitor: &V, dir: BorrowedFd<'_>) -> Option<OwnedFd> {
+pub(super) fn lend_position<V: Visitor>(visitor: &V, dir: BorrowedFd<'_>) -> Option<Fd> {
     let descriptors = visitor.descriptors();
     if !descriptors.lend(1) {
         return None;

@@ -41,7 +41,7 @@
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{Job, Limits, SecondWorker, Thieves, Worker};
-use crate::sys::{Entry, Listing, Symlinks};
+use crate::sys::{Entry, InheritedTable, Listing, SharedFd, Symlinks, TableUse};
 
 use in_order::Remainder;
 use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
@@ -175,6 +175,11 @@ pub(crate) trait Visitor: Sync + Sized {
     /// must then allow for a single worker only.
     fn is_in_order(&self) -> bool;
 
+    /// See [`Job::begin_thread`].
+    fn begin_thread(&self, table: InheritedTable) -> TableUse {
+        table.keep()
+    }
+
     /// Returns the means to share the work with other engines, if there are any.
     fn sharer(&self) -> Option<&dyn Sharer<Self>> {
         None
@@ -207,7 +212,7 @@ pub(crate) enum Task<V: Visitor> {
         purpose: Purpose,
     },
     /// Continue a listing at the offset of this descriptor.
-    Resume { node: NodeOf<V>, position: OwnedFd },
+    Resume { node: NodeOf<V>, position: SharedFd },
     /// Process a part of a listing.
     Batch { node: NodeOf<V>, listing: Listing },
     /// Continue a listing in order.
@@ -384,7 +389,7 @@ impl<V: Visitor> Job for V {
                 }
             }
             Task::Resume { node, position } => {
-                list::list(self, node, Some(position), worker);
+                list::resume(self, node, position, worker);
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => list::process_batch(self, node, listing, worker),
@@ -409,6 +414,10 @@ impl<V: Visitor> Job for V {
             entrusting::send_rest(sharer, worker);
         }
         self.report().publish(&mut worker.scratch.tally);
+    }
+
+    fn begin_thread(&self, table: InheritedTable) -> TableUse {
+        Visitor::begin_thread(self, table)
     }
 
     fn out_of_tasks(&self, scratch: &mut Scratch<V>) {

@@ -43,6 +43,7 @@ impl SourceAndDest<'_> {
 }
 
 impl<'n> OpenDirs<'n> for SourceAndDest<'n> {
+    #[inline]
     fn open(mut pin: impl FnMut(Side) -> Result<Pinned<'n>, Errno>) -> Result<Self, Errno> {
         Ok(Self {
             source: pin(Side::Source)?,

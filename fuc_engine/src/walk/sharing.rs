@@ -5,6 +5,7 @@ use super::tickets::{Part, Sharer, Stealing};
 use super::{Task, Visitor};
 use crate::node::Dir;
 use crate::sched::{self, Inlet};
+use crate::sys;
 
 /// Runs tasks of the visitor, one after the other, with everything that they queue. If there is a sharer, takes part
 /// in the work of all engines. An engine that assists does not begin the tasks, because the leader does.
@@ -13,6 +14,7 @@ pub(crate) fn run<V: Visitor>(
     sharer: Option<&dyn Sharer<V>>,
     tasks: impl IntoIterator<Item = V::Task>,
 ) {
+    let _end_run = EndRun;
     let attend = sharer.map(|sharer| move |inlet: &Inlet<'_, Task<V>>| attend(sharer, inlet));
     sched::shared_scope(visitor, attend, |worker| {
         let stealing = sharer.map(Sharer::stealing);
@@ -25,6 +27,15 @@ pub(crate) fn run<V: Visitor>(
             worker.run_all();
         }
     });
+}
+
+/// Guard that closes descriptors after all threads have ended, even if an observer has panicked.
+struct EndRun;
+
+impl Drop for EndRun {
+    fn drop(&mut self) {
+        sys::end_run();
+    }
 }
 
 /// Guard that reports the end of the run to the exchange, even if an observer has panicked.

@@ -4,7 +4,7 @@
 
 use std::ffi::CStr;
 use std::iter;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
@@ -14,7 +14,7 @@ use super::{NodeOf, Task, Visitor, Walker};
 use crate::distribute::{Exchange, FileRange, Finished, Given, ParentId, Stolen, Ticket};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
-use crate::sys;
+use crate::sys::{self, Fd};
 
 /// A directory with more levels above it stays with its engine, because a thief opens each of them.
 ///
@@ -39,7 +39,7 @@ pub(crate) trait Sharer<V: Visitor>: Sync {
     fn operands(&self) -> usize;
 
     /// Opens one side of an operand that this engine has not begun.
-    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno>;
+    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno>;
 
     /// Makes a node of a directory that belongs to another engine, for which that engine has returned
     /// [`inheritance`](Dir::inheritance). [`Visitor::finish`] must [give it back](super::give_back).
@@ -266,7 +266,10 @@ fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
         return ParentId::UNKNOWN;
     }
     let slot = node.dir.slot(side);
-    let look = || Some(sys::stat_directory(slot.try_pin()?.as_fd()).ok()?.identity);
+    let look = || {
+        let pin = slot.try_pin_or_import().ok()??;
+        Some(sys::stat_directory(pin.as_fd()).ok()?.identity)
+    };
     // A directory is identified before it is closed. So look again if it was closed after the first look.
     let identity = slot.identity().or_else(look).or_else(|| slot.identity());
     identity.map_or(ParentId::UNKNOWN, ParentId::of)

@@ -89,7 +89,7 @@ fn without_the_runtime(calls: Vec<Call>) -> Vec<Call> {
     let is_kept = |call: &Call| {
         let path = call.paths.first().map_or("", String::as_str);
         let is_system = path.starts_with("/proc/") || path.starts_with("/sys/");
-        if is_system && !path.starts_with("/proc/self/fd/") {
+        if is_system && !path.starts_with("/proc/thread-self/fd/") {
             if call.name == "openat" {
                 its_own.insert(call.returned.clone());
             }
@@ -135,8 +135,8 @@ fn assert_disciplined(calls: &[Call], operands: &[&Path]) {
         if is_operand(path) || asks_for_root {
             continue;
         }
-        if call.name.starts_with("fchmodat") && path.starts_with("/proc/self/fd/") {
-            let number = path.trim_start_matches("/proc/self/fd/");
+        if call.name.starts_with("fchmodat") && path.starts_with("/proc/thread-self/fd/") {
+            let number = path.trim_start_matches("/proc/thread-self/fd/");
             assert!(number.parse::<u32>().is_ok(), "{call:?}");
             continue;
         }
@@ -361,7 +361,7 @@ fn attributes_are_given_to_open_inodes_alone() {
     for call in copied.iter().filter(given) {
         let path = call.paths.first().map_or("", String::as_str);
         assert!(
-            path.is_empty() || path.starts_with("/proc/self/fd/"),
+            path.is_empty() || path.starts_with("/proc/thread-self/fd/"),
             "{call:?}"
         );
     }

@@ -5,7 +5,7 @@
 //! inode. An inode of another type than the source's is left alone.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -14,10 +14,10 @@ use super::{Attributes, Role, Times, Transfer};
 use crate::copy::decide::mode::{self, Origin, SpecialBits};
 use crate::copy::facts::FileId;
 use crate::copy::policy::Policy;
-use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
+use crate::sys::{self, At, Fd, Inode, InodeError, PathFd, Stat};
 
 pub(in crate::copy) struct PathOnly<'a> {
-    fd: OwnedFd,
+    fd: Fd,
     stat: Stat,
     /// Where the inode was found; `None` for a directory that this run created.
     at: Option<At<'a>>,
@@ -40,7 +40,7 @@ impl<'a> PathOnly<'a> {
     }
 
     /// Takes over the descriptor of a directory that this run created.
-    pub(in crate::copy) fn created(dir: OwnedFd) -> Result<Self, Errno> {
+    pub(in crate::copy) fn created(dir: Fd) -> Result<Self, Errno> {
         let stat = sys::stat_open(&dir)?;
         Ok(Self {
             fd: dir,

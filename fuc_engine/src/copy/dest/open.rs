@@ -4,7 +4,7 @@
 //! before it is known that the file that was opened is not the source: only this check protects the
 //! source of `cp f f`, whatever alias names it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -24,11 +24,11 @@ use crate::copy::plan::Plan;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::operand;
-use crate::sys::{self, At, Blocking, Stat};
+use crate::sys::{self, At, Blocking, Fd, Stat};
 
 /// An open dest that is ready for the content.
 pub(in crate::copy) struct OpenDest {
-    pub(in crate::copy) fd: OwnedFd,
+    pub(in crate::copy) fd: Fd,
     /// `true` for a regular file, which may get holes and a final truncation.
     pub(in crate::copy) is_file: bool,
     pub(in crate::copy) origin: Origin,
@@ -39,7 +39,7 @@ pub(in crate::copy) struct OpenDest {
 }
 
 impl OpenDest {
-    pub(super) fn new_file(fd: OwnedFd, naming: Naming) -> Self {
+    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming) -> Self {
         Self {
             fd,
             is_file: true,
@@ -107,7 +107,7 @@ fn plan_opening(
     plan: &Plan,
     entry: &Entry<'_>,
     symlinks: Symlinks,
-) -> Result<OwnedFd, Errno> {
+) -> Result<Fd, Errno> {
     let spot = look::spot(ctx, entry);
     let is_fifo = plan
         .look(&spot, symlinks)
@@ -204,7 +204,7 @@ fn prepare_opened(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-    dest: OwnedFd,
+    dest: Fd,
 ) -> Result<OpenDest, Failure> {
     if ctx.plan.is_some() {
         return Ok(OpenDest::new_file(dest, Naming::AtOnce));

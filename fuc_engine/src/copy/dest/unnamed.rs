@@ -4,7 +4,7 @@
 //! newer than its source, and `cp -u` would keep it after SIGKILL or a power cut. The kernel removes a
 //! file that has no name yet.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, Symlinks};
 use crate::copy::look;
 use crate::operand;
-use crate::sys::{self, Blocking, Stat};
+use crate::sys::{self, Blocking, Fd, Stat};
 
 /// Size from which a dest gets its name last, which takes up to four more calls. With it, copying 400
 /// files of 1 MiB took 1.00 times as long as without it, and 40 files of 8 MiB 1.02 times (tmpfs, 2
@@ -24,7 +24,7 @@ const MIN_BYTES: i64 = 1 << 20;
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
 /// something may be at the dest.
 #[cold]
-pub(super) fn try_create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Option<OwnedFd> {
+pub(super) fn try_create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     let names_file = !entry.dest_name.to_bytes().ends_with(b"/");
     if !names_file || !ctx.unnamed_dests.may_exist() || may_be_occupied(ctx, entry) {
         return None;

@@ -2,7 +2,7 @@
 //! attributes when the last entry under it is finished.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -14,6 +14,7 @@ use crate::copy::decide::mode::{self, Origin, SpecialBits};
 use crate::copy::dest::backup::{Replaced, replace_by_directory};
 use crate::copy::dest::backup_names::BackupNumbers;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
+use crate::copy::durability::Durability;
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::names;
@@ -22,7 +23,7 @@ use crate::copy::plan::Plan;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
-use crate::sys::{self, At, AtimeEffect, DirStat, Identity, Inode};
+use crate::sys::{self, At, AtimeEffect, DirStat, Fd, Identity, Inode};
 use crate::walk::Purpose;
 
 /// A directory that was not entered.
@@ -64,7 +65,7 @@ impl From<Error> for Refused {
 
 /// A source directory that is open.
 struct SourceDir {
-    fd: OwnedFd,
+    fd: Fd,
     /// The effect of listing the directory on its access time.
     atime_effect: AtimeEffect,
     /// Says whether a link was followed to it.
@@ -73,7 +74,7 @@ struct SourceDir {
 
 /// A dest directory that is open.
 struct DestDir {
-    fd: OwnedFd,
+    fd: Fd,
     identity: Identity,
     origin: Origin,
     special_bits: SpecialBits,
@@ -83,9 +84,9 @@ struct DestDir {
 /// Both sides of a directory, open.
 struct Opened {
     mark: Mark,
-    source: OwnedFd,
+    source: Fd,
     source_identity: Identity,
-    dest: OwnedFd,
+    dest: Fd,
     dest_identity: Identity,
 }
 
@@ -197,7 +198,7 @@ fn open_to_list(
     dir: BorrowedFd<'_>,
     name: &CStr,
     symlinks: Symlinks,
-) -> Result<(OwnedFd, AtimeEffect), Errno> {
+) -> Result<(Fd, AtimeEffect), Errno> {
     if ctx.policy.options.preserve.timestamps {
         sys::open_directory_noatime(dir, name, symlinks)
     } else {
@@ -441,7 +442,7 @@ fn plan_dest(
     plan: &Plan,
     place: &Place<CopyDir>,
     origin: Origin,
-) -> Result<Option<OwnedFd>, Errno> {
+) -> Result<Option<Fd>, Errno> {
     let exists =
         |dir: BorrowedFd<'_>, name: &CStr| Ok(sys::stat(dir, name, Symlinks::NoFollow).is_ok());
     if origin == Origin::Existing {
@@ -508,10 +509,16 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
 }
 
 /// Writes a complete directory to the disk, if the options say so.
+#[inline]
 pub(in crate::copy) fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
-    let Some(durability) = &ctx.durability else {
-        return Ok(());
-    };
+    match &ctx.durability {
+        Some(durability) => sync_with(ctx, node, durability),
+        None => Ok(()),
+    }
+}
+
+#[cold]
+fn sync_with(ctx: &Context<'_>, node: &CopyNode, durability: &Durability) -> Result<(), Error> {
     let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
     dest.and_then(|dest| durability.directory_complete(dest.as_fd()))
         .map_err(|errno| ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno))

@@ -12,7 +12,7 @@
 //! guess costs one call. Copying 50,000 empty files by `stat` and `mknodat` took 0.67 of the
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
@@ -34,11 +34,11 @@ use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
+use crate::sys::{self, At, Blocking, Borrowed, Fd, Inode, SharedFd, Stat, Storage};
 
 /// A source that is open.
 pub(in crate::copy) struct OpenSource {
-    fd: OwnedFd,
+    fd: Fd,
     /// Stat of the source when it was opened.
     pub(in crate::copy) stat: Stat,
     /// Says where the content is, if the source is a regular file.
@@ -61,6 +61,40 @@ impl OpenSource {
     /// Prepares to copy the content of a regular file once more.
     pub(in crate::copy) fn rewind(&self) -> Result<(), Errno> {
         sys::seek(self.fd.as_fd(), SeekFrom::Start(0)).map(drop)
+    }
+}
+
+/// A source that was opened, perhaps by another worker.
+pub(in crate::copy) struct SharedSource {
+    fd: SharedFd,
+    pub(in crate::copy) stat: Stat,
+    storage: Storage,
+}
+
+impl From<OpenSource> for SharedSource {
+    fn from(OpenSource { fd, stat, storage }: OpenSource) -> Self {
+        let fd = fd.into();
+        Self { fd, stat, storage }
+    }
+}
+
+impl SharedSource {
+    pub(in crate::copy) fn fd(&self) -> Result<Borrowed<'_>, Errno> {
+        self.fd.borrow()
+    }
+
+    /// Returns the source for this worker.
+    pub(in crate::copy) fn take(
+        self,
+        ctx: &Context<'_>,
+        entry: &Entry<'_>,
+    ) -> Result<OpenSource, Failure> {
+        let Self { fd, stat, storage } = self;
+        let fd = ctx
+            .descriptors
+            .take(fd)
+            .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
+        Ok(OpenSource { fd, stat, storage })
     }
 }
 

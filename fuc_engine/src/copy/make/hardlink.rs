@@ -1,6 +1,6 @@
 //! Links a dest to the first copy of a source that has several names.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use crate::copy::scratch::{CopyScratch, LinkedTo};
 use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
 use crate::node::Side;
-use crate::sys::{self, At};
+use crate::sys::{self, At, Fd};
 
 /// Describes the copy that was made at the dest of `entry`: the file that was `written`, or the
 /// file that has the name if the copy was not written through a descriptor.
@@ -176,7 +176,7 @@ fn at_first(
 
 /// Keeps the directory open for the next link, in place of the last one, if a descriptor can be
 /// lent for it.
-fn keep_linked_to(ctx: &Context<'_>, node: &CopyNode, dir: OwnedFd, scratch: &mut CopyScratch) {
+fn keep_linked_to(ctx: &Context<'_>, node: &CopyNode, dir: Fd, scratch: &mut CopyScratch) {
     let last = &mut scratch.linked_to;
     if last.is_some() || ctx.descriptors.lend(1) {
         let node = Arc::clone(node);

@@ -82,8 +82,9 @@ pub(super) fn divide<'a>(
         entry: StoredEntry::of(entry),
         labelled: file::label(ctx, &hidden.dest),
         keeps_holes: keeps_holes(run, &source.stat),
-        source,
-        hidden,
+        source: source.into(),
+        dest: hidden.dest.fd.into(),
+        hidden_name: hidden.name,
         dest_inode: dest_stat.st_ino,
         bytes,
         failure: OnceLock::new(),
@@ -192,15 +193,9 @@ pub(super) fn copy_part<'a>(
 ) {
     let FilePart { file, content, .. } = part;
     if file.failure.get().is_none() {
-        let mut copy = RangeCopy {
-            source: file.source.fd(),
-            dest: file.hidden.dest.fd.as_fd(),
-            keeps_holes: file.keeps_holes,
-            progress: &mut |bytes| worker.copied_piece(&run.ctx.report, bytes),
-        };
         let copied = match run.ctx.report.must_stop() {
             true => Err(ContentError::Cancelled),
-            false => copy.run(content.clone()),
+            false => copy_range(run, &file, content.clone(), worker),
         };
         match copied {
             Ok(end) => note_end(&file, &content, end),
@@ -209,6 +204,23 @@ pub(super) fn copy_part<'a>(
         }
     }
     finish_part(run, file, worker);
+}
+
+fn copy_range<'a>(
+    run: &CopyRun<'a>,
+    file: &DividedFile,
+    content: Range<u64>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<u64, ContentError> {
+    let source = file.source.fd().map_err(ContentError::Read)?;
+    let dest = file.dest.borrow().map_err(ContentError::Write)?;
+    let mut copy = RangeCopy {
+        source: source.as_fd(),
+        dest: dest.as_fd(),
+        keeps_holes: file.keeps_holes,
+        progress: &mut |bytes| worker.copied_piece(&run.ctx.report, bytes),
+    };
+    copy.run(content)
 }
 
 /// Notes the position at which the content of a range has ended.
@@ -253,7 +265,8 @@ fn finish<'a>(run: &CopyRun<'a>, file: DividedFile, worker: &mut Walker<'_, '_, 
     let DividedFile {
         entry,
         source,
-        hidden,
+        dest,
+        hidden_name: name,
         labelled,
         keeps_holes,
         bytes,
@@ -263,6 +276,11 @@ fn finish<'a>(run: &CopyRun<'a>, file: DividedFile, worker: &mut Walker<'_, '_, 
     } = file;
     let ctx = &run.ctx;
     with_entry(run, entry, worker, |entry, worker| {
+        let source = source.take(ctx, entry)?;
+        let dest = ctx.descriptors.take(dest);
+        let dest = dest.map_err(|errno| ctx.making_failure(entry, Operation::CreateFile, errno))?;
+        let dest = OpenDest::new_file(dest, Naming::AtOnce);
+        let hidden = Hidden { dest, name };
         let settled = match failure.into_inner() {
             None if ctx.report.must_stop() => Err(ContentError::Cancelled),
             None => settle_size(&source, &hidden.dest, is_short.into_inner()),

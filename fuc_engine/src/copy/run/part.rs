@@ -1,22 +1,25 @@
 //! A range of a large file that several engines copy together, as a task. [`dividing`](super::dividing) runs it.
 
+use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::ContentError;
-use crate::copy::dest::hidden::Hidden;
-use crate::copy::make::file::OpenSource;
+use crate::copy::make::file::SharedSource;
 use crate::copy::node::CopyDir;
 use crate::copy::stored::StoredEntry;
+use crate::sys::SharedFd;
 use crate::walk::OwnRange;
 
 /// A file whose ranges are copied.
 pub(in crate::copy) struct DividedFile {
     pub(super) entry: StoredEntry,
-    pub(super) source: OpenSource,
-    pub(super) hidden: Hidden,
+    pub(super) source: SharedSource,
+    pub(super) dest: SharedFd,
+    /// The name of the dest until it is complete.
+    pub(super) hidden_name: Box<CStr>,
     pub(super) dest_inode: u64,
     /// Says whether the dest has got its SELinux context.
     pub(super) labelled: Result<(), AttributeError>,
@@ -50,7 +53,7 @@ impl FilePart {
             parent,
             name: &file.entry.name,
             source_inode: file.source.stat.st_ino,
-            dest_name: &file.hidden.name,
+            dest_name: &file.hidden_name,
             dest_inode: file.dest_inode,
             content: self.content.clone(),
         })

@@ -29,7 +29,7 @@ use crate::copy::dest::overwrite::{self, Decided, Prepared};
 use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::hardlinks::{Claim, FirstCopy};
 use crate::copy::look;
-use crate::copy::make::file::{self, Filled, OpenSource};
+use crate::copy::make::file::{self, Filled, OpenSource, SharedSource};
 use crate::copy::make::{Created, hardlink, link, special, symlink};
 use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink, Replace};
@@ -666,7 +666,7 @@ fn queue_large<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     let file = Box::new(LargeFile {
-        source,
+        source: source.map(SharedSource::from),
         entry: StoredEntry::of(entry),
         bytes: room::bytes_on_disk(stat),
     });

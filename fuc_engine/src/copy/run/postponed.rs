@@ -148,7 +148,10 @@ fn copy_when_possible<'a>(
         run.ctx.report.offer_directory(directory);
     }
     resume(run, entry, worker, |entry, worker| match source {
-        Some(source) => run.copy_content(entry, source, worker).map(drop),
+        Some(source) => {
+            let source = source.take(&run.ctx, entry)?;
+            run.copy_content(entry, source, worker).map(drop)
+        }
         None => match run.look(entry, worker)? {
             ControlFlow::Continue(source) => run.copy_by_rules(entry, &source, worker).map(drop),
             ControlFlow::Break(_) => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ use crate::descriptors::Roots;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
-use crate::sys::{self, Stat};
+use crate::sys::{self, Fd, Stat};
 use crate::walk::{self, Sharer, Stealing, Task, Walker};
 
 impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
@@ -31,7 +31,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         self.ctx.operands.len()
     }
 
-    fn open_operand(&self, operand: u32, side: Side) -> Result<OwnedFd, Errno> {
+    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
         if side == Side::Dest && self.ctx.policy.options.parents {
             find_dest_parent(self, operand)?;
         }

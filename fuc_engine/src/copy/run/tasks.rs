@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::part::FilePart;
-use crate::copy::make::file::OpenSource;
+use crate::copy::make::file::SharedSource;
 use crate::copy::node::CopyDir;
 use crate::copy::stored::StoredEntry;
 use crate::walk::{OwnRange, OwnTask};
@@ -34,7 +34,7 @@ impl OwnTask<CopyDir> for CopyTask {
 /// A large file whose content is still to be copied. Its dest was not touched yet.
 pub(in crate::copy) struct LargeFile {
     /// `None` if the rules about the dest are still to be applied.
-    pub(super) source: Option<OpenSource>,
+    pub(super) source: Option<SharedSource>,
     pub(super) entry: StoredEntry,
     /// Room that the copy needs.
     pub(super) bytes: u64,

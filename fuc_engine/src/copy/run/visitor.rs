@@ -21,7 +21,7 @@ use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
 use crate::report::{Counted, Report};
 use crate::sched::{Limits, SecondWorker};
-use crate::sys::{self, Identity, Symlinks};
+use crate::sys::{self, Identity, InheritedTable, Symlinks, TableUse};
 use crate::walk::{
     self, Filters, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
 };
@@ -239,6 +239,13 @@ impl Visitor for CopyRun<'_> {
 
     fn offers_rest(&self) -> bool {
         true
+    }
+
+    fn begin_thread(&self, table: InheritedTable) -> TableUse {
+        match self.private_tables() {
+            Some(permit) => table.replace(permit, &self.ctx.kept_descriptors()),
+            None => table.keep(),
+        }
     }
 
     fn is_in_order(&self) -> bool {

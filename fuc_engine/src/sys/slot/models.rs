@@ -16,9 +16,9 @@ use crate::sync::checker::{Model, check};
 const LOWEST: RawFd = 100;
 
 /// Opens a directory. The descriptor gets the number of the one that was closed before.
-fn open() -> OwnedFd {
+fn open() -> Fd {
     let directory = std::fs::File::open("/").unwrap();
-    fcntl_dupfd_cloexec(&directory, LOWEST).unwrap()
+    fcntl_dupfd_cloexec(&directory, LOWEST).unwrap().into()
 }
 
 fn open_slot() -> DirSlot {

@@ -1,0 +1,396 @@
+//! Descriptor tables: a started thread may have a private one, so that it does not wait for the lock of a
+//! table that all threads share.
+//!
+//! ```text
+//!   thread A                                thread B
+//!   --------                                --------
+//!   opens a directory: 7 in A's table
+//!                                           uses it: copies A's 7 into its own table
+//!                                           is its last user: leaves 7 to A
+//!   after its task: closes 7
+//! ```
+//!
+//! Invariant: a descriptor is used and closed only by threads that use its table. A table is free for another
+//! thread when no thread uses it, and no [`SharedFd`](super::SharedFd) or [`DirSlot`](super::DirSlot) refers to it.
+
+use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use rustix::thread::gettid;
+
+use super::filesystem::Storage;
+use super::unshare;
+
+/// The most private tables. Further threads share the table of the thread that has started them.
+pub(super) const MOST_TABLES: usize = (1 << 12) - 2;
+/// The first descriptor after stdin, stdout and stderr.
+const FIRST: RawFd = 3;
+/// The end of the descriptors that a new table has copies of. Linux copies this number at least.
+const COPIED: RawFd = 64;
+/// `PIDFD_THREAD`, since Linux 6.9.
+const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
+
+/// A descriptor table.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// 0 is the table of the process. Threads without a private table share it.
+    pub(super) number: u16,
+    /// Number of threads that use the table, or are being started by such a thread. The thread that calls a run is not
+    /// counted.
+    users: AtomicUsize,
+    /// Number of references to descriptors in the table. Those in the process's table are not counted.
+    references: AtomicUsize,
+    /// The first thread that used the table.
+    thread: AtomicI32,
+    /// `true` if there may be orphans.
+    has_orphans: AtomicBool,
+    /// Descriptors that threads with other tables have left to a user of this one.
+    orphans: Mutex<Vec<RawFd>>,
+}
+
+static PROCESS: Table = Table::new(0);
+
+/// The private tables, each at the place of its number less one. Their memory is never freed.
+static PRIVATE: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// `None` is the table of the process.
+    static CURRENT: Cell<Option<&'static Table>> = const { Cell::new(None) };
+    /// Threads from whose tables this one has copied descriptors.
+    static OWNERS: RefCell<Vec<Owner>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Owner {
+    thread: Pid,
+    pidfd: OwnedFd,
+}
+
+fn private() -> MutexGuard<'static, Vec<&'static Table>> {
+    PRIVATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    const fn new(number: u16) -> Self {
+        Self {
+            number,
+            users: AtomicUsize::new(0),
+            references: AtomicUsize::new(0),
+            thread: AtomicI32::new(0),
+            has_orphans: AtomicBool::new(false),
+            orphans: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Returns the table of the calling thread.
+    #[inline]
+    pub(super) fn current() -> &'static Self {
+        CURRENT.get().unwrap_or(&PROCESS)
+    }
+
+    /// Returns `true` if this is the table of the calling thread.
+    pub(super) fn is_current(&self) -> bool {
+        std::ptr::eq(self, Self::current())
+    }
+
+    /// Returns the table with this number. The caller must have a reference to a descriptor in it.
+    pub(super) fn numbered(number: u16) -> &'static Self {
+        match number {
+            0 => &PROCESS,
+            number => private()[usize::from(number) - 1],
+        }
+    }
+
+    /// Returns a free table, which then has one user. Returns `None` if there are too many tables.
+    fn claim() -> Option<&'static Self> {
+        let mut tables = private();
+        // Acquire: pairs with the Releases of `release`, `end_use` and `InheritedTable`, so all uses are over.
+        let is_free = |table: &&&Self| {
+            table.users.load(Ordering::Acquire) == 0
+                && table.references.load(Ordering::Acquire) == 0
+        };
+        let free = tables.iter().find(is_free).copied();
+        let table = match free {
+            Some(table) => table,
+            None if tables.len() == MOST_TABLES => return None,
+            None => {
+                let table = Self::new(tables.len() as u16 + 1);
+                let table: &'static Self = Box::leak(Box::new(table));
+                tables.push(table);
+                table
+            }
+        };
+        // The last user may have been a thread that was being started. Then descriptors may have been left to the table.
+        table.orphans().clear();
+        table.has_orphans.store(false, Ordering::Relaxed);
+        table.users.store(1, Ordering::Relaxed);
+        Some(table)
+    }
+
+    /// Counts one more reference to a descriptor.
+    pub(super) fn retain(&self) {
+        if self.number != PROCESS.number {
+            // Relaxed: the calling thread uses the table, so it is not free.
+            self.references.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts one reference less.
+    pub(super) fn release(&self) {
+        if self.number != PROCESS.number {
+            // Release: pairs with the Acquire of `claim`.
+            self.references.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Copies a descriptor of this table into that of the calling thread.
+    ///
+    /// # Errors
+    /// The reason why the kernel does not copy it, such as `EMFILE`.
+    #[cold]
+    pub(super) fn import(&self, fd: RawFd) -> Result<OwnedFd, Errno> {
+        let thread = match self.number {
+            0 => Some(getpid()),
+            _ => Pid::from_raw(self.thread.load(Ordering::Relaxed)),
+        };
+        copy_from(thread.ok_or(Errno::SRCH)?, fd)
+    }
+
+    /// Closes a descriptor of the table with this number, or leaves it to a user of the table. The caller gives up a
+    /// reference.
+    #[inline]
+    pub(super) fn close(number: u16, fd: RawFd) {
+        let current = Self::current();
+        if number == current.number {
+            // SAFETY: the caller was the only owner, and the descriptor is in the table of this thread.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
+            current.release();
+        } else {
+            Self::numbered(number).leave(fd);
+        }
+    }
+
+    /// Leaves a descriptor to a user of the table. The caller gives up a reference.
+    #[cold]
+    fn leave(&self, fd: RawFd) {
+        let mut orphans = self.orphans();
+        // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `claim` drops an orphan
+        // that is left while an `InheritedTable` ends.
+        let is_gone = self.number != PROCESS.number && self.users.load(Ordering::Relaxed) == 0;
+        if !is_gone {
+            orphans.push(fd);
+            // Relaxed: the lock publishes the descriptor. A user that looks too early looks again later.
+            self.has_orphans.store(true, Ordering::Relaxed);
+        }
+        drop(orphans);
+        self.release();
+    }
+
+    #[cold]
+    fn close_orphans(&self) {
+        let mut orphans = self.orphans();
+        self.has_orphans.store(false, Ordering::Relaxed);
+        let left = std::mem::take(&mut *orphans);
+        // Closing may wait for a server, which must not happen under the lock.
+        drop(orphans);
+        for fd in left {
+            // SAFETY: the thread that left it was the only owner, and it is in the table of this thread.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+    }
+
+    /// Counts one thread less that uses the table. The last one closes all descriptors of a private table, because the
+    /// kernel does that only after the thread was joined.
+    fn end_use(&self) {
+        self.close_orphans();
+        // Under the lock, so that no descriptor is left to a table without users.
+        let orphans = self.orphans();
+        // Release: pairs with the Acquire of `claim`.
+        let was_last = self.users.fetch_sub(1, Ordering::Release) == 1;
+        drop(orphans);
+        if was_last && self.number != PROCESS.number {
+            unshare::close_from(FIRST);
+        }
+    }
+
+    fn orphans(&self) -> MutexGuard<'_, Vec<RawFd>> {
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Copies a descriptor from the table of `thread` into that of the calling thread.
+fn copy_from(thread: Pid, fd: RawFd) -> Result<OwnedFd, Errno> {
+    OWNERS.with_borrow_mut(|owners| {
+        let known = owners.iter().position(|owner| owner.thread == thread);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let pidfd = pidfd_open(thread, THREAD)?;
+                owners.push(Owner { thread, pidfd });
+                owners.len() - 1
+            }
+        };
+        pidfd_getfd(&owners[index].pidfd, fd, PidfdGetfdFlags::empty())
+    })
+}
+
+/// Returns `true` if the kernel lets one thread copy descriptors of another.
+fn can_import() -> bool {
+    static CAN_IMPORT: OnceLock<bool> = OnceLock::new();
+    *CAN_IMPORT.get_or_init(|| {
+        // A sandbox may end the process because of an unusual call.
+        if unshare::has_seccomp() {
+            return false;
+        }
+        let copied = pidfd_open(gettid(), THREAD)
+            .and_then(|thread| pidfd_getfd(&thread, thread.as_raw_fd(), PidfdGetfdFlags::empty()));
+        copied.is_ok()
+    })
+}
+
+/// Closes the descriptors that other threads have left to this one.
+#[inline]
+pub(crate) fn close_orphans() {
+    let table = Table::current();
+    if table.has_orphans.load(Ordering::Relaxed) {
+        table.close_orphans();
+    }
+}
+
+/// Closes what the calling thread keeps open because of a run, when all other threads of the run have ended.
+pub(crate) fn end_run() {
+    close_orphans();
+    OWNERS.with_borrow_mut(Vec::clear);
+}
+
+/// The permission to give threads private descriptor tables.
+///
+/// In a process, all threads share one table of descriptors, and each `open` and `close` takes its lock. With private
+/// tables, threads do not wait for each other there. A started thread then has a table without the descriptors above 2
+/// that others have opened.
+#[derive(Clone, Copy, Debug)]
+pub struct PrivateTables(());
+
+impl PrivateTables {
+    /// Gives the permission.
+    ///
+    /// # Safety
+    /// The observer, the filter and signal handlers run on the engine's threads. The caller promises:
+    ///
+    /// - They use no descriptor above 2 but those that they open and close in the same call. The files that the engine
+    ///   opens for the filter are among these.
+    /// - They start no threads.
+    /// - The run is called on a thread that shares the table of the process's main thread, which ends after the run.
+    /// - During the run, no other thread writes, locks or closes a file on a server with a descriptor below 64.
+    ///
+    /// Otherwise, a number may mean another file, which is then closed or written. With files on servers, errors may
+    /// be lost.
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+/// The table of a thread that starts another one. At first, both share it.
+pub(crate) struct InheritedTable(&'static Table);
+
+impl InheritedTable {
+    /// Returns the table of the calling thread, for a thread that it starts.
+    pub(crate) fn of_this_thread() -> Self {
+        let table = Table::current();
+        // Relaxed: the calling thread uses the table, so it is not free.
+        table.users.fetch_add(1, Ordering::Relaxed);
+        Self(table)
+    }
+
+    /// Lets the calling thread, which was started with this table, share it until the result is dropped.
+    pub(crate) fn keep(self) -> TableUse {
+        let table = ManuallyDrop::new(self).0;
+        CURRENT.set(Some(table));
+        TableUse(table)
+    }
+
+    /// Gives the calling thread, which was started with this table, a private one until the result is dropped. The
+    /// private table has the descriptors 0 to 2, those of `kept`, and copies of files that are being
+    /// [written](close_copies). If that is not possible without harm, the thread keeps this table.
+    ///
+    /// The thread must end after the result is dropped.
+    pub(crate) fn replace(self, _permit: PrivateTables, kept: &[BorrowedFd<'_>]) -> TableUse {
+        let output = [std::io::stdout().as_raw_fd(), std::io::stderr().as_raw_fd()];
+        let is_possible = kept.iter().all(|fd| fd.as_raw_fd() < COPIED)
+            && can_import()
+            // The end of the thread closes its copies of them.
+            && !output.into_iter().any(may_write_when_closed);
+        let claimed = is_possible.then(Table::claim).flatten();
+        let Some(table) = claimed else {
+            return self.keep();
+        };
+        if unshare::unshare_descriptors_below(COPIED).is_err() {
+            // Relaxed: nothing has used the table.
+            table.users.store(0, Ordering::Relaxed);
+            return self.keep();
+        }
+        close_copies(kept);
+        let thread = gettid().as_raw_nonzero().get();
+        // Relaxed: whatever hands a descriptor of this table to another thread publishes it.
+        table.thread.store(thread, Ordering::Relaxed);
+        CURRENT.set(Some(table));
+        TableUse(table)
+    }
+}
+
+impl Drop for InheritedTable {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire of `claim`.
+        self.0.users.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Closes the copies that a new table has of the descriptors of another one, except those of `kept`.
+///
+/// A copy that may write when it is closed stays open until the thread ends. By then, the engine has closed the
+/// original, and has seen the errors.
+fn close_copies(kept: &[BorrowedFd<'_>]) {
+    let is_kept = |number: RawFd| kept.iter().any(|fd| fd.as_raw_fd() == number);
+    for number in FIRST..COPIED {
+        let is_open = unshare::status_flags(number).is_some();
+        if is_open && !is_kept(number) && !may_write_when_closed(number) {
+            // SAFETY: the copy is open, and nothing else knows of it.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+}
+
+/// Returns `true` if closing a copy of a descriptor may write to a file, on a filesystem that writes when files are
+/// closed. The owner of the original would not see an error of that.
+fn may_write_when_closed(number: RawFd) -> bool {
+    // The filesystem is not asked about other files, because its server may not answer.
+    let is_open_for_writing = unshare::status_flags(number).is_some_and(|flags| {
+        flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_RDONLY
+    });
+    if !is_open_for_writing {
+        return false;
+    }
+    // SAFETY: the descriptor is open, and not closed by another thread.
+    let fd = unsafe { BorrowedFd::borrow_raw(number) };
+    let file_type = fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(file_type, Ok(FileType::RegularFile) | Err(_)) && Storage::of(fd) != Storage::Native
+}
+
+/// The use of a table by the calling thread. It ends when this is dropped.
+pub(crate) struct TableUse(&'static Table);
+
+impl Drop for TableUse {
+    fn drop(&mut self) {
+        OWNERS.with_borrow_mut(Vec::clear);
+        self.0.end_use();
+    }
+}
+
+#[cfg(test)]
+mod tests;
