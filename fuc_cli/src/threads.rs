@@ -4,19 +4,11 @@ use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 
-use fuc_engine::PrivateTables;
-
 use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::quote;
-use crate::sys;
 
-/// Permits private descriptor tables for the threads of a copy, because nothing in this crate uses other descriptors
-/// than stdin, stdout and stderr on them.
-#[must_use]
-pub fn private_tables() -> PrivateTables {
-    sys::private_tables()
-}
+pub use crate::sys::private_tables;
 
 /// Parses the value of `--threads`.
 ///

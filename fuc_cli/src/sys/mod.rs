@@ -27,4 +27,4 @@ pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::is_affirmative;
 pub use memory::Allocator;
 pub(crate) use startup::{restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};
-pub(crate) use tables::private_tables;
+pub use tables::private_tables;

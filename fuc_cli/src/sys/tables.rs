@@ -6,7 +6,8 @@ use fuc_engine::PrivateTables;
 ///
 /// The observer and the handlers of signals write to stdout and stderr, and answers are read from stdin. The filter
 /// closes each file before it returns.
-pub(crate) fn private_tables() -> PrivateTables {
+#[must_use]
+pub fn private_tables() -> PrivateTables {
     // SAFETY: as said above, no other descriptor is used on the engine's threads, and none of these calls starts a
     // thread. The main thread calls the run.
     unsafe { PrivateTables::new() }
