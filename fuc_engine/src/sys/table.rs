@@ -14,6 +14,7 @@
 //! thread when no thread uses it, and no [`SharedFd`](super::SharedFd) or [`DirSlot`](super::DirSlot) refers to it.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
@@ -322,10 +323,14 @@ impl InheritedTable {
     /// The thread must end after the result is dropped.
     pub(crate) fn replace(self, _permit: PrivateTables, kept: &[BorrowedFd<'_>]) -> TableUse {
         let output = [std::io::stdout().as_raw_fd(), std::io::stderr().as_raw_fd()];
+        let may_write = |number| {
+            let flags = unshare::status_flags(number);
+            flags.is_some_and(|flags| may_write_when_closed(number, flags))
+        };
         let is_possible = kept.iter().all(|fd| fd.as_raw_fd() < COPIED)
             && can_import()
             // The end of the thread closes its copies of them.
-            && !output.into_iter().any(may_write_when_closed);
+            && !output.into_iter().any(may_write);
         let claimed = is_possible.then(Table::claim).flatten();
         let Some(table) = claimed else {
             return self.keep();
@@ -358,22 +363,21 @@ impl Drop for InheritedTable {
 fn close_copies(kept: &[BorrowedFd<'_>]) {
     let is_kept = |number: RawFd| kept.iter().any(|fd| fd.as_raw_fd() == number);
     for number in FIRST..COPIED {
-        let is_open = unshare::status_flags(number).is_some();
-        if is_open && !is_kept(number) && !may_write_when_closed(number) {
+        let Some(flags) = unshare::status_flags(number) else {
+            continue;
+        };
+        if !is_kept(number) && !may_write_when_closed(number, flags) {
             // SAFETY: the copy is open, and nothing else knows of it.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
     }
 }
 
-/// Returns `true` if closing a copy of a descriptor may write to a file, on a filesystem that writes when files are
-/// closed. The owner of the original would not see an error of that.
-fn may_write_when_closed(number: RawFd) -> bool {
+/// Returns `true` if closing a copy of an open descriptor may write to a file, on a filesystem that writes when files
+/// are closed. The owner of the original would not see an error of that. `flags` are those of its file.
+fn may_write_when_closed(number: RawFd, flags: c_int) -> bool {
     // The filesystem is not asked about other files, because its server may not answer.
-    let is_open_for_writing = unshare::status_flags(number).is_some_and(|flags| {
-        flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_RDONLY
-    });
-    if !is_open_for_writing {
+    if flags & libc::O_PATH != 0 || flags & libc::O_ACCMODE == libc::O_RDONLY {
         return false;
     }
     // SAFETY: the descriptor is open, and not closed by another thread.
