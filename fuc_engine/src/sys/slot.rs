@@ -35,8 +35,8 @@ impl SlotState {
     /// No descriptor and no table has the highest number.
     const EMPTY: Self = Self(u64::MAX << 21);
 
-    fn pinned_once(fd: RawFd, table: &Table) -> Self {
-        Self((fd as u64) << 33 | u64::from(table.number) << 21 | 1)
+    fn pinned_once(fd: RawFd, table: u16) -> Self {
+        Self((fd as u64) << 33 | u64::from(table) << 21 | 1)
     }
 
     fn descriptor(self) -> RawFd {
@@ -107,9 +107,7 @@ impl DirSlot {
     /// Stores the descriptor and pins it. Returns it as an error if the slot already has one.
     pub(crate) fn install(&self, fd: Fd) -> Result<Pinned<'_>, Fd> {
         let SlotState(empty) = SlotState::EMPTY;
-        let table = Table::current();
-        let state = SlotState::pinned_once(fd.as_raw_fd(), table);
-        table.retain();
+        let state = SlotState::pinned_once(fd.as_raw_fd(), Table::retain_current());
         // Release: publishes the descriptor, its table and the identity to the Acquire of `try_pin`.
         match self
             .state
@@ -117,7 +115,7 @@ impl DirSlot {
         {
             Ok(_) => Ok(Pinned::new(Pin(self), fd.into_raw_fd())),
             Err(_) => {
-                table.release();
+                Table::release_current();
                 Err(fd)
             }
         }
@@ -127,7 +125,7 @@ impl DirSlot {
     /// this thread.
     #[inline]
     pub(crate) fn try_pin(&self) -> Option<Pinned<'_>> {
-        let current = Table::current().number;
+        let current = Table::current_number();
         let state = self.add_pin(|state| state.table() == current)?;
         Some(Pinned::new(Pin(self), state.descriptor()))
     }
@@ -142,7 +140,7 @@ impl DirSlot {
             return Ok(None);
         };
         let pin = Pin(self);
-        if state.table() == Table::current().number {
+        if state.table() == Table::current_number() {
             return Ok(Some(Pinned::new(pin, state.descriptor())));
         }
         let copy = Table::numbered(state.table()).import(state.descriptor())?;

@@ -55,7 +55,8 @@ pub(super) struct Table {
     orphans: Mutex<Vec<RawFd>>,
 }
 
-static PROCESS: Table = Table::new(0);
+const PROCESS_NUMBER: u16 = 0;
+static PROCESS: Table = Table::new(PROCESS_NUMBER);
 
 /// The private tables, each at the place of its number less one. Their memory is never freed.
 static PRIVATE: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
@@ -63,6 +64,8 @@ static PRIVATE: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
 thread_local! {
     /// `None` is the table of the process.
     static CURRENT: Cell<Option<&'static Table>> = const { Cell::new(None) };
+    /// The number of `CURRENT`.
+    static CURRENT_NUMBER: Cell<u16> = const { Cell::new(PROCESS_NUMBER) };
     /// Threads from whose tables this one has copied descriptors.
     static OWNERS: RefCell<Vec<Owner>> = const { RefCell::new(Vec::new()) };
 }
@@ -94,6 +97,18 @@ impl Table {
         CURRENT.get().unwrap_or(&PROCESS)
     }
 
+    /// Returns the number of the calling thread's table.
+    #[inline]
+    pub(super) fn current_number() -> u16 {
+        CURRENT_NUMBER.get()
+    }
+
+    /// Makes this the table of the calling thread.
+    fn make_current(&'static self) {
+        CURRENT.set(Some(self));
+        CURRENT_NUMBER.set(self.number);
+    }
+
     /// Returns `true` if this is the table of the calling thread.
     pub(super) fn is_current(&self) -> bool {
         std::ptr::eq(self, Self::current())
@@ -102,7 +117,7 @@ impl Table {
     /// Returns the table with this number. The caller must have a reference to a descriptor in it.
     pub(super) fn numbered(number: u16) -> &'static Self {
         match number {
-            0 => &PROCESS,
+            PROCESS_NUMBER => &PROCESS,
             number => private()[usize::from(number) - 1],
         }
     }
@@ -135,7 +150,7 @@ impl Table {
 
     /// Counts one more reference to a descriptor.
     pub(super) fn retain(&self) {
-        if self.number != PROCESS.number {
+        if self.number != PROCESS_NUMBER {
             // Relaxed: the calling thread uses the table, so it is not free.
             self.references.fetch_add(1, Ordering::Relaxed);
         }
@@ -143,9 +158,27 @@ impl Table {
 
     /// Counts one reference less.
     pub(super) fn release(&self) {
-        if self.number != PROCESS.number {
+        if self.number != PROCESS_NUMBER {
             // Release: pairs with the Acquire of `claim`.
             self.references.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Counts one more reference to a descriptor in the table of the calling thread. Returns the table's number.
+    #[inline]
+    pub(super) fn retain_current() -> u16 {
+        let number = Self::current_number();
+        if number != PROCESS_NUMBER {
+            Self::current().retain();
+        }
+        number
+    }
+
+    /// Counts one reference less to a descriptor in the table of the calling thread.
+    #[inline]
+    pub(super) fn release_current() {
+        if Self::current_number() != PROCESS_NUMBER {
+            Self::current().release();
         }
     }
 
@@ -166,11 +199,10 @@ impl Table {
     /// reference.
     #[inline]
     pub(super) fn close(number: u16, fd: RawFd) {
-        let current = Self::current();
-        if number == current.number {
+        if number == Self::current_number() {
             // SAFETY: the caller was the only owner, and the descriptor is in the table of this thread.
             drop(unsafe { OwnedFd::from_raw_fd(fd) });
-            current.release();
+            Self::release_current();
         } else {
             Self::numbered(number).leave(fd);
         }
@@ -182,7 +214,7 @@ impl Table {
         let mut orphans = self.orphans();
         // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `claim` drops an orphan
         // that is left while an `InheritedTable` ends.
-        let is_gone = self.number != PROCESS.number && self.users.load(Ordering::Relaxed) == 0;
+        let is_gone = self.number != PROCESS_NUMBER && self.users.load(Ordering::Relaxed) == 0;
         if !is_gone {
             orphans.push(fd);
             // Relaxed: the lock publishes the descriptor. A user that looks too early looks again later.
@@ -214,7 +246,7 @@ impl Table {
         // Release: pairs with the Acquire of `claim`.
         let was_last = self.users.fetch_sub(1, Ordering::Release) == 1;
         drop(orphans);
-        if was_last && self.number != PROCESS.number {
+        if was_last && self.number != PROCESS_NUMBER {
             unshare::close_from(FIRST);
         }
     }
@@ -312,7 +344,7 @@ impl InheritedTable {
     /// Lets the calling thread, which was started with this table, share it until the result is dropped.
     pub(crate) fn keep(self) -> TableUse {
         let table = ManuallyDrop::new(self).0;
-        CURRENT.set(Some(table));
+        table.make_current();
         TableUse(table)
     }
 
@@ -344,7 +376,7 @@ impl InheritedTable {
         let thread = gettid().as_raw_nonzero().get();
         // Relaxed: whatever hands a descriptor of this table to another thread publishes it.
         table.thread.store(thread, Ordering::Relaxed);
-        CURRENT.set(Some(table));
+        table.make_current();
         TableUse(table)
     }
 }
