@@ -328,7 +328,7 @@ impl Visitor for LookAhead<'_> {
                 Ok(_) if self.survey.recursive => {
                     let place = Place {
                         parent: None,
-                        name,
+                        name: (&*name).into(),
                         operand,
                     };
                     let purpose = Purpose::Process { pass: 0 };

@@ -269,8 +269,9 @@
 //! Below an operand, every system call takes an open directory and a single name, and directories are
 //! opened without following symbolic links. So no file outside an operand is reached, even if another
 //! process replaces directories by links during the run. No limit on the length of a path applies. A
-//! level of depth takes less than 150 bytes of memory. The number of files takes none, and the number
-//! of subdirectories of one directory takes none beyond the first few hundred.
+//! level of depth takes at most 128 bytes of memory, and a name longer than 21 bytes takes its own length
+//! in addition. The number of files takes none, and the number of subdirectories of one directory takes
+//! none beyond the first few hundred.
 
 // The modules. Imports point down only. Each folder's `mod.rs` has a map of its files.
 //

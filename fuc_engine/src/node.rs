@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 
 use crate::operand;
 use crate::sync::AtomicU32;
-use crate::sys::DirSlot;
+use crate::sys::{DirName, DirSlot};
 
 /// One of the directories of a node. A removal has only sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) trait Dir: Send + Sync {
 pub(crate) struct Place<D: Dir> {
     pub(crate) parent: Option<Arc<Node<D>>>,
     /// One component, or the whole path of an operand.
-    pub(crate) name: Box<CStr>,
+    pub(crate) name: DirName,
     /// The index of the operand that the directory is or lies below.
     pub(crate) operand: u32,
 }
@@ -226,7 +226,7 @@ mod tests {
     fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {
         let mut finished = Vec::new();
         climb(from, |node| {
-            finished.push(node.place.name.clone());
+            finished.push((*node.place.name).into());
             ControlFlow::Continue(())
         });
         finished
@@ -280,10 +280,10 @@ mod tests {
         assert_eq!(top.place.path_of(Path::new("a//"), c"f"), Path::new("a/f"));
     }
 
-    /// A level takes at most 150 bytes: a node and a short name, which takes 32. The
-    /// allocator adds 8 bytes to each and rounds up to 16.
+    /// A level takes at most 128 bytes: a node, which holds a name of up to 21 bytes. The counts of the `Arc` take 16
+    /// bytes. The allocator adds 8 and rounds up to a multiple of 16.
     #[test]
     fn a_level_of_a_removal_stays_small() {
-        assert!(size_of::<Node<Nothing>>() + 16 <= 112);
+        assert!(size_of::<Node<Nothing>>() + 16 <= 128 - 8);
     }
 }

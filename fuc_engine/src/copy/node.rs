@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_level_of_a_copy_stays_small() {
         // `crate::node` has the same test for a removal, and explains the numbers.
-        assert!(size_of::<Node<CopyDir>>() + 16 <= 112 - 8);
+        assert!(size_of::<Node<CopyDir>>() + 16 <= 128 - 8);
     }
 
     #[test]

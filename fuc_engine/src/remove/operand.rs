@@ -87,7 +87,7 @@ fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
     }
     Begun::Enter(RemovePlace {
         parent: None,
-        name: path.clone(),
+        name: (&**path).into(),
         operand,
     })
 }

@@ -18,6 +18,7 @@
 //! | `names` | creates, renames and removes names |
 //! | `access` | finds out whether the calls of `names` would be permitted, without making them |
 //! | `data` | moves the content of open files |
+//! | `dir_name` | the name of a directory in flight |
 //! | `listing` | reads directory entries, a buffer at a time |
 //! | `slot` | a directory's descriptor that may be closed and opened again |
 //! | `inode` | times, owner, mode and extended attributes of one inode |
@@ -33,6 +34,7 @@
 mod access;
 mod acl;
 mod data;
+mod dir_name;
 mod fd;
 mod filesystem;
 mod identity;
@@ -55,6 +57,7 @@ pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 pub(crate) use access::*;
 pub(crate) use acl::*;
 pub(crate) use data::*;
+pub(crate) use dir_name::DirName;
 pub(crate) use fd::{Borrowed, Fd, SharedFd};
 pub(crate) use filesystem::*;
 pub(crate) use identity::{FileId, Identity, device_of};

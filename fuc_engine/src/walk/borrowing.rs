@@ -16,7 +16,7 @@ use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave, list, range
 use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
-use crate::sys::{self, Entry};
+use crate::sys::{self, DirName, Entry};
 
 /// Queues directories that another engine has given, copies a range that it has given, or processes entries of which
 /// this engine is the home.
@@ -78,7 +78,7 @@ fn borrow_levels<V: Visitor>(
         return Err(Errno::NOENT);
     }
     let mut parent = None;
-    let mut name = operand::to_c(visitor.operand_path(operand))?;
+    let mut name = DirName::from(&*operand::to_c(visitor.operand_path(operand))?);
     let mut levels: Vec<NodeOf<V>> = Vec::with_capacity(1 + stolen.path.len());
     let mut below = stolen.path.iter();
     loop {
@@ -93,7 +93,7 @@ fn borrow_levels<V: Visitor>(
         let Some(next) = below.next() else {
             return Ok(levels);
         };
-        name = next.clone();
+        name = (&**next).into();
         parent = Some(node);
     }
 }

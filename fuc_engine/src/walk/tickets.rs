@@ -241,7 +241,7 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
     }
 
     pub(super) fn keep_family(&self, Family { parent, places }: Family<D>) -> Stolen {
-        let names = places.iter().map(|place| place.name.clone()).collect();
+        let names = places.iter().map(|place| (*place.name).into()).collect();
         let kept = Kept::Directories(places);
         self.keep(&parent, FileType::Directory, names, kept)
     }
@@ -256,7 +256,7 @@ pub(super) fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<
 fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<Box<CStr>> {
     let places = iter::once(&parent.place).chain(above(&parent.place).map(|node| &node.place));
     let below = places.take_while(|place| place.parent.is_some());
-    let mut names: Vec<_> = below.map(|place| place.name.clone()).collect();
+    let mut names: Vec<Box<CStr>> = below.map(|place| (*place.name).into()).collect();
     names.reverse();
     names
 }
