@@ -36,6 +36,9 @@ pub(super) struct Hub<T> {
     pub(super) messages: Channel<Message<T>>,
     /// Tells the main thread that a run has ended on another worker.
     pub(super) done: Channel<()>,
+    /// Tasks for workers that run out of tasks, while the worker that has left them is busy. They are in the order in
+    /// which they were left.
+    spares: Mutex<VecDeque<T>>,
     /// Tasks that run when no other task is queued or running in this process.
     deferred: Mutex<VecDeque<T>>,
     /// Tasks that run when no other task is queued or running in any process.
@@ -55,6 +58,7 @@ impl<T> Hub<T> {
             gate: Gate::new(),
             messages: crossbeam_channel::unbounded().into(),
             done: crossbeam_channel::bounded(1).into(),
+            spares: Mutex::default(),
             deferred: Mutex::default(),
             when_done: Mutex::default(),
             meter: Meter::new(FIRST),
@@ -68,6 +72,10 @@ impl<T> Hub<T> {
         // The channel has room, because the main thread receives each message before it begins another
         // run.
         let _ = self.done.sender.try_send(());
+    }
+
+    pub(super) fn spares(&self) -> MutexGuard<'_, VecDeque<T>> {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn deferred(&self) -> MutexGuard<'_, VecDeque<T>> {

@@ -20,7 +20,7 @@
 //!     wants         parked ----+ governor wants more      +--> running
 //! ```
 //!
-//! **How tasks change hands.** Tasks travel through one channel, in batches. The gate keeps the
+//! **How tasks change hands.** Except for spares, tasks travel through one channel, in batches. The gate keeps the
 //! counts; a sender changes them first, under the gate's lock, and sends afterwards.
 //!
 //! ```text
@@ -33,31 +33,32 @@
 //!   sends every other task  ----------------> receives them, runs them
 //! ```
 //!
-//! A worker inside one slow operation cannot give anything. So after a slow operation, and before the
-//! entries of a wide directory, it leaves one *spare* batch in the channel. The next worker that runs out
-//! of tasks takes it:
+//! A worker inside one slow operation cannot give anything. So until 32 parts of tasks in a row were fast, and before
+//! the entries of a wide directory, it leaves its oldest task as a *spare*, in a list. The next worker that runs out of
+//! tasks takes it:
 //!
 //! ```text
 //!   worker A, with tasks                      worker B, running
 //!   --------------------                      -----------------
-//!   after a slow operation: reserve_spare
-//!   sends its oldest task   ----------------> (stays in the channel)
-//!   begins another slow operation
-//!                                             out of tasks; go_idle takes the spare:
+//!   leave_spare, under the lock:
+//!     leaves its oldest task  --------------> (stays in the list of spares)
+//!     spares 0 -> 1
+//!   begins a slow operation
+//!                                             out of tasks; go_idle: spares 1 -> 0,
 //!                                             active stays 2
-//!                                             receives the task at once, runs it
+//!                                             takes the first spare, runs it
 //! ```
 //!
-//! If the governor then wants more workers, the one that stepped it starts a thread for the spare
-//! (`Gate::claim_spare`), and counts it as active.
+//! If the governor then wants more workers, the worker that stepped it sends spares to idle workers and new threads.
+//! Each recipient counts as active (`Gate::claim_spare`).
 //!
 //! **Why a run ends.** `active` is the number of running workers, plus the batches under way to
-//! a worker that was idle. The spare is not counted: a worker that finds it takes it instead of going
-//! idle, so the spare never changes `active`. Now let `active` fall to zero. Then:
+//! a worker that was idle. Spares and deliveries, which are shown below, do not count as active: a worker that runs out
+//! of tasks takes one instead of going idle, so they never change `active`. Now let `active` fall to zero. Then:
 //!
 //! 1. No worker runs, and only a running worker makes tasks.
-//! 2. No batch is under way, as each of them counts as active.
-//! 3. There is no spare, or the last worker would have taken it and stayed active.
+//! 2. No batch is under way to a worker that was idle, as each of them counts as active.
+//! 3. There is no spare and no delivery, or the last worker would have taken it and stayed active.
 //! 4. No worker is parked with tasks of its own: the governor wants at least one active
 //!    worker, and when `active` falls below its number, the gate lets a parked worker go on.
 //!
@@ -72,8 +73,9 @@
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
-//! they have come back. A batch from another process is sent to an idle worker, or else is one more spare. A busy worker
-//! takes such a spare after its running task.
+//! they have come back. A batch from another process is sent to an idle worker, or else stays in the channel as a
+//! *delivery*. A busy worker takes it after its running task. A worker that runs out of tasks takes it before any spare,
+//! and stays active.
 //!
 //! ```text
 //!   thread of the inlet              worker

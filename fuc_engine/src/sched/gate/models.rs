@@ -18,7 +18,7 @@ const TASKS: usize = 6;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setting {
     Plain,
-    /// Each task is slow, so that its worker leaves a spare batch.
+    /// Each task is slow, so that its worker leaves spare tasks.
     Slow,
     /// Each task is slow, and then the governor wants a third worker.
     TargetRises,
@@ -32,8 +32,10 @@ enum Setting {
     Deferred,
     /// Wrong: a worker sends a batch before the gate counts the recipient.
     SentBeforeCounted,
-    /// Wrong: a worker leaves a spare batch that the gate does not know.
-    UnreservedSpare,
+    /// Wrong: a worker leaves a spare task that the gate does not count.
+    UncountedSpare,
+    /// Wrong: a worker leaves a spare task after the gate has counted it.
+    SpareLeftLater,
     /// Wrong: a worker receives a task that comes back after the gate has counted it.
     StolenAndReceivedLater,
     /// Wrong: a worker gives a task to another process, and the gate does not expect it back.
@@ -76,6 +78,7 @@ struct Run {
     setting: Setting,
     messages: loom::sync::Mutex<Vec<Message>>,
     sent: loom::sync::Condvar,
+    spares: loom::sync::Mutex<Vec<usize>>,
     /// Set by each task. Relaxed: only the gate and the channel publish it to the main thread.
     done: [Seen; TASKS],
     /// Counts the tasks that have run. Loom does not know it, and so it is never old.
@@ -116,13 +119,15 @@ impl Run {
     fn run_own(self: &Arc<Self>, mut stack: Vec<usize>) -> IdleOutcome {
         loop {
             self.run_stack(stack);
-            let outcome = self.go_idle();
-            if outcome != IdleOutcome::RunDeferred {
-                return outcome;
-            }
-            let tasks_run = self.tasks_run.load(Ordering::Relaxed);
-            assert_eq!(tasks_run, TASKS - 1, "a deferred task runs too early");
-            stack = vec![TASKS - 1];
+            stack = match self.go_idle() {
+                IdleOutcome::RunSpare => vec![self.take_spare()],
+                IdleOutcome::RunDeferred => {
+                    let tasks_run = self.tasks_run.load(Ordering::Relaxed);
+                    assert_eq!(tasks_run, TASKS - 1, "a deferred task runs too early");
+                    vec![TASKS - 1]
+                }
+                outcome => return outcome,
+            };
         }
     }
 
@@ -155,7 +160,7 @@ impl Run {
             Setting::TargetFalls => {
                 self.gate.set_target(1, 2);
             }
-            Setting::TargetRises | Setting::Refused => self.use_spare(),
+            Setting::TargetRises | Setting::Refused => self.send_spare(),
             _ => {}
         }
         if self.gate.has_surplus() {
@@ -191,27 +196,38 @@ impl Run {
         });
     }
 
-    fn use_spare(self: &Arc<Self>) {
+    fn send_spare(self: &Arc<Self>) {
         self.gate.set_target(3, 3);
-        if !self.gate.claim_spare() {
-            return;
+        while let Some(recipient) = self.gate.claim_spare() {
+            if recipient == Recipient::NewThread {
+                if self.setting == Setting::Refused {
+                    self.gate.give_spare_back();
+                    continue;
+                }
+                let run = Arc::clone(self);
+                thread::spawn(move || run.serve());
+            }
+            self.send(Message::Task(self.take_spare()));
         }
-        if self.setting == Setting::TargetRises {
-            let run = Arc::clone(self);
-            thread::spawn(move || run.serve());
-            return;
-        }
-        self.gate.give_spare_back();
+    }
+
+    fn take_spare(&self) -> usize {
+        self.spares.lock().unwrap().remove(0)
     }
 
     fn offer_spare(&self, stack: &mut Vec<usize>) {
-        let is_permitted = match self.setting {
-            Setting::Slow | Setting::TargetRises | Setting::Refused => self.gate.reserve_spare(),
-            Setting::UnreservedSpare => true,
-            _ => false,
-        };
-        if is_permitted {
-            self.send(Message::Task(stack.remove(0)));
+        let mut leave = || self.spares.lock().unwrap().push(stack.remove(0));
+        match self.setting {
+            Setting::Slow | Setting::TargetRises | Setting::Refused => self.gate.leave_spare(leave),
+            Setting::UncountedSpare => leave(),
+            Setting::SpareLeftLater => {
+                let mut is_counted = false;
+                self.gate.leave_spare(|| is_counted = true);
+                if is_counted {
+                    leave();
+                }
+            }
+            _ => {}
         }
     }
 
@@ -261,6 +277,7 @@ fn run(workers: usize, setting: Setting) {
         setting,
         messages: loom::sync::Mutex::default(),
         sent: loom::sync::Condvar::new(),
+        spares: loom::sync::Mutex::default(),
         done: Default::default(),
         tasks_run: Exact::new(0),
         ends: Exact::new(0),
@@ -291,11 +308,11 @@ fn a_run_ends_once_and_when_no_task_is_left() {
         &[
             Model::new("one worker is given tasks", 3, || run(2, Setting::Plain)),
             Model::new("two workers are given tasks", 2, || run(3, Setting::Plain)),
-            Model::new("a spare batch is taken", 3, || run(2, Setting::Slow)),
-            Model::new("a new worker takes a spare batch", 2, || {
+            Model::new("a spare task is taken", 3, || run(2, Setting::Slow)),
+            Model::new("a new worker takes a spare task", 2, || {
                 run(2, Setting::TargetRises);
             }),
-            Model::new("no new worker takes a spare batch", 2, || {
+            Model::new("no new worker takes a spare task", 2, || {
                 run(2, Setting::Refused);
             }),
             Model::new("another process gives a task back", 2, || {
@@ -323,10 +340,16 @@ fn workers_that_break_the_protocol_end_a_run_early_or_never() {
             EARLY,
         ),
         (
-            Model::new("a spare batch is not reserved", 3, || {
-                run(2, Setting::UnreservedSpare);
+            Model::new("a spare task is not counted", 3, || {
+                run(2, Setting::UncountedSpare);
             }),
             EARLY,
+        ),
+        (
+            Model::new("a spare task is left after it is counted", 3, || {
+                run(2, Setting::SpareLeftLater);
+            }),
+            "removal index",
         ),
         (
             Model::new("a given task is not expected back", 3, || {
