@@ -239,21 +239,20 @@ impl Gate {
     /// Takes back a permission for a new thread that the kernel has refused, because the caller keeps the
     /// batch. No other thread will be started.
     pub(super) fn thread_refused(&self) {
-        let mut state = self.lock();
-        state.active -= 1;
-        self.start_no_more(&mut state);
+        self.start_no_more(&mut self.lock());
     }
 
     /// Returns a claimed spare, which is still in the list, because the kernel has refused the thread. No other thread
     /// will be started.
     pub(super) fn give_spare_back(&self) {
         let mut state = self.lock();
-        state.active -= 1;
         state.spares += 1;
         self.start_no_more(&mut state);
     }
 
+    /// Stops counting a thread that the kernel has refused, and starts no other one.
     fn start_no_more(&self, state: &mut State) {
+        state.active -= 1;
         state.threads -= 1;
         state.most = state.threads;
         state.was_refused = true;

@@ -75,22 +75,24 @@ impl<T> Hub<T> {
     }
 
     pub(super) fn spares(&self) -> MutexGuard<'_, VecDeque<T>> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.spares)
     }
 
     pub(super) fn deferred(&self) -> MutexGuard<'_, VecDeque<T>> {
-        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.deferred)
     }
 
     pub(super) fn when_done(&self) -> MutexGuard<'_, VecDeque<T>> {
-        self.when_done
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        locked(&self.when_done)
     }
 
     pub(super) fn leader(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.leader)
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Guard that ends the other threads when the main thread leaves the scope, even by a panic.

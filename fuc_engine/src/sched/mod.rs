@@ -58,7 +58,7 @@
 //!
 //! 1. No worker runs, and only a running worker makes tasks.
 //! 2. No batch is under way to a worker that was idle, as each of them counts as active.
-//! 3. There is no spare and no delivery, or the last worker would have taken it and stayed active.
+//! 3. No spare and no delivery is left: the last worker would have taken it and stayed active.
 //! 4. No worker is parked with tasks of its own: the governor wants at least one active
 //!    worker, and when `active` falls below its number, the gate lets a parked worker go on.
 //!
@@ -74,8 +74,8 @@
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
 //! they have come back. A batch from another process is sent to an idle worker, or else stays in the channel as a
-//! *delivery*. A busy worker takes it after its running task. A worker that runs out of tasks takes it before any spare,
-//! and stays active.
+//! *delivery*. A busy worker takes it after its running task. A worker that runs out of tasks takes it before any
+//! spare, and stays active.
 //!
 //! ```text
 //!   thread of the inlet              worker

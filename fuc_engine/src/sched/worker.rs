@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// Removing ten files of 100 MB on tmpfs, two cores: with 20 ms it takes 1.67 of the time, since
 /// the second worker gets files too late; with 0.05 ms 1.05 (9 rounds; cell remove-10-1gb).
 const SLOW_OPERATION: Duration = Duration::from_millis(1);
-/// Number of fast parts of tasks in a row after which slow operations are no longer expected.
+/// After this many fast parts of tasks in a row, a worker no longer expects slow operations.
 ///
 /// Removing six files of 86 to 152 MB in small directories on tmpfs: 1 takes 1.20 to 1.29 of the time. The small
 /// directories between two large files are fast, so the worker would keep the second file (25 rounds; cell

@@ -160,7 +160,7 @@ impl Run {
             Setting::TargetFalls => {
                 self.gate.set_target(1, 2);
             }
-            Setting::TargetRises | Setting::Refused => self.send_spare(),
+            Setting::TargetRises | Setting::Refused => self.send_spares(),
             _ => {}
         }
         if self.gate.has_surplus() {
@@ -196,7 +196,7 @@ impl Run {
         });
     }
 
-    fn send_spare(self: &Arc<Self>) {
+    fn send_spares(self: &Arc<Self>) {
         self.gate.set_target(3, 3);
         while let Some(recipient) = self.gate.claim_spare() {
             if recipient == Recipient::NewThread {

@@ -1,6 +1,7 @@
 //! Tests of workers that run small jobs.
 
 use super::*;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
@@ -250,6 +251,35 @@ struct Paused {
 }
 
 impl Paused {
+    /// Queues `tasks` and runs them. Returns the tasks that the caller and the other worker have run.
+    fn run_with(
+        tasks: RangeInclusive<u32>,
+        max_batch: usize,
+        run: fn(&Self, u32, &mut Worker<'_, '_, Numbers<Self>>),
+    ) -> [Vec<u32>; 2] {
+        let state = Self {
+            caller: thread::current().id(),
+            ran: Mutex::default(),
+            changed: Condvar::new(),
+        };
+        let job = Numbers {
+            state,
+            max_batch,
+            run,
+        };
+        scope(&job, |worker| {
+            tasks.for_each(|task| worker.push(task));
+            worker.run_all();
+        });
+        job.state.ran.into_inner().unwrap()
+    }
+
+    fn record(&self, task: u32) {
+        let is_other = thread::current().id() != self.caller;
+        self.ran.lock().unwrap()[usize::from(is_other)].push(task);
+        self.changed.notify_all();
+    }
+
     fn wait_while(&self, condition: impl Fn(&[Vec<u32>; 2]) -> bool) {
         let limit = Duration::from_secs(60);
         let ran = self.ran.lock().unwrap();
@@ -263,9 +293,7 @@ impl Paused {
 /// Tasks 0 to 2 are older than task 3, which queues tasks 11 to 16, gives some away, and then queues task 10 to run
 /// after those. The other worker gets task 0, and waits in it until the caller has run the rest.
 fn pause(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>>) {
-    let is_other = thread::current().id() != paused.caller;
-    paused.ran.lock().unwrap()[usize::from(is_other)].push(task);
-    paused.changed.notify_all();
+    paused.record(task);
     match task {
         3 => {
             (11..=16).for_each(|task| worker.push(task));
@@ -280,20 +308,7 @@ fn pause(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>
 
 #[test]
 fn a_task_queued_under_those_of_the_running_one_stays_above_older_ones_if_some_are_given_away() {
-    let job = Numbers {
-        state: Paused {
-            caller: thread::current().id(),
-            ran: Mutex::default(),
-            changed: Condvar::new(),
-        },
-        max_batch: 3,
-        run: pause,
-    };
-    scope(&job, |worker| {
-        (0..=3).for_each(|task| worker.push(task));
-        worker.run_all();
-    });
-    let [caller, other] = job.state.ran.into_inner().unwrap();
+    let [caller, other] = Paused::run_with(0..=3, 3, pause);
     assert_eq!(other, [16, 14, 0]);
     // The two oldest became spares, because operations may be slow at the beginning.
     assert_eq!(caller, [3, 15, 13, 12, 11, 10, 1, 2]);
@@ -302,9 +317,7 @@ fn a_task_queued_under_those_of_the_running_one_stays_above_older_ones_if_some_a
 /// The other worker gets task 1, and waits in it until the caller runs task 3. Task 3 waits until the other worker has
 /// run task 4, which task 2 queued together with it.
 fn wait_in_last(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>>) {
-    let is_other = thread::current().id() != paused.caller;
-    paused.ran.lock().unwrap()[usize::from(is_other)].push(task);
-    paused.changed.notify_all();
+    paused.record(task);
     match task {
         0 => {
             (1..=2).for_each(|task| worker.push(task));
@@ -319,20 +332,7 @@ fn wait_in_last(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<
 
 #[test]
 fn tasks_queued_by_a_fast_task_run_while_their_worker_is_in_a_slow_one() {
-    let job = Numbers {
-        state: Paused {
-            caller: thread::current().id(),
-            ran: Mutex::default(),
-            changed: Condvar::new(),
-        },
-        max_batch: 1,
-        run: wait_in_last,
-    };
-    scope(&job, |worker| {
-        worker.push(0);
-        worker.run_all();
-    });
-    let [caller, other] = job.state.ran.into_inner().unwrap();
+    let [caller, other] = Paused::run_with(0..=0, 1, wait_in_last);
     assert_eq!((caller, other), (vec![0, 2, 3], vec![1, 4]));
 }
 
