@@ -319,8 +319,8 @@ impl Visitor for LookAhead<'_> {
             worker.push(Task::Own(rest));
         }
         for operand in portion {
-            let name = self.operands[operand as usize].clone();
-            match sys::stat(self.survey.base, &name, self.survey.operands) {
+            let name = &self.operands[operand as usize];
+            match sys::stat(self.survey.base, name, self.survey.operands) {
                 Err(_) => {}
                 Ok(stat) if sys::file_type(&stat) != FileType::Directory => {
                     self.count(self.bytes(&stat), worker);
@@ -328,7 +328,7 @@ impl Visitor for LookAhead<'_> {
                 Ok(_) if self.survey.recursive => {
                     let place = Place {
                         parent: None,
-                        name: (&*name).into(),
+                        name: (&**name).into(),
                         operand,
                     };
                     let purpose = Purpose::Process { pass: 0 };

@@ -64,7 +64,8 @@ static PRIVATE: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
 thread_local! {
     /// `None` is the table of the process.
     static CURRENT: Cell<Option<&'static Table>> = const { Cell::new(None) };
-    /// The number of `CURRENT`.
+    /// The number of `CURRENT`. Without it, removing a directory takes 19 more instructions, and copying one 50
+    /// (callgrind).
     static CURRENT_NUMBER: Cell<u16> = const { Cell::new(PROCESS_NUMBER) };
     /// Threads from whose tables this one has copied descriptors.
     static OWNERS: RefCell<Vec<Owner>> = const { RefCell::new(Vec::new()) };
