@@ -62,6 +62,8 @@ pub(super) struct Gate {
     starving: AtomicUsize,
     /// `true` if more workers are active than should be. This is a hint, too.
     surplus: AtomicBool,
+    /// `true` if more than one worker is active. This is a hint, too.
+    company: AtomicBool,
     /// `true` if another process asks for tasks, and no worker has claimed the request.
     request: AtomicBool,
     /// `true` if there are deliveries. This is a hint.
@@ -112,6 +114,7 @@ impl Gate {
             unparked: Condvar::new(),
             starving: AtomicUsize::new(0),
             surplus: AtomicBool::new(false),
+            company: AtomicBool::new(false),
             request: AtomicBool::new(false),
             delivery: AtomicBool::new(false),
         }
@@ -133,6 +136,7 @@ impl Gate {
         self.starving.store(state.wanted(), Ordering::Relaxed);
         self.surplus
             .store(state.active > state.target, Ordering::Relaxed);
+        self.company.store(state.active > 1, Ordering::Relaxed);
     }
 
     /// Returns `true` if another worker should get tasks and could.
@@ -140,9 +144,9 @@ impl Gate {
         self.starving.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns `true` if more workers than the caller are active or should be.
+    /// Returns `true` if more workers than the caller are active.
     pub(super) fn has_company(&self) -> bool {
-        self.is_starving() || self.lock().active > 1
+        self.company.load(Ordering::Relaxed)
     }
 
     /// Returns `true` if a worker should [`park`](Self::park).

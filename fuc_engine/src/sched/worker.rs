@@ -190,7 +190,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Returns `true` if other workers run, would take a task now, or may soon be started.
     pub(crate) fn has_company(&self) -> bool {
-        self.is_at_start() || self.hub.gate.has_company()
+        self.is_at_start() || self.has_idle_worker() || self.hub.gate.has_company()
     }
 
     /// Gives the oldest task to an idle worker, or else leaves it for the next worker that runs out of tasks.
@@ -466,7 +466,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             if self.hub.gate.has_request() {
                 self.give_to_thief();
             }
-            if self.fast_parts < FAST_PARTS && !self.hub.gate.is_starving() {
+            let gate = &self.hub.gate;
+            if self.fast_parts < FAST_PARTS && gate.has_company() && !gate.is_starving() {
                 self.offer_spare();
             }
             if self.hub.gate.is_starving() {
