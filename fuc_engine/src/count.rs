@@ -26,7 +26,7 @@ use crate::report::{Counted, Report};
 use crate::sched::{self, Limits, SecondWorker};
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
-    self, Filters, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
+    self, Filters, Offer, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
 };
 
 /// The most files with several names that a look-ahead remembers, in about 2 MB.
@@ -351,8 +351,8 @@ impl Visitor for LookAhead<'_> {
         Duration::MAX
     }
 
-    fn offers_rest(&self) -> bool {
-        false
+    fn offers(&self) -> Offer {
+        Offer::Nothing
     }
 
     fn is_in_order(&self) -> bool {

@@ -144,7 +144,7 @@ impl Gate {
         self.starving.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns `true` if more workers than the caller are active.
+    /// Returns `true` if more workers than the caller are active. This is a hint: it may be out of date.
     pub(super) fn has_company(&self) -> bool {
         self.company.load(Ordering::Relaxed)
     }

@@ -4,9 +4,11 @@
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
 //!
-//! In a wide directory, an idle worker gets a whole buffer. In a copy, workers take turns: the one that has filled a buffer offers the rest of the
-//! directory to others, as a `Resume` task, before it visits the entries of its buffer. So a worker
-//! that is busy with a slow entry usually holds up no more than one buffer.
+//! In a wide directory, an idle worker gets a whole buffer. In a copy, workers take turns: the one that has filled a
+//! buffer offers the rest of the directory to others, as a `Resume` task, before it visits the entries of its buffer.
+//! So a worker that is busy with a slow entry usually holds up no more than one buffer. In a removal, a worker that has
+//! met slow entries offers half of its remaining ones before it visits the next. So a slow entry holds up at most the
+//! other half, unless there is no room for the offer.
 //!
 //! A slow entry that is known before it is processed runs as soon as it is found. The listing pauses for
 //! it, so that other workers can have the rest, and so that the slow entry is not the last to run.
@@ -21,7 +23,7 @@ use rustix::io::Errno;
 
 use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
-use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
+use super::{NodeOf, Offer, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
 use crate::report::Throttled;
 use crate::sys::{self, Entries, Fd, Listing, SharedFd};
 
@@ -93,7 +95,7 @@ fn list_into<V: Visitor>(
             break;
         }
         if is_wide
-            && visitor.offers_rest()
+            && visitor.offers() == Offer::RestOfListing
             && worker.has_company()
             && offer_rest(visitor, node, dir, worker)
         {
@@ -180,6 +182,8 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(visitor, entries, node, dirs, worker);
+    } else if offers_half(visitor, worker) {
+        entries = share_half(entries, node, worker);
     }
     let mut queued = 0;
     let mut is_interrupted = false;
@@ -211,9 +215,12 @@ fn process<V: Visitor>(
         worker.scratch.quick += visited;
         // A throttled run has a checkpoint after each entry.
         if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
-            worker.scratch.quick = 0;
+            let shareable = per_entry >= visitor.share_from(&worker.scratch.own);
+            worker.scratch.note_slow(shareable);
         }
-        if wants_entries(worker) && per_entry >= visitor.share_from(&worker.scratch.own) {
+        if (wants_entries(worker) || offers_half(visitor, worker))
+            && per_entry >= visitor.share_from(&worker.scratch.own)
+        {
             entries = share_half(entries, node, worker);
         }
         left = worker.scratch.checkpoint_interval();
@@ -255,6 +262,15 @@ fn look_ahead<'a, V: Visitor>(
 /// Returns `true` if two workers may be faster than one in the same directory.
 fn may_share<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
     visitor.share_from(&worker.scratch.own) < Duration::MAX
+}
+
+/// Returns `true` if this worker should leave half of its entries for the next one that runs out of tasks, because they
+/// may be slow, and there is nothing else to leave.
+fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
+    worker.scratch.expects_shareable()
+        && visitor.offers() == Offer::HalfOfBuffer
+        && worker.queued_tasks() == 0
+        && worker.has_company()
 }
 
 /// Returns `true` if another worker is idle, and there is nothing to give it but entries of a listing.

@@ -30,7 +30,7 @@
 //! | `filtered` | asking the caller's filter |
 //! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, and processing its entries |
-//! | `share` | giving a part of a listing to an idle worker |
+//! | `share` | giving a part of a listing to another worker |
 //! | `sharing` | running a job, alone or together with other engines |
 //! | `tickets` | what has changed hands between engines |
 //! | `stealing` | giving queued directories to other engines |
@@ -124,7 +124,7 @@ pub(crate) trait Visitor: Sync + Sized {
     ) -> Option<NodeOf<Self>>;
 
     /// Returns `true` if `entry` will keep this worker busy for so long that another one must be started
-    /// first. Called at most once, for the first entry that is not a directory.
+    /// first. Called at most once by each worker, for the first entry that is not a directory.
     fn is_worth_a_worker(&self, dirs: &Self::Open<'_>, entry: Entry<'_>) -> bool;
 
     /// Processes an entry of `node`. Calls [`queue`] for a directory, and [`reconsider`] if the entry proves to be
@@ -161,14 +161,13 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Returns what is known about a second worker; see [`Job::second_worker`].
     fn second_worker(&self) -> SecondWorker;
 
-    /// Returns the time per entry from which an idle worker gets half of the rest of a listing.
+    /// Returns the time per entry from which another worker gets half of the rest of a listing.
     /// It is [`Duration::MAX`] if two workers are never faster than one in the same directory. `scratch` is
     /// that of the worker that lists.
     fn share_from(&self, scratch: &Self::Scratch) -> Duration;
 
-    /// Returns `true` if a worker offers the rest of a wide directory to others before it visits a buffer of
-    /// entries.
-    fn offers_rest(&self) -> bool;
+    /// Returns what a worker offers to others before it visits entries.
+    fn offers(&self) -> Offer;
 
     /// Returns `true` if entries are visited in the order of the listing, and each
     /// subdirectory is finished before the entry after it. [`limits`](Self::limits)
@@ -184,6 +183,18 @@ pub(crate) trait Visitor: Sync + Sized {
     fn sharer(&self) -> Option<&dyn Sharer<Self>> {
         None
     }
+}
+
+/// The part of a directory that a worker offers to others before it visits entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// If the directory is wide: the rest of it, but not the entries of the buffer.
+    RestOfListing,
+    /// After an entry that took [`Visitor::share_from`] or longer: half of the entries of the buffer, if no task is
+    /// queued that could be offered.
+    HalfOfBuffer,
+    /// Only one worker is allowed.
+    Nothing,
 }
 
 /// The directories in flight of a visitor `V`.
@@ -254,8 +265,10 @@ pub(crate) struct Scratch<V: Visitor> {
     entrusted: Vec<Entrusted<V::Dir>>,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
-    /// Entries processed since the last checkpoint at which they were slow.
+    /// Entries processed since the last checkpoint at which they were slow, or since the beginning.
     quick: usize,
+    /// `true` if some of the slow entries took [`Visitor::share_from`] or longer.
+    has_shareable: bool,
     /// `true` after [`Visitor::is_worth_a_worker`] was called.
     has_looked: bool,
 }
@@ -269,6 +282,17 @@ impl<V: Visitor> Scratch<V> {
         } else {
             CHECKPOINT_ENTRIES
         }
+    }
+
+    /// Notes that the last entries were slow. `shareable` says whether they took [`Visitor::share_from`] or longer.
+    fn note_slow(&mut self, shareable: bool) {
+        self.has_shareable = shareable || self.expects_shareable();
+        self.quick = 0;
+    }
+
+    /// Returns `true` if one of the last entries took [`Visitor::share_from`] or longer, and few were fast since.
+    fn expects_shareable(&self) -> bool {
+        self.has_shareable && self.quick < CHECKPOINT_ENTRIES
     }
 
     fn buffer(&mut self) -> Listing {
@@ -364,6 +388,7 @@ impl<V: Visitor> Job for V {
             entrusted: Vec::new(),
             spare: None,
             quick: 0,
+            has_shareable: false,
             has_looked: false,
         }
     }

@@ -6,7 +6,8 @@
 use super::{NodeOf, Task, Visitor, Walker};
 use crate::sys::{Entries, Listing};
 
-/// Hands `listing` to an idle worker.
+/// Hands `listing` to an idle worker. If none is idle, and this one expects slow operations, leaves it for the next
+/// worker that runs out of tasks. Otherwise queues it.
 pub(super) fn share<V: Visitor>(
     listing: Listing,
     node: &NodeOf<V>,
@@ -40,7 +41,7 @@ pub(super) fn queue_rest<V: Visitor>(
     usize::from(has_entries)
 }
 
-/// Hands the second half of `entries` to an idle worker and returns the first half.
+/// Shares the second half of `entries` and returns the first half.
 #[cold]
 pub(super) fn share_half<'a, V: Visitor>(
     entries: Entries<'a>,

@@ -256,6 +256,81 @@ fn a_slow_entry_does_not_hold_up_a_wide_directory() {
     assert!(enough.next().is_some(), "the rest waited for the entry");
 }
 
+/// Makes each removal slow, and holds up the fourth one of the first thread until most files are removed.
+struct SlowRemovals {
+    first: ThreadId,
+    /// Number of files removed by the first thread, and by all threads.
+    removed: (Mutex<(usize, usize)>, Condvar),
+    /// Number of files that were removed when the first thread began to wait, and when it went on.
+    waited: OnceLock<(usize, usize)>,
+}
+
+impl SlowRemovals {
+    const FILES: usize = 64;
+    /// The first thread shares half of its files with the other one, and then half of the rest before its next
+    /// files. So it keeps at most a quarter.
+    const ENOUGH: usize = Self::FILES - Self::FILES / 4;
+}
+
+impl Observer for SlowRemovals {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        let Event::Removed(_) = event else {
+            return;
+        };
+        thread::sleep(Duration::from_millis(2));
+        let (removed, changed) = &self.removed;
+        let mut removed = removed.lock().unwrap();
+        removed.1 += 1;
+        changed.notify_all();
+        if thread::current().id() != self.first {
+            return;
+        }
+        removed.0 += 1;
+        if removed.0 == 4 {
+            let limit = Duration::from_secs(1);
+            let before = removed.1;
+            let (removed, _) = changed
+                .wait_timeout_while(removed, limit, |removed| removed.1 < Self::ENOUGH)
+                .unwrap();
+            let _ = self.waited.set((before, removed.1));
+        }
+    }
+}
+
+#[test]
+fn a_slow_removal_does_not_hold_up_the_files_beside_it() {
+    // The governor may stop the other thread, or start it late, but not each time.
+    let is_shared = |_| {
+        let scratch = Scratch::in_memory();
+        let dir = Tree::at(scratch.path().join("d"));
+        for number in 0..SlowRemovals::FILES {
+            dir.file(number.to_string(), "");
+        }
+        let slow = SlowRemovals {
+            first: thread::current().id(),
+            removed: Default::default(),
+            waited: OnceLock::new(),
+        };
+        let removal =
+            RemoveOp::with_options(remove_options(|options| options.threads = threads(2)));
+        let summary = removal.run([dir.path()], &slow);
+        assert_eq!(summary.entries, SlowRemovals::FILES as u64 + 1);
+        assert!(!dir.path().exists());
+        slow.waited.into_inner().is_some_and(|(before, after)| {
+            before < SlowRemovals::ENOUGH && after >= SlowRemovals::ENOUGH
+        })
+    };
+    assert!((0..10).any(is_shared), "the files waited for the removal");
+}
+
 #[test]
 fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let scratch = Scratch::new();

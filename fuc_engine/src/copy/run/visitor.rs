@@ -23,7 +23,7 @@ use crate::report::{Counted, Report};
 use crate::sched::{Limits, SecondWorker};
 use crate::sys::{self, Identity, InheritedTable, Symlinks, TableUse};
 use crate::walk::{
-    self, Filters, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
+    self, Filters, Offer, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
 };
 
 /// Time per entry without content from which an idle worker gets a part of the listing.
@@ -237,8 +237,11 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn offers_rest(&self) -> bool {
-        true
+    /// Offers of half a buffer are worse, because a server makes one change in a directory at a time. Copying 1,500 files
+    /// in 8 directories to a server: 1.19 of the time if it answers after 1 ms, 1.24 after 0.1 ms (7 rounds). Cells:
+    /// slow-1ms-copy-8 and slow-0.1ms-copy-8.
+    fn offers(&self) -> Offer {
+        Offer::RestOfListing
     }
 
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
