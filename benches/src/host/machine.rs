@@ -7,6 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::command;
 
+/// The sources of what is measured, and of what it is measured against: a commit elsewhere changes no figure.
+const MEASURED: &[&str] = &[
+    "Cargo.toml",
+    "Cargo.lock",
+    "fuc_engine",
+    "fuc_cli",
+    "rmz",
+    "cpz",
+    "cluster",
+    "comparisons",
+    "benches/src/floor",
+    "benches/src/serve",
+];
+
 /// The properties of a machine that matter to the figures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
@@ -39,16 +53,14 @@ pub(crate) fn stamp() -> Result<Stamp> {
     })
 }
 
-/// Returns the commit, with `-dirty` appended if the sources have changes other than the files that a run writes.
+/// Returns the newest commit that changes what is measured, with `-dirty` appended if that has changes since.
 fn commit() -> Result<String> {
     let git = |args: &[&str]| {
         let here = ["-c", "safe.directory=*", "-C", command::repository()];
-        command::run(Command::new("git").args(here).args(args))
+        command::run(Command::new("git").args(here).args(args).args(MEASURED))
     };
-    let commit = git(&["rev-parse", "--short=7", "HEAD"])?;
-    let ours = [":!Benchmarks.md", ":!benches/results"];
-    let sources = ["status", "--porcelain", "--untracked-files=no", "--", "."];
-    let changed = !git(&[&sources[..], &ours].concat())?.is_empty();
+    let commit = git(&["log", "-1", "--format=%h", "--abbrev=7", "--"])?;
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no", "--"])?.is_empty();
     Ok(commit + if changed { "-dirty" } else { "" })
 }
 

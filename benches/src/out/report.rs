@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A smaller loss is named in a line below the table, because the noise of the machine is of that size.
-const NOISE: f64 = 1.05;
+const NOISE: f64 = 1.03;
 
 /// Returns the section as Markdown. `details` is the path of the page that has all figures.
 pub(super) fn section(results: &Results, details: &str) -> String {

@@ -2,7 +2,8 @@
 //!
 //! All commands take turns, round after round. If the time does not suffice for three rounds of all of them, those
 //! that are far behind stop early: another run of a slow command would change no conclusion, and the time is better
-//! spent on more rounds of the fast ones.
+//! spent on more rounds of the fast ones. In the end only ours and those about as fast go on, because few rounds
+//! can't tell which of them is ahead.
 
 use std::time::Duration;
 
@@ -15,10 +16,40 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) budget: Duration,
-    /// The least number of runs of every command, however long they take.
-    pub(crate) fewest: usize,
+    pub(crate) fewest: Fewest,
     pub(crate) most: usize,
     pub(crate) overtime: Overtime,
+}
+
+/// The least numbers of runs, however long they take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fewest {
+    /// The runs of every command.
+    pub(crate) all: usize,
+    /// The runs of the commands that are not far behind, of ours, GNU's and the floor.
+    pub(crate) front: usize,
+    /// The runs of ours and of the commands that take about the same time, if there are any, and of the floor.
+    pub(crate) close: usize,
+}
+
+impl Fewest {
+    /// Returns the same number for all commands.
+    pub(crate) const fn same(runs: usize) -> Self {
+        Self {
+            all: runs,
+            front: runs,
+            close: runs,
+        }
+    }
+
+    /// Returns these numbers, but no larger ones than `most`.
+    pub(crate) fn at_most(self, most: usize) -> Self {
+        Self {
+            all: self.all.min(most),
+            front: self.front.min(most),
+            close: self.close.min(most),
+        }
+    }
 }
 
 /// The rule for a first round that takes longer than the budget.
@@ -62,8 +93,10 @@ impl Lane {
 
 /// The rounds in which every command takes part if the time suffices.
 const THOROUGH: usize = 3;
-/// A command is far behind if it takes this many times as long as the fastest.
+/// A command is far behind if it takes more than this many times as long as the fastest.
 const FAR: f64 = 2.0;
+/// Two commands are close if one takes at most this many times as long as the other.
+const CLOSE: f64 = 1.15;
 
 /// Returns the places of the lanes that run next, after `done` rounds and with the time `left`. There are none if the
 /// cell has been measured enough.
@@ -74,15 +107,18 @@ pub(super) fn next(lanes: &[Lane], done: usize, left: Duration, limits: &Limits)
     let takes = |turns: &[usize]| turns.iter().map(|&turn| lanes[turn].cost).sum::<Duration>();
     let all: Vec<_> = (0..lanes.len()).collect();
     let rounds = THOROUGH.saturating_sub(done).max(1);
-    if done < limits.fewest || takes(&all) * rounds as u32 <= left {
+    let fewest = limits.fewest;
+    if done < fewest.all || takes(&all) * rounds as u32 <= left {
         return all;
     }
     let front = front(lanes);
-    if takes(&front) <= left {
-        front
-    } else {
-        Vec::new()
+    if done < fewest.front || takes(&front) <= left {
+        return front;
     }
+    if done < fewest.close {
+        return close(lanes);
+    }
+    Vec::new()
 }
 
 /// Returns the lanes near the fastest, and those with which all others are compared.
@@ -97,6 +133,26 @@ fn front(lanes: &[Lane]) -> Vec<usize> {
     (0..lanes.len()).filter(|&i| runs(&lanes[i])).collect()
 }
 
+/// Returns ours, those that are faster or close to it, and the floor; nothing if ours is far ahead of all others.
+fn close(lanes: &[Lane]) -> Vec<usize> {
+    let is_ours =
+        |lane: &Lane| matches!(lane.command, Command::Peer(peer) if peer.role == Role::Ours);
+    let Some(ours) = lanes.iter().find(|lane| is_ours(lane)) else {
+        return Vec::new();
+    };
+    let bound = CLOSE * ours.median_seconds();
+    let is_rival = |lane: &Lane| match lane.command {
+        Command::Peer(peer) => peer.role != Role::Ours && lane.median_seconds() <= bound,
+        Command::Floor => false,
+    };
+    if !lanes.iter().any(is_rival) {
+        return Vec::new();
+    }
+    let runs =
+        |lane: &Lane| is_ours(lane) || is_rival(lane) || matches!(lane.command, Command::Floor);
+    (0..lanes.len()).filter(|&i| runs(&lanes[i])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +160,7 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         budget: Duration::from_secs(100),
-        fewest: 1,
+        fewest: Fewest::same(1),
         most: 5,
         overtime: Overtime::CutShort,
     };
@@ -147,6 +203,27 @@ mod tests {
         assert_eq!(turns(1, 73), [0, 1, 3, 4]);
         assert_eq!(turns(4, 7), [0, 1, 3, 4]);
         assert_eq!(turns(4, 6), [0; 0]);
+    }
+
+    #[test]
+    fn those_that_are_about_as_fast_as_ours_go_on_at_last() {
+        let limits = Limits {
+            fewest: Fewest {
+                all: 1,
+                front: 2,
+                close: 4,
+            },
+            ..LIMITS
+        };
+        let turns = |lanes: &[Lane], done| next(lanes, done, Duration::ZERO, &limits);
+        let mut lanes = lanes();
+        assert_eq!(turns(&lanes, 1), [0, 1, 3, 4]);
+        assert_eq!(turns(&lanes, 2), [0; 0], "ours is far ahead");
+        lanes[3].runs = runs(&[1.1]);
+        assert_eq!(turns(&lanes, 2), [0, 3, 4]);
+        lanes[1].runs = runs(&[0.3]);
+        assert_eq!(turns(&lanes, 3), [0, 1, 3, 4]);
+        assert_eq!(turns(&lanes, 4), [0; 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::rounds::{Limits, Overtime};
+use super::rounds::{Fewest, Limits, Overtime};
 use crate::{
     results::Results,
     what::{
@@ -23,8 +23,13 @@ const FULL: Duration = Duration::from_secs(55 * 60);
 const EXTRAS: Duration = Duration::from_secs(45);
 /// The most rounds of a cell. More would change no conclusion.
 const MOST_ROUNDS: usize = 41;
-/// The fewest rounds in which one outlier does not move the median.
-const FEWEST_ROUNDS: usize = 3;
+/// One round shows which commands are far behind. In three, one outlier does not move the median. Which of two commands
+/// about as fast is ahead takes more.
+const FEWEST_ROUNDS: Fewest = Fewest {
+    all: 1,
+    front: 3,
+    close: 11,
+};
 /// The rounds of an alternation, so that nine of ten runs are 18.
 const STEADY_ROUNDS: usize = 20;
 /// The rounds of a cell of libraries: enough to show how much they differ.
@@ -37,7 +42,7 @@ pub(crate) struct Schedule {
     pub(crate) alternations: Vec<Alternation>,
     pub(crate) calls: bool,
     pub(crate) contention: bool,
-    fewest: usize,
+    fewest: Fewest,
     most: usize,
     /// The time of all cells together: a cell that takes longer leaves less to the others.
     limit: Option<Duration>,
@@ -59,7 +64,7 @@ impl Schedule {
             alternations: Vec::new(),
             calls: true,
             contention: true,
-            fewest: 1,
+            fewest: Fewest::same(1),
             most: MOST_ROUNDS,
             limit: Some(QUICK),
         }
@@ -130,7 +135,7 @@ impl Schedule {
             alternations: steady::all().into_iter().filter(wanted).collect(),
             calls: false,
             contention: false,
-            fewest: STEADY_ROUNDS,
+            fewest: Fewest::same(STEADY_ROUNDS),
             most: STEADY_ROUNDS,
             limit: None,
         })
@@ -151,7 +156,7 @@ impl Schedule {
             alternations: Vec::new(),
             calls: false,
             contention: false,
-            fewest: LIBRARY_ROUNDS,
+            fewest: Fewest::same(LIBRARY_ROUNDS),
             most: LIBRARY_ROUNDS,
             limit: None,
         }
@@ -171,7 +176,7 @@ impl Schedule {
     /// Limits the number of rounds.
     pub(crate) fn at_most(&mut self, rounds: usize) {
         self.most = rounds.max(1);
-        self.fewest = self.fewest.min(self.most);
+        self.fewest = self.fewest.at_most(self.most);
         // The planned times are meant for eight rounds.
         let part = (self.most as f64 / 8.0).min(1.0);
         for (_, time) in &mut self.cells {
@@ -205,13 +210,16 @@ impl Schedule {
     pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
         let fewest = match self.cells[cell].0.group {
             // One round shows which commands are far behind. Three of them would take most of an hour.
-            Group::Slow => 1,
-            Group::Large => LARGE_ROUNDS.min(self.most),
+            Group::Slow => Fewest::same(1),
+            Group::Large => Fewest {
+                front: LARGE_ROUNDS,
+                ..self.fewest
+            },
             _ => self.fewest,
         };
         Some(Limits {
             budget: self.budget(cell, elapsed)?,
-            fewest,
+            fewest: fewest.at_most(self.most),
             most: self.most,
             overtime: match self.limit {
                 Some(_) => Overtime::CutShort,
@@ -360,7 +368,7 @@ mod tests {
     #[test]
     fn large_files_have_more_rounds_unless_the_user_wants_fewer() {
         let name = words(&["large-one-tmpfs"]);
-        let fewest = |schedule: &Schedule| schedule.limits(0, Duration::ZERO).unwrap().fewest;
+        let fewest = |schedule: &Schedule| schedule.limits(0, Duration::ZERO).unwrap().fewest.front;
         let mut schedule = Schedule::full(&name).unwrap();
         assert_eq!(fewest(&schedule), LARGE_ROUNDS);
         schedule.at_most(2);
@@ -374,6 +382,6 @@ mod tests {
         schedule.at_most(1);
         assert!(schedule.total() < before.mul_f64(0.2));
         let limits = schedule.limits(0, Duration::ZERO).unwrap();
-        assert_eq!((limits.fewest, limits.most), (1, 1));
+        assert_eq!((limits.fewest, limits.most), (Fewest::same(1), 1));
     }
 }
