@@ -81,13 +81,17 @@ impl Lane {
         median(self.runs.iter().map(|run| run.seconds)).unwrap_or(f64::INFINITY)
     }
 
-    /// Returns `true` for ours, GNU's and the floor. All others are compared with these, so they
-    /// never stop early.
-    fn is_needed(&self) -> bool {
+    /// Returns the role of a peer. The floor has none, because it does not compete.
+    fn role(&self) -> Option<Role> {
         match self.command {
-            Command::Peer(peer) => peer.role != Role::Other,
-            Command::Floor => true,
+            Command::Peer(peer) => Some(peer.role),
+            Command::Floor => None,
         }
+    }
+
+    /// Returns `false` for other tools. The rest never stops early, because all others are compared with it.
+    fn is_needed(&self) -> bool {
+        self.role() != Some(Role::Other)
     }
 }
 
@@ -123,9 +127,7 @@ pub(super) fn next(lanes: &[Lane], done: usize, left: Duration, limits: &Limits)
 
 /// Returns the lanes near the fastest, and those with which all others are compared.
 fn front(lanes: &[Lane]) -> Vec<usize> {
-    let peers = lanes
-        .iter()
-        .filter(|lane| matches!(lane.command, Command::Peer(_)));
+    let peers = lanes.iter().filter(|lane| lane.role().is_some());
     let best = peers
         .map(Lane::median_seconds)
         .fold(f64::INFINITY, f64::min);
@@ -135,21 +137,16 @@ fn front(lanes: &[Lane]) -> Vec<usize> {
 
 /// Returns ours, those that are faster or close to it, and the floor; nothing if ours is far ahead of all others.
 fn close(lanes: &[Lane]) -> Vec<usize> {
-    let is_ours =
-        |lane: &Lane| matches!(lane.command, Command::Peer(peer) if peer.role == Role::Ours);
-    let Some(ours) = lanes.iter().find(|lane| is_ours(lane)) else {
+    let is_ours = |lane: &&Lane| lane.role() == Some(Role::Ours);
+    let Some(ours) = lanes.iter().find(is_ours) else {
         return Vec::new();
     };
     let bound = CLOSE * ours.median_seconds();
-    let is_rival = |lane: &Lane| match lane.command {
-        Command::Peer(peer) => peer.role != Role::Ours && lane.median_seconds() <= bound,
-        Command::Floor => false,
-    };
-    if !lanes.iter().any(is_rival) {
+    let is_close = |lane: &Lane| lane.role().is_some() && lane.median_seconds() <= bound;
+    if lanes.iter().filter(|lane| is_close(lane)).count() < 2 {
         return Vec::new();
     }
-    let runs =
-        |lane: &Lane| is_ours(lane) || is_rival(lane) || matches!(lane.command, Command::Floor);
+    let runs = |lane: &Lane| lane.role().is_none() || is_close(lane);
     (0..lanes.len()).filter(|&i| runs(&lanes[i])).collect()
 }
 

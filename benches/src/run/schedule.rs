@@ -176,7 +176,6 @@ impl Schedule {
     /// Limits the number of rounds.
     pub(crate) fn at_most(&mut self, rounds: usize) {
         self.most = rounds.max(1);
-        self.fewest = self.fewest.at_most(self.most);
         // The planned times are meant for eight rounds.
         let part = (self.most as f64 / 8.0).min(1.0);
         for (_, time) in &mut self.cells {
