@@ -89,9 +89,10 @@ impl Lane {
         }
     }
 
-    /// Returns `false` for other tools. The rest never stops early, because all others are compared with it.
+    /// Returns `true` for ours, GNU's and the floor. They never stop early, because all others are compared with
+    /// them.
     fn is_needed(&self) -> bool {
-        self.role() != Some(Role::Other)
+        matches!(self.role(), None | Some(Role::Ours | Role::Reference))
     }
 }
 
@@ -200,6 +201,14 @@ mod tests {
         assert_eq!(turns(1, 73), [0, 1, 3, 4]);
         assert_eq!(turns(4, 7), [0, 1, 3, 4]);
         assert_eq!(turns(4, 6), [0; 0]);
+    }
+
+    #[test]
+    fn fixed_numbers_of_threads_that_are_far_behind_stop_too() {
+        let mut lanes = lanes();
+        lanes[2].command = Command::Peer(peers::RMZ_FIXED[0]);
+        let left = Duration::from_secs(7);
+        assert_eq!(next(&lanes, 1, left, &LIMITS), [0, 1, 3, 4]);
     }
 
     #[test]

@@ -30,6 +30,8 @@ const FEWEST_ROUNDS: Fewest = Fewest {
     front: 3,
     close: 11,
 };
+/// The fewest rounds of close commands in a cell of [`Group::Slow`]. One run of 15 may take twice as long as the median.
+const SLOW_ROUNDS: usize = 5;
 /// The rounds of an alternation, so that nine of ten runs are 18.
 const STEADY_ROUNDS: usize = 20;
 /// The rounds of a cell of libraries: enough to show how much they differ.
@@ -208,8 +210,12 @@ impl Schedule {
     /// Returns the limits of a cell, `elapsed` after the start; `None` if there is no time left.
     pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
         let fewest = match self.cells[cell].0.group {
-            // One round shows which commands are far behind. Three of them would take most of an hour.
-            Group::Slow => Fewest::same(1),
+            // Three rounds of the largest would take hours.
+            Group::Slow if self.cells[cell].0.runs == Runs::Selected => Fewest::same(1),
+            Group::Slow => Fewest {
+                close: SLOW_ROUNDS.min(self.fewest.close),
+                ..self.fewest
+            },
             Group::Large => Fewest {
                 front: LARGE_ROUNDS,
                 ..self.fewest
