@@ -239,7 +239,7 @@ impl Governor {
             return false;
         }
         let least = self.least(sample, measured);
-        if lasted < least {
+        if lasted < least && self.before.is_none() {
             self.due = self.began + least;
             return false;
         }
@@ -248,7 +248,7 @@ impl Governor {
             State::Start => self.begin(sample),
             State::Climb if self.may_climb(measured) => self.start_trial(Round::Climb, measured),
             State::Climb => self.enter(State::Settled, self.hold),
-            State::Settled => self.reconsider(measured),
+            State::Settled => self.reconsider(measured, least),
             State::Recheck => self.start_trial(Round::Second, measured),
             State::Trial {
                 round,
@@ -354,12 +354,13 @@ impl Governor {
         self.workers < measured.most && (self.has_idle_cores() || measured.waits_for_requests)
     }
 
-    /// Ends the time for which a number was kept.
-    fn reconsider(&mut self, measured: Measured) {
+    /// Ends the time for which a number was kept. A trial begins only if the number was kept for `least`.
+    fn reconsider(&mut self, measured: Measured, least: Duration) {
         match self.before.take() {
             Some(before) if measured.throughput < before.throughput => {
                 self.go_back(before, measured.lasted);
             }
+            Some(_) if measured.lasted < least => self.enter(State::Settled, least),
             _ if measured.waits_for_requests || self.workers > measured.most => {
                 self.start_trial(Round::Climb, measured);
             }

@@ -270,6 +270,45 @@ fn returns_at_once_from_a_number_that_has_won_by_chance() {
     assert!(shares[2] > 0.6, "{shares:?}");
 }
 
+#[test]
+fn long_waits_do_not_delay_the_check_of_a_number_that_has_won() {
+    let mut governor = Governor::new(Limits::of(2), SecondWorker::SeldomPays);
+    let mut began = Duration::ZERO;
+    // Two workers win a trial, and repeat that.
+    for speed in [1.0, 1.0, 2.0, 1.0, 2.0] {
+        began = measure(&mut governor, began, speed, Duration::ZERO);
+    }
+    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
+    let kept = governor.due().unwrap() - began;
+    assert_eq!(kept, HOLD_RANGE[0]);
+    let longest = kept * 2 / PARTS;
+
+    // They turn out slower, because calls now wait for the log.
+    let mut slower = Governor { ..governor };
+    measure(&mut slower, began, 0.7, longest);
+    assert_eq!((slower.workers(), slower.state), (1, State::Settled));
+
+    // They are as fast as before. With such waits, the next trial is late.
+    let began = measure(&mut governor, began, 2.0, longest);
+    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
+    assert_eq!(governor.due(), Some(began + HOLD_RANGE[1]));
+}
+
+/// Steps a governor as soon as it is due, after work that went `speed` times as fast as one worker
+/// and whose longest wait was `longest`. Returns the time of the step.
+fn measure(governor: &mut Governor, began: Duration, speed: f64, longest: Duration) -> Duration {
+    let now = governor.due().unwrap();
+    let lasted = now - began;
+    let sample = Sample {
+        work: 1e6 * speed * lasted.as_secs_f64(),
+        busy: lasted * governor.workers() as u32,
+        longest,
+        ..Sample::default()
+    };
+    assert!(governor.step(now, sample));
+    now
+}
+
 /// Returns pseudo-random numbers from 0 to 1, the same ones in each run.
 fn noise() -> impl FnMut() -> f64 {
     let mut state = 1_u64;
