@@ -426,13 +426,15 @@ impl Governor {
                 self.hold = HOLD_RANGE[0];
                 self.before = Some(base);
                 let goes_on = match is_more {
-                    true => self.workers < measured.most,
+                    true => self.may_climb(measured),
                     false => self.workers > measured.most,
                 };
-                match (round, goes_on) {
-                    (Round::Climb, true) => self.start_trial(Round::Climb, measured),
+                match round {
+                    Round::Climb if goes_on => self.start_trial(Round::Climb, measured),
                     // Still more may be faster, so the new number is measured only briefly.
-                    (_, true) if is_more => self.enter(State::Settled, SHORTEST),
+                    Round::Second if is_more && self.workers < measured.most => {
+                        self.enter(State::Settled, SHORTEST);
+                    }
                     _ => self.settle(Duration::ZERO),
                 }
             }

@@ -309,6 +309,23 @@ fn measure(governor: &mut Governor, began: Duration, speed: f64, longest: Durati
     now
 }
 
+#[test]
+fn climbs_above_the_number_of_cores_only_if_the_workers_wait_for_requests() {
+    for (waits_for, climbs) in [(WaitsFor::Lock, false), (WaitsFor::Server, true)] {
+        let shares = shares_of(
+            Governor::new(TWO_CORES, SecondWorker::Unknown),
+            HOLD_RANGE[0],
+            |n, _| Work {
+                speed: n as f64,
+                processors: 0.1,
+                waits_for,
+            },
+        );
+        let many: f64 = shares[3..].iter().sum();
+        assert_eq!(many > 0.0, climbs, "{shares:?}");
+    }
+}
+
 /// Returns pseudo-random numbers from 0 to 1, the same ones in each run.
 fn noise() -> impl FnMut() -> f64 {
     let mut state = 1_u64;
