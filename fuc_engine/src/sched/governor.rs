@@ -33,7 +33,8 @@
 //! is known to be good, and if the workers wait.
 //!
 //! A number that has won is kept for a short time at first. If its throughput then is below that of the
-//! number before it, the governor returns to that number at once.
+//! number before it, the governor returns to that number at once. Where the next trial must wait longer, the
+//! number is checked in the same way after twice the time, again and again.
 //!
 //! **Waiting.** Workers that compute gain nothing from more threads than cores. Workers that wait, for a
 //! disk or a server, do: more requests are then under way. Both show in what the kernel counts for the
@@ -165,7 +166,7 @@ pub(super) struct Governor {
     hold: Duration,
     /// The direction of the next trial, if both are possible.
     direction: Direction,
-    /// The number before the last trial that was won, until the new number is measured again.
+    /// The number before the last trial that was won, until the next trial.
     before: Option<Base>,
     /// Says whether entries were slow when no more than the initial number of workers ran, so that they
     /// did not wait for each other.
@@ -354,13 +355,16 @@ impl Governor {
         self.workers < measured.most && (self.has_idle_cores() || measured.waits_for_requests)
     }
 
-    /// Ends the time for which a number was kept. A trial begins only if the number was kept for `least`.
+    /// Ends the time for which a number was kept. A number that has won is only checked until it was kept for `least`.
     fn reconsider(&mut self, measured: Measured, least: Duration) {
         match self.before.take() {
             Some(before) if measured.throughput < before.throughput => {
                 self.go_back(before, measured.lasted);
             }
-            Some(_) if measured.lasted < least => self.enter(State::Settled, least),
+            Some(before) if measured.lasted < least => {
+                self.before = Some(before);
+                self.settle(Duration::ZERO);
+            }
             _ if measured.waits_for_requests || self.workers > measured.most => {
                 self.start_trial(Round::Climb, measured);
             }
