@@ -29,6 +29,7 @@
 //! | `unshare` | calls on a whole descriptor table |
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `process` | facts about this process |
+//! | `processor` | the processor of a thread |
 #![allow(unsafe_code)]
 
 mod access;
@@ -44,6 +45,7 @@ mod names;
 mod open;
 mod path_fd;
 mod process;
+mod processor;
 mod raw;
 mod slot;
 mod stat;
@@ -67,6 +69,7 @@ pub(crate) use names::*;
 pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
+pub(crate) use processor::Processor;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;
