@@ -4,11 +4,11 @@
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
 //!
-//! In a wide directory, an idle worker gets a whole buffer. In a copy, workers take turns: the one that has filled a
-//! buffer offers the rest of the directory to others, as a `Resume` task, before it visits the entries of its buffer.
-//! So a worker that is busy with a slow entry usually holds up no more than one buffer. In a removal, a worker that has
-//! met slow entries offers half of its remaining ones before it visits the next. So a slow entry holds up at most the
-//! other half, unless there is no room for the offer.
+//! In a wide directory, workers take turns: the one that has filled a buffer offers the rest of the directory to
+//! others, as a `Resume` task, before it visits the entries of its buffer. So a worker that is busy with a slow entry
+//! usually holds up no more than one buffer. In a removal, a worker that has met slow entries also offers half of its
+//! remaining ones before it visits the next. So a slow entry holds up at most the other half, unless there is no room
+//! for the offer.
 //!
 //! A slow entry that is known before it is processed runs as soon as it is found. The listing pauses for
 //! it, so that other workers can have the rest, and so that the slow entry is not the last to run.
@@ -95,7 +95,7 @@ fn list_into<V: Visitor>(
             break;
         }
         if is_wide
-            && visitor.offers() == Offer::RestOfListing
+            && visitor.offers() != Offer::Nothing
             && worker.has_company()
             && offer_rest(visitor, node, dir, worker)
         {
@@ -268,7 +268,7 @@ fn may_share<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
 /// may be slow, and there is nothing else to leave.
 fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
     worker.scratch.expects_shareable()
-        && visitor.offers() == Offer::HalfOfBuffer
+        && visitor.offers() == Offer::RestAndHalfOfBuffer
         && worker.queued_tasks() == 0
         && worker.has_company()
 }

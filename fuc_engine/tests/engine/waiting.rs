@@ -1,7 +1,7 @@
-//! Names that wait while another name of their inode is copied.
+//! Names that wait while another name of their inode is copied, and entries that must not wait for a slow one.
 //!
-//! The first copy is held up in its event, until another worker has passed names of the same
-//! inode. These must then have been waiting, however slow or busy the machine is.
+//! A worker is held up in an event, until another one has gone on. It passes names of the same inode, which must then
+//! have been waiting, or removes other entries. So the result does not depend on how slow or busy the machine is.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -9,16 +9,16 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use fuc_engine::{
     Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, Error, Event, Observer, Preserve,
 };
-use testkit::tree::{Scratch, Tree};
+use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{copy_options, exactly, threads};
+use crate::kit::{Meddler, Told, copy_options, exactly, remove_options, threads};
 
 const DIRS: usize = 100;
 /// Several times the piece after which a copy gives tasks to other workers.
@@ -232,4 +232,43 @@ fn a_name_that_waited_gets_its_backup_back_if_its_place_was_taken() {
     assert_eq!(witness.restored.into_inner(), intruded);
     let is_old = |name: &String| fs::read(dest.join(name)).unwrap() == b"old";
     assert_eq!(names().filter(is_old).count(), intruded);
+}
+
+#[test]
+fn a_slow_removal_holds_up_few_entries_of_its_directory() {
+    const FILES: usize = 10_000;
+    /// More than the entries of a buffer. The worker with the slow entry keeps at most these.
+    const HELD_UP: usize = 2_000;
+    let scratch = Scratch::in_memory();
+    let root = scratch.path().join("wide");
+    wide(&root, FILES);
+    let slow = OnceLock::new();
+    let removed = Mutex::new(0);
+    let more_removed = Condvar::new();
+    let removed_meanwhile = AtomicUsize::new(0);
+    let meddler = Meddler::new(|_| {
+        let mut count = removed.lock().unwrap();
+        *count += 1;
+        more_removed.notify_all();
+        if *count == 1 {
+            slow.set(thread::current().id()).unwrap();
+            // So another worker is started before the next entry.
+            thread::sleep(Duration::from_millis(10));
+        } else if slow.get() == Some(&thread::current().id())
+            && removed_meanwhile.load(Ordering::Relaxed) == 0
+        {
+            let (count, _) = more_removed
+                .wait_timeout_while(count, PATIENCE, |count| *count < FILES - HELD_UP)
+                .unwrap();
+            removed_meanwhile.store(*count, Ordering::Relaxed);
+        }
+    });
+    let options = remove_options(|options| options.threads = threads(2));
+    let told = meddler.remove(options, &root);
+    assert_eq!(told, Told::complete(FILES + 1, 0));
+    let removed_meanwhile = removed_meanwhile.into_inner();
+    assert!(
+        removed_meanwhile >= FILES - HELD_UP,
+        "only {removed_meanwhile} files were removed beside the slow one"
+    );
 }
