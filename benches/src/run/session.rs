@@ -23,7 +23,7 @@ use crate::{
     },
     results::{CellResult, Row, Run, Times},
     what::{
-        cell::{Cache, Cell, Place, Work},
+        cell::{Cache, Cell, Place, RECENTLY_REMOVED, Work},
         peers::{Peer, Role},
     },
 };
@@ -34,13 +34,6 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// A tree of this many files or bytes leaves work to the kernel that would disturb the next run.
 const SETTLE_FILES: u64 = 1_000;
 const SETTLE_BYTES: u64 = 100_000_000;
-
-/// ext4 gives the inode of a removed file to no new file for about this time, and looks at each of them again for every
-/// new file.
-///
-/// The Linux source with a cold cache, directly after a removal of its last copy: cpz takes 1.8 times as long, xcp 1.1
-/// times. A profile shows this search in a third of the processor time of cpz (5 rounds).
-const RECENTLY_REMOVED: Duration = Duration::from_secs(60);
 
 /// The environment that all cells share.
 pub(super) struct Session<'a> {
@@ -194,16 +187,11 @@ impl<'a> Bench<'a> {
             // The tree that is removed is a new one each time, and the copy exists already.
             Work::Remove | Work::Compare => return Ok(()),
         }
-        if self.keeps_copies() {
-            // The cell before has removed its trees.
-            thread::sleep(RECENTLY_REMOVED);
+        if self.cell.keeps_copies() {
+            // The previous cell may have removed its trees just now.
+            wait_for_inodes()?;
         }
         Ok(())
-    }
-
-    /// Returns `true` if the copies must not be removed between two runs, see [`RECENTLY_REMOVED`].
-    fn keeps_copies(&self) -> bool {
-        self.cell.work == Work::Copy && self.cell.cache == Cache::Cold && self.slow.is_none()
     }
 
     /// Moves the last copy away, if there is one. If the disk has no room for another one, removes all copies.
@@ -215,9 +203,9 @@ impl<'a> Bench<'a> {
         std::fs::create_dir_all(&aside)?;
         let number = std::fs::read_dir(&aside)?.count();
         std::fs::rename(self.copy(), aside.join(number.to_string()))?;
-        if place::need_space(&aside, self.cell.space_bytes()).is_err() {
+        if place::free_bytes(&aside)? < self.cell.space_bytes() {
             self.session.trees.clear(&aside)?;
-            thread::sleep(RECENTLY_REMOVED);
+            wait_for_inodes()?;
         }
         Ok(())
     }
@@ -324,7 +312,7 @@ impl<'a> Bench<'a> {
                 trees.clear(&self.tree())?;
                 trees.make(&self.cell.tree, &self.tree())
             }
-            Work::Copy if self.keeps_copies() => self.put_copy_aside(),
+            Work::Copy if self.cell.keeps_copies() => self.put_copy_aside(),
             Work::Copy => trees.clear(&self.copy()),
             // No command changes the copy, so it can be used again.
             Work::Compare if self.copy().exists() => Ok(()),
@@ -377,4 +365,17 @@ impl<'a> Bench<'a> {
     fn copy(&self) -> PathBuf {
         self.stopwatch.dir.join("copy")
     }
+}
+
+/// Waits until ext4 reuses the inodes of removed files.
+///
+/// # Errors
+/// After an interrupt.
+fn wait_for_inodes() -> Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < RECENTLY_REMOVED {
+        thread::sleep(Duration::from_millis(100));
+        interrupt::check()?;
+    }
+    Ok(())
 }

@@ -11,7 +11,7 @@ use super::gate::{IdleOutcome, Recipient};
 use super::governor::{Governor, Limits, SecondWorker};
 use super::hub::{EndThreads, Hub, Inlet, Message, ReportPanic};
 use super::meter::Lap;
-use crate::sys::{self, InheritedTable, Processor, TableUse};
+use crate::sys::{self, InheritedTable, StarterProcessor, TableUse};
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
@@ -615,9 +615,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn start_thread(&self) -> bool {
         let (job, hub, scope) = (self.job, self.hub, self.scope);
         let table = InheritedTable::of_this_thread();
-        let processor = Processor::of_this_thread();
+        let processor = StarterProcessor::of_this_thread();
         let serve = move || {
-            processor.leave();
+            if let Some(processor) = processor {
+                processor.leave();
+            }
             let _table = job.begin_thread(table);
             Worker::new(job, hub, scope).serve();
         };
@@ -625,8 +627,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             .stack_size(STACK_BYTES)
             .spawn_scoped(scope, serve)
             .is_ok();
-        // If the kernel has put the new thread behind this one, it leaves now.
-        thread::yield_now();
+        // The new thread may be queued behind this one, and only it can move itself.
+        if is_started && processor.is_some() {
+            thread::yield_now();
+        }
         is_started
     }
 }

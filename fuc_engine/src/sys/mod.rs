@@ -29,7 +29,7 @@
 //! | `unshare` | calls on a whole descriptor table |
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `process` | facts about this process |
-//! | `processor` | the processor of a thread |
+//! | `processor` | moves a thread off a processor |
 #![allow(unsafe_code)]
 
 mod access;
@@ -69,7 +69,7 @@ pub(crate) use names::*;
 pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
-pub(crate) use processor::Processor;
+pub(crate) use processor::StarterProcessor;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;

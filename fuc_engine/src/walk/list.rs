@@ -4,9 +4,10 @@
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
 //!
-//! In a wide directory, workers take turns: the one that has filled a buffer offers the rest of the directory to
-//! others, as a `Resume` task, before it visits the entries of its buffer. So a worker that is busy with a slow entry
-//! usually holds up no more than one buffer. In a removal, a worker that has met slow entries also offers half of its
+//! In a wide directory, workers take turns if the visitor [offers](Visitor::offers) the rest: the one that has filled a
+//! buffer makes a `Resume` task of the rest of the directory, before it visits the entries of its buffer. So a worker
+//! that is busy with a slow entry usually holds up no more than one buffer. If the governor wants only one worker, the
+//! rest waits, too. In a removal, a worker that has met slow entries also offers half of its
 //! remaining ones before it visits the next. So a slow entry holds up at most the other half, unless there is no room
 //! for the offer.
 //!
@@ -95,8 +96,8 @@ fn list_into<V: Visitor>(
             break;
         }
         if is_wide
-            && visitor.offers() != Offer::Nothing
             && worker.has_company()
+            && visitor.offers() != Offer::Nothing
             && offer_rest(visitor, node, dir, worker)
         {
             process(visitor, buffer, node, &dirs, worker);

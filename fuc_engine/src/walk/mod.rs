@@ -190,10 +190,11 @@ pub(crate) trait Visitor: Sync + Sized {
 pub(crate) enum Offer {
     /// If the directory is wide: the rest of it, but not the entries of the buffer.
     RestOfListing,
-    /// The same. After an entry that took [`Visitor::share_from`] or longer, also half of the entries of the buffer, if
-    /// no task is queued that could be offered.
+    /// The rest of a wide directory, as with [`RestOfListing`](Self::RestOfListing). After an entry that took
+    /// [`Visitor::share_from`] or longer, also half of the entries of the buffer, if no task is queued that could be
+    /// offered.
     RestAndHalfOfBuffer,
-    /// Nothing, because only one worker is allowed, or two in one directory are never faster.
+    /// Nothing, because only one worker is allowed, or two workers in one directory are never faster.
     Nothing,
 }
 
