@@ -190,6 +190,7 @@ pub(crate) const LARGE_ROUNDS: usize = 5;
 /// Copying the Linux source with a cold cache directly after its last copy was removed takes cpz 1.8 times as long, and
 /// xcp 1.1 times (3 rounds). This search is a third of the processor time of cpz, and less than a tenth of that of xcp.
 pub(crate) const RECENTLY_REMOVED: Duration = Duration::from_secs(60);
+
 impl Cell {
     /// Returns the commands that compete in this cell.
     pub(crate) fn peers(&self) -> Vec<Peer> {

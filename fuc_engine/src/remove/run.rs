@@ -115,6 +115,11 @@ impl<'a> Removal<'a> {
         operand::independent_runs(operands.iter().map(|path| &**path))
     }
 
+    /// Returns `true` if the caller allows one worker only.
+    fn is_alone(&self) -> bool {
+        self.context.options.threads == Some(NonZeroUsize::MIN)
+    }
+
     fn filesystem(&self) -> Option<u64> {
         *self.filesystem.get_or_init(|| {
             let last = (self.context.operands.len() as u32).saturating_sub(1);
@@ -376,9 +381,8 @@ impl Visitor for Removal<'_> {
     }
 
     fn is_worth_a_worker(&self, dirs: &SourceOnly<'_>, entry: Entry<'_>) -> bool {
-        let is_alone = self.context.options.threads == Some(NonZeroUsize::MIN);
         let stat = || sys::stat(dirs.source(), entry.name, Symlinks::NoFollow);
-        !is_alone && stat().is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES)
+        !self.is_alone() && stat().is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES)
     }
 
     // Inlined by force, because two loops call this function. Without that, the removal of a file
@@ -535,8 +539,7 @@ impl Visitor for Removal<'_> {
     /// The files after a large one may be large, too. Removing ten files of 31 to 164 MB on tmpfs, two cores, takes 1.05
     /// of the time without offers of halves (8 trees, 5 rounds each). Cell: remove-10-1gb.
     fn offers(&self) -> Offer {
-        let is_alone = self.context.options.threads == Some(NonZeroUsize::MIN);
-        if is_alone || self.share_from(&()) == Duration::MAX {
+        if self.is_alone() || self.share_from(&()) == Duration::MAX {
             return Offer::Nothing;
         }
         Offer::RestAndHalfOfBuffer
@@ -546,7 +549,7 @@ impl Visitor for Removal<'_> {
     fn is_in_order(&self) -> bool {
         match self.context.options.ask {
             Ask::Never => false,
-            Ask::IfWriteProtected => self.context.options.threads == Some(NonZeroUsize::MIN),
+            Ask::IfWriteProtected => self.is_alone(),
             Ask::Always => true,
         }
     }

@@ -1,7 +1,7 @@
 //! Moves a started thread off the processor of its starter.
 //!
 //! Linux may queue a new thread on the processor of the thread that starts it, although another one is idle, and move it
-//! only some milliseconds later. A virtual machine with two processors does so in nearly every run. Short runs then have
+//! only some milliseconds later. A virtual machine with two processors does so in most runs. Short runs then have
 //! one processor: if started threads do not move by themselves, removing 10,000 empty files takes 1.18 of the time, and
 //! copying them 1.08 (tmpfs, 21 rounds; cells remove-10k and copy-10k).
 //!

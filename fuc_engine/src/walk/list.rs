@@ -4,12 +4,13 @@
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
 //! that the memory for queued tasks does not grow with the width of a directory.
 //!
-//! In a wide directory, workers take turns if the visitor [offers](Visitor::offers) the rest: the one that has filled a
-//! buffer makes a `Resume` task of the rest of the directory, before it visits the entries of its buffer. So a worker
-//! that is busy with a slow entry usually holds up no more than one buffer. If the governor wants only one worker, the
-//! rest waits, too. In a removal, a worker that has met slow entries also offers half of its
-//! remaining ones before it visits the next. So a slow entry holds up at most the other half, unless there is no room
-//! for the offer.
+//! In a wide directory, workers take turns if the visitor [offers](Visitor::offers) the rest. A worker that has filled a
+//! buffer makes a `Resume` task of the rest of the directory, before it visits the entries of its buffer. So a slow
+//! entry usually holds up one buffer at most. It holds up the rest, too, if the governor wants only one worker.
+//!
+//! In a removal, a worker that has met slow entries also splits its buffer. It offers half of the unvisited entries
+//! before it visits the next one. So the next slow entry holds up only the other half. If as many offers are waiting as
+//! the gate allows, the worker keeps all entries.
 //!
 //! A slow entry that is known before it is processed runs as soon as it is found. The listing pauses for
 //! it, so that other workers can have the rest, and so that the slow entry is not the last to run.
