@@ -523,6 +523,9 @@ impl Visitor for Removal<'_> {
     /// on kernel threads, so there, too. Removing 50,000 empty files in one directory of XFS, two cores: twice the time
     /// if they are shared, and 1.4 with files of 4 KiB (7 rounds).
     fn share_from(&self, _scratch: &()) -> Duration {
+        if self.is_alone() {
+            return Duration::MAX;
+        }
         match self.filesystem() {
             Some(magic) if magic == sys::XFS || sys::is_of_server(magic) => Duration::MAX,
             _ => SHARE_FROM,
@@ -539,10 +542,10 @@ impl Visitor for Removal<'_> {
     /// The files after a large one may be large, too. Removing ten files of 31 to 164 MB on tmpfs, two cores, takes 1.05
     /// of the time without offers of halves (8 trees, 5 rounds each). Cell: remove-10-1gb.
     fn offers(&self) -> Offer {
-        if self.is_alone() || self.share_from(&()) == Duration::MAX {
-            return Offer::Nothing;
+        match self.share_from(&()) {
+            Duration::MAX => Offer::Nothing,
+            _ => Offer::RestAndHalfOfBuffer,
         }
-        Offer::RestAndHalfOfBuffer
     }
 
     /// Returns `true` if the user must be able to follow the order of the questions.
