@@ -201,6 +201,47 @@ fn the_worker_that_makes_progress_does_not_park() {
     Slow::run_with(1_000);
 }
 
+/// A job that must not ask for limits, because nothing is known about a second worker.
+struct Undecided;
+
+impl Job for Undecided {
+    type Task = ();
+    type Scratch = ();
+
+    fn scratch(&self) {}
+
+    fn run(&self, (): (), worker: &mut Worker<'_, '_, Self>) {
+        worker.push(());
+        worker.expect_slow_work();
+        assert!(worker.is_at_start());
+        worker.stack.clear();
+    }
+
+    fn can_migrate(&self, (): &()) -> bool {
+        true
+    }
+
+    fn max_batch(&self) -> usize {
+        8
+    }
+
+    fn limits(&self) -> Limits {
+        panic!("the limits do not matter before anything is measured");
+    }
+
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::Unknown
+    }
+}
+
+#[test]
+fn slow_work_changes_nothing_if_a_second_worker_must_be_tried_first() {
+    scope(&Undecided, |worker| {
+        worker.push(());
+        worker.run_all();
+    });
+}
+
 /// The tasks that the started thread has run, in order.
 #[derive(Default)]
 struct Given {
