@@ -13,6 +13,7 @@
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
+//! - [`dest_filesystem`]: what the number and the places of workers depend on.
 //! - [`dividing`]: files that several engines copy together.
 //! - [`part`]: a range of such a file, as a task.
 //! - [`durable`]: which directories and filesystems are written to the disk.
@@ -52,6 +53,7 @@ use crate::report::Report;
 use crate::sys::{self, Identity, PrivateTables};
 use crate::walk::{self, Filters, Part, Sharer, Stealing, Walker};
 
+mod dest_filesystem;
 mod dividing;
 mod durable;
 mod operands;
@@ -63,6 +65,7 @@ mod tasks;
 mod verifying;
 mod visitor;
 
+use dest_filesystem::DestFilesystem;
 use postponed::{Crowd, Overwrites};
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;
@@ -88,6 +91,8 @@ pub(super) struct CopyRun<'a> {
     crowd: Crowd,
     filters: Option<Filters>,
     tables: Option<PrivateTables>,
+    /// Unset until the governor considers a second worker.
+    dest_filesystem: OnceLock<Option<DestFilesystem>>,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
 }
@@ -127,6 +132,7 @@ impl<'a> CopyRun<'a> {
             crowd: Crowd::default(),
             filters: filter.map(Filters::new),
             tables: None,
+            dest_filesystem: OnceLock::new(),
             stealing: None,
         }
     }
@@ -276,9 +282,16 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cancel::Cancel;
     use crate::copy::options::Preserve;
-    use crate::sys::CWD;
+    use crate::observer::{Event, Observer};
+    use crate::sys::{AllocationGroups, CWD};
     use std::fs;
+    use std::num::NonZeroUsize;
+    use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use testkit::snapshot::{Attributes, assert_same_tree};
+    use testkit::tree::Tree;
 
     /// Copies operands out of a directory in which `a/1` and `b/1`, `a/2` and `b/2`, and so on,
     /// are hard links. Returns how many sources are still known at the end.
@@ -324,5 +337,75 @@ mod tests {
     #[test]
     fn copies_are_remembered_if_operands_may_overlap() {
         assert_eq!(known_after(&["s", "s/a"]), 9);
+    }
+
+    /// Cancels a run when `left` more entries have been copied.
+    struct CancelAfter {
+        left: AtomicUsize,
+        cancel: Cancel,
+    }
+
+    impl Observer for CancelAfter {
+        fn failed(&self, error: Error) {
+            panic!("{error}");
+        }
+
+        fn wants_events(&self) -> bool {
+            true
+        }
+
+        fn on_event(&self, _: Event<'_>) {
+            if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                self.cancel.cancel();
+            }
+        }
+    }
+
+    /// Copies 400 directories of three levels, with a file each, as if all were in one allocation group: four workers put
+    /// directories off all the time. Cancels the copy after `entries`. Returns the source, the dest and the summary.
+    fn copy_in_one_group(entries: usize) -> (tempfile::TempDir, Summary) {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = Tree::at(dir.path().join("s"));
+        for number in 0..400 {
+            tree.file(format!("{}/{number}/f", number / 20), "x");
+        }
+        let options = CopyOptions {
+            recursive: true,
+            threads: NonZeroUsize::new(4),
+            ..CopyOptions::default()
+        };
+        let dest = Dest::Exactly(dir.path().join("d"));
+        let observer = CancelAfter {
+            left: AtomicUsize::new(entries),
+            cancel: Cancel::new(),
+        };
+        let report = Report::new(&observer, Some(observer.cancel.clone()));
+        let bases = Bases {
+            source: CWD,
+            dest: CWD,
+        };
+        let mut run = CopyRun::new(&options, bases, &dest, report, None);
+        let stat = sys::stat_directory(fs::File::open(dir.path()).unwrap().as_fd()).unwrap();
+        let filesystem = DestFilesystem {
+            magic: 0,
+            groups: Some(AllocationGroups::single(stat.identity.device())),
+        };
+        assert!(run.dest_filesystem.set(Some(filesystem)).is_ok());
+        let summary = run.run([tree.path()]);
+        (dir, summary)
+    }
+
+    #[test]
+    fn directories_that_are_put_off_are_copied_later() {
+        let (dir, summary) = copy_in_one_group(usize::MAX);
+        assert!(summary.is_complete());
+        let [source, dest] = ["s", "d"].map(|name| dir.path().join(name));
+        assert_same_tree(source, dest, Attributes::CONTENT);
+    }
+
+    #[test]
+    fn directories_that_are_put_off_are_given_up_by_a_cancelled_run() {
+        let (_dir, summary) = copy_in_one_group(150);
+        assert!(summary.cancelled);
     }
 }

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::gate::{Gate, IdleOutcome};
 use super::governor::{FIRST, Governor};
 use super::meter::Meter;
+use super::zones::Occupancy;
 
 /// Sent to a worker that has run out of tasks.
 pub(super) enum Message<T> {
@@ -44,6 +45,7 @@ pub(super) struct Hub<T> {
     /// Tasks that run when no other task is queued or running in any process.
     when_done: Mutex<VecDeque<T>>,
     pub(super) meter: Meter,
+    pub(super) occupancy: Occupancy,
     /// `None` until there is a backlog.
     pub(super) governor: Mutex<Option<Governor>>,
     /// The thread that stepped the governor last, until it runs out of tasks. It does not park: the others
@@ -62,6 +64,7 @@ impl<T> Hub<T> {
             deferred: Mutex::default(),
             when_done: Mutex::default(),
             meter: Meter::new(FIRST),
+            occupancy: Occupancy::new(),
             governor: Mutex::new(None),
             leader: Mutex::default(),
         }

@@ -70,6 +70,10 @@
 //! A task may also be *deferred* until the worker that is about to go idle is the last active one. This worker takes
 //! it and stays active, as with a spare.
 //!
+//! **Zones.** Two workers may have to wait for each other if they change the same thing. A task that knows its [`Zones`]
+//! asks whether another worker is in one of them. If so, the worker puts the task off: it queues the task again, a few
+//! tasks further down, and runs the next one. After as many tasks in occupied zones, it runs one of them in any case.
+//!
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
@@ -96,7 +100,9 @@ mod governor;
 mod hub;
 mod meter;
 mod worker;
+mod zones;
 
 pub(crate) use governor::{Limits, SecondWorker};
 pub(crate) use hub::Inlet;
 pub(crate) use worker::{Job, Thieves, Worker, scope, shared_scope};
+pub(crate) use zones::Zones;

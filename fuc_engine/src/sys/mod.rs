@@ -28,6 +28,7 @@
 //! | `raw` | system calls by number |
 //! | `unshare` | calls on a whole descriptor table |
 //! | `filesystem` | facts about the filesystem of a file |
+//! | `groups` | the allocation groups of XFS |
 //! | `process` | facts about this process |
 //! | `processor` | moves a thread off a processor |
 #![allow(unsafe_code)]
@@ -38,6 +39,7 @@ mod data;
 mod dir_name;
 mod fd;
 mod filesystem;
+mod groups;
 mod identity;
 mod inode;
 mod listing;
@@ -62,6 +64,7 @@ pub(crate) use data::*;
 pub(crate) use dir_name::DirName;
 pub(crate) use fd::{Borrowed, Fd, SharedFd};
 pub(crate) use filesystem::*;
+pub(crate) use groups::AllocationGroups;
 pub(crate) use identity::{FileId, Identity, device_of};
 pub(crate) use inode::{Inode, open_path_only};
 pub(crate) use listing::{Entries, Entry, Listing, is_empty_directory};

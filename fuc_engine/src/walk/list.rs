@@ -2,7 +2,8 @@
 //!
 //! Entries are visited while the listing goes on, and subdirectories are queued. A
 //! listing that has queued many pauses: it becomes a `Resume` task below theirs, so
-//! that the memory for queued tasks does not grow with the width of a directory.
+//! that the memory for queued tasks does not grow with the width of a directory. Only a few directories that are put off
+//! may come below that task at each pause.
 //!
 //! In a wide directory, workers take turns if the visitor [offers](Visitor::offers) the rest. A worker that has filled a
 //! buffer makes a `Resume` task of the rest of the directory, before it visits the entries of its buffer. So a slow
@@ -27,6 +28,7 @@ use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
 use super::{NodeOf, Offer, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
 use crate::report::Throttled;
+use crate::sched::Zones;
 use crate::sys::{self, Entries, Fd, Listing, SharedFd};
 
 /// The result of [`process`].
@@ -42,6 +44,19 @@ enum Listed {
     ToTheEnd,
     /// A `Resume` task lists the rest.
     Paused,
+}
+
+/// Lists `node` from the start, or puts that off if another worker is in the same zone.
+pub(super) fn begin<V: Visitor>(visitor: &V, node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
+    let zones = visitor.zones(&node);
+    if zones != Zones::NONE {
+        // A directory that is put off stays open.
+        if worker.should_put_off(zones) && !visitor.descriptors().are_short() {
+            return worker.put_off(Task::List { node });
+        }
+        worker.enter_zones(zones);
+    }
+    list(visitor, node, None, worker);
 }
 
 /// Lists `node` from the start, or from `position`, and climbs at the end.
@@ -208,6 +223,10 @@ fn process<V: Visitor>(
         visitor.report().offer_directory(|| visitor.path(node));
         let throttled = visitor.report().throttle();
         let time = worker.checkpoint();
+        // The governor may have begun at this checkpoint, and then the zones are known.
+        if !worker.is_in_zones() {
+            worker.enter_zones(visitor.zones(node));
+        }
         if visitor.report().must_stop() {
             visitor.entries_stay(node);
             break;
@@ -236,8 +255,8 @@ fn process<V: Visitor>(
     }
 }
 
-/// Lets another worker in before the first of `entries` is visited, if that one is slow. Returns the
-/// entries that are left to this worker.
+/// Lets another worker in before the first of `entries` is visited, if that one is slow and a second worker pays. Returns
+/// the entries that are left to this worker.
 #[cold]
 fn look_ahead<'a, V: Visitor>(
     visitor: &V,

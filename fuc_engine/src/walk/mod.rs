@@ -14,6 +14,8 @@
 //!              (both on any worker)
 //! ```
 //!
+//! If another worker is in the same zone, a directory that was opened waits as a `List` task.
+//!
 //! If the user must be asked in the order of the listing, [`in_order`] visits the
 //! entries one after the other. The rest of a listing then waits as a task
 //! (`Remainder`) until the subdirectory before it is done.
@@ -52,7 +54,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, Limits, SecondWorker, Thieves, Worker};
+use crate::sched::{Job, Limits, SecondWorker, Thieves, Worker, Zones};
 use crate::sys::{Entry, InheritedTable, Listing, SharedFd, Symlinks, TableUse};
 
 use in_order::Remainder;
@@ -166,6 +168,11 @@ pub(crate) trait Visitor: Sync + Sized {
     /// that of the worker that lists.
     fn share_from(&self, scratch: &Self::Scratch) -> Duration;
 
+    /// Returns the zones that a worker is in while it processes the entries of `node`, as far as they are known.
+    fn zones(&self, _node: &NodeOf<Self>) -> Zones {
+        Zones::NONE
+    }
+
     /// Returns what a worker offers to others before it visits entries.
     fn offers(&self) -> Offer;
 
@@ -223,6 +230,8 @@ pub(crate) enum Task<V: Visitor> {
         place: Place<V::Dir>,
         purpose: Purpose,
     },
+    /// List a directory that was put off after it was opened.
+    List { node: NodeOf<V> },
     /// Continue a listing at the offset of this descriptor.
     Resume { node: NodeOf<V>, position: SharedFd },
     /// Process a part of a listing.
@@ -351,7 +360,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
             visitor.descriptors().take_back(1);
             Some(node)
         }
-        Task::Batch { node, .. } => Some(node),
+        Task::List { node } | Task::Batch { node, .. } => Some(node),
         Task::Remainder { node, remainder } => {
             remainder.skip(visitor);
             Some(node)
@@ -406,7 +415,7 @@ impl<V: Visitor> Job for V {
                         Ok(()) if self.is_in_order() => {
                             in_order::list(self, node, None, worker);
                         }
-                        Ok(()) => list::list(self, node, None, worker),
+                        Ok(()) => list::begin(self, node, worker),
                         Err(errno) => {
                             self.listing_failed(&node, errno);
                             leave(self, Some(node), worker);
@@ -414,6 +423,7 @@ impl<V: Visitor> Job for V {
                     }
                 }
             }
+            Task::List { node } => list::begin(self, node, worker),
             Task::Resume { node, position } => {
                 list::resume(self, node, position, worker);
                 self.descriptors().take_back(1);
@@ -434,6 +444,7 @@ impl<V: Visitor> Job for V {
             }
             Task::Own(task) => self.run_own(task, worker),
         }
+        worker.leave_zones();
         if !worker.scratch.entrusted.is_empty()
             && let Some(sharer) = self.sharer()
         {
@@ -457,6 +468,7 @@ impl<V: Visitor> Job for V {
                 .parent
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
+            Task::List { node } => node.dir.slot(Side::Source).is_open(),
             Task::Resume { .. }
             | Task::Batch { .. }
             | Task::Remainder { .. }

@@ -24,7 +24,8 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
 }
 
 /// Queues `entries`, if there are any, below the task of a slow entry. Other workers get them at its next
-/// checkpoint. If none has been started, one gets the slow entry at once. Returns the number of tasks queued.
+/// checkpoint. If none has been started, and a second worker pays, one gets the slow entry at once. Returns the number of
+/// tasks queued.
 #[cold]
 pub(super) fn queue_rest<V: Visitor>(
     entries: Entries<'_>,

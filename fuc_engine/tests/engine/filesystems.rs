@@ -4,7 +4,9 @@ use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Snapshot, assert_same_tree};
 use testkit::tree::{Tree, wide};
 
-use crate::kit::{Told, assert_nothing_in, copy, plain, remove};
+use crate::kit::{
+    Told, assert_nothing_in, copy, copy_options, copy_with, exactly, plain, remove, threads,
+};
 
 fn build(at: &LoopMount) -> Tree {
     let tree = Tree::at(at.path().join("s"));
@@ -74,6 +76,25 @@ fn from_btrfs() {
 #[test]
 fn from_tmpfs() {
     copies_to_each(Fs::Tmpfs);
+}
+
+/// Workers put directories off there whose allocation group is in use. These are more than they put off in a row.
+#[test]
+fn nested_directories_within_xfs_by_many_workers() {
+    let place = testkit::or_skip!(LoopMount::new(Fs::Xfs, 300));
+    let tree = Tree::at(place.path().join("s"));
+    for name in 0..600 {
+        let parents = [name / 100, name / 10].map(|parent| parent.to_string());
+        tree.file(format!("{}/{}/{name}/f", parents[0], parents[1]), "content");
+    }
+    wide(tree.path().join("0"), 3_000);
+    for number in [2, 8] {
+        let dest = place.path().join(number.to_string());
+        let options = copy_options(|options| options.threads = threads(number));
+        let told = copy_with(options, [tree.path()], &exactly(&dest));
+        assert_eq!(told.failures, []);
+        assert_same_tree(tree.path(), &dest, plain());
+    }
 }
 
 #[test]

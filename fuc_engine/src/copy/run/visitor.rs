@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::dest_filesystem::DestFilesystem;
 use super::pipeline::Processed;
 use super::postponed::{copy_large, copy_waiter};
 use super::tasks::CopyTask;
@@ -20,7 +21,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
 use crate::report::{Counted, Report};
-use crate::sched::{Limits, SecondWorker};
+use crate::sched::{Limits, SecondWorker, Zones};
 use crate::sys::{self, Identity, InheritedTable, Symlinks, TableUse};
 use crate::walk::{
     self, Filters, Offer, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
@@ -213,20 +214,32 @@ impl Visitor for CopyRun<'_> {
     /// threads do a part of the work later. Copying 50,000 files with two workers, relative to one: 0.6 (XFS)
     /// and 0.9 (btrfs) on one processor, 1.4 and 1.2 on others. Cells: xfs-copy, btrfs-copy.
     fn second_worker(&self) -> SecondWorker {
-        let filesystem = match &self.ctx.target {
-            Some(target) => sys::filesystem(target.as_fd()),
+        let filesystem = self.dest_filesystem.get_or_init(|| match &self.ctx.target {
+            Some(target) => DestFilesystem::of(target.as_fd()),
             // An engine that cannot take part has no operands.
             None if self.ctx.operands.is_empty() => None,
             // A dest that is not a directory does not need more workers.
-            None => self
-                .ctx
-                .open_operand(0, Side::Dest)
-                .ok()
-                .and_then(|fd| sys::filesystem(fd.as_fd())),
-        };
-        match filesystem {
+            None => {
+                let dest = self.ctx.open_operand(0, Side::Dest).ok()?;
+                DestFilesystem::of(dest.as_fd())
+            }
+        });
+        match filesystem.as_ref().map(|filesystem| filesystem.magic) {
             Some(sys::BTRFS | sys::XFS) => SecondWorker::Unknown,
             _ => SecondWorker::Pays,
+        }
+    }
+
+    /// There are none until a second worker is considered, because until then the filesystem of the dests is unknown.
+    ///
+    /// Without zones, two workers in nested directories of XFS wait for each other most of the time. Copying 50,000 files
+    /// within an XFS of four groups then takes 1.52 of the time with 4 KB and 1.35 without content, and 1.64 from a tmpfs. In
+    /// 500 directories side by side it takes 1.01 (two cores of an Intel Xeon, 5 to 7 rounds). Cells: xfs-copy,
+    /// xfs-copy-data.
+    fn zones(&self, node: &CopyNode) -> Zones {
+        match self.dest_filesystem.get() {
+            Some(Some(filesystem)) if self.ctx.plan.is_none() => filesystem.zones(node),
+            _ => Zones::NONE,
         }
     }
 

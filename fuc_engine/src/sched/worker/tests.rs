@@ -44,9 +44,10 @@ impl Job for Doubling {
     }
 }
 
-/// A job for two workers, whose tasks are numbers.
+/// A job whose tasks are numbers.
 struct Numbers<S: Sync> {
     state: S,
+    workers: usize,
     max_batch: usize,
     run: fn(&S, u32, &mut Worker<'_, '_, Self>),
 }
@@ -70,7 +71,7 @@ impl<S: Sync> Job for Numbers<S> {
     }
 
     fn limits(&self) -> Limits {
-        Limits::of(2)
+        Limits::of(self.workers)
     }
 
     fn second_worker(&self) -> SecondWorker {
@@ -97,6 +98,7 @@ fn record_order(
 fn a_task_for_when_all_are_idle_runs_last() {
     let job = Numbers {
         state: Mutex::default(),
+        workers: 2,
         max_batch: 1,
         run: record_order,
     };
@@ -242,6 +244,98 @@ fn slow_work_changes_nothing_if_a_second_worker_must_be_tried_first() {
     });
 }
 
+/// Another worker seems to be in zone 0, until task 199 runs. Even tasks are in this zone, and odd ones in zone 1.
+fn record_zones(
+    order: &Mutex<Vec<u32>>,
+    task: u32,
+    worker: &mut Worker<'_, '_, Numbers<Mutex<Vec<u32>>>>,
+) {
+    let zones = Zones::NONE.with(u64::from(task % 2));
+    if worker.should_put_off(zones) {
+        return worker.put_off(task);
+    }
+    worker.enter_zones(zones);
+    assert!(worker.hub.occupancy.is_occupied(zones));
+    if task == 199 {
+        worker.hub.occupancy.leave(Zones::NONE.with(0));
+    }
+    order.lock().unwrap().push(task);
+    worker.leave_zones();
+}
+
+#[test]
+fn tasks_in_an_occupied_zone_run_after_others() {
+    let job = Numbers {
+        state: Mutex::default(),
+        workers: 1,
+        max_batch: 1,
+        run: record_zones,
+    };
+    scope(&job, |worker| {
+        worker.hub.occupancy.enter(Zones::NONE.with(0));
+        (0..6).for_each(|task| worker.push(task));
+        worker.run_all();
+    });
+    let order = job.state.into_inner().unwrap();
+    assert_eq!(order[..3], [5, 3, 1]);
+    let mut rest = order[3..].to_vec();
+    rest.sort_unstable();
+    assert_eq!(rest, [0, 2, 4]);
+}
+
+#[test]
+fn a_task_is_put_off_behind_a_few_others_only() {
+    let job = Numbers {
+        state: Mutex::default(),
+        workers: 1,
+        max_batch: 1,
+        run: record_zones,
+    };
+    scope(&job, |worker| {
+        worker.hub.occupancy.enter(Zones::NONE.with(0));
+        (0..100).for_each(|task| worker.push(2 * task + 1));
+        worker.push(0);
+        worker.run_all();
+    });
+    let order = job.state.into_inner().unwrap();
+    assert_eq!(order.iter().position(|&task| task == 0), Some(MOST_PUT_OFF));
+    assert_eq!(order.len(), 101);
+}
+
+#[test]
+fn a_parked_worker_is_in_no_zone() {
+    let job = Numbers {
+        state: (),
+        workers: 1,
+        max_batch: 1,
+        run: |(), _, _| {},
+    };
+    scope(&job, |worker| {
+        let (gate, occupancy) = (&worker.hub.gate, &worker.hub.occupancy);
+        let zones = Zones::NONE.with(0);
+        gate.set_target(2, 2);
+        assert_eq!(gate.permit_batch(), Some(Recipient::NewThread));
+        gate.set_target(1, 2);
+        thread::scope(|threads| {
+            let other = threads.spawn(|| {
+                while gate.has_surplus() {
+                    thread::yield_now();
+                }
+                let is_occupied = occupancy.is_occupied(zones);
+                assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+                is_occupied
+            });
+            // The leader would not park.
+            *worker.hub.leader() = Some(other.thread().id());
+            worker.enter_zones(zones);
+            worker.park();
+            assert!(!other.join().unwrap());
+            assert!(occupancy.is_occupied(zones), "the worker goes on there");
+        });
+        worker.leave_zones();
+    });
+}
+
 /// The tasks that the started thread has run, in order.
 #[derive(Default)]
 struct Given {
@@ -272,6 +366,7 @@ fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Gi
 fn a_worker_gives_away_every_other_one_of_its_newest_tasks_and_the_oldest() {
     let job = Numbers {
         state: Given::default(),
+        workers: 2,
         max_batch: 3,
         run: record_given,
     };
@@ -304,6 +399,7 @@ impl Paused {
             changed: Condvar::new(),
         };
         let job = Numbers {
+            workers: 2,
             state,
             max_batch,
             run,
@@ -429,6 +525,7 @@ fn a_panic_on_another_thread_ends_all_runs() {
             begins: Condvar::new(),
         };
         let job = Numbers {
+            workers: 2,
             state,
             max_batch: 1,
             run: panic_elsewhere,

@@ -1,0 +1,75 @@
+//! The zones that workers are in: two workers in the same zone have to wait for each other.
+
+use std::iter;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A set of zones, each of which one worker at a time can change.
+///
+/// Numbers that are equal modulo 64 stand for the same zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Zones(u64);
+
+impl Zones {
+    pub(crate) const NONE: Self = Self(0);
+
+    #[must_use]
+    pub(crate) fn with(self, number: u64) -> Self {
+        Self(self.0 | 1 << (number % 64))
+    }
+}
+
+/// Counts the workers in each zone. A hint, which publishes nothing: two workers may enter the same zone together.
+pub(super) struct Occupancy([AtomicU32; 64]);
+
+impl Occupancy {
+    pub(super) fn new() -> Self {
+        Self([const { AtomicU32::new(0) }; 64])
+    }
+
+    fn counts(&self, Zones(mut rest): Zones) -> impl Iterator<Item = &AtomicU32> {
+        iter::from_fn(move || {
+            let lowest = rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+            self.0.get(lowest as usize)
+        })
+    }
+
+    /// Returns `true` if a worker is in one of the zones.
+    pub(super) fn is_occupied(&self, zones: Zones) -> bool {
+        self.counts(zones).any(|count| count.load(Relaxed) > 0)
+    }
+
+    /// Counts a worker until [`leave`](Self::leave).
+    pub(super) fn enter(&self, zones: Zones) {
+        self.counts(zones).for_each(|count| {
+            count.fetch_add(1, Relaxed);
+        });
+    }
+
+    pub(super) fn leave(&self, zones: Zones) {
+        self.counts(zones).for_each(|count| {
+            count.fetch_sub(1, Relaxed);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_occupied_until_the_last_worker_leaves() {
+        let occupancy = Occupancy::new();
+        let [two, both] = [Zones::NONE.with(2), Zones::NONE.with(2).with(67)];
+        occupancy.enter(both);
+        occupancy.enter(two);
+        assert!(occupancy.is_occupied(Zones::NONE.with(3)));
+        assert!(!occupancy.is_occupied(Zones::NONE.with(4)));
+        assert!(!occupancy.is_occupied(Zones::NONE));
+        occupancy.leave(both);
+        assert!(!occupancy.is_occupied(Zones::NONE.with(3)));
+        assert!(occupancy.is_occupied(both));
+        occupancy.leave(two);
+        assert!(!occupancy.is_occupied(both));
+    }
+}
