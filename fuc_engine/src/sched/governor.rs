@@ -90,6 +90,9 @@ impl Limits {
 pub(crate) enum SecondWorker {
     /// It is faster, so there are two when there is a backlog.
     Pays,
+    /// It is faster for many entries, so there are two when there is a backlog. But even a large entry may take no time, so
+    /// there is only one before anything has been measured.
+    PaysForMany,
     /// It is faster on some machines, and slower on others. So it is tried at once.
     Unknown,
     /// It is seldom faster, so it is tried late.
@@ -328,7 +331,7 @@ impl Governor {
     /// Returns the number to begin with when there is a backlog.
     fn initial(&self) -> usize {
         match self.second {
-            SecondWorker::Pays => self.limits.computing.min(2),
+            SecondWorker::Pays | SecondWorker::PaysForMany => self.limits.computing.min(2),
             SecondWorker::Unknown | SecondWorker::SeldomPays => 1,
         }
     }

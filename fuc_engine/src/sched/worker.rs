@@ -425,8 +425,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Lets other workers in without waiting for a measurement, because the next entry takes long.
-    /// Does nothing after the first measurement. Does nothing either if it is unknown whether a second worker pays: then
-    /// only one runs until that is measured, and asking for the limits takes 0.1 ms, which may be longer than the work.
+    /// Does nothing after the first measurement, or unless a second worker [pays](SecondWorker::Pays): asking for the limits
+    /// takes 0.1 ms, which may be longer than the work.
     pub(crate) fn expect_slow_work(&mut self) {
         if self.is_at_start() && self.job.second_worker() == SecondWorker::Pays {
             self.hub.meter.set_due(Some(Duration::ZERO));

@@ -203,8 +203,8 @@ fn the_worker_that_makes_progress_does_not_park() {
     Slow::run_with(1_000);
 }
 
-/// A job that must not ask for limits, because nothing is known about a second worker.
-struct Undecided;
+/// A job that must not ask for limits before anything is measured.
+struct Undecided(SecondWorker);
 
 impl Job for Undecided {
     type Task = ();
@@ -232,16 +232,22 @@ impl Job for Undecided {
     }
 
     fn second_worker(&self) -> SecondWorker {
-        SecondWorker::Unknown
+        self.0
     }
 }
 
 #[test]
-fn slow_work_changes_nothing_if_a_second_worker_must_be_tried_first() {
-    scope(&Undecided, |worker| {
-        worker.push(());
-        worker.run_all();
-    });
+fn slow_work_changes_nothing_unless_a_second_worker_pays() {
+    for second in [
+        SecondWorker::PaysForMany,
+        SecondWorker::Unknown,
+        SecondWorker::SeldomPays,
+    ] {
+        scope(&Undecided(second), |worker| {
+            worker.push(());
+            worker.run_all();
+        });
+    }
 }
 
 /// Another worker seems to be in zone 0, until task 199 runs. Even tasks are in this zone, and odd ones in zone 1.
