@@ -13,7 +13,7 @@
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
-//! - [`dest_filesystem`]: what the number and the places of workers depend on.
+//! - [`dest_filesystem`]: the filesystem of the dests, on which the number of workers depends.
 //! - [`dividing`]: files that several engines copy together.
 //! - [`part`]: a range of such a file, as a task.
 //! - [`durable`]: which directories and filesystems are written to the disk.
@@ -362,7 +362,8 @@ mod tests {
     }
 
     /// Copies 400 directories of three levels, with a file each, as if all were in one allocation group: four workers put
-    /// directories off all the time. Cancels the copy after `entries`. Returns the source, the dest and the summary.
+    /// directories off all the time. Cancels the copy after `entries`. Returns the directory of the source `s` and the
+    /// dest `d`, and the summary.
     fn copy_in_one_group(entries: usize) -> (tempfile::TempDir, Summary) {
         let dir = tempfile::tempdir().unwrap();
         let tree = Tree::at(dir.path().join("s"));

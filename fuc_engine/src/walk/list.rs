@@ -49,6 +49,8 @@ enum Listed {
 /// Lists `node` from the start, or puts that off if another worker is in the same zone.
 pub(super) fn begin<V: Visitor>(visitor: &V, node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
     let zones = visitor.zones(&node);
+    // Without this condition, a directory outside of all zones takes 23 more instructions. The guard's case
+    // `cpz-directories` counts them.
     if zones != Zones::NONE {
         // A directory that is put off stays open.
         if worker.should_put_off(zones) && !visitor.descriptors().are_short() {

@@ -78,7 +78,8 @@ fn from_tmpfs() {
     copies_to_each(Fs::Tmpfs);
 }
 
-/// Workers put directories off there whose allocation group is in use. These are more than they put off in a row.
+/// XFS has few allocation groups. So a worker puts some of these many directories off, because another worker is in their
+/// group.
 #[test]
 fn nested_directories_within_xfs_by_many_workers() {
     let place = testkit::or_skip!(LoopMount::new(Fs::Xfs, 300));

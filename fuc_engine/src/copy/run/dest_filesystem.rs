@@ -1,4 +1,4 @@
-//! What a run knows about the filesystem of its dests.
+//! The filesystem of the dests, and the zones of it that workers copy from and to.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,7 +7,7 @@ use crate::node::{Dir, Side};
 use crate::sched::Zones;
 use crate::sys::{self, AllocationGroups};
 
-/// The filesystem of the dests.
+/// The filesystem that dests are made on.
 pub(super) struct DestFilesystem {
     pub(super) magic: u64,
     /// `None` unless it is an XFS.
@@ -30,14 +30,11 @@ impl DestFilesystem {
     /// While XFS makes a file, it locks the inodes of the directory's group. While it shares the blocks of a file, it locks
     /// the blocks of the source's group. These are two locks of a group, so each group is two zones.
     pub(super) fn zones(&self, node: &CopyNode) -> Zones {
-        let group = |side| self.groups?.group(node.dir.slot(side).identity()?);
-        let mut zones = Zones::NONE;
-        if let Some(group) = group(Side::Source) {
-            zones = zones.with(2 * (group % 32));
-        }
-        if let Some(group) = group(Side::Dest) {
-            zones = zones.with(2 * (group % 32) + 1);
-        }
-        zones
+        let zone = |side| {
+            let group = self.groups?.group(node.dir.slot(side).identity()?)?;
+            Some(group << 1 | u64::from(side == Side::Dest))
+        };
+        let zones = [Side::Source, Side::Dest].into_iter().filter_map(zone);
+        zones.fold(Zones::NONE, Zones::with)
     }
 }

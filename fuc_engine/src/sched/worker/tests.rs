@@ -269,8 +269,8 @@ fn record_zones(
     worker.leave_zones();
 }
 
-#[test]
-fn tasks_in_an_occupied_zone_run_after_others() {
+/// Queues the tasks, and returns in which order [`record_zones`] runs them.
+fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
     let job = Numbers {
         state: Mutex::default(),
         workers: 1,
@@ -279,10 +279,15 @@ fn tasks_in_an_occupied_zone_run_after_others() {
     };
     scope(&job, |worker| {
         worker.hub.occupancy.enter(Zones::NONE.with(0));
-        (0..6).for_each(|task| worker.push(task));
+        tasks.for_each(|task| worker.push(task));
         worker.run_all();
     });
-    let order = job.state.into_inner().unwrap();
+    job.state.into_inner().unwrap()
+}
+
+#[test]
+fn tasks_in_an_occupied_zone_run_after_others() {
+    let order = order_in_zones(0..6);
     assert_eq!(order[..3], [5, 3, 1]);
     let mut rest = order[3..].to_vec();
     rest.sort_unstable();
@@ -291,19 +296,8 @@ fn tasks_in_an_occupied_zone_run_after_others() {
 
 #[test]
 fn a_task_is_put_off_behind_a_few_others_only() {
-    let job = Numbers {
-        state: Mutex::default(),
-        workers: 1,
-        max_batch: 1,
-        run: record_zones,
-    };
-    scope(&job, |worker| {
-        worker.hub.occupancy.enter(Zones::NONE.with(0));
-        (0..100).for_each(|task| worker.push(2 * task + 1));
-        worker.push(0);
-        worker.run_all();
-    });
-    let order = job.state.into_inner().unwrap();
+    let odd = (0..100).map(|task| 2 * task + 1);
+    let order = order_in_zones(odd.chain([0]));
     assert_eq!(order.iter().position(|&task| task == 0), Some(MOST_PUT_OFF));
     assert_eq!(order.len(), 101);
 }
