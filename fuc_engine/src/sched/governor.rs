@@ -61,7 +61,7 @@ use super::meter::Sample;
 
 use tuning::{
     ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, MORE,
-    PARTS, PROBE_DELAY, SHORTEST, SLOW, SWITCHES, TRIES,
+    PARTS, PROBE_DELAY, SHORTEST, SWITCHES, TRIES,
 };
 
 pub(super) use tuning::FIRST;
@@ -171,7 +171,7 @@ pub(super) struct Governor {
     direction: Direction,
     /// The number before the last trial that was won, until the next trial.
     before: Option<Base>,
-    /// Says whether entries were slow when no more than the initial number of workers ran, so that they
+    /// Says whether most entries were slow when no more than the initial number of workers ran, so that they
     /// did not wait for each other.
     entries_are_slow: bool,
 }
@@ -235,7 +235,7 @@ impl Governor {
         // A worker may have read the clock before another one stepped the governor.
         let lasted = now.saturating_sub(self.began);
         if self.workers <= self.initial() {
-            self.entries_are_slow = is_slow(sample);
+            self.entries_are_slow = sample.is_slow();
         }
         let measured = self.measured(lasted, sample);
         if !self.is_enough(sample, measured) {
@@ -249,7 +249,7 @@ impl Governor {
         }
         self.began = now.max(self.began);
         match self.state {
-            State::Start => self.begin(sample),
+            State::Start => self.begin(),
             State::Climb if self.may_climb(measured) => self.start_trial(Round::Climb, measured),
             State::Climb => self.enter(State::Settled, self.hold),
             State::Settled => self.reconsider(measured, least),
@@ -336,10 +336,9 @@ impl Governor {
         }
     }
 
-    fn begin(&mut self, sample: Sample) {
+    fn begin(&mut self) {
         self.workers = self.initial();
-        let is_slow = sample.busy >= SLOW.mul_f64(sample.work.max(1.0));
-        if self.has_idle_cores() || is_slow {
+        if self.has_idle_cores() || self.entries_are_slow {
             self.enter(State::Climb, SHORTEST);
         } else if self.limits.computing < self.limits.waiting {
             self.enter(State::Climb, PROBE_DELAY);
@@ -469,12 +468,6 @@ impl Governor {
         self.enter(State::Settled, self.hold.max(least));
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
     }
-}
-
-/// Returns `true` if entries take so long that workers probably wait for more than each other.
-fn is_slow(sample: Sample) -> bool {
-    let usual = sample.busy.saturating_sub(sample.longest);
-    sample.work > 0.0 && usual >= SLOW.mul_f64(sample.work)
 }
 
 mod tuning;

@@ -21,6 +21,12 @@ const SHORT_WORK: u64 = 32;
 /// A tenth of the time of an operation that counts as slow.
 const SHORT_NANOS: u64 = 100_000;
 
+/// A unit of work is slow if it keeps a worker busy for this time.
+///
+/// Copying 50,000 empty files with two workers: 8 to 18 µs on tmpfs, ext4, XFS and btrfs. Copying to a
+/// server that answers after 0.1 ms: 1.3 ms. Cells: xfs-copy, slow-0.1ms-copy-256.
+const SLOW_NANOS: u64 = 50_000;
+
 /// Work is summed in parts of this size, because a window may hold only a part of a lap.
 const PARTS: f64 = 1024.0;
 
@@ -28,6 +34,8 @@ const PARTS: f64 = 1024.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) work: f64,
+    /// The work of laps in which each unit was slow. A stall makes one lap of each worker slow, but not the others.
+    pub(super) slow_work: f64,
     /// Time spent working, summed over the workers.
     pub(super) busy: Duration,
     /// The longest lap of any worker.
@@ -38,6 +46,18 @@ pub(super) struct Sample {
     pub(super) switches: u64,
     /// Number of blocks of 512 bytes that the process has read from disks.
     pub(super) blocks_read: u64,
+}
+
+impl Sample {
+    /// Returns `true` if most of the work was slow, or if none was done.
+    pub(super) fn is_slow(self) -> bool {
+        self.slow_work * 2.0 >= self.work
+    }
+}
+
+/// Returns `true` if each unit of the work of a lap was slow.
+pub(super) fn is_slow(lap_nanos: u64, work: u64) -> bool {
+    lap_nanos >= work.saturating_mul(SLOW_NANOS)
 }
 
 /// Work of one worker that it has not yet added to the meter.
@@ -91,6 +111,8 @@ pub(super) struct Meter {
     blocks_read_before: AtomicU64,
     /// In parts; see [`PARTS`].
     work: AtomicU64,
+    /// In parts.
+    slow_work: AtomicU64,
     busy_nanos: AtomicU64,
     longest_nanos: AtomicU64,
 }
@@ -107,6 +129,7 @@ impl Meter {
             switches_before: AtomicU64::new(0),
             blocks_read_before: AtomicU64::new(0),
             work: AtomicU64::new(0),
+            slow_work: AtomicU64::new(0),
             busy_nanos: AtomicU64::new(0),
             longest_nanos: AtomicU64::new(0),
         }
@@ -157,6 +180,9 @@ impl Meter {
             (time, lap.work * PARTS as u64)
         };
         self.work.fetch_add(work, Relaxed);
+        if is_slow(time, lap.work) {
+            self.slow_work.fetch_add(work, Relaxed);
+        }
         self.busy_nanos.fetch_add(busy, Relaxed);
         if time > self.longest_nanos.load(Relaxed) {
             self.longest_nanos.fetch_max(time, Relaxed);
@@ -196,6 +222,7 @@ impl Meter {
         let since = |now: u64, before: &AtomicU64| now.saturating_sub(before.load(Relaxed));
         Sample {
             work: self.work.load(Relaxed) as f64 / PARTS,
+            slow_work: self.slow_work.load(Relaxed) as f64 / PARTS,
             busy: duration(&self.busy_nanos),
             longest: duration(&self.longest_nanos),
             cpu: usage.cpu.saturating_sub(duration(&self.cpu_before_nanos)),
@@ -212,6 +239,7 @@ impl Meter {
         self.blocks_read_before
             .fetch_add(sample.blocks_read, Relaxed);
         self.work.store(0, Relaxed);
+        self.slow_work.store(0, Relaxed);
         self.busy_nanos.store(0, Relaxed);
         self.longest_nanos.store(0, Relaxed);
     }

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::{Governor, Limits, SecondWorker};
-use crate::sched::meter::Sample;
+use crate::sched::meter::{Sample, is_slow};
 
 /// The speed of work on a machine, as measured for the benchmark's cells.
 struct Machine {
@@ -360,6 +360,9 @@ impl<'m> Run<'m> {
         };
         let work = entries * share;
         self.sample.work += work;
+        if is_slow((now - began).as_nanos() as u64, entries as u64) {
+            self.sample.slow_work += work;
+        }
         self.sample.busy += within;
         self.sample.cpu = (now - self.window).mul_f64(processors);
         if !matches!(self.machine.waits, Waits::Never) {

@@ -57,6 +57,9 @@ fn shares_of(
         if work.waits_for != WaitsFor::Nothing {
             sample.switches += entries;
         }
+        if work.waits_for == WaitsFor::Server {
+            sample.slow_work += entries as f64;
+        }
         if work.waits_for == WaitsFor::Disk {
             sample.blocks_read += entries;
         }
@@ -296,6 +299,16 @@ fn long_waits_do_not_delay_the_check_of_a_number_that_has_won() {
     assert_eq!((governor.workers(), governor.state), (1, State::Settled));
 }
 
+/// Returns what is known when the governor steps for the first time, if entries are fast.
+fn first_lap() -> Sample {
+    Sample {
+        work: 32.0,
+        busy: FIRST,
+        longest: FIRST,
+        ..Sample::default()
+    }
+}
+
 /// Steps a governor as soon as it is due, after work that went `speed` times as fast as one worker
 /// and whose longest wait was `longest`. Returns the time of the step.
 fn measure(governor: &mut Governor, began: Duration, speed: f64, longest: Duration) -> Duration {
@@ -366,7 +379,7 @@ fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
         longest: Duration::from_micros(10),
         ..Sample::default()
     };
-    governor.step(FIRST, Sample::default());
+    governor.step(FIRST, first_lap());
     let tried = FIRST + INITIAL_HOLD;
     assert!(governor.step(tried, sample(2 * INITIAL_HOLD)));
     assert_eq!(governor.workers(), 1);
@@ -387,7 +400,7 @@ fn slow_operations_delay_the_first_trial() {
         longest: Duration::from_millis(4),
         ..Sample::default()
     };
-    governor.step(FIRST, Sample::default());
+    governor.step(FIRST, first_lap());
     assert!(!governor.step(FIRST + INITIAL_HOLD, sample(2 * INITIAL_HOLD)));
     assert_eq!(governor.workers(), 2);
     let due = governor.due().unwrap();
@@ -409,7 +422,7 @@ fn half_of_three_workers_is_two() {
 #[test]
 fn a_measurement_with_one_long_wait_is_prolonged() {
     let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
-    assert!(governor.step(FIRST, Sample::default()));
+    assert!(governor.step(FIRST, first_lap()));
     assert_eq!(governor.workers(), 2);
     // Two workers worked for two milliseconds, most of it in one call.
     let now = FIRST + Duration::from_millis(2);
@@ -433,7 +446,7 @@ fn a_measurement_with_one_long_wait_is_prolonged() {
 #[test]
 fn a_step_with_an_older_clock_changes_nothing() {
     let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
-    governor.step(FIRST, Sample::default());
+    governor.step(FIRST, first_lap());
     assert!(!governor.step(FIRST / 2, Sample::default()));
 }
 
@@ -445,7 +458,7 @@ fn is_never_due_if_only_one_worker_is_allowed() {
 #[test]
 fn a_stall_is_not_taken_for_waiting_workers() {
     let mut governor = Governor::new(TWO_CORES, SecondWorker::Pays);
-    governor.step(FIRST, Sample::default());
+    governor.step(FIRST, first_lap());
     let probe = governor.due().unwrap();
     // Both workers waited for a full log once, and had not done much before.
     let stall = Duration::from_millis(54);
@@ -467,5 +480,32 @@ fn a_stall_is_not_taken_for_waiting_workers() {
         ..sample
     };
     assert!(governor.step(later, sample));
+    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
+}
+
+#[test]
+fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
+    let mut governor = Governor::new(TWO_CORES, SecondWorker::Pays);
+    governor.step(FIRST, first_lap());
+    // A copy to an XFS whose log was full: both workers waited for 43 ms.
+    let sample = Sample {
+        work: 377.0,
+        slow_work: 64.0,
+        busy: Duration::from_millis(88),
+        longest: Duration::from_millis(43),
+        cpu: Duration::from_millis(3),
+        switches: 14,
+        ..Sample::default()
+    };
+    assert!(!governor.step(Duration::from_millis(45), sample));
+    assert_eq!(governor.workers(), 2);
+    let sample = Sample {
+        work: 7_000.0,
+        busy: Duration::from_millis(200),
+        cpu: Duration::from_millis(110),
+        switches: 300,
+        ..sample
+    };
+    assert!(governor.step(Duration::from_millis(101), sample));
     assert_eq!((governor.workers(), governor.state), (2, State::Settled));
 }

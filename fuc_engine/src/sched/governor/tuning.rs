@@ -62,7 +62,7 @@ pub(super) const FEWER: f64 = 1.05;
 pub(super) const AS_FAST: f64 = 0.98;
 
 /// How long the initial number runs before the governor decides whether the workers wait, unless
-/// the first entries were [`SLOW`].
+/// the first entries were slow.
 ///
 /// Copying 50,000 empty files from a virtual disk with a cold cache, 0.26 s: 2 ms takes 1.00 of
 /// the time, 50 ms 1.02. Cell: copy-go-cold.
@@ -84,12 +84,6 @@ pub(super) const SWITCHES: f64 = 32.0;
 
 /// Workers read from a disk if they read at least one block of 512 bytes for so many units of work.
 pub(super) const BLOCKS: f64 = 8.0;
-
-/// A unit of work is slow if it keeps a worker busy for this time.
-///
-/// Copying 50,000 empty files with two workers: 8 to 18 µs on tmpfs, ext4, XFS and btrfs. Copying to a
-/// server that answers after 0.1 ms: 1.3 ms. Cells: xfs-copy, slow-0.1ms-copy-256.
-pub(super) const SLOW: Duration = Duration::from_micros(50);
 
 /// How long the initial number, which is known to be good, is kept before the first trial.
 ///
