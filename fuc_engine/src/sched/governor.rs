@@ -34,7 +34,8 @@
 //!
 //! A number that has won is kept for a short time at first. If its throughput then is below that of the
 //! number before it, the governor returns to that number at once. Where the next trial must wait longer, the
-//! number is checked in the same way after twice the time, again and again.
+//! number is checked in the same way after twice the time, again and again. A number that is clearly slower than the one
+//! before it is left after a short measurement: going back by mistake costs little, because a short trial is repeated soon.
 //!
 //! **Waiting.** Workers that compute gain nothing from more threads than cores. Workers that wait, for a
 //! disk or a server, do: more requests are then under way. Both show in what the kernel counts for the
@@ -60,8 +61,8 @@ use std::time::Duration;
 use super::meter::Sample;
 
 use tuning::{
-    ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, MORE,
-    PARTS, PROBE_DELAY, SHORTEST, SWITCHES, TRIES,
+    ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, LOST,
+    MORE, PARTS, PROBE_DELAY, SHORTEST, SWITCHES, TRIES,
 };
 
 pub(super) use tuning::FIRST;
@@ -307,7 +308,24 @@ impl Governor {
         // Other measurements are not waited for without a limit. But after a long wait, the other workers may
         // not have recorded anything yet.
         let is_late = measured.lasted >= LONGEST.max(sample.longest * 2);
-        measured.is_accounted && is_steady || is_late && !begins_climb
+        measured.is_accounted && (is_steady || self.is_lost(sample, measured))
+            || is_late && !begins_climb
+    }
+
+    /// Returns `true` if more workers are clearly slower than the number before them. Workers that wait for requests vary too
+    /// much to show that soon.
+    fn is_lost(&self, sample: Sample, measured: Measured) -> bool {
+        let base = match self.state {
+            State::Trial { base, .. } => Some(base),
+            State::Settled => self.before,
+            _ => None,
+        };
+        !self.entries_are_slow
+            && !measured.reads_disk
+            && sample.busy >= sample.longest * FEW_PARTS
+            && base.is_some_and(|base| {
+                self.workers > base.workers && measured.throughput < LOST * base.throughput
+            })
     }
 
     fn is_accounted(&self, lasted: Duration, sample: Sample) -> bool {

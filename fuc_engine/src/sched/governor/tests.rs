@@ -509,3 +509,30 @@ fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
     assert!(governor.step(Duration::from_millis(101), sample));
     assert_eq!((governor.workers(), governor.state), (2, State::Settled));
 }
+
+#[test]
+fn a_second_worker_that_is_clearly_slower_is_not_measured_for_long() {
+    let mut governor = Governor::new(TWO_CORES, SecondWorker::Unknown);
+    governor.step(FIRST, first_lap());
+    let began = measure(&mut governor, FIRST, 1.0, Duration::ZERO);
+    assert_eq!(governor.workers(), 2);
+    let (due, trial) = (governor.due().unwrap(), governor.state);
+
+    // The work of two workers, relative to that of one, and the number of laps that are as long as the longest.
+    let sample = |throughput: f64, laps| {
+        let busy = (due - began).mul_f64(1.8);
+        Sample {
+            work: 1e6 * throughput * (due - began).as_secs_f64() * 0.9,
+            busy,
+            longest: busy / laps,
+            ..Sample::default()
+        }
+    };
+    for undecided in [sample(0.6, 1), sample(0.95, 3)] {
+        let mut governor = Governor { ..governor };
+        assert!(!governor.step(due, undecided), "{undecided:?}");
+        assert_eq!(governor.state, trial);
+    }
+    assert!(governor.step(due, sample(0.6, 3)));
+    assert_eq!((governor.workers(), governor.state), (1, State::Settled));
+}
