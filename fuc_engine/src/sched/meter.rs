@@ -34,7 +34,7 @@ const PARTS: f64 = 1024.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) work: f64,
-    /// The work of laps in which each unit was slow. A stall makes one lap of each worker slow, but not the others.
+    /// The work of laps whose units were slow on average. A stall makes one lap of each worker slow, but not the others.
     pub(super) slow_work: f64,
     /// Time spent working, summed over the workers.
     pub(super) busy: Duration,
@@ -55,8 +55,8 @@ impl Sample {
     }
 }
 
-/// Returns `true` if each unit of the work of a lap was slow.
-pub(super) fn is_slow(lap_nanos: u64, work: u64) -> bool {
+/// Returns `true` if the units of a lap's work were slow on average.
+pub(super) fn is_slow_lap(lap_nanos: u64, work: u64) -> bool {
     lap_nanos >= work.saturating_mul(SLOW_NANOS)
 }
 
@@ -180,7 +180,7 @@ impl Meter {
             (time, lap.work * PARTS as u64)
         };
         self.work.fetch_add(work, Relaxed);
-        if is_slow(time, lap.work) {
+        if is_slow_lap(time, lap.work) {
             self.slow_work.fetch_add(work, Relaxed);
         }
         self.busy_nanos.fetch_add(busy, Relaxed);

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::{Governor, Limits, SecondWorker};
-use crate::sched::meter::{Sample, is_slow};
+use crate::sched::meter::{Sample, is_slow_lap};
 
 /// The speed of work on a machine, as measured for the benchmark's cells.
 struct Machine {
@@ -360,7 +360,7 @@ impl<'m> Run<'m> {
         };
         let work = entries * share;
         self.sample.work += work;
-        if is_slow((now - began).as_nanos() as u64, entries as u64) {
+        if is_slow_lap((now - began).as_nanos() as u64, entries as u64) {
             self.sample.slow_work += work;
         }
         self.sample.busy += within;

@@ -536,3 +536,16 @@ fn a_second_worker_that_is_clearly_slower_is_not_measured_for_long() {
     assert!(governor.step(due, sample(0.6, 3)));
     assert_eq!((governor.workers(), governor.state), (1, State::Settled));
 }
+
+#[test]
+fn a_number_that_has_won_is_left_early_if_it_turns_out_clearly_slower() {
+    let mut governor = Governor::new(TWO_CORES, SecondWorker::Unknown);
+    governor.step(FIRST, first_lap());
+    let began = measure(&mut governor, FIRST, 1.0, Duration::ZERO);
+    let began = measure(&mut governor, began, 2.0, Duration::ZERO);
+    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
+    // The longest lap took a third of the workers' time.
+    let longest = (governor.due().unwrap() - began) * 2 / 3;
+    measure(&mut governor, began, 0.6, longest);
+    assert_eq!((governor.workers(), governor.state), (1, State::Settled));
+}

@@ -61,7 +61,7 @@ pub(super) const FEWER: f64 = 1.05;
 /// this share.
 pub(super) const AS_FAST: f64 = 0.98;
 
-/// More workers end early, after a measurement of [`FEW_PARTS`], if their throughput is below this share of that before.
+/// A measurement of more workers ends after [`FEW_PARTS`] if their throughput is below this share of that before.
 ///
 /// Model, XFS, two worse, 50 ms: 0.98; with 0.8 0.97, without this rule 0.93. A log, two workers worse, 4 s: 0.98, 0.96 and
 /// 0.95. No other figure changes. Cells: steady-xfs-remove, steady-xfs-remove-data.
