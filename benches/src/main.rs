@@ -71,7 +71,7 @@ struct Settings {
 enum Verb {
     /// Measures the most telling cells in less than 5 minutes; updates Benchmarks.md
     Quick,
-    /// Measures all cells in about two hours; updates Benchmarks.md after each of them
+    /// Measures all cells in about 80 minutes; updates Benchmarks.md after each of them
     Full {
         /// Measure only these: names of cells as in `list`, parts of names, or remove, copy, real, update, filesystems, slow, large
         #[arg(long, value_name = "NAME", num_args = 1..)]
