@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command;
 
-/// The sources of what is measured, and of what it is measured against: a commit elsewhere changes no figure.
+/// The sources of what is measured, and of what it is measured against: a commit elsewhere, or to tests, changes no
+/// figure.
 const MEASURED: &[&str] = &[
     "Cargo.toml",
     "Cargo.lock",
@@ -19,6 +20,7 @@ const MEASURED: &[&str] = &[
     "comparisons",
     "benches/src/floor",
     "benches/src/serve",
+    ":(exclude,glob)*/tests/**",
 ];
 
 /// The properties of a machine that matter to the figures.

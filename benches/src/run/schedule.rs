@@ -8,7 +8,7 @@ use super::rounds::{Fewest, Limits, Overtime};
 use crate::{
     results::Results,
     what::{
-        cell::{Cell, Group, LARGE_ROUNDS, Runs},
+        cell::{Cell, Group, LARGE_ROUNDS, Place, Runs},
         cells,
         select::Selected,
         steady::{self, Alternation, Load},
@@ -30,8 +30,10 @@ const FEWEST_ROUNDS: Fewest = Fewest {
     front: 3,
     close: 11,
 };
-/// The fewest rounds of close commands in a cell of [`Group::Slow`]. One run of 15 may take twice as long as the median.
+/// The fewest rounds of close commands in a cell of [`Group::Slow`] whose requests take [`LATE`] or longer. One run of 15
+/// may take twice as long as the median.
 const SLOW_ROUNDS: usize = 5;
+const LATE: Duration = Duration::from_millis(1);
 /// The rounds of an alternation, so that nine of ten runs are 18.
 const STEADY_ROUNDS: usize = 20;
 /// The rounds of a cell of libraries: enough to show how much they differ.
@@ -209,14 +211,17 @@ impl Schedule {
 
     /// Returns the limits of a cell, `elapsed` after the start; `None` if there is no time left.
     pub(crate) fn limits(&self, cell: usize, elapsed: Duration) -> Option<Limits> {
-        let fewest = match self.cells[cell].0.group {
+        let Cell {
+            group, runs, place, ..
+        } = self.cells[cell].0;
+        let fewest = match (group, place) {
             // Three rounds of the largest would take hours.
-            Group::Slow if self.cells[cell].0.runs == Runs::Selected => Fewest::same(1),
-            Group::Slow => Fewest {
+            (Group::Slow, _) if runs == Runs::Selected => Fewest::same(1),
+            (Group::Slow, Place::Slow { latency }) if latency >= LATE => Fewest {
                 close: SLOW_ROUNDS.min(self.fewest.close),
                 ..self.fewest
             },
-            Group::Large => Fewest {
+            (Group::Large, _) => Fewest {
                 front: LARGE_ROUNDS,
                 ..self.fewest
             },

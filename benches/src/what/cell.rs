@@ -178,6 +178,9 @@ const PREPARING_REQUESTS: f64 = 5.0;
 const OVERHEAD: Duration = Duration::from_micros(100);
 /// A peer that waits longer than this for replies is left out.
 const LONGEST_WAIT: Duration = Duration::from_secs(180);
+/// The same in cells of [`Group::Slow`] that only run if they are selected. They compare the default with the best fixed
+/// numbers of threads, and all other peers would take hours.
+const LONGEST_WAIT_IF_SELECTED: Duration = Duration::from_secs(30);
 /// The time for more rounds on a slow filesystem, after the first one.
 const SLOW_SECONDS: f64 = 45.0;
 /// The time of a cell of [`Group::Large`] without latency. Except for clones, the fewest rounds take longer.
@@ -259,7 +262,11 @@ impl Cell {
 
     /// Returns `true` if a peer waits so long for replies that it is left out.
     pub(crate) fn is_too_slow(&self, peer: &Peer) -> bool {
-        self.waits(peer) > LONGEST_WAIT
+        let longest = match (self.group, self.runs) {
+            (Group::Slow, Runs::Selected) => LONGEST_WAIT_IF_SELECTED,
+            _ => LONGEST_WAIT,
+        };
+        self.waits(peer) > longest
     }
 
     /// Returns the approximate number of files and bytes.

@@ -315,6 +315,8 @@ fn large(cells: &mut Vec<Cell>) {
     }
 }
 
+/// Adds the cells of rmz-mpi and cpz-mpi. They only run if they are selected, because these programs need MPI and are not
+/// built with the others.
 fn ranks(cells: &mut Vec<Cell>) {
     let spread = |dirs, files| Spread {
         dirs,
@@ -333,6 +335,7 @@ fn ranks(cells: &mut Vec<Cell>) {
         cells.push(Cell {
             place: Place::Slow { latency },
             cache: Cache::Cold,
+            runs: Runs::Selected,
             ..cell(
                 Group::Ranks,
                 work,
@@ -345,6 +348,7 @@ fn ranks(cells: &mut Vec<Cell>) {
         let tree = Tree::Spread(spread(10_000, 500_000));
         cells.push(Cell {
             place: Place::New("tmpfs"),
+            runs: Runs::Selected,
             ..cell(
                 Group::Ranks,
                 work,
@@ -407,8 +411,9 @@ mod tests {
         };
         assert!(left_out("slow-10ms-remove-256").is_empty());
         assert!(left_out("slow-10ms-remove-50k-8").contains(&"rm -r"));
-        assert!(!left_out("slow-10ms-remove-50k-8").contains(&"rmz --threads=8"));
+        assert!(!left_out("slow-10ms-remove-50k-256").contains(&"rmz --threads=32"));
         assert!(left_out("slow-10ms-copy-50k-flat").contains(&"cpz --threads=128"));
+        assert!(left_out("slow-1ms-copy-flat").is_empty());
         assert!(left_out("copy-1m").is_empty());
     }
 
