@@ -11,7 +11,10 @@ use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
 use testkit::{or_skip, skip};
 
-use crate::job::{CPZ, Numbers, PIDS, STATUSES, assert_shared, lines, signal, stat, statuses};
+use crate::job::{
+    CPZ, Numbers, PIDS, SLOW_HUNDREDS, SLOW_THOUSANDS, STATUSES, assert_shared, lines, signal,
+    stat, statuses,
+};
 
 /// The attributes that `-a` keeps, except for the atime: reading changes that of the sources.
 pub(crate) fn archived() -> Attributes {
@@ -98,7 +101,7 @@ fn compare(
 ) -> Result<Outcome, Skip> {
     let (ours, theirs) = twin(build);
     let expected = expected(theirs.path())?;
-    let ours_only = ["--threads=1", "--stats=json"];
+    let ours_only = ["--threads=1", "--stats=json", SLOW_HUNDREDS];
     let outcome = CPZ.run(ranks, &[&ours_only, arguments].concat(), &ours)?;
     assert_eq!(outcome.status, expected.status, "{arguments:?} {outcome}");
     let mut printed = lines(&outcome.stdout_text());
@@ -208,7 +211,8 @@ fn all_names_of_a_file_become_names_of_one_copy() {
     let scratch = Scratch::in_memory();
     build_linked(&Tree::at(scratch.path()));
     for ranks in [2, 3, 8] {
-        let arguments = ["-a", "--threads=2", "--stats=json", "s", "d"];
+        let options = ["-a", "--threads=2", "--stats=json", SLOW_THOUSANDS];
+        let arguments = [&options[..], &["s", "d"]].concat();
         let outcome = or_skip!(CPZ.run(ranks, &arguments, &scratch));
         outcome.assert_success();
         assert_eq!(stat(&outcome, "files"), 3_000);
@@ -242,7 +246,7 @@ fn works_with_64_descriptors() {
     let at = |name: &str| scratch.path().join(name);
     testkit::tree::comb(at("s/comb"), 500, 3);
     build_linked(&Tree::at(scratch.path()));
-    let arguments = ["-a", "--stats=json", "s", "d"];
+    let arguments = ["-a", "--stats=json", SLOW_THOUSANDS, "s", "d"];
     let run = or_skip!(CPZ.job(3, r#"ulimit -n 64; exec "$@""#, &arguments));
     let outcome = run.current_dir(&scratch).output();
     outcome.assert_success();
@@ -270,7 +274,7 @@ fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
         run.current_dir(&scratch).output().assert_success();
     };
     chattr("+i");
-    let arguments = ["--threads=1", "--stats=json", "s", "d"];
+    let arguments = ["--threads=1", "--stats=json", SLOW_HUNDREDS, "s", "d"];
     let run = or_skip!(CPZ.job(3, STATUSES, &arguments));
     let outcome = run.current_dir(&scratch).output();
     chattr("-i");
@@ -328,8 +332,7 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
             set -- "$CPZ_MPI" --no-such-option
         fi
         exec "$@""#;
-    // All ranks have time to take part.
-    let slow = ["--threads=1", "--max-rate=2000", "--stats=json"];
+    let slow = ["--threads=1", SLOW_HUNDREDS, "--stats=json"];
     let arguments = [&slow[..], &["--exclude-from=patterns", "-b", "s", "d"]].concat();
     let run = or_skip!(CPZ.job(3, script, &arguments));
     let here = scratch.path().join("here");
@@ -462,8 +465,8 @@ fn followed_links_become_names_of_one_copy() {
         let target = format!("../{}/{number}", number % 40);
         tree.symlink(format!("s/{}/link{number}", number % 37), target);
     }
-    let arguments = ["-rL", "--preserve=links", "--threads=2", "--stats=json"];
-    let arguments = [&arguments[..], &["s", "d"]].concat();
+    let options = ["-rL", "--preserve=links", "--threads=2", "--stats=json"];
+    let arguments = [&options[..], &[SLOW_HUNDREDS, "s", "d"]].concat();
     let outcome = or_skip!(CPZ.run(3, &arguments, &scratch));
     outcome.assert_success();
     assert_eq!(stat(&outcome, "files"), 500);
@@ -489,8 +492,8 @@ fn a_gitignore_file_that_cannot_be_read_is_reported_once() {
             .file(format!("s/{number}/sub/file.o"), "")
             .file(format!("s/{number}/.gitignore"), "*.o\n");
     }
-    let arguments = ["--threads=1", "--stats=json", "--gitignore"];
-    let arguments = [&arguments[..], &["--exclude=.gitignore", "s", "d"]].concat();
+    let options = ["--threads=1", "--stats=json", SLOW_HUNDREDS, "--gitignore"];
+    let arguments = [&options[..], &["--exclude=.gitignore", "s", "d"]].concat();
     let outcome = or_skip!(CPZ.run(3, &arguments, &scratch));
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
     let reason = "File too large";

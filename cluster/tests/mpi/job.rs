@@ -32,6 +32,12 @@ pub(crate) const STATUSES: &str = r#""$@"; echo $? > "status.$OMPI_COMM_WORLD_RA
 /// Lets each rank write the number of its process to a file.
 pub(crate) const PIDS: &str = r#"echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@""#;
 
+/// Slows a job of some hundred entries, so that all ranks have time to take part. Without it, on a busy machine, rank 0
+/// can complete the job before the others run at all.
+pub(crate) const SLOW_HUNDREDS: &str = "--max-rate=1000";
+/// The same for some thousand entries.
+pub(crate) const SLOW_THOUSANDS: &str = "--max-rate=4000";
+
 impl Program {
     /// Prepares a job. Each rank runs `script` in a shell, in which `"$@"` is the command. If the script goes on
     /// after it, it must see to the status.
@@ -101,7 +107,7 @@ pub(crate) fn stat(outcome: &Outcome, key: &str) -> u64 {
 }
 
 /// Asserts that no rank has processed all entries, by the line of `--stats=json`. A rank may have had none, because
-/// the others were faster.
+/// the others were faster. The job must be slow enough, see [`SLOW_HUNDREDS`].
 #[track_caller]
 pub(crate) fn assert_shared(outcome: &Outcome) {
     let most = stat(outcome, "most_entries_per_rank");

@@ -10,7 +10,9 @@ use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, wide};
 use testkit::{or_skip, skip};
 
-use crate::job::{PIDS, RMZ, STATUSES, assert_shared, build, count, lines, signal, stat, statuses};
+use crate::job::{
+    PIDS, RMZ, SLOW_THOUSANDS, STATUSES, assert_shared, build, count, lines, signal, stat, statuses,
+};
 
 #[track_caller]
 fn assert_names(scratch: &Scratch, expected: &[&str]) {
@@ -46,7 +48,7 @@ fn all_ranks_take_part() {
         build(&scratch.path().join(format!("t/{seed}")), seed);
     }
     let entries = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
-    let arguments = ["--threads=1", "--stats=json", "t"];
+    let arguments = ["--threads=1", "--stats=json", SLOW_THOUSANDS, "t"];
     let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
     outcome.assert_success();
     assert_eq!(stat(&outcome, "ranks"), 3);
@@ -64,7 +66,8 @@ fn the_names_in_a_list_are_operands_of_all_ranks() {
     }
     let list = names.join("\0") + "\0\0t/missing\0";
     fs::write(scratch.path().join("list"), list).unwrap();
-    let arguments = ["--threads=1", "--stats=json", "--files0-from=list"];
+    let options = ["--threads=1", "--stats=json", SLOW_THOUSANDS];
+    let arguments = [&options[..], &["--files0-from=list"]].concat();
     let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
     let messages = [
@@ -81,7 +84,7 @@ fn the_names_in_a_list_are_operands_of_all_ranks() {
 fn works_with_64_descriptors() {
     let scratch = Scratch::in_memory();
     testkit::tree::comb(scratch.path().join("t"), 500, 3);
-    let arguments = ["--stats=json", "t"];
+    let arguments = ["--stats=json", SLOW_THOUSANDS, "t"];
     let run = or_skip!(RMZ.job(4, r#"ulimit -n 64; exec "$@""#, &arguments));
     let outcome = run.current_dir(&scratch).output();
     outcome.assert_success();
