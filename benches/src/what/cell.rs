@@ -178,8 +178,8 @@ const PREPARING_REQUESTS: f64 = 5.0;
 const OVERHEAD: Duration = Duration::from_micros(100);
 /// A peer that waits longer than this for replies is left out.
 const LONGEST_WAIT: Duration = Duration::from_secs(180);
-/// The same in cells of [`Group::Slow`] that only run if they are selected. They compare the default with the best fixed
-/// numbers of threads, and all other peers would take hours.
+/// The same in cells of [`Group::Slow`] that only run if they are selected, unless ours waits for more than half of it.
+/// They compare the default with the best fixed numbers of threads, and all other peers would take hours.
 const LONGEST_WAIT_IF_SELECTED: Duration = Duration::from_secs(30);
 /// The time for more rounds on a slow filesystem, after the first one.
 const SLOW_SECONDS: f64 = 45.0;
@@ -263,7 +263,10 @@ impl Cell {
     /// Returns `true` if a peer waits so long for replies that it is left out.
     pub(crate) fn is_too_slow(&self, peer: &Peer) -> bool {
         let longest = match (self.group, self.runs) {
-            (Group::Slow, Runs::Selected) => LONGEST_WAIT_IF_SELECTED,
+            (Group::Slow, Runs::Selected) => {
+                let ours = self.waits(&self.peers()[0]);
+                (2 * ours).clamp(LONGEST_WAIT_IF_SELECTED, LONGEST_WAIT)
+            }
             _ => LONGEST_WAIT,
         };
         self.waits(peer) > longest

@@ -411,6 +411,8 @@ mod tests {
         };
         assert!(left_out("slow-10ms-remove-256").is_empty());
         assert!(left_out("slow-10ms-remove-50k-8").contains(&"rm -r"));
+        assert!(!left_out("slow-10ms-remove-50k-8").contains(&"rmz --threads=8"));
+        assert!(!left_out("slow-10ms-copy-50k-256").contains(&"cpz"));
         assert!(!left_out("slow-10ms-remove-50k-256").contains(&"rmz --threads=32"));
         assert!(left_out("slow-10ms-copy-50k-flat").contains(&"cpz --threads=128"));
         assert!(left_out("slow-1ms-copy-flat").is_empty());
