@@ -111,8 +111,7 @@ impl ContentCopy<'_> {
                 Ok(bytes) if bytes > 0 => {
                     self.method.offload = Mechanism::Used;
                     at += bytes as u64;
-                    self.copied += bytes as u64;
-                    self.moved_piece(bytes as u64)?;
+                    self.moved(bytes as u64)?;
                 }
                 // The data is gone, or the call cannot copy it. Reading shows which.
                 Ok(_) => return self.read_extent(at, end),

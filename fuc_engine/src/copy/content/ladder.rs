@@ -177,6 +177,8 @@ pub(in crate::copy) struct ContentCopy<'a> {
     /// `None` if the source is small, or if no server stores it.
     read_ahead: Option<ReadAhead>,
     pub(super) copied: u64,
+    /// Bytes moved since the last call of `progress`.
+    unreported: u64,
     /// `true` if the source ended before its size.
     pub(super) is_short: bool,
     /// Called between the pieces of a large file, with the bytes moved since the last call. The
@@ -204,6 +206,7 @@ impl<'a> ContentCopy<'a> {
             buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
             copied: 0,
+            unreported: 0,
             is_short: false,
             progress,
         }
@@ -366,13 +369,14 @@ impl<'a> ContentCopy<'a> {
                 Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
                     self.method.offload = Mechanism::Used;
-                    self.copied += bytes as u64;
                     // A short result is the end.
-                    let is_all = self.copied == self.source.size && bytes < piece;
+                    let end = self.copied + bytes as u64;
+                    let is_all = end == self.source.size && bytes < piece;
                     if is_all && self.source.reports_true_size() {
+                        self.copied = end;
                         return Ok(Rung::Copied);
                     }
-                    self.moved_piece(bytes as u64)?;
+                    self.moved(bytes as u64)?;
                 }
                 Err(errno) if is_not_here(errno) => {
                     self.method.offload = Mechanism::Unsupported;
@@ -396,8 +400,14 @@ impl<'a> ContentCopy<'a> {
         Ok(self.read_and_write(end - start)? == end - start)
     }
 
-    pub(super) fn moved_piece(&mut self, bytes: u64) -> Result<(), ContentError> {
-        match (self.progress)(bytes) {
+    /// Counts `bytes`, and reports them once they are a piece. A small file is not interrupted.
+    pub(super) fn moved(&mut self, bytes: u64) -> Result<(), ContentError> {
+        self.copied += bytes;
+        self.unreported += bytes;
+        if self.unreported < PIECE_BYTES as u64 {
+            return Ok(());
+        }
+        match (self.progress)(std::mem::take(&mut self.unreported)) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(ContentError::Cancelled),
         }
@@ -408,7 +418,7 @@ impl<'a> ContentCopy<'a> {
         if self.buffer.len() < self.buffer_bytes {
             self.buffer.resize(self.buffer_bytes, 0);
         }
-        let (mut done, mut unreported) = (0, 0);
+        let mut done = 0;
         while done < limit {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
@@ -429,11 +439,7 @@ impl<'a> ContentCopy<'a> {
             }
             .map_err(ContentError::Write)?;
             done += read as u64;
-            self.copied += read as u64;
-            unreported += read as u64;
-            if unreported >= PIECE_BYTES as u64 {
-                self.moved_piece(std::mem::take(&mut unreported))?;
-            }
+            self.moved(read as u64)?;
         }
         // Only few files need a large buffer.
         if self.buffer.len() > BUFFER_BYTES {
@@ -465,4 +471,52 @@ pub(super) fn is_not_here(errno: Errno) -> bool {
             | Errno::NOTTY
             | Errno::NOENT
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    /// Copies a file of `size` bytes, and returns what was reported between its pieces.
+    fn reported(size: usize, storage: Storage) -> Vec<u64> {
+        let dir = tempfile::tempdir().unwrap();
+        let [source, dest] = ["s", "d"].map(|name| dir.path().join(name));
+        std::fs::write(&source, vec![1; size]).unwrap();
+        let (source, written) = (File::open(source).unwrap(), File::create(&dest).unwrap());
+        let stat = sys::stat_open(&source).unwrap();
+        let from = Source::new(source.as_fd(), &stat, storage);
+        let to = Sink {
+            fd: written.as_fd(),
+            is_file: true,
+        };
+        let ways = Ways::new(&CopyOptions::default());
+        let mut reported = Vec::new();
+        let mut progress = |bytes| {
+            reported.push(bytes);
+            ControlFlow::Continue(())
+        };
+        let moved = ContentCopy::new(from, to, ways, &mut Vec::new(), &mut progress).run();
+        assert_eq!(moved.unwrap().bytes, size as u64);
+        assert_eq!(std::fs::read(dest).unwrap(), vec![1; size]);
+        reported
+    }
+
+    #[test]
+    fn a_small_file_is_copied_without_a_pause() {
+        for storage in [Storage::Native, Storage::Server, Storage::Other] {
+            assert_eq!(reported(1024, storage), []);
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_reported_in_pieces() {
+        for storage in [Storage::Native, Storage::Server, Storage::Other] {
+            let reported = reported(5 * PIECE_BYTES, storage);
+            assert!(reported.len() >= 4, "{storage:?}: {reported:?}");
+            let is_piece = |&bytes: &u64| bytes >= PIECE_BYTES as u64;
+            assert!(reported.iter().all(is_piece), "{storage:?}: {reported:?}");
+        }
+    }
 }
