@@ -55,9 +55,9 @@ impl Sample {
     }
 }
 
-/// Returns `true` if the units of a lap's work were slow on average.
+/// Returns `true` if the units of a lap's work were slow on average. A lap without work counts as one unit.
 pub(super) fn is_slow_lap(lap_nanos: u64, work: u64) -> bool {
-    lap_nanos >= work.saturating_mul(SLOW_NANOS)
+    lap_nanos >= work.max(1).saturating_mul(SLOW_NANOS)
 }
 
 /// Work of one worker that it has not yet added to the meter.
@@ -88,6 +88,8 @@ impl Lap {
 pub(super) struct Recorded {
     /// How long its last part took.
     pub(super) time: Duration,
+    /// `true` if the units of its work were slow on average.
+    pub(super) is_slow: bool,
     /// When the lap ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
     /// `true` if the governor was due by then.
@@ -180,7 +182,8 @@ impl Meter {
             (time, lap.work * PARTS as u64)
         };
         self.work.fetch_add(work, Relaxed);
-        if is_slow_lap(time, lap.work) {
+        let is_slow = is_slow_lap(time, lap.work);
+        if is_slow {
             self.slow_work.fetch_add(work, Relaxed);
         }
         self.busy_nanos.fetch_add(busy, Relaxed);
@@ -195,6 +198,7 @@ impl Meter {
         };
         Some(Recorded {
             time: Duration::from_nanos(part),
+            is_slow,
             ended_nanos: now,
             is_due: now >= due,
         })

@@ -64,6 +64,9 @@ pub(crate) trait Job: Sync {
         table.keep()
     }
 
+    /// Called after a task in which the units of work were slow on average.
+    fn note_slow_task(&self, _scratch: &mut Self::Scratch) {}
+
     /// Called each time a worker has run out of tasks.
     fn out_of_tasks(&self, _scratch: &mut Self::Scratch) {}
 
@@ -99,6 +102,21 @@ pub(crate) trait Thieves<T>: Sync {
     /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
     /// come through an [`Inlet`].
     fn steal(&self);
+}
+
+/// What was measured of a part of a task.
+struct Part {
+    time: Duration,
+    /// `true` if the units of its work were slow on average.
+    is_slow: bool,
+}
+
+impl Part {
+    /// A part that takes no time, or that is not measured.
+    const SHORT: Self = Self {
+        time: Duration::ZERO,
+        is_slow: false,
+    };
 }
 
 /// One thread's share of a job.
@@ -372,11 +390,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let has_more = !self.stack.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
-            let time = match has_more && self.hub.meter.continues(&mut self.lap) {
-                true => Duration::ZERO,
+            let part = match has_more && self.hub.meter.continues(&mut self.lap) {
+                true => Part::SHORT,
                 false => self.record(has_more),
             };
-            self.count_part(time);
+            self.count_part(part.time);
+            if part.is_slow {
+                self.job.note_slow_task(&mut self.scratch);
+            }
             if has_more {
                 self.adapt(1);
             }
@@ -411,10 +432,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     pub(crate) fn checkpoint(&mut self) -> Duration {
         // The rest of the task counts, because it may be worth another worker.
         let has_backlog = true;
-        let time = self.record(has_backlog);
-        self.count_part(time);
+        let part = self.record(has_backlog);
+        self.count_part(part.time);
         self.adapt(0);
-        time
+        part.time
     }
 
     /// Returns `true` if this worker is the only one, and its speed has not been measured yet.
@@ -438,19 +459,21 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Records the work since the last call, and steps the governor if it is due. The governor
-    /// does not begin before there is a backlog. Returns how long the work took, or zero if
-    /// nothing is measured.
+    /// does not begin before there is a backlog. The part is short if nothing is measured.
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
-    fn record(&mut self, has_backlog: bool) -> Duration {
+    fn record(&mut self, has_backlog: bool) -> Part {
         sys::close_orphans();
         let Some(lap) = self.hub.meter.record(&mut self.lap) else {
-            return Duration::ZERO;
+            return Part::SHORT;
         };
         if lap.is_due {
             self.step_governor(lap.ended_nanos, has_backlog);
         }
-        lap.time
+        Part {
+            time: lap.time,
+            is_slow: lap.is_slow,
+        }
     }
 
     #[cold]

@@ -457,6 +457,10 @@ impl<V: Visitor> Job for V {
         Visitor::begin_thread(self, table)
     }
 
+    fn note_slow_task(&self, scratch: &mut Scratch<V>) {
+        scratch.note_slow(false);
+    }
+
     fn out_of_tasks(&self, scratch: &mut Scratch<V>) {
         self.report().add(&mut scratch.tally);
     }

@@ -473,6 +473,57 @@ fn tasks_queued_by_a_fast_task_run_while_their_worker_is_in_a_slow_one() {
     assert_eq!((caller, other), (vec![0, 2, 3], vec![1, 4]));
 }
 
+/// A job whose tasks take so long. The scratch counts those that were slow for their work.
+struct Timed;
+
+impl Job for Timed {
+    type Task = Duration;
+    type Scratch = usize;
+
+    fn scratch(&self) -> usize {
+        0
+    }
+
+    fn run(&self, time: Duration, worker: &mut Worker<'_, '_, Self>) {
+        thread::sleep(time);
+        worker.count(1);
+    }
+
+    fn note_slow_task(&self, noted: &mut usize) {
+        *noted += 1;
+    }
+
+    fn can_migrate(&self, _: &Duration) -> bool {
+        false
+    }
+
+    fn max_batch(&self) -> usize {
+        1
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::of(2)
+    }
+
+    fn second_worker(&self) -> SecondWorker {
+        SecondWorker::SeldomPays
+    }
+}
+
+#[test]
+fn a_task_that_is_slow_for_its_work_is_noted() {
+    let is_noted = |time| {
+        scope(&Timed, |worker| {
+            worker.push(time);
+            worker.run_all();
+            worker.scratch == 1
+        })
+    };
+    assert!(is_noted(Duration::from_millis(1)));
+    // Beside other processes, even this task may be slow.
+    assert!((0..100).any(|_| !is_noted(Duration::ZERO)));
+}
+
 #[test]
 fn a_run_without_tasks_ends() {
     scope(
