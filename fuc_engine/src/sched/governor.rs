@@ -44,6 +44,9 @@
 //! it worse. So the governor also asks whether they read from a disk, or whether entries were slow when few
 //! workers ran. Even then a measurement decides, one doubling at a time.
 //!
+//! From many workers on, a climb pauses if the last doubling gained little: the next one gains even less, and its threads have
+//! to be started. In a short run, that takes longer than it saves.
+//!
 //! More workers than cores that no longer wait, because the cache is warm, are halved as long as that
 //! is not slower. The kernel counts for the whole process, so other busy threads of the caller keep the
 //! number of workers low.
@@ -62,7 +65,7 @@ use super::meter::Sample;
 
 use tuning::{
     ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, LOST,
-    MORE, PARTS, PROBE_DELAY, SHORTEST, SWITCHES, TRIES,
+    MANY, MORE, PARTS, PAUSE, PROBE_DELAY, SHORTEST, STEEP, SWITCHES, TRIES,
 };
 
 pub(super) use tuning::FIRST;
@@ -449,6 +452,10 @@ impl Governor {
             (Round::Climb | Round::Second, true) => {
                 self.hold = HOLD_RANGE[0];
                 self.before = Some(base);
+                let is_flat = self.workers > MANY && measured.throughput < STEEP * base.throughput;
+                if round == Round::Climb && is_more && is_flat {
+                    return self.settle(measured.lasted.min(LONGEST) * PAUSE);
+                }
                 let goes_on = match is_more {
                     true => self.may_climb(measured),
                     false => self.workers > measured.most,
