@@ -111,7 +111,8 @@ impl ContentCopy<'_> {
                 Ok(bytes) if bytes > 0 => {
                     self.method.offload = Mechanism::Used;
                     at += bytes as u64;
-                    self.moved(bytes as u64)?;
+                    self.count_moved(bytes as u64);
+                    self.report_from(1)?;
                 }
                 // The data is gone, or the call cannot copy it. Reading shows which.
                 Ok(_) => return self.read_extent(at, end),
