@@ -44,8 +44,8 @@
 //! it worse. So the governor also asks whether they read from a disk, or whether entries were slow when few
 //! workers ran. Even then a measurement decides, one doubling at a time.
 //!
-//! From many workers on, a climb pauses if the last doubling gained little: the next one gains even less, and its threads have
-//! to be started. In a short run, that takes longer than it saves.
+//! A climb of many workers for a server pauses if the last doubling gained little. The next one gains even less, and starting
+//! its threads takes longer than it saves in a short run.
 //!
 //! More workers than cores that no longer wait, because the cache is warm, are halved as long as that
 //! is not slower. The kernel counts for the whole process, so other busy threads of the caller keep the
@@ -65,7 +65,7 @@ use super::meter::Sample;
 
 use tuning::{
     ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, LOST,
-    MANY, MORE, PARTS, PAUSE, PROBE_DELAY, SHORTEST, STEEP, SWITCHES, TRIES,
+    MANY, MORE, PARTS, PAUSE_FACTOR, PROBE_DELAY, SHORTEST, STEEP, SWITCHES, TRIES,
 };
 
 pub(super) use tuning::FIRST;
@@ -452,15 +452,15 @@ impl Governor {
             (Round::Climb | Round::Second, true) => {
                 self.hold = HOLD_RANGE[0];
                 self.before = Some(base);
-                let is_flat = self.workers > MANY && measured.throughput < STEEP * base.throughput;
-                if round == Round::Climb && is_more && is_flat {
-                    return self.settle(measured.lasted.min(LONGEST) * PAUSE);
-                }
                 let goes_on = match is_more {
                     true => self.may_climb(measured),
                     false => self.workers > measured.most,
                 };
+                let pauses = is_more && self.gains_little(measured, base);
                 match round {
+                    Round::Climb if goes_on && pauses => {
+                        self.settle(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
+                    }
                     Round::Climb if goes_on => self.start_trial(Round::Climb, measured),
                     // Still more may be faster, so the new number is measured only briefly.
                     Round::Second if is_more && self.workers < measured.most => {
@@ -475,6 +475,14 @@ impl Governor {
             }
             (Round::First | Round::Second, false) => self.go_back(base, measured.lasted),
         }
+    }
+
+    /// Returns `true` if the next doubling is probably not worth its threads in a short run. Times of a disk vary too much to tell.
+    fn gains_little(&self, measured: Measured, base: Base) -> bool {
+        self.workers > MANY
+            && measured.waits_for_requests
+            && !measured.reads_disk
+            && measured.throughput < STEEP * base.throughput
     }
 
     /// Returns to the number before the trial. The next one goes the other way.

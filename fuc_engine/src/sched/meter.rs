@@ -88,7 +88,7 @@ impl Lap {
 pub(super) struct Recorded {
     /// How long its last part took.
     pub(super) time: Duration,
-    /// `true` if the units of its work were slow on average.
+    /// `true` if the units of the whole lap's work were slow on average.
     pub(super) is_slow: bool,
     /// When the lap ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,

@@ -104,10 +104,10 @@ pub(crate) trait Thieves<T>: Sync {
     fn steal(&self);
 }
 
-/// What was measured of a part of a task.
+/// The measurement of a part of a task.
 struct Part {
     time: Duration,
-    /// `true` if the units of its work were slow on average.
+    /// `true` if the units of work since the last measurement were slow on average.
     is_slow: bool,
 }
 

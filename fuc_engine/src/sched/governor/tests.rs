@@ -189,7 +189,7 @@ fn stops_at_the_number_above_which_a_server_is_not_faster() {
 #[test]
 fn pauses_a_climb_of_many_workers_that_gains_little() {
     for (gain, goes_on) in [(1.9, true), (1.3, false)] {
-        // From 16 workers on, each doubling makes them so many times as fast.
+        // From 16 workers on, each doubling makes them faster by this factor.
         let speed = |n: usize| match n {
             0..16 => n as f64,
             _ => 16.0 * f64::powf(gain, (n as f64 / 16.0).log2()),
@@ -206,7 +206,7 @@ fn pauses_a_climb_of_many_workers_that_gains_little() {
             )
         };
         let short = run(Duration::from_millis(30));
-        assert_eq!(short[64] + short[128] > 0.0, goes_on, "{short:?}");
+        assert_eq!(short[64] + short[128] > 0.0, goes_on, "{gain}: {short:?}");
         let long = run(Duration::from_secs(1));
         assert!(long[128] > 0.8, "{gain}: {long:?}");
     }

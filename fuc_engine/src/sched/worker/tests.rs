@@ -473,7 +473,7 @@ fn tasks_queued_by_a_fast_task_run_while_their_worker_is_in_a_slow_one() {
     assert_eq!((caller, other), (vec![0, 2, 3], vec![1, 4]));
 }
 
-/// A job whose tasks take so long. The scratch counts those that were slow for their work.
+/// A job whose tasks are the times that they take. The scratch counts those that were slow for their work.
 struct Timed;
 
 impl Job for Timed {
