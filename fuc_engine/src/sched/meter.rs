@@ -84,12 +84,24 @@ impl Lap {
     }
 }
 
-/// A lap that has been added to the meter.
-pub(super) struct Recorded {
-    /// How long its last part took.
+/// The measurement of the last part of a lap.
+pub(super) struct Part {
     pub(super) time: Duration,
     /// `true` if the units of the whole lap's work were slow on average.
     pub(super) is_slow: bool,
+}
+
+impl Part {
+    /// A part that takes no time, or that is not measured.
+    pub(super) const SHORT: Self = Self {
+        time: Duration::ZERO,
+        is_slow: false,
+    };
+}
+
+/// A lap that has been added to the meter.
+pub(super) struct Recorded {
+    pub(super) part: Part,
     /// When the lap ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
     /// `true` if the governor was due by then.
@@ -197,8 +209,10 @@ impl Meter {
             part_began_nanos: now,
         };
         Some(Recorded {
-            time: Duration::from_nanos(part),
-            is_slow,
+            part: Part {
+                time: Duration::from_nanos(part),
+                is_slow,
+            },
             ended_nanos: now,
             is_due: now >= due,
         })

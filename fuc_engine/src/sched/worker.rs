@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, RecvError};
 use super::gate::{IdleOutcome, Recipient};
 use super::governor::{Governor, Limits, SecondWorker};
 use super::hub::{EndThreads, Hub, Inlet, Message, ReportPanic};
-use super::meter::Lap;
+use super::meter::{Lap, Part};
 use super::zones::Zones;
 use crate::sys::{self, InheritedTable, StarterProcessor, TableUse};
 
@@ -102,21 +102,6 @@ pub(crate) trait Thieves<T>: Sync {
     /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
     /// come through an [`Inlet`].
     fn steal(&self);
-}
-
-/// The measurement of a part of a task.
-struct Part {
-    time: Duration,
-    /// `true` if the units of work since the last measurement were slow on average.
-    is_slow: bool,
-}
-
-impl Part {
-    /// A part that takes no time, or that is not measured.
-    const SHORT: Self = Self {
-        time: Duration::ZERO,
-        is_slow: false,
-    };
 }
 
 /// One thread's share of a job.
@@ -470,10 +455,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         if lap.is_due {
             self.step_governor(lap.ended_nanos, has_backlog);
         }
-        Part {
-            time: lap.time,
-            is_slow: lap.is_slow,
-        }
+        lap.part
     }
 
     #[cold]

@@ -356,10 +356,9 @@ impl<'a> ContentCopy<'a> {
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
         // Ask for more than there is: then a short result shows that the end was reached.
-        let piece = if self.source.size > 2 * PIECE_BYTES as u64 {
-            PIECE_BYTES
-        } else {
-            ALL
+        let (piece, least) = match self.source.size > 2 * PIECE_BYTES as u64 {
+            true => (PIECE_BYTES, 1),
+            false => (ALL, PIECE_BYTES),
         };
         loop {
             match sys::copy_range(self.source.fd, None, self.dest, None, piece) {
@@ -369,15 +368,13 @@ impl<'a> ContentCopy<'a> {
                 Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
                     self.method.offload = Mechanism::Used;
+                    self.count_moved(bytes as u64);
                     // A short result is the end.
-                    let end = self.copied + bytes as u64;
-                    let is_all = end == self.source.size && bytes < piece;
+                    let is_all = self.copied == self.source.size && bytes < piece;
                     if is_all && self.source.reports_true_size() {
-                        self.copied = end;
                         return Ok(Rung::Copied);
                     }
-                    self.count_moved(bytes as u64);
-                    self.report_from(if piece == ALL { PIECE_BYTES } else { 1 })?;
+                    self.report_from(least)?;
                 }
                 Err(errno) if is_not_here(errno) => {
                     self.method.offload = Mechanism::Unsupported;
