@@ -1,10 +1,12 @@
 //! Runs that are cancelled: they skip the rest of their work, and leave nothing incomplete.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::thread;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use fuc_engine::{
     Backup, BackupNaming, Cancel, Cause, CopyOp, CopyOptions, Dereference, Error, Event, Observer,
@@ -52,11 +54,56 @@ impl Observer for AtFirstFile {
     }
 }
 
-/// Makes 20 directories with 100 files each.
-fn make_files(root: &Path) {
+/// Makes each removal of a file slow. Cancels the run after a thread has removed the first file of its fifth directory.
+#[derive(Default)]
+struct InFifthDirectory {
+    cancel: Cancel,
+    begun: Mutex<Begun>,
+}
+
+/// The directories of which a file was removed.
+#[derive(Default)]
+struct Begun {
+    dirs: HashSet<PathBuf>,
+    /// How many of them each thread was the first in.
+    by_thread: HashMap<ThreadId, usize>,
+    /// The one in which the run was cancelled.
+    last: Option<PathBuf>,
+}
+
+impl Observer for InFifthDirectory {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        let Event::Removed(file) = event else {
+            return;
+        };
+        thread::sleep(Duration::from_millis(1));
+        let dir = file.parent().unwrap();
+        let mut begun = self.begun.lock().unwrap();
+        if begun.last.is_some() || !begun.dirs.insert(dir.to_owned()) {
+            return;
+        }
+        let dirs = begun.by_thread.entry(thread::current().id()).or_default();
+        *dirs += 1;
+        if *dirs == 5 {
+            begun.last = Some(dir.to_owned());
+            self.cancel.cancel();
+        }
+    }
+}
+
+/// Makes directories with files.
+fn make_files(root: &Path, dirs: usize, files: usize) {
     let tree = Tree::at(root);
-    for dir in 0..20 {
-        for file in 0..100 {
+    for dir in 0..dirs {
+        for file in 0..files {
             tree.file(format!("{dir}/{file}"), "content");
         }
     }
@@ -80,7 +127,7 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
     for threads in one_and_several_threads() {
         let scratch = Scratch::new();
         let root = scratch.path().join("tree");
-        make_files(&root);
+        make_files(&root, 20, 100);
         let observer = AtFirstFile::new();
         let options = remove_options(|options| options.threads = threads);
         let removal = RemoveOp::with_options(options).cancelled_by(&observer.cancel);
@@ -93,6 +140,23 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
         );
         assert_eq!(count(&root), 2020 - summary.entries as usize);
     }
+}
+
+#[test]
+fn slow_work_stops_in_the_middle_of_a_small_directory() {
+    let scratch = Scratch::new();
+    let root = scratch.path().join("tree");
+    // Directories are only queued, which is fast. A worker that has queued many must find out that files are slow.
+    make_files(&root, 100, 6);
+    let observer = InFifthDirectory::default();
+    let options = remove_options(|options| options.threads = threads(2));
+    let removal = RemoveOp::with_options(options).cancelled_by(&observer.cancel);
+    let summary = removal.run([&root], &observer);
+    assert!(summary.cancelled, "{summary:?}");
+    let dir = observer.begun.into_inner().unwrap().last.unwrap();
+    let left = fs::read_dir(dir).map_or(0, Iterator::count);
+    // The other worker may have removed one of them.
+    assert!(left >= 4, "{left} files are left");
 }
 
 #[test]
@@ -120,7 +184,7 @@ fn a_cancelled_copy_leaves_complete_files_only() {
     for threads in one_and_several_threads() {
         let scratch = Scratch::new();
         let source = scratch.path().join("s");
-        make_files(&source);
+        make_files(&source, 20, 100);
         let dest = scratch.path().join("d");
         let observer = AtFirstFile::new();
         let options = copy_options(|options| options.threads = threads);
@@ -230,7 +294,7 @@ fn the_backup_of_an_incomplete_file_gets_its_name_back() {
 fn a_run_that_was_cancelled_before_it_began_does_nothing() {
     let scratch = Scratch::new();
     let source = scratch.path().join("s");
-    make_files(&source);
+    make_files(&source, 20, 100);
     let cancel = Cancel::new();
     cancel.cancel();
     let failures = Mutex::new(Vec::new());
