@@ -375,6 +375,8 @@ impl CopyRun<'_> {
     }
 
     /// Copies the content, or queues that as a task.
+    // As a call, it moves the stat of the source: 40 more instructions a file with data.
+    #[inline(always)]
     fn copy_opened(
         &self,
         entry: &Entry<'_>,
