@@ -74,6 +74,9 @@
 //! asks whether another worker is in one of them. If so, the worker puts the task off: it queues the task again, a few
 //! tasks further down, and runs the next one. After as many tasks in occupied zones, it runs one of them in any case.
 //!
+//! **Processors.** As long as there are no more workers than processors, two workers that share one move apart; see
+//! [`placement`].
+//!
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
@@ -99,6 +102,7 @@ mod gate;
 mod governor;
 mod hub;
 mod meter;
+mod placement;
 mod worker;
 mod zones;
 

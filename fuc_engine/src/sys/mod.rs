@@ -30,7 +30,7 @@
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `groups` | the allocation groups of XFS |
 //! | `process` | facts about this process |
-//! | `processor` | moves a thread off a processor |
+//! | `processor` | moves a thread to another processor |
 #![allow(unsafe_code)]
 
 mod access;
@@ -72,7 +72,9 @@ pub(crate) use names::*;
 pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
-pub(crate) use processor::StarterProcessor;
+pub(crate) use processor::{
+    StarterProcessor, current_processor, movable_processors, move_to_processor,
+};
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;
