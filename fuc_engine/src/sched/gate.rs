@@ -62,8 +62,8 @@ pub(super) struct Gate {
     starving: AtomicUsize,
     /// `true` if more workers are active than should be. This is a hint, too.
     surplus: AtomicBool,
-    /// `true` if more than one worker is active. This is a hint, too.
-    company: AtomicBool,
+    /// How many workers are active. This is a hint, too.
+    active: AtomicUsize,
     /// `true` if another process asks for tasks, and no worker has claimed the request.
     request: AtomicBool,
     /// `true` if there are deliveries. This is a hint.
@@ -114,7 +114,7 @@ impl Gate {
             unparked: Condvar::new(),
             starving: AtomicUsize::new(0),
             surplus: AtomicBool::new(false),
-            company: AtomicBool::new(false),
+            active: AtomicUsize::new(1),
             request: AtomicBool::new(false),
             delivery: AtomicBool::new(false),
         }
@@ -136,7 +136,7 @@ impl Gate {
         self.starving.store(state.wanted(), Ordering::Relaxed);
         self.surplus
             .store(state.active > state.target, Ordering::Relaxed);
-        self.company.store(state.active > 1, Ordering::Relaxed);
+        self.active.store(state.active, Ordering::Relaxed);
     }
 
     /// Returns `true` if another worker should get tasks and could.
@@ -146,7 +146,12 @@ impl Gate {
 
     /// Returns `true` if more workers than the caller are active. This is a hint: it may be out of date.
     pub(super) fn has_company(&self) -> bool {
-        self.company.load(Ordering::Relaxed)
+        self.active() > 1
+    }
+
+    /// Returns how many workers are active. This is a hint, too.
+    pub(super) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed)
     }
 
     /// Returns `true` if a worker should [`park`](Self::park).

@@ -74,8 +74,8 @@
 //! asks whether another worker is in one of them. If so, the worker puts the task off: it queues the task again, a few
 //! tasks further down, and runs the next one. After as many tasks in occupied zones, it runs one of them in any case.
 //!
-//! **Processors.** As long as there are no more workers than processors, two workers that share one move apart; see
-//! [`placement`].
+//! **Processors.** While no more workers are active than there are processors, a started worker that shares its processor
+//! with another worker moves to one that no worker uses; see [`placement`].
 //!
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next

@@ -3,15 +3,16 @@
 //! The kernel divides the processors between threads, not between programs. If another program keeps one of two
 //! processors busy, two workers may take turns on the other one for most of a run. On different processors they have 1.5
 //! of them, not 1.0. So a started worker that shares its processor with another worker moves to one that no worker uses.
+//! That one may be busy with another program. Only machines with two processors were measured.
 //!
-//! Both arrays are hints, which publish nothing. A worker writes to them only after it or another worker has moved.
+//! The records are hints, which publish nothing. A worker writes to them only after it or another worker has moved.
 //!
 //! Times without this, relative to those with it, two cores, one of them busy (medians of 7 to 20 rounds): copies of 50,000
-//! files of 4 KB 1.10 on tmpfs and ext4, and 1.04 to 1.08 on XFS; removals of them 1.00 to 1.05 on tmpfs and 1.08 on ext4.
-//! On tmpfs, nine of ten runs are within 1.04 instead of 1.20. On btrfs, where workers wait for each other: 0.99. Cells:
-//! those of `benches steady --busy`.
+//! files of 4 KB 1.10 on tmpfs and ext4, and 1.04 to 1.08 on XFS; removals of them 1.00 to 1.05 on tmpfs, 1.08 on ext4, and
+//! 0.98 to 1.03 on XFS. On btrfs, where workers wait for each other, both take 0.97 to 0.99. Cells: those of
+//! `benches steady --busy`.
 
-use std::array;
+use std::iter;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -19,126 +20,162 @@ use std::time::Duration;
 use crate::sys;
 
 /// The most workers that are kept apart. With so many, two that share a processor cost little.
-const MOST: usize = 64;
+const MOST_WORKERS: usize = 64;
 
-/// The shortest time between two moves of a worker. A move takes 25 µs (median of 300), and the kernel may undo it.
-const SHORTEST_STAY: Duration = Duration::from_millis(4);
+/// The shortest time between two looks of a worker at its processor. Threads that take turns change after milliseconds. With
+/// zero and with 1 ms, copies and removals on four filesystems take 0.98 to 1.03 of the time (one core busy, 9 rounds).
+const LOOK_EVERY: Duration = Duration::from_micros(100);
+
+/// The shortest time between two moves of a worker. A move takes 25 µs (median of 300), and the kernel may undo
+/// it. With 1 ms and with 16 ms, they take 0.98 to 1.02 of the time.
+const MOVE_EVERY: Duration = Duration::from_millis(4);
 
 /// The number of the first worker, which runs on the caller's thread. It never moves: a thread that has set its processors
 /// once does not get those that are added to its cpuset later. Either worker sees that they share a processor, so it
 /// suffices if the other one moves.
-const CALLER: u32 = 1;
+const CALLER: u32 = 0;
 
-/// The value of a place or a number that is not known.
-const NONE: u32 = 0;
+/// No worker or no processor.
+const NONE: u32 = u32::MAX;
 
-/// Says which worker runs on which processor.
+/// Knows which worker runs on which processor.
 pub(super) struct Placement {
     workers: AtomicU32,
-    /// The most workers that can have a processor each; zero if workers must not move.
-    room: OnceLock<u32>,
-    /// For each processor modulo [`MOST`], the number of the worker that was seen there last.
-    last: [AtomicU32; MOST],
-    /// For each worker, its processor plus one; or [`NONE`] while it does not run.
-    places: [AtomicU32; MOST],
+    /// Made when a worker first has company.
+    records: OnceLock<Records>,
 }
 
 /// A worker, as its [`Placement`] knows it.
-pub(super) struct Seat {
-    /// Counted from one.
+pub(super) struct PlacedWorker {
     number: u32,
-    /// When the worker may move.
-    may_move_nanos: u64,
+    /// The earliest time of its next look, in nanoseconds since the meter has started.
+    next_look_nanos: u64,
 }
 
 impl Placement {
     pub(super) fn new() -> Self {
         Self {
             workers: AtomicU32::new(0),
-            room: OnceLock::new(),
-            last: array::from_fn(|_| AtomicU32::new(NONE)),
-            places: array::from_fn(|_| AtomicU32::new(NONE)),
+            records: OnceLock::new(),
         }
     }
 
-    /// Returns the seat of a new worker.
-    pub(super) fn seat(&self) -> Seat {
-        Seat {
-            number: self.workers.fetch_add(1, Relaxed) + 1,
-            may_move_nanos: SHORTEST_STAY.as_nanos() as u64,
+    /// Returns a new worker. The first one runs on the caller's thread.
+    pub(super) fn add_worker(&self) -> PlacedWorker {
+        PlacedWorker {
+            number: self.workers.fetch_add(1, Relaxed),
+            // A run that is shorter than that does not look.
+            next_look_nanos: nanos(MOVE_EVERY),
         }
     }
 
-    /// Moves the calling worker if it shares its processor with another one, and there is a processor without a worker. The
-    /// first worker never moves. Does nothing if there are more workers than processors: these wait most of the time.
+    /// Moves the calling worker if it shares its processor with another one, and there is a processor without a worker.
+    /// Does nothing if more workers are `active` than there are processors: they wait for requests most of the time.
     #[inline]
-    pub(super) fn spread(&self, seat: &mut Seat, now_nanos: u64) {
-        let room = *self.room.get_or_init(room);
-        if self.workers.load(Relaxed) <= room && self.is_shared(seat, sys::current_processor()) {
-            self.move_away(seat, now_nanos);
+    pub(super) fn keep_apart(&self, worker: &mut PlacedWorker, active: usize, now_nanos: u64) {
+        if now_nanos >= worker.next_look_nanos {
+            self.look(worker, active, now_nanos);
         }
-    }
-
-    /// Notes that the worker no longer runs.
-    pub(super) fn leave(&self, seat: &Seat) {
-        // A worker without company was not noted.
-        if let Some(place) = self.place(seat.number)
-            && place.load(Relaxed) != NONE
-        {
-            place.store(NONE, Relaxed);
-        }
-    }
-
-    /// Notes that the worker runs on `processor`. Returns `true` if another one has run there since, and is not known to have
-    /// gone elsewhere.
-    fn is_shared(&self, seat: &Seat, processor: usize) -> bool {
-        let Some(place) = self.place(seat.number) else {
-            return false;
-        };
-        let (last, here) = (&self.last[processor % MOST], place_of(processor));
-        if last.load(Relaxed) == seat.number && place.load(Relaxed) == here {
-            return false;
-        }
-        place.store(here, Relaxed);
-        let before = last.swap(seat.number, Relaxed);
-        before != seat.number
-            && self
-                .place(before)
-                .is_some_and(|place| place.load(Relaxed) == here)
     }
 
     #[cold]
     #[inline(never)]
-    fn move_away(&self, seat: &mut Seat, now_nanos: u64) {
-        if seat.number == CALLER || now_nanos < seat.may_move_nanos {
-            return;
+    fn look(&self, worker: &mut PlacedWorker, active: usize, now_nanos: u64) {
+        let records = self.records.get_or_init(Records::new);
+        let is_shared = active <= records.processors
+            && records.note_is_shared(worker.number, sys::current_processor());
+        let pause = if is_shared && worker.number != CALLER {
+            records.move_away(worker.number);
+            MOVE_EVERY
+        } else {
+            LOOK_EVERY
+        };
+        worker.next_look_nanos = now_nanos + nanos(pause);
+    }
+
+    /// Notes that the worker does not run any more, or for now.
+    pub(super) fn leave(&self, worker: &PlacedWorker) {
+        if let Some(records) = self.records.get() {
+            records.leave(worker.number);
         }
-        seat.may_move_nanos = now_nanos + SHORTEST_STAY.as_nanos() as u64;
+    }
+}
+
+struct Records {
+    /// How many processors the workers may use; zero if they must not move.
+    processors: usize,
+    /// For each processor, the worker that was seen there last.
+    last_worker: Box<[AtomicU32]>,
+    /// For each worker, the processor on which it was seen last, or [`NONE`] while it does not run.
+    processor_of: Box<[AtomicU32]>,
+}
+
+impl Records {
+    fn new() -> Self {
+        Self::of(&sys::movable_processors())
+    }
+
+    /// `allowed` is in ascending order.
+    fn of(allowed: &[usize]) -> Self {
+        let unknown = |len| {
+            iter::repeat_with(|| AtomicU32::new(NONE))
+                .take(len)
+                .collect()
+        };
+        Self {
+            processors: allowed.len(),
+            last_worker: unknown(allowed.last().map_or(0, |last| last + 1)),
+            processor_of: unknown(MOST_WORKERS),
+        }
+    }
+
+    /// Notes that the worker runs on `processor`. Returns `true` if another one was seen there since this one was, and
+    /// nowhere else afterwards.
+    fn note_is_shared(&self, worker: u32, processor: usize) -> bool {
+        let (Some(last), Some(own)) = (
+            self.last_worker.get(processor),
+            self.processor_of.get(worker as usize),
+        ) else {
+            return false;
+        };
+        let here = processor as u32;
+        if last.load(Relaxed) == worker && own.load(Relaxed) == here {
+            return false;
+        }
+        own.store(here, Relaxed);
+        let before = last.swap(worker, Relaxed);
+        before != worker
+            && self
+                .processor_of
+                .get(before as usize)
+                .is_some_and(|other| other.load(Relaxed) == here)
+    }
+
+    /// Moves the calling worker to a processor without a worker, if there is one.
+    fn move_away(&self, worker: u32) {
         if sys::move_to_processor(|processor| self.is_free(processor)) {
-            // The other worker must not take this processor.
-            self.is_shared(seat, sys::current_processor());
+            // Noted at once, so that no other worker moves there before the next look of this one.
+            self.note_is_shared(worker, sys::current_processor());
         }
     }
 
     fn is_free(&self, processor: usize) -> bool {
-        let here = place_of(processor);
-        self.places.iter().all(|place| place.load(Relaxed) != here)
+        self.processor_of
+            .iter()
+            .all(|of_worker| of_worker.load(Relaxed) != processor as u32)
     }
 
-    fn place(&self, number: u32) -> Option<&AtomicU32> {
-        self.places.get((number as usize).wrapping_sub(1))
+    fn leave(&self, worker: u32) {
+        if let Some(own) = self.processor_of.get(worker as usize)
+            && own.load(Relaxed) != NONE
+        {
+            own.store(NONE, Relaxed);
+        }
     }
 }
 
-/// Returns the value of a place.
-fn place_of(processor: usize) -> u32 {
-    processor as u32 + 1
-}
-
-/// Returns how many workers can have a processor each, or zero if workers must not move.
-#[cold]
-fn room() -> u32 {
-    sys::movable_processors().min(MOST) as u32
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
 }
 
 #[cfg(test)]
@@ -147,89 +184,107 @@ mod tests {
 
     #[test]
     fn workers_share_a_processor_if_they_take_turns_on_it() {
-        let placement = Placement::new();
-        let [one, two] = [placement.seat(), placement.seat()];
-        assert!(!placement.is_shared(&one, 1));
-        assert!(placement.is_shared(&two, 1));
-        assert!(!placement.is_shared(&two, 1), "no other worker ran since");
-        assert!(placement.is_shared(&one, 1));
-        assert!(placement.is_free(0));
-        assert!(!placement.is_free(1));
+        let records = Records::of(&[0, 1]);
+        assert!(!records.note_is_shared(0, 1));
+        assert!(records.note_is_shared(1, 1));
+        assert!(!records.note_is_shared(1, 1), "no other worker ran since");
+        assert!(records.note_is_shared(0, 1));
+        assert!(records.is_free(0));
+        assert!(!records.is_free(1));
     }
 
     #[test]
     fn a_worker_that_has_moved_or_left_shares_nothing() {
-        let placement = Placement::new();
-        let [one, two] = [placement.seat(), placement.seat()];
-        placement.is_shared(&one, 1);
-        placement.is_shared(&one, 0);
-        assert!(!placement.is_shared(&two, 1), "the first worker has moved");
-        assert!(placement.is_shared(&two, 0));
-        placement.leave(&two);
-        assert!(!placement.is_shared(&one, 0), "the second worker has left");
-        assert!(placement.is_free(1));
+        let records = Records::of(&[0, 1]);
+        records.note_is_shared(0, 1);
+        records.note_is_shared(0, 0);
+        assert!(!records.note_is_shared(1, 1), "the first worker has moved");
+        assert!(records.note_is_shared(1, 0));
+        records.leave(1);
+        assert!(!records.note_is_shared(0, 0), "the second worker has left");
+        assert!(records.is_free(1));
     }
 
-    /// Lets `mover` spread on a thread of its own, after `other` was seen on the same processor. Returns the processor and
-    /// the place of `mover` afterwards.
-    fn spread_from_shared(placement: &Placement, other: &Seat, mover: &mut Seat) -> (usize, u32) {
-        let later = mover.may_move_nanos;
-        let spread = || {
+    #[test]
+    fn workers_and_processors_without_a_record_are_not_noted() {
+        let records = Records::of(&[0, 5]);
+        let most = MOST_WORKERS as u32;
+        records.note_is_shared(0, 5);
+        assert!(!records.note_is_shared(most, 5));
+        records.leave(most);
+        assert!(!records.is_free(5));
+        assert!(!records.note_is_shared(0, 6));
+        assert!(!records.note_is_shared(1, 6));
+    }
+
+    /// Returns `true` if `mover` has tried to move away from `other`, which was seen on the same processor.
+    fn moves_away(
+        placement: &Placement,
+        other: u32,
+        mover: &mut PlacedWorker,
+        active: usize,
+    ) -> bool {
+        let now = mover.next_look_nanos;
+        let records = placement.records.get_or_init(Records::new);
+        // A thread of its own: it must be allowed to move.
+        let look = || {
             let processor = sys::current_processor();
-            placement.is_shared(mover, processor);
-            placement.is_shared(other, processor);
-            placement.spread(mover, later);
-            let place = placement.place(mover.number).expect("there is room");
-            (processor, place.load(Relaxed))
+            records.note_is_shared(mover.number, processor);
+            records.note_is_shared(other, processor);
+            placement.keep_apart(mover, active, now);
         };
-        std::thread::scope(|scope| scope.spawn(spread).join()).expect("the thread must not panic")
+        std::thread::scope(|scope| scope.spawn(look).join()).expect("the thread must not panic");
+        mover.next_look_nanos == now + nanos(MOVE_EVERY)
+    }
+
+    /// The kernel may move the thread between the notes. Then there is nothing to leave.
+    fn has_moved(
+        placement: &Placement,
+        other: u32,
+        mover: &mut PlacedWorker,
+        active: usize,
+    ) -> bool {
+        (0..1_000).any(|_| moves_away(placement, other, mover, active))
     }
 
     #[test]
     fn a_started_worker_leaves_a_processor_that_it_shares() {
-        if room() < 2 {
+        let placement = Placement::new();
+        let [_, mut started] = [placement.add_worker(), placement.add_worker()];
+        if placement.records.get_or_init(Records::new).processors < 2 {
             testkit::skip!("this process must not move, or may use one processor only");
         }
-        let placement = Placement::new();
-        let [caller, mut started] = [placement.seat(), placement.seat()];
-        // The kernel may move the thread, too. Then there is nothing to leave.
-        let has_left = (0..1_000).any(|_| {
-            let before = started.may_move_nanos;
-            let (processor, place) = spread_from_shared(&placement, &caller, &mut started);
-            started.may_move_nanos > before && place != place_of(processor)
-        });
-        assert!(has_left);
+        assert!(has_moved(&placement, CALLER, &mut started, 2));
     }
 
     #[test]
-    fn the_callers_thread_and_a_worker_that_has_just_moved_stay() {
+    fn workers_move_again_when_no_more_are_active_than_there_are_processors() {
         let placement = Placement::new();
-        let [mut caller, mut started] = [placement.seat(), placement.seat()];
-        let before = caller.may_move_nanos;
-        for _ in 0..100 {
-            spread_from_shared(&placement, &started, &mut caller);
+        let mut workers = [(); MOST_WORKERS / 2].map(|()| placement.add_worker());
+        let processors = placement.records.get_or_init(Records::new).processors;
+        if processors < 2 {
+            testkit::skip!("this process must not move, or may use one processor only");
         }
-        assert_eq!(caller.may_move_nanos, before);
-        placement.move_away(&mut started, before - 1);
-        assert_eq!(started.may_move_nanos, before);
+        let [.., one, two] = &mut workers;
+        assert!(!has_moved(&placement, one.number, two, processors + 1));
+        assert!(has_moved(&placement, one.number, two, 2));
     }
 
     #[test]
-    fn processors_with_equal_hints_are_not_confused() {
+    fn the_callers_thread_stays() {
         let placement = Placement::new();
-        let [one, two] = [placement.seat(), placement.seat()];
-        placement.is_shared(&one, 3);
-        assert!(!placement.is_shared(&two, 3 + MOST));
+        let [mut caller, started] = [placement.add_worker(), placement.add_worker()];
+        assert!(!has_moved(&placement, started.number, &mut caller, 2));
     }
 
     #[test]
-    fn more_workers_than_places_are_not_noted() {
+    fn a_worker_that_has_just_looked_does_not_look_again() {
         let placement = Placement::new();
-        let seats: Vec<_> = (0..=MOST).map(|_| placement.seat()).collect();
-        let last = seats.last().expect("there are seats");
-        placement.is_shared(&seats[0], 1);
-        assert!(!placement.is_shared(last, 1));
-        placement.leave(last);
-        assert!(!placement.is_free(1));
+        let mut worker = placement.add_worker();
+        let next = worker.next_look_nanos;
+        placement.keep_apart(&mut worker, 2, next - 1);
+        assert_eq!(worker.next_look_nanos, next);
+        placement.keep_apart(&mut worker, 2, next);
+        assert_eq!(worker.next_look_nanos, next + nanos(LOOK_EVERY));
     }
 }

@@ -6,6 +6,8 @@
 //! copying them 1.08 (tmpfs, 21 rounds; cells remove-10k and copy-10k).
 //!
 //! The kernel chooses the other processor, which need not be idle. Only machines with two processors were measured.
+//!
+//! **Running workers.** See [`sched::placement`](crate::sched).
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
@@ -22,9 +24,8 @@ impl StarterProcessor {
         (!unshare::has_seccomp()).then(|| Self(sched_getcpu()))
     }
 
-    /// Moves the calling thread to another processor if it runs on this one and may use others. Afterwards it may use
-    /// the same processors again. A change of that set by another process is lost if it comes in between. Does nothing
-    /// if the kernel refuses the calls.
+    /// Moves the calling thread to another processor if it runs on this one and may use others, as
+    /// [`move_to_processor`] does.
     pub(crate) fn leave(self) {
         self.leave_and(|| {});
     }
@@ -37,40 +38,46 @@ impl StarterProcessor {
     }
 }
 
-/// Returns the processor on which the calling thread runs now.
+/// Returns the processor on which the calling thread runs now. Where the vDSO does not know it, as on aarch64, this is a system
+/// call.
 pub(crate) fn current_processor() -> usize {
     sched_getcpu()
 }
 
-/// Returns how many processors the calling thread may use. Returns zero if it must not move, because a sandbox may end the
-/// process for an unusual call.
-pub(crate) fn movable_processors() -> usize {
+/// Returns the processors that the calling thread may use, in ascending order. Returns none if the thread must not move,
+/// because a sandbox may end the process for an unusual call.
+pub(crate) fn movable_processors() -> Vec<usize> {
     if unshare::has_seccomp() {
-        return 0;
+        return Vec::new();
     }
-    sched_getaffinity(None).map_or(0, |allowed| allowed.count() as usize)
+    sched_getaffinity(None).map_or_else(|_| Vec::new(), |allowed| members(&allowed).collect())
 }
 
-/// Moves the calling thread to a processor for which `is_free` returns `true`, if it may use one. Afterwards it may use
-/// the same processors as before. A change of that set by another process is lost if it comes in between. Returns
-/// `false` if there is no such processor, or if the kernel refuses the calls.
-pub(crate) fn move_to_processor(is_free: impl Fn(usize) -> bool) -> bool {
-    move_and(is_free, || {})
+fn members(set: &CpuSet) -> impl Iterator<Item = usize> {
+    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor))
 }
 
-/// Does the same, and calls `on_other` while the thread cannot return.
-fn move_and(is_free: impl Fn(usize) -> bool, on_other: impl FnOnce()) -> bool {
+/// Moves the calling thread to a processor for which `is_wanted` returns `true`, if it may use one. Afterwards it may use
+/// the same processors as before, but it does not get those that are added to its cpuset later. A change of the set by
+/// another process is lost if it comes in between. Returns `false` if there is no such processor, or if the kernel refuses
+/// the calls.
+pub(crate) fn move_to_processor(is_wanted: impl Fn(usize) -> bool) -> bool {
+    move_and(is_wanted, || {})
+}
+
+/// Moves the thread like [`move_to_processor`], and calls `on_other` while it cannot return.
+fn move_and(is_wanted: impl Fn(usize) -> bool, on_other: impl FnOnce()) -> bool {
     let Ok(allowed) = sched_getaffinity(None) else {
         return false;
     };
-    let mut free = CpuSet::new();
-    let processors = (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor));
-    for processor in processors.filter(|&processor| is_free(processor)) {
-        free.set(processor);
+    let mut wanted = CpuSet::new();
+    for processor in members(&allowed).filter(|&processor| is_wanted(processor)) {
+        wanted.set(processor);
     }
-    let is_moved = free.count() > 0 && sched_setaffinity(None, &free).is_ok();
+    let is_moved = wanted.count() > 0 && sched_setaffinity(None, &wanted).is_ok();
     if is_moved {
         on_other();
+        // Fails only if all of them were taken from the cpuset. Then the kernel has set others already.
         let _ = sched_setaffinity(None, &allowed);
     }
     is_moved
@@ -81,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_without_a_free_processor_stays() {
+    fn a_thread_without_a_wanted_processor_stays() {
         let allowed = sched_getaffinity(None).expect("the processors must be known");
         let mut calls = 0;
         assert!(!move_and(|_| false, || calls += 1));
