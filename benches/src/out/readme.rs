@@ -220,7 +220,15 @@ fn tools(results: &Results) -> String {
             tool.answers.map(escape).join(" | ")
         )
     };
-    head + &TOOLS.iter().map(row).collect::<String>()
+    head + &TOOLS.iter().map(row).collect::<String>() + &gnu_version(results)
+}
+
+/// Returns a sentence about the measured version of GNU, which may be older than the one in the table.
+fn gnu_version(results: &Results) -> String {
+    let version = results.versions.iter().find(|(peer, _)| peer == "rm");
+    version.map_or_else(String::new, |(_, version)| {
+        format!("\nThe times of GNU are those of {version}.\n")
+    })
 }
 
 /// Returns the time of a peer as a multiple of ours, or a dash if it has not run.
@@ -248,6 +256,7 @@ mod tests {
             ..CellResult::default()
         };
         Results {
+            versions: vec![("rm".to_owned(), "GNU coreutils 9.1".to_owned())],
             cells: vec![cell("remove-100k"), cell("remove-100k-1gb")],
             ..Results::default()
         }
@@ -263,6 +272,10 @@ mod tests {
         );
         let rsync = tools.lines().find(|line| line.contains("rsync")).unwrap();
         assert!(rsync.contains("| 4.00 | – |"), "{tools}");
+        assert!(
+            tools.ends_with("\n\nThe times of GNU are those of GNU coreutils 9.1.\n"),
+            "{tools}"
+        );
     }
 
     #[test]
