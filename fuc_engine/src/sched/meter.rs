@@ -267,6 +267,6 @@ impl Meter {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(super) fn nanos(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
