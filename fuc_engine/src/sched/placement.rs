@@ -223,64 +223,82 @@ mod tests {
         assert!(!records.notices_company(1, 6));
     }
 
-    /// Returns `true` if `mover` has tried to move away from `other`, which was seen on the same processor.
-    fn moves_away(
-        placement: &Placement,
-        other: u32,
-        mover: &mut PlacedWorker,
-        active: usize,
-    ) -> bool {
-        let now = mover.next_look_nanos;
-        let records = placement.records.get_or_init(Records::new);
-        // A thread of its own: it must be allowed to move.
-        let look = || {
-            let processor = sys::current_processor();
-            records.notices_company(mover.number, processor);
-            records.notices_company(other, processor);
-            placement.keep_apart(mover, active, now);
-        };
-        std::thread::scope(|scope| scope.spawn(look).join()).expect("the thread must not panic");
-        mover.next_look_nanos == now + nanos(MOVE_EVERY)
+    #[derive(Debug, PartialEq)]
+    enum Outcome {
+        Stayed,
+        TriedToMove,
+        Moved,
     }
 
-    /// The kernel may move the thread between the notes. Then there is nothing to leave.
-    fn has_moved(
+    /// Lets `worker` look at its processor 1,000 times, each time after `other` was seen there, on threads that may move.
+    fn look_beside(
         placement: &Placement,
         other: u32,
-        mover: &mut PlacedWorker,
+        worker: &mut PlacedWorker,
         active: usize,
-    ) -> bool {
-        (0..1_000).any(|_| moves_away(placement, other, mover, active))
+    ) -> Vec<Outcome> {
+        let records = placement.records.get_or_init(Records::new);
+        let mut look = || {
+            let now = worker.next_look_nanos;
+            let processor = sys::current_processor();
+            records.note(worker.number, processor);
+            assert!(records.notices_company(other, processor));
+            placement.keep_apart(worker, active, now);
+            if worker.next_look_nanos < now + nanos(MOVE_EVERY) {
+                Outcome::Stayed
+            } else if records.is_on(worker.number, processor) {
+                Outcome::TriedToMove
+            } else {
+                Outcome::Moved
+            }
+        };
+        let look_on_new_thread = |_| {
+            std::thread::scope(|scope| scope.spawn(&mut look).join())
+                .expect("the thread must not panic")
+        };
+        (0..1_000).map(look_on_new_thread).collect()
     }
+
+    fn can_move(placement: &Placement) -> bool {
+        placement.records.get_or_init(Records::new).processors >= 2
+    }
+
+    const CANNOT_MOVE: &str = "this process must not move, or may use one processor only";
 
     #[test]
     fn a_started_worker_leaves_a_processor_that_it_shares() {
         let placement = Placement::new();
         let [_, mut started] = [placement.add_worker(), placement.add_worker()];
-        if placement.records.get_or_init(Records::new).processors < 2 {
-            testkit::skip!("this process must not move, or may use one processor only");
+        if !can_move(&placement) {
+            testkit::skip!("{CANNOT_MOVE}");
         }
-        assert!(has_moved(&placement, CALLER, &mut started, 2));
+        // The kernel may move the thread between the notes. Then there is nothing to leave.
+        assert!(look_beside(&placement, CALLER, &mut started, 2).contains(&Outcome::Moved));
     }
 
     #[test]
     fn workers_move_again_when_no_more_are_active_than_there_are_processors() {
         let placement = Placement::new();
         let mut workers = [(); MOST_WORKERS / 2].map(|()| placement.add_worker());
-        let processors = placement.records.get_or_init(Records::new).processors;
-        if processors < 2 {
-            testkit::skip!("this process must not move, or may use one processor only");
+        if !can_move(&placement) {
+            testkit::skip!("{CANNOT_MOVE}");
         }
+        let too_many = placement.records.get_or_init(Records::new).processors + 1;
         let [.., one, two] = &mut workers;
-        assert!(!has_moved(&placement, one.number, two, processors + 1));
-        assert!(has_moved(&placement, one.number, two, 2));
+        let outcomes = look_beside(&placement, one.number, two, too_many);
+        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Stayed));
+        assert!(look_beside(&placement, one.number, two, 2).contains(&Outcome::Moved));
     }
 
     #[test]
     fn the_callers_thread_stays() {
         let placement = Placement::new();
         let [mut caller, started] = [placement.add_worker(), placement.add_worker()];
-        assert!(!has_moved(&placement, started.number, &mut caller, 2));
+        if !can_move(&placement) {
+            testkit::skip!("{CANNOT_MOVE}");
+        }
+        let outcomes = look_beside(&placement, started.number, &mut caller, 2);
+        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Stayed));
     }
 
     #[test]
