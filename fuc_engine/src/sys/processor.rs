@@ -7,7 +7,7 @@
 //!
 //! The kernel chooses the other processor, which need not be idle. Only machines with two processors were measured.
 //!
-//! **Running workers.** See [`sched::placement`](crate::sched).
+//! **Running workers.** A worker that shares its processor with another one may move; see `placement` in [`sched`](crate::sched).
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
@@ -58,9 +58,9 @@ fn members(set: &CpuSet) -> impl Iterator<Item = usize> {
 }
 
 /// Moves the calling thread to a processor for which `is_wanted` returns `true`, if it may use one. Afterwards it may use
-/// the same processors as before, but it does not get those that are added to its cpuset later. A change of the set by
-/// another process is lost if it comes in between. Returns `false` if there is no such processor, or if the kernel refuses
-/// the calls.
+/// the same processors as before, but it does not get those that are added to its cpuset later. If another process changes the set
+/// during the move, its change is lost. Returns `false` if the thread may use no such processor. Returns `false`, too, if
+/// the kernel refuses the calls.
 pub(crate) fn move_to_processor(is_wanted: impl Fn(usize) -> bool) -> bool {
     move_and(is_wanted, || {})
 }

@@ -156,8 +156,8 @@ pub(in crate::copy) fn open_special(
     opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))
 }
 
-// If this function and its caller are not inlined, each call copies the stat of the source, which has 144 bytes: 115 more
-// instructions for each file with data, which the guard's case `cpz-files-with-data` counts.
+// If this function and its caller are not inlined, each call copies the stat of the source, which has 144 bytes. That
+// takes 115 more instructions for each file with data. The guard's case `cpz-files-with-data` counts them.
 #[inline(always)]
 fn open(
     ctx: &Context<'_>,

@@ -375,8 +375,8 @@ impl CopyRun<'_> {
     }
 
     /// Copies the content, or queues that as a task.
-    // If it is not inlined, the call copies the stat of the source: 40 more instructions for each file with data, which
-    // the guard's case `cpz-files-with-data` counts.
+    // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
+    // data. The guard's case `cpz-files-with-data` counts them.
     #[inline(always)]
     fn copy_opened(
         &self,
