@@ -7,11 +7,12 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{AttributeError, Attributes};
+use super::attributes::{self, AttributeError, Attributes, DestAcl};
 use super::bases::Bases;
 use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
@@ -31,7 +32,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, Fd, Identity, Stat};
+use crate::sys::{self, Fd, Identity, Inode, Stat};
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -72,6 +73,8 @@ impl Failure {
 
 pub(super) struct Context<'a> {
     pub(super) policy: Policy<'a>,
+    /// The ACL that the dests of operands inherit. Looked up when it is first needed.
+    pub(super) acl_of_target: OnceLock<DestAcl>,
     pub(super) dest: &'a Dest,
     pub(super) bases: Bases<'a>,
     /// The directory that receives the copies; `None`: the dest is an exact path.
@@ -125,6 +128,23 @@ impl Context<'_> {
                 let parent = self.operands[entry.operand as usize].parent.get();
                 parent.map_or(Origin::Existing, |parent| parent.origin)
             }
+        }
+    }
+
+    /// Returns whether the dest of `entry` inherits an ACL if this run creates it.
+    pub(super) fn inherited_acl(&self, entry: &Entry<'_>) -> DestAcl {
+        let look = || {
+            let directory = paths::directory_of(entry.dest_name);
+            let at = sys::open_path_directory(entry.dest_dir, &directory, Symlinks::Follow);
+            at.map_or(DestAcl::Possible, |dir| {
+                attributes::inherited_in(&Inode::directory(dir.as_fd()))
+            })
+        };
+        match entry.node {
+            _ if !self.policy.replaces_acls() => DestAcl::Absent,
+            Some(node) => node.state.inherited_acl(),
+            None if self.policy.options.parents => DestAcl::Possible,
+            None => *self.acl_of_target.get_or_init(look),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::decide::mode::{Origin, SpecialBits};
+use super::attributes::DestAcl;
+use super::decide::mode::Origin;
 use crate::node::{Dir, Node, Side};
 use crate::sys::{DirSlot, Identity};
 
@@ -57,8 +58,8 @@ pub(super) struct DirFacts {
     pub(super) has_access_time: bool,
     /// Says whether this run created the dest.
     pub(super) origin: Origin,
-    /// Special bits that the dest has while it is filled.
-    pub(super) special_bits: SpecialBits,
+    /// Says whether entries created in the dest may inherit an ACL from it.
+    pub(super) inherited_acl: DestAcl,
     /// The mode to set in the end, if it differs from the present one.
     pub(super) mode_pending: Option<u32>,
 }
@@ -75,7 +76,7 @@ pub(super) struct Mark {
 impl Mark {
     const HAS_MODE: u16 = 1 << 12;
     /// The flags that matter to the entries of the directory at another engine.
-    const INHERITANCE: u8 = Self::BEHIND_LINK | Self::CREATED;
+    const INHERITANCE: u8 = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL;
 
     // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
     // its child is still open.
@@ -84,7 +85,7 @@ impl Mark {
     const BEHIND_LINK: u8 = 1 << 2;
     const HAS_ACCESS_TIME: u8 = 1 << 3;
     const CREATED: u8 = 1 << 4;
-    const HAS_SPECIAL_BITS: u8 = 1 << 5;
+    const GIVES_ACL: u8 = 1 << 5;
     const GETS_ATTRIBUTES: u8 = 1 << 6;
     const BORROWED: u8 = 1 << 7;
 
@@ -102,8 +103,8 @@ impl Mark {
         if facts.origin == Origin::Created {
             flags |= Self::CREATED;
         }
-        if facts.special_bits == SpecialBits::Possible {
-            flags |= Self::HAS_SPECIAL_BITS;
+        if facts.inherited_acl == DestAcl::Possible {
+            flags |= Self::GIVES_ACL;
         }
         let mode = facts
             .mode_pending
@@ -166,11 +167,12 @@ impl Mark {
         }
     }
 
-    pub(super) fn special_bits(self) -> SpecialBits {
-        if self.flags & Self::HAS_SPECIAL_BITS != 0 {
-            SpecialBits::Possible
+    /// Returns whether entries created in the dest may inherit an ACL from it.
+    pub(super) fn inherited_acl(self) -> DestAcl {
+        if self.flags & Self::GIVES_ACL != 0 {
+            DestAcl::Possible
         } else {
-            SpecialBits::None
+            DestAcl::Absent
         }
     }
 
@@ -208,7 +210,7 @@ mod tests {
                 is_behind_link: false,
                 has_access_time: true,
                 origin: Origin::Existing,
-                special_bits: SpecialBits::None,
+                inherited_acl: DestAcl::Absent,
                 mode_pending,
             };
             Mark::new(None, &facts)
@@ -218,7 +220,7 @@ mod tests {
         assert!(all.returns_to(Side::Source) && all.returns_to(Side::Dest));
         assert!(all.has_access_time() && !all.is_behind_link());
         assert_eq!(all.origin(), Origin::Existing);
-        assert_eq!(all.special_bits(), SpecialBits::None);
+        assert_eq!(all.inherited_acl(), DestAcl::Absent);
         let none = mark(false, None);
         assert_eq!(none.mode(), None);
         assert!(!none.returns_to(Side::Source) && !none.returns_to(Side::Dest));
@@ -232,7 +234,7 @@ mod tests {
             is_behind_link: true,
             has_access_time: true,
             origin: Origin::Created,
-            special_bits: SpecialBits::Possible,
+            inherited_acl: DestAcl::Possible,
             mode_pending: Some(0o755),
         };
         let owned = Mark::new(None, &facts);
@@ -240,6 +242,7 @@ mod tests {
         let borrowed = Mark::borrowed(owned.inheritance());
         assert!(borrowed.is_borrowed() && borrowed.is_behind_link());
         assert_eq!(borrowed.origin(), Origin::Created);
+        assert_eq!(borrowed.inherited_acl(), DestAcl::Possible);
         assert!(!borrowed.gets_attributes() && borrowed.mode().is_none());
         assert!(!borrowed.returns_to(Side::Source) && !borrowed.returns_to(Side::Dest));
     }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
+use super::attributes::{DestAcl, Role};
 use super::context::Context;
 use super::decide::mode::{self, Origin};
 use super::facts::Symlinks;
@@ -153,7 +153,7 @@ fn open_or_make(
     match opened {
         Ok(dir) => {
             if !is_made && !made.existing.contains(step.dest) {
-                note_existing(ctx, dir.as_fd(), step, made, existing)?;
+                existing.push(existing_parent(dir.as_fd(), step)?);
             }
             Ok(dir)
         }
@@ -165,43 +165,18 @@ fn open_or_make(
     }
 }
 
-/// Adds a directory that existed before to `existing`. If a run that was killed has left it behind, adds
-/// it to those that get their mode in the end.
-fn note_existing(
-    ctx: &Context<'_>,
-    dir: BorrowedFd<'_>,
-    step: &Step<'_>,
-    made: &mut MadeParents,
-    existing: &mut Vec<Parent>,
-) -> Result<(), Error> {
+/// Describes a directory that existed before.
+fn existing_parent(dir: BorrowedFd<'_>, step: &Step<'_>) -> Result<Parent, Error> {
     let failed = |errno| Error::failed(Operation::Stat, step.path.into(), errno).at_dest();
-    let present = sys::stat_directory(dir).map_err(failed)?;
-    let source = to_c(step.source.as_os_str().as_bytes());
-    let parent = |origin, mode_pending| Parent {
+    Ok(Parent {
         dest: step.dest.into(),
         operand: step.operand,
-        identity: present.identity,
-        origin,
+        identity: sys::stat_directory(dir).map_err(failed)?.identity,
+        origin: Origin::Existing,
         path: step.path.into(),
-        mode_pending,
-        source: source.clone().into_boxed_c_str(),
-    };
-    if mode::may_be_unfinished(present.mode)
-        && let Ok(stat) = sys::stat(ctx.bases.source, &source, Symlinks::Follow)
-    {
-        let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
-        let requested = ctx.policy.directory_creation_mode(mode);
-        let filling = ctx.policy.directory_filling_mode(mode);
-        if mode::is_unfinished(present.mode, requested, filling) {
-            let modes = mode::of_new_directory(present.mode & 0o7777, requested);
-            made.existing.insert(step.dest.into());
-            // Its mode is set as that of a new directory.
-            made.list.push(parent(Origin::Created, modes.pending));
-            return Ok(());
-        }
-    }
-    existing.push(parent(Origin::Existing, None));
-    Ok(())
+        mode_pending: None,
+        source: to_c(step.source.as_os_str().as_bytes()).into_boxed_c_str(),
+    })
 }
 
 fn make_one(
@@ -328,7 +303,8 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     });
     let source = source.map_err(failed(Operation::Stat))?;
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
-    let set = path_only::transfer(&ctx.policy, &source, &dest, parent.origin, Role::Parent);
+    let (policy, acl) = (&ctx.policy, DestAcl::Possible);
+    let set = path_only::transfer(policy, &source, &dest, parent.origin, acl, Role::Parent);
     let set = set.map_err(failed(Operation::Stat))?;
     ctx.report_attributes(parent.operand, set, || parent.path.clone())
 }

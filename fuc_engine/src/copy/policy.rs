@@ -1,9 +1,11 @@
 //! The options of a run, and answers that need no system call except the umask.
 
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
+use super::attributes::xattr_conf::{Action, XattrConf};
 use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{OverwriteRules, Timestamps};
@@ -25,6 +27,8 @@ pub(super) struct Policy<'a> {
     pub(super) creates_empty_files: bool,
     /// Computed when it is first needed.
     umask: OnceLock<u32>,
+    /// Read when it is first needed.
+    xattr_conf: OnceLock<XattrConf>,
 }
 
 impl<'a> Policy<'a> {
@@ -44,6 +48,7 @@ impl<'a> Policy<'a> {
                 && !options.durable
                 && options.execution == Execution::Real,
             umask: OnceLock::new(),
+            xattr_conf: OnceLock::new(),
         }
     }
 
@@ -103,13 +108,7 @@ impl<'a> Policy<'a> {
 
     /// Returns the mode for creating the copy of a directory with `mode` such that it can be filled.
     pub(super) fn directory_filling_mode(&self, mode: u32) -> u32 {
-        let requested = self.directory_creation_mode(mode);
-        if self.options.preserve.mode == ModePolicy::Preserve {
-            // The next run sets the mode of existing directories, too, and needs no mark.
-            return requested | mode::OWNER;
-        }
-        let gets_mode = self.last_mode(mode, Origin::Created).is_some();
-        mode::while_filled(requested, gets_mode)
+        self.directory_creation_mode(mode) | mode::OWNER
     }
 
     /// Returns the mode to set in the end on the copy of a source with `mode`, type included.
@@ -127,6 +126,16 @@ impl<'a> Policy<'a> {
     ) -> Option<u32> {
         let preserve = &self.options.preserve;
         mode::when_directory_complete(preserve, mode, present, origin, || self.umask())
+    }
+
+    /// Returns `true` if a dest loses the ACL that its source does not have.
+    pub(super) fn replaces_acls(&self) -> bool {
+        self.options.preserve.mode != ModePolicy::Default
+    }
+
+    /// Returns what becomes of an extended attribute that is not a POSIX ACL.
+    pub(super) fn xattr_action(&self, name: &CStr) -> Action {
+        self.xattr_conf.get_or_init(XattrConf::read).action(name)
     }
 
     fn umask(&self) -> u32 {

@@ -108,6 +108,7 @@ impl<'a> CopyRun<'a> {
         Self {
             ctx: Context {
                 policy: Policy::new(options),
+                acl_of_target: OnceLock::new(),
                 dest,
                 bases,
                 target: None,

@@ -1,4 +1,4 @@
-//! POSIX ACLs as bytes, in the form that their extended attributes have.
+//! ACLs as bytes, in the form that their extended attributes have.
 
 use std::ffi::CStr;
 
@@ -45,9 +45,74 @@ pub(crate) fn mode_without_acl(mode: u32, acl: &[u8]) -> u32 {
     mode & (0o7707 | (group.unwrap_or(0) & 7) << 3)
 }
 
+/// Returns `true` if `acl`, which is that of an NFSv4 server, names only the owner, the group and everyone, as the
+/// mode does.
+///
+/// The layout is that of RFC 7530, section 6.2.1, in XDR: a number of entries, and for each its type, flags, mask,
+/// and the name to which it applies, as bytes with their number before and zeros after them.
+pub(crate) fn is_nfs4_acl_of_mode(acl: &[u8]) -> bool {
+    /// The entry is for a group.
+    const IDENTIFIER_GROUP: u32 = 0x40;
+    const ALLOW_OR_DENY: u32 = 1;
+    let entries = || {
+        let (count, mut rest) = take_number(acl)?;
+        for _ in 0..count {
+            let (kind, flags, length);
+            (kind, rest) = take_number(rest)?;
+            (flags, rest) = take_number(rest)?;
+            (_, rest) = take_number(rest)?;
+            (length, rest) = take_number(rest)?;
+            let (name, after) = rest.split_at_checked(length as usize)?;
+            let padding = name.len().next_multiple_of(4) - name.len();
+            rest = after.get(padding..)?;
+            let is_of_mode = matches!(name, b"OWNER@" | b"GROUP@" | b"EVERYONE@")
+                && kind <= ALLOW_OR_DENY
+                && flags & !IDENTIFIER_GROUP == 0;
+            if !is_of_mode {
+                return None;
+            }
+        }
+        rest.is_empty().then_some(())
+    };
+    entries().is_some()
+}
+
+/// Returns the number that the bytes of XDR begin with, and the bytes after it.
+fn take_number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_be_bytes(*first), rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_nfs4_acl_of_the_mode_names_nobody_else() {
+        let entry = |kind: u32, flags: u32, name: &[u8]| {
+            let mut bytes: Vec<u8> = [kind, flags, 0x0012_0089, name.len() as u32]
+                .map(u32::to_be_bytes)
+                .concat();
+            bytes.extend(name);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let acl = |entries: &[Vec<u8>]| {
+            let count = entries.len() as u32;
+            [&count.to_be_bytes()[..], &entries.concat()].concat()
+        };
+        let (owner, group) = (entry(0, 0, b"OWNER@"), entry(1, 0x40, b"GROUP@"));
+        assert!(is_nfs4_acl_of_mode(&acl(&[owner.clone(), group])));
+        for other in [
+            entry(0, 0, b"bob@ex.org"),
+            entry(0, 1, b"OWNER@"),
+            entry(2, 0, b"EVERYONE@"),
+        ] {
+            assert!(!is_nfs4_acl_of_mode(&acl(&[owner.clone(), other])));
+        }
+        assert!(!is_nfs4_acl_of_mode(&[0]));
+        assert!(!is_nfs4_acl_of_mode(&[&acl(&[owner])[..], &[0]].concat()));
+    }
 
     #[test]
     fn without_its_acl_a_mode_gives_the_group_what_the_acl_gave_it() {

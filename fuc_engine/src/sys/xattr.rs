@@ -20,6 +20,11 @@ pub(super) enum Xattr<'c> {
     Remove(&'c CStr),
 }
 
+/// Reads the rules of the system about extended attributes.
+pub(crate) fn read_xattr_conf() -> std::io::Result<Vec<u8>> {
+    std::fs::read("/etc/xattr.conf")
+}
+
 impl Xattr<'_> {
     fn call(&self) -> Call {
         match self {

@@ -1,65 +1,124 @@
 //! Permissions and ACLs of one inode.
+//!
+//! Beside an ACL, the mode's bits for the group are the mask of the ACL. So the group bits are set last: after
+//! the ACL of the source was set, or after one that the dest must not have is gone.
 
 use std::ffi::CStr;
 
 use rustix::io::Errno;
 
-use crate::sys::InodeError::{self, Failed, NoWay};
+use super::xattrs::names_in;
+use crate::sys::InodeError::{self, Failed};
 use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 
-/// Says whether the dest's filesystem has ACLs.
+/// The bits of a mode for the group.
+const GROUP: u32 = 0o070;
+
+/// Says whether a dest may have an ACL before it gets that of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Support {
-    Supported,
-    Unsupported,
+pub(in crate::copy) enum DestAcl {
+    /// This run created it, in a directory without a default ACL.
+    Absent,
+    Possible,
 }
 
-/// Sets the nine permission bits, and removes the ACL that the dest may have inherited from its
-/// directory, which `fchmod` alone would keep. On a filesystem without ACLs, sets all of `mode`.
-pub(super) fn set_permissions(dest: &Inode<'_>, mode: u32) -> Result<Support, InodeError> {
-    match dest.set_xattr(ACCESS_ACL, &sys::plain_acl(mode)) {
-        Ok(()) => Ok(Support::Supported),
-        Err(Failed(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)) => {
-            dest.set_mode(mode)?;
-            Ok(Support::Unsupported)
+/// Finds out whether entries that are created in a directory inherit an ACL.
+pub(in crate::copy) fn inherited_in(dir: &Inode<'_>) -> DestAcl {
+    match dir.xattr(DEFAULT_ACL) {
+        Err(Failed(_)) => DestAcl::Absent,
+        Ok(_) | Err(InodeError::NoWay) => DestAcl::Possible,
+    }
+}
+
+/// Sets the mode and the access ACL, or removes the ACL that the dest may have. After a failure about an
+/// ACL, the dest has the part of the mode that grants no more than the ACL.
+pub(super) fn set_access(
+    dest: &Inode<'_>,
+    mode: u32,
+    acl: Option<&[u8]>,
+    present: DestAcl,
+) -> Result<(), InodeError> {
+    match acl.filter(|acl| *acl != sys::plain_acl(mode)) {
+        Some(acl) => {
+            dest.set_mode(match present {
+                DestAcl::Absent => sys::mode_without_acl(mode, acl),
+                DestAcl::Possible => mode & !GROUP,
+            })?;
+            dest.set_xattr(ACCESS_ACL, acl)?;
         }
-        Err(error) => Err(error),
+        None if present == DestAcl::Possible => {
+            if let Err(error) = remove(dest, ACCESS_ACL) {
+                set_mode_beside_unknown_acl(dest, mode);
+                return Err(error);
+            }
+        }
+        None => {}
     }
-}
-
-/// Sets an access ACL that belongs to `mode`. If that fails, sets the part of the mode that
-/// grants no more than the ACL, unless there is [`NoWay`] to set ACLs.
-pub(super) fn set_access(dest: &Inode<'_>, mode: u32, acl: &[u8]) -> Result<(), InodeError> {
-    let set = dest.set_xattr(ACCESS_ACL, acl);
-    if !matches!(set, Ok(()) | Err(NoWay)) {
-        let _ = dest.set_mode(sys::mode_without_acl(mode, acl));
-    }
-    set
+    Ok(dest.set_mode(mode)?)
 }
 
 /// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot be
-/// read, or that of the dest, which cannot be replaced. Under an ACL the group bits are its mask,
-/// so the group bits of one side have another meaning on the other side.
+/// read, or that of the dest, which cannot be removed.
 pub(super) fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
-    let _ = dest.set_mode(mode & !0o070);
+    let _ = dest.set_mode(mode & !GROUP);
 }
 
-/// Reads an ACL. Returns `None` if the source does not have it.
-pub(super) fn read(source: &Inode<'_>, acl: &CStr) -> Result<Option<Vec<u8>>, InodeError> {
-    match source.xattr(acl) {
-        Ok(acl) => Ok(Some(acl)),
-        Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(None),
-        Err(error) => Err(error),
+/// Sets the default ACL of a directory, or removes the one that it may have.
+pub(super) fn set_default(
+    dest: &Inode<'_>,
+    acl: Option<&[u8]>,
+    present: DestAcl,
+) -> Result<(), InodeError> {
+    match (acl, present) {
+        (Some(acl), _) => dest.set_xattr(DEFAULT_ACL, acl),
+        (None, DestAcl::Possible) => remove(dest, DEFAULT_ACL),
+        (None, DestAcl::Absent) => Ok(()),
     }
 }
 
-/// Sets the default ACL of a directory, or removes it.
-pub(super) fn set_default(dest: &Inode<'_>, acl: Option<&[u8]>) -> Result<(), InodeError> {
-    match acl {
-        Some(acl) => dest.set_xattr(DEFAULT_ACL, acl),
-        None => match dest.remove_xattr(DEFAULT_ACL) {
-            Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(()),
-            removed => removed,
+/// Removes an ACL. Fails only if the inode still has it.
+fn remove(dest: &Inode<'_>, acl: &CStr) -> Result<(), InodeError> {
+    match dest.remove_xattr(acl) {
+        Ok(()) | Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(()),
+        Err(error) => match dest.xattr(acl) {
+            Err(Failed(_)) => Ok(()),
+            Ok(_) | Err(InodeError::NoWay) => Err(error),
         },
     }
+}
+
+/// Reads an ACL of the source, unless `names` shows that it does not have it. `names` lists the extended attributes
+/// of the source, if they could be listed.
+pub(super) fn read(
+    source: &Inode<'_>,
+    acl: &CStr,
+    names: &Result<Vec<u8>, InodeError>,
+) -> Result<Option<Vec<u8>>, InodeError> {
+    match names {
+        Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
+        _ => match source.xattr(acl) {
+            Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(None),
+            read => read.map(Some),
+        },
+    }
+}
+
+/// Copies the ACLs of other kinds, which have these names, as many as possible. The first failure is returned.
+pub(super) fn copy_others<'n>(
+    source: &Inode<'_>,
+    dest: &Inode<'_>,
+    names: impl Iterator<Item = &'n CStr>,
+) -> Result<(), InodeError> {
+    let mut outcome = Ok(());
+    for name in names {
+        let copied = match source.xattr(name) {
+            // An NFS server returns such an ACL for each file.
+            Ok(acl) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
+            Ok(acl) => dest.set_xattr(name, &acl),
+            Err(Failed(Errno::NODATA)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        outcome = outcome.and(copied);
+    }
+    outcome
 }

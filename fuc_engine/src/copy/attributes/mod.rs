@@ -3,10 +3,15 @@
 //! - [`path_only`]: inodes that are held without being opened.
 //! - [`acl`]: permissions and ACLs.
 //! - [`xattrs`]: extended attributes.
+//! - [`xattr_conf`]: the system's rules about them.
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
 //! are those of the source, the content is complete, and all attributes were tried.
+//!
+//! Filesystems lie, so a call that succeeds proves only that it succeeded. Modes are therefore always
+//! set by `fchmod`, which every filesystem understands. Calls on ACLs are made only if there may be an ACL,
+//! and their errors matter only if an ACL had to be kept.
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
@@ -16,7 +21,9 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::decide::mode::{self, Origin, SpecialBits};
+use xattr_conf::{Action, is_posix_acl};
+
+use super::decide::mode::{self, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::Policy;
 use crate::error::Operation;
@@ -24,7 +31,10 @@ use crate::sys::{self, Inode, InodeError, Stat};
 
 mod acl;
 pub(super) mod path_only;
+pub(super) mod xattr_conf;
 mod xattrs;
+
+pub(super) use acl::{DestAcl, inherited_in};
 
 /// Name of the extended attribute that holds an SELinux context.
 const CONTEXT: &CStr = c"security.selinux";
@@ -82,7 +92,7 @@ pub(super) struct Transfer<'a> {
     /// Stat of the source when it was opened.
     pub(super) stat: &'a Stat,
     pub(super) dest: Inode<'a>,
-    pub(super) special_bits: SpecialBits,
+    pub(super) dest_acl: DestAcl,
     pub(super) times: Times,
     pub(super) role: Role,
     /// The mode to set; `None`: the dest keeps its mode.
@@ -96,16 +106,13 @@ pub(super) fn between_files<'a>(
     stat: &'a Stat,
     dest: BorrowedFd<'a>,
     origin: Origin,
+    dest_acl: DestAcl,
 ) -> Transfer<'a> {
     Transfer {
         source: Inode::Opened(source),
         stat,
         dest: Inode::Opened(dest),
-        // Without root's rights, the kernel drops set-id bits when an existing file is written to.
-        special_bits: match origin {
-            Origin::Created => SpecialBits::None,
-            Origin::Existing => SpecialBits::Possible,
-        },
+        dest_acl,
         times: Times::AccessAndModification,
         role: Role::Copy,
         mode: policy.last_mode(stat.st_mode, origin),
@@ -117,44 +124,30 @@ pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), Ino
     dest.set_modified(sys::modified(source).earlier())
 }
 
-/// The permissions of an existing dest.
-#[derive(Debug)]
-pub(super) struct Permissions {
-    mode: u32,
-    access_acl: Option<Vec<u8>>,
-}
-
 /// Removes the permissions of an existing dest that the finished copy will not have, before any content
-/// is written to it. Returns the previous permissions if they were changed.
+/// is written to it. Returns the previous mode if it was changed.
+///
+/// Only the owner keeps permissions. If the dest has an ACL, the bits for the group are its mask, so that
+/// it grants nothing either.
 pub(super) fn restrict(
     policy: &Policy<'_>,
     dest: BorrowedFd<'_>,
     present: &Stat,
     source: &Stat,
-) -> Option<Permissions> {
+) -> Option<u32> {
     let preserve = &policy.options.preserve;
     let mode = mode::while_overwritten(preserve, source.st_mode, present.st_mode)?;
-    let dest = Inode::Opened(dest);
-    let before = Permissions {
-        mode: present.st_mode,
-        access_acl: acl::read(&dest, sys::ACCESS_ACL).ok()?,
-    };
     // A failure is reported when the final mode is set.
-    let _ = acl::set_permissions(&dest, mode | present.st_mode & 0o7000);
-    Some(before)
+    let _ = Inode::Opened(dest).set_mode(mode | present.st_mode & 0o7000);
+    Some(present.st_mode)
 }
 
 /// Gives an existing dest its permissions back, after its copy has failed. Set-id bits that the kernel
 /// has dropped since then are not set again.
-pub(super) fn restore_permissions(before: &Permissions, dest: BorrowedFd<'_>) {
+pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {
     let special_bits = sys::stat_open(dest).map_or(0, |present| present.st_mode & 0o7000);
-    let mode = before.mode & 0o777 | special_bits;
-    let dest = Inode::Opened(dest);
     // The failure to report is that of the copy.
-    let _ = match &before.access_acl {
-        Some(acl) => acl::set_access(&dest, mode, acl),
-        None => acl::set_permissions(&dest, mode).map(drop),
-    };
+    let _ = Inode::Opened(dest).set_mode(mode & 0o777 | special_bits);
 }
 
 impl Transfer<'_> {
@@ -185,18 +178,32 @@ impl Transfer<'_> {
             let (preserve, kind) = (&policy.options.preserve, sys::file_type(self.stat));
             mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
         }
-        // The names of the source's extended attributes, once they were listed.
-        let mut names = None;
-        let mut outcome = self.set_xattrs(policy, &mut names, warning);
+        let names = self.names_of_xattrs(policy);
+        let mut outcome = self.set_xattrs(policy, &names, warning);
         // A regular file got its context before its content.
         if sys::file_type(self.stat) != FileType::RegularFile {
             outcome = outcome.and(set_context(policy, &self.dest));
         }
         // Set-id bits and ACLs matter even if another attribute could not be set.
         if let Some(mode) = mode {
-            outcome = outcome.and(self.set_mode(policy, mode, names.as_deref()));
+            outcome = outcome.and(self.set_mode(policy, mode, &names));
         }
         outcome
+    }
+
+    /// Lists the extended attributes of the source, if the options ask for them or for ACLs, which are
+    /// some of them.
+    fn names_of_xattrs(&self, policy: &Policy<'_>) -> Result<Vec<u8>, InodeError> {
+        let preserve = &policy.options.preserve;
+        let keeps_acl = preserve.mode == ModePolicy::Preserve && self.mode.is_some();
+        if preserve.xattrs == Xattrs::Leave && !keeps_acl {
+            return Ok(Vec::new());
+        }
+        match self.source.xattr_names() {
+            // The source's filesystem has no extended attributes.
+            Err(InodeError::Failed(Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(Vec::new()),
+            listed => listed,
+        }
     }
 
     fn set_times(&self) -> Result<(), Unset> {
@@ -215,6 +222,7 @@ impl Transfer<'_> {
         let (user, group) = (self.stat.st_uid, self.stat.st_gid);
         match self.dest.set_owner(Some(user), group) {
             Ok(()) => Ok(Owner::Set),
+            Err(_) if self.has_owner() => Ok(Owner::Set),
             Err(Errno::PERM | Errno::INVAL) if policy.user != 0 => {
                 // Without root's rights the group may still be set.
                 let _ = self.dest.set_owner(None, group);
@@ -224,23 +232,37 @@ impl Transfer<'_> {
         }
     }
 
-    /// Copies the extended attributes that the options ask for.
+    /// Returns `true` if the dest has the owner and the group of its source.
+    fn has_owner(&self) -> bool {
+        let owner = |stat: &Stat| (stat.st_uid, stat.st_gid);
+        let dest = self.dest.stat();
+        dest.is_ok_and(|dest| owner(&dest) == owner(self.stat))
+    }
+
+    /// Copies the extended attributes that the options ask for, as many as possible.
     fn set_xattrs(
         &self,
         policy: &Policy<'_>,
-        names: &mut Option<Vec<u8>>,
+        names: &Result<Vec<u8>, InodeError>,
         warning: &mut Option<AttributeError>,
     ) -> Result<(), Unset> {
+        let unset = |error| (Operation::KeepXattrs, error);
         let wants = policy.options.preserve.xattrs;
         if wants == Xattrs::Leave {
             if !copies_context(policy) {
                 return Ok(());
             }
             let context = std::iter::once(CONTEXT);
-            let copied = xattrs::copy(&self.source, &self.dest, context);
-            return copied.map_err(|error| (Operation::KeepXattrs, error));
+            return xattrs::copy(&self.source, &self.dest, context).map_err(unset);
         }
-        match (self.copy_all_xattrs(policy, names), wants) {
+        let copied = names.as_ref().map_err(|&error| error).and_then(|names| {
+            let wanted = xattrs::names_in(names).filter(|&name| match name == CONTEXT {
+                true => copies_context(policy),
+                false => !is_posix_acl(name) && policy.xattr_action(name) == Action::Copy,
+            });
+            xattrs::copy(&self.source, &self.dest, wanted)
+        });
+        match (copied.map_err(unset), wants) {
             (Err(unset), Xattrs::Require) => return Err(unset),
             (Err(unset), Xattrs::Warn) if unset.1 != InodeError::Failed(Errno::OPNOTSUPP) => {
                 *warning = Some(unset.into());
@@ -250,68 +272,43 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Copies as many extended attributes as possible. The first failure is returned.
-    fn copy_all_xattrs(
+    /// Sets the mode, and the ACLs that the source has. Removes those that the dest may have and the source
+    /// has not. `names` are those of the source's extended attributes.
+    fn set_mode(
         &self,
         policy: &Policy<'_>,
-        names: &mut Option<Vec<u8>>,
+        mode: u32,
+        names: &Result<Vec<u8>, InodeError>,
     ) -> Result<(), Unset> {
-        let unset = |error| (Operation::KeepXattrs, error);
-        let listed = match self.source.xattr_names() {
-            // The source's filesystem has no extended attributes.
-            Err(InodeError::Failed(Errno::OPNOTSUPP | Errno::NOSYS)) => Vec::new(),
-            listed => listed.map_err(unset)?,
-        };
-        let listed = names.insert(listed);
-        let wanted = xattrs::names_in(listed).filter(|&name| {
-            !xattrs::is_excluded(name) && (name != CONTEXT || copies_context(policy))
-        });
-        xattrs::copy(&self.source, &self.dest, wanted).map_err(unset)
-    }
-
-    /// Sets mode and ACLs. `names` are those of the source's extended attributes, if they
-    /// were listed.
-    fn set_mode(&self, policy: &Policy<'_>, mode: u32, names: Option<&[u8]>) -> Result<(), Unset> {
         let unset = |error| (Operation::KeepMode, error);
-        let set_mode = || {
-            self.dest
-                .set_mode(mode)
-                .map_err(|errno| unset(errno.into()))
-        };
-        let mode_policy = policy.options.preserve.mode;
-        if mode_policy == ModePolicy::Default {
+        let policy_of_mode = policy.options.preserve.mode;
+        if policy_of_mode == ModePolicy::Default {
             // The ACL that the dest inherited from its directory stays in force.
-            return set_mode();
+            return self
+                .dest
+                .set_mode(mode)
+                .map_err(|errno| unset(errno.into()));
         }
-        let acl_of_source = |acl: &CStr| match names {
-            _ if mode_policy != ModePolicy::Preserve => Ok(None),
-            Some(names) if xattrs::names_in(names).all(|name| name != acl) => Ok(None),
-            _ => acl::read(&self.source, acl),
-        };
-        let set = acl_of_source(sys::ACCESS_ACL).and_then(|access| match &access {
-            Some(access) => {
-                acl::set_access(&self.dest, mode, access).map(|()| acl::Support::Supported)
-            }
-            None => acl::set_permissions(&self.dest, mode),
-        });
-        if set == Err(InodeError::NoWay) {
-            acl::set_mode_beside_unknown_acl(&self.dest, mode);
-        }
-        let support = set.map_err(unset)?;
-        let may_have_special_bits =
-            mode & 0o7000 != 0 || self.special_bits == SpecialBits::Possible;
-        if support == acl::Support::Supported && may_have_special_bits {
-            set_mode()?;
-        }
+        let keeps_acls = policy_of_mode == ModePolicy::Preserve;
         let is_directory = sys::file_type(self.stat) == FileType::Directory;
-        if mode_policy == ModePolicy::Preserve && is_directory {
+        let acl_of_source = |acl| match keeps_acls {
+            true => acl::read(&self.source, acl, names),
+            false => Ok(None),
+        };
+        let access = acl_of_source(sys::ACCESS_ACL).map_err(|error| {
+            acl::set_mode_beside_unknown_acl(&self.dest, mode);
+            unset(error)
+        })?;
+        acl::set_access(&self.dest, mode, access.as_deref(), self.dest_acl).map_err(unset)?;
+        if keeps_acls && is_directory {
             let default = acl_of_source(sys::DEFAULT_ACL).map_err(unset)?;
-            // On a filesystem without ACLs, only the loss of an ACL is a failure.
-            if default.is_some() || support == acl::Support::Supported {
-                acl::set_default(&self.dest, default.as_deref()).map_err(unset)?;
-            }
+            acl::set_default(&self.dest, default.as_deref(), self.dest_acl).map_err(unset)?;
         }
-        Ok(())
+        let listed = names.as_deref().unwrap_or_default();
+        let others = xattrs::names_in(listed)
+            .filter(|&name| keeps_acls && !is_posix_acl(name))
+            .filter(|&name| policy.xattr_action(name) == Action::KeepWithMode);
+        acl::copy_others(&self.source, &self.dest, others).map_err(unset)
     }
 }
 

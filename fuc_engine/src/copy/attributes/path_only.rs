@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{Attributes, Role, Times, Transfer};
-use crate::copy::decide::mode::{self, Origin, SpecialBits};
+use super::{Attributes, DestAcl, Role, Times, Transfer};
+use crate::copy::decide::mode::{self, Origin};
 use crate::copy::facts::FileId;
 use crate::copy::policy::Policy;
 use crate::sys::{self, At, Fd, Inode, InodeError, PathFd, Stat};
@@ -79,6 +79,7 @@ pub(in crate::copy) fn transfer(
     source: &PathOnly<'_>,
     dest: &PathOnly<'_>,
     origin: Origin,
+    dest_acl: DestAcl,
     role: Role,
 ) -> Result<Attributes, Errno> {
     let (stat, present) = (&source.stat, &dest.stat);
@@ -90,11 +91,7 @@ pub(in crate::copy) fn transfer(
         source: source.inode(),
         stat,
         dest: dest.inode(),
-        special_bits: match kind {
-            FileType::Directory => SpecialBits::of(present.st_mode),
-            // cp keeps those that a special file was created with.
-            _ => SpecialBits::None,
-        },
+        dest_acl,
         times: Times::AccessAndModification,
         role,
         mode: match kind {

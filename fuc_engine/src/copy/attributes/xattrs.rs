@@ -66,19 +66,3 @@ pub(super) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
     list.split_inclusive(|&byte| byte == 0)
         .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
 }
-
-/// Returns `true` for attributes that are not copied: ACLs, which belong to the mode, those that
-/// only the kernel or the filesystem sets, and those that have no meaning in another place. The
-/// list is that of `/etc/xattr.conf`, which cp uses.
-pub(super) fn is_excluded(name: &CStr) -> bool {
-    const NAMES: [&[u8]; 5] = [
-        b"system.nfs4_acl",
-        b"system.nfs4acl",
-        b"system.posix_acl_access",
-        b"system.posix_acl_default",
-        b"security.evm",
-    ];
-    const PREFIXES: [&[u8]; 4] = [b"trusted.SGI_", b"xfsroot.", b"user.Beagle.", b"afs."];
-    let name = name.to_bytes();
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-}

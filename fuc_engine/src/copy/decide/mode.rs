@@ -28,25 +28,6 @@ pub(in crate::copy) enum Origin {
     Existing,
 }
 
-/// Says whether a dest has set-id bits or the sticky bit before its mode is set. Setting the permissions
-/// and ACLs alone would keep them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum SpecialBits {
-    None,
-    Possible,
-}
-
-impl SpecialBits {
-    /// Returns whether `mode` has special bits.
-    pub(in crate::copy) fn of(mode: u32) -> Self {
-        if mode & 0o7000 == 0 {
-            Self::None
-        } else {
-            Self::Possible
-        }
-    }
-}
-
 /// Returns the permission bits for creating the copy of a source with `mode`.
 pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
     if preserve.ownership || preserve.mode != ModePolicy::Default {
@@ -149,36 +130,6 @@ pub(in crate::copy) struct DirectoryModes {
     pub(in crate::copy) filling: Option<u32>,
     /// The mode to set in the end; `None` if that is the same.
     pub(in crate::copy) pending: Option<u32>,
-}
-
-/// Returns the mode for creating a directory such that it can be filled. `requested` is its mode without
-/// that purpose. `gets_mode` says whether another mode is set in the end.
-///
-/// The sticky bit marks a mode that is temporary. So if this run is killed, the next one finds out
-/// that the directory is unfinished. See [`is_unfinished`].
-pub(in crate::copy) fn while_filled(requested: u32, gets_mode: bool) -> u32 {
-    if gets_mode || requested & OWNER != OWNER {
-        requested | OWNER | STICKY
-    } else {
-        requested
-    }
-}
-
-/// Returns `true` if an existing directory with the mode `present` was left behind by a run that was
-/// killed. The modes `requested` and `filling` are those of a new directory in its place.
-///
-/// Another directory has such a mode only if its owner has set the sticky bit, although no other user
-/// may write to it.
-pub(in crate::copy) fn is_unfinished(present: u32, requested: u32, filling: u32) -> bool {
-    filling & STICKY & !requested != 0
-        && may_be_unfinished(present)
-        && present & PERMISSIONS & !filling == 0
-}
-
-/// Returns `true` if an existing directory with the mode `present` may be [unfinished](is_unfinished).
-pub(in crate::copy) fn may_be_unfinished(present: u32) -> bool {
-    let marked = OWNER | STICKY;
-    present & marked == marked && present & 0o022 == 0
 }
 
 /// Returns the modes of a new directory, which would be created with the mode `requested` if it had not
@@ -359,44 +310,9 @@ mod tests {
         assert_eq!(of_new_directory(0o755, 0o555), modes(None, Some(0o555)));
         let (set, last) = (Some(0o755), Some(0o555));
         assert_eq!(of_new_directory(0o555, 0o555), modes(set, last));
-        assert_eq!(of_new_directory(0o1755, 0o555), modes(None, last));
         assert_eq!(of_new_directory(0o2755, 0o755), modes(None, None));
         let (set, last) = (Some(0o3755), Some(0o2555));
         assert_eq!(of_new_directory(0o3755, 0o555), modes(set, last));
-    }
-
-    #[test]
-    fn only_a_temporary_mode_is_marked() {
-        for (requested, gets_mode, filling) in [
-            (0o755, false, 0o755),
-            (0o555, false, 0o1755),
-            (0o1777, false, 0o1777),
-            (0o700, true, 0o1700),
-        ] {
-            let row = format!("{requested:o} {gets_mode}");
-            assert_eq!(while_filled(requested, gets_mode), filling, "{row}");
-        }
-    }
-
-    #[test]
-    fn an_unfinished_directory_is_recognised_by_its_mode() {
-        for (present, requested, gets_mode, unfinished) in [
-            (0o1755, 0o555, false, true),
-            (0o1750, 0o555, false, true),
-            (0o1700, 0o700, true, true),
-            (0o3755, 0o555, false, true),
-            // It may have been like this before.
-            (0o1755, 0o1555, false, false),
-            (0o1755, 0o755, false, false),
-            (0o755, 0o555, false, false),
-            (0o1755, 0o550, false, false),
-            (0o1777, 0o577, false, false),
-        ] {
-            let filling = while_filled(requested, gets_mode);
-            let row = format!("{present:o} {requested:o} {gets_mode}");
-            let found = is_unfinished(present, requested, filling);
-            assert_eq!(found, unfinished, "{row}");
-        }
     }
 
     #[test]

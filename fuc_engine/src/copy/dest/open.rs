@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::clear::{Cleared, clear_dest, unlink_dest};
 use super::unnamed;
-use crate::copy::attributes::{self, Permissions};
+use crate::copy::attributes;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
@@ -34,8 +34,8 @@ pub(in crate::copy) struct OpenDest {
     pub(in crate::copy) origin: Origin,
     /// A dest that was created without a name gets it [`WhenComplete`](Naming::WhenComplete).
     pub(in crate::copy) naming: Naming,
-    /// The permissions that an existing dest gets back if its copy fails, if they were changed.
-    pub(in crate::copy) permissions: Option<Box<Permissions>>,
+    /// The mode that an existing dest gets back if its copy fails, if it was changed.
+    pub(in crate::copy) mode_before: Option<u32>,
 }
 
 impl OpenDest {
@@ -45,7 +45,7 @@ impl OpenDest {
             is_file: true,
             origin: Origin::Created,
             naming,
-            permissions: None,
+            mode_before: None,
         }
     }
 }
@@ -231,13 +231,13 @@ fn prepare_opened(
         // pipe makes writes wait instead of failing with EAGAIN.
         sys::clear_nonblock(dest.as_fd()).map_err(failed)?;
     }
-    let permissions = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
+    let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
     Ok(OpenDest {
         fd: dest,
         is_file,
         origin: Origin::Existing,
         naming: Naming::AtOnce,
-        permissions: permissions.map(Box::new),
+        mode_before,
     })
 }
 

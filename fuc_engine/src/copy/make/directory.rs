@@ -8,9 +8,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
-use crate::copy::attributes::{Attributes, Role, Times, Transfer};
+use crate::copy::attributes::{self, Attributes, DestAcl, Role, Times, Transfer};
 use crate::copy::context::Context;
-use crate::copy::decide::mode::{self, Origin, SpecialBits};
+use crate::copy::decide::mode::{self, Origin};
 use crate::copy::dest::backup::{Replaced, replace_by_directory};
 use crate::copy::dest::backup_names::BackupNumbers;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
@@ -77,7 +77,7 @@ struct DestDir {
     fd: Fd,
     identity: Identity,
     origin: Origin,
-    special_bits: SpecialBits,
+    inherited_acl: DestAcl,
     mode_pending: Option<u32>,
 }
 
@@ -161,7 +161,7 @@ fn open(
         is_behind_link: source.symlinks == Symlinks::Follow,
         has_access_time,
         origin: dest.origin,
-        special_bits: dest.special_bits,
+        inherited_acl: dest.inherited_acl,
         mode_pending: dest.mode_pending,
     };
     Ok(Opened {
@@ -319,8 +319,15 @@ fn finish_unfilled(
         let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
         let source = source.with_facts_of(seen);
         let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
-        path_only::transfer(&ctx.policy, &source, &dest, *origin, Role::Copy)
-            .map_err(unseen(Side::Dest))
+        path_only::transfer(
+            &ctx.policy,
+            &source,
+            &dest,
+            *origin,
+            DestAcl::Possible,
+            Role::Copy,
+        )
+        .map_err(unseen(Side::Dest))
     };
     let set = ctx.at(place, Side::Source, |dir, name| {
         let symlinks = ctx.symlinks_at(place);
@@ -379,7 +386,7 @@ fn make_dest(
             fd,
             identity: plan.new_directory,
             origin,
-            special_bits: SpecialBits::None,
+            inherited_acl: DestAcl::Absent,
             mode_pending: None,
         });
     }
@@ -393,22 +400,8 @@ fn make_dest(
         errno => not_made(errno),
     })?;
     let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
-    if keeps_attributes(purpose, origin) {
-        return Ok(DestDir {
-            fd,
-            identity: stat.identity,
-            origin,
-            special_bits: SpecialBits::None,
-            mode_pending: None,
-        });
-    }
-    // The mode of a directory that a killed run has left behind is that run's.
-    let mode_origin = match origin {
-        Origin::Existing if mode::is_unfinished(stat.mode, requested, filling) => Origin::Created,
-        origin => origin,
-    };
     let mut mode_pending = None;
-    if ctx.plan.is_none() && mode_origin == Origin::Created {
+    if ctx.plan.is_none() && origin == Origin::Created {
         let granted = stat.mode & 0o7777;
         let modes = mode::of_new_directory(granted, requested);
         if let Some(mode) = modes.filling {
@@ -419,17 +412,24 @@ fn make_dest(
             .pending
             .or_else(|| mode::of_writable_directory(granted));
     }
-    if ctx.policy.sets_attributes {
+    if ctx.policy.sets_attributes && !keeps_attributes(purpose, origin) {
         let last = ctx
             .policy
-            .last_directory_mode(source.mode, stat.mode, mode_origin);
+            .last_directory_mode(source.mode, stat.mode, origin);
         mode_pending = last.or(mode_pending);
     }
+    let above = place.parent.as_ref().map(|node| node.state.inherited_acl());
+    let inherited_acl = match (above, origin) {
+        _ if !ctx.policy.replaces_acls() => DestAcl::Absent,
+        // It has the default ACL of its parent.
+        (Some(above), Origin::Created) => above,
+        _ => attributes::inherited_in(&Inode::directory(fd.as_fd())),
+    };
     Ok(DestDir {
         fd,
         identity: stat.identity,
         origin,
-        special_bits: SpecialBits::of(stat.mode),
+        inherited_acl,
         mode_pending,
     })
 }
@@ -549,7 +549,10 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
         source: Inode::Opened(source.as_fd()),
         stat: &stat,
         dest: Inode::directory(dest.as_fd()),
-        special_bits: node.state.special_bits(),
+        dest_acl: match node.state.origin() {
+            Origin::Created => node.state.inherited_acl(),
+            Origin::Existing => DestAcl::Possible,
+        },
         role: Role::Copy,
         times: if node.state.has_access_time() {
             Times::Modification

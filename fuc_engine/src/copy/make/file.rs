@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use crate::copy::attributes::{self, AttributeError, Attributes, path_only};
+use crate::copy::attributes::{self, AttributeError, Attributes, DestAcl, path_only};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -277,7 +277,7 @@ pub(in crate::copy) fn complete(
     let attributes = ctx
         .policy
         .sets_attributes
-        .then(|| set_attributes(ctx, source, &dest));
+        .then(|| set_attributes(ctx, entry, source, &dest));
     if let Some(durability) = &ctx.durability {
         durability
             .file_complete(dest.fd.as_fd())
@@ -339,10 +339,19 @@ fn not_closed(
     ctx.making_failure(entry, Operation::Close, errno)
 }
 
-fn set_attributes(ctx: &Context<'_>, source: &OpenSource, dest: &OpenDest) -> Attributes {
+fn set_attributes(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+    dest: &OpenDest,
+) -> Attributes {
     let (policy, stat) = (&ctx.policy, &source.stat);
     let (source, origin) = (source.fd.as_fd(), dest.origin);
-    attributes::between_files(policy, source, stat, dest.fd.as_fd(), origin).run(policy)
+    let acl = match origin {
+        Origin::Created => ctx.inherited_acl(entry),
+        Origin::Existing => DestAcl::Possible,
+    };
+    attributes::between_files(policy, source, stat, dest.fd.as_fd(), origin, acl).run(policy)
 }
 
 /// Moves the content. Returns only the bytes not yet reported through `copied_piece`.
@@ -425,8 +434,8 @@ pub(in crate::copy) fn content_not_moved(
     source: &Stat,
     error: ContentError,
 ) -> Result<Filled, Failure> {
-    if let Some(permissions) = &dest.permissions {
-        attributes::restore_permissions(permissions, dest.fd.as_fd());
+    if let Some(mode) = dest.mode_before {
+        attributes::restore_permissions(mode, dest.fd.as_fd());
     }
     let error = match error {
         ContentError::Cancelled => {

@@ -68,7 +68,9 @@ fn set_attributes(
     }
     let unseen = |errno| ctx.making_failure(entry, Operation::Stat, errno);
     let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
-    let set = path_only::transfer(&ctx.policy, source, &dest, Origin::Created, Role::Copy);
+    let (policy, origin) = (&ctx.policy, Origin::Created);
+    let acl = ctx.inherited_acl(entry);
+    let set = path_only::transfer(policy, source, &dest, origin, acl, Role::Copy);
     let set = set.map_err(unseen)?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)

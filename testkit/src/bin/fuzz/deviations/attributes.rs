@@ -146,23 +146,6 @@ pub(super) const ROWS: &[Deviation] = &[
     Deviation {
         pair: Pair::Cp,
         readme: "cpz/README.md",
-        line: "**The sticky bit** of a new directory marks that its mode is temporary",
-        applies: |_| true,
-        explains: |it, fact| {
-            let sets_mode = it.case.has_long("no-preserve") || it.case.has_long("preserve");
-            let is_taken_for_unfinished = |change: &Change| {
-                let (Some(gnu), Some(ours)) = (mode(&change.first), mode(&change.second)) else {
-                    return false;
-                };
-                gnu & 0o1722 == 0o1700 && ours & 0o1000 == 0 && (ours & 0o700 != 0o700 || sets_mode)
-            };
-            fact.dir_change(&["mode"])
-                .is_some_and(is_taken_for_unfinished)
-        },
-    },
-    Deviation {
-        pair: Pair::Cp,
-        readme: "cpz/README.md",
         line: "**Errors**: a dest that is incomplete after an error gets a time of modification before",
         applies: |it| it.ours_says(": "),
         explains: |_, fact| {

@@ -476,13 +476,6 @@ fn single_rows_reject_near_misses() {
             ],
         },
         Row {
-            about: "the sticky bit is not that of an unfinished directory",
-            words: &["-r", "a", "d"],
-            gnu: done(&["d/:1755"]),
-            ours: done(&["d/:755"]),
-            rest: &["tree ~ mode"],
-        },
-        Row {
             about: "a file differs, without any deviation",
             words: &["-r", "a", "d"],
             gnu: done(&["d=x"]),
