@@ -62,6 +62,7 @@ impl Options {
     fn new(personality: Personality) -> Self {
         let mut engine = CopyOptions::default();
         engine.recursive = personality.is_recursive_by_default();
+        engine.closes_empty_files = personality == Personality::Strict;
         Self {
             engine,
             preserve: PreserveFlags::default(),

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::attributes::{self, AttributeError, Attributes, DestAcl};
 use super::bases::Bases;
+use super::collisions::Writers;
 use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
 use super::durability::Durability;
@@ -84,6 +85,7 @@ pub(super) struct Context<'a> {
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,
     pub(super) unnamed_dests: UnnamedFiles,
+    pub(super) writers: Writers,
     /// The changes that a dry run has planned. `None`: the run is a real one.
     pub(super) plan: Option<Plan>,
     /// `None`: the kernel decides when copies are written to the disk.

@@ -7,7 +7,6 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::{Context, Failure};
-use super::decide::overwrite::just_created;
 use super::decide::same_file::Sameness;
 use super::dest::overwrite as dest;
 use super::facts::{Entry, Facts, FileId, Symlinks};
@@ -129,16 +128,7 @@ impl UsedNames {
             Err(Errno::LOOP) if ctx.policy.options.force => {}
             Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
         }
-        let kind = |symlinks| look::dest_facts(ctx, entry, symlinks).map(|facts| facts.kind);
-        let writes_to_dest = ctx.policy.options.as_links.is_none()
-            && source.kind == FileType::RegularFile
-            && !treatment.vacates();
-        let refusal = just_created(
-            writes_to_dest,
-            || kind(Symlinks::NoFollow),
-            || kind(Symlinks::Follow),
-        );
-        Err(ctx.refused(entry, refusal))
+        Err(ctx.just_created(entry, source))
     }
 }
 

@@ -78,6 +78,7 @@
 
 mod attributes;
 mod bases;
+mod collisions;
 mod content;
 mod context;
 mod decide;

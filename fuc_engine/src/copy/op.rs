@@ -98,6 +98,8 @@ impl CopyOp {
         context: Option<CString>,
         /// Says whether only attributes are copied, and no content.
         attributes_only: bool,
+        /// Says whether each new file is opened and closed, even if it is empty.
+        closes_empty_files: bool,
         /// Says whether everything is written to the disk before the run returns.
         durable: bool,
         /// Says whether each copy is compared with its source.

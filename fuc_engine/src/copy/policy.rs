@@ -43,6 +43,7 @@ impl<'a> Policy<'a> {
             },
             sets_attributes,
             creates_empty_files: !sets_attributes
+                && !options.closes_empty_files
                 && options.reflink != Reflink::Always
                 && !options.verify
                 && !options.durable
@@ -181,6 +182,7 @@ impl<'a> Policy<'a> {
         entry: &Entry<'_>,
         treatment: DestTreatment,
         directory: Origin,
+        is_of_run: bool,
     ) -> ClearRules {
         let keeps_content = self.options.attributes_only;
         ClearRules {
@@ -191,6 +193,7 @@ impl<'a> Policy<'a> {
             separates_links: self.options.preserve.links && !keeps_content,
             force: self.options.force,
             asks: self.options.rules.ask,
+            is_of_run,
         }
     }
 }

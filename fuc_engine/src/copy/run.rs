@@ -27,6 +27,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::bases::Bases;
+use super::collisions::Writers;
 use super::context::Context;
 use super::duplicates::UsedNames;
 use super::durability::Durability;
@@ -117,6 +118,7 @@ impl<'a> CopyRun<'a> {
                 failures: Failures::default(),
                 descriptors: Descriptors::new(),
                 unnamed_dests: UnnamedFiles::default(),
+                writers: Writers::default(),
                 plan: None,
                 durability: (options.durable && options.execution == Execution::Real)
                     .then(Durability::default),

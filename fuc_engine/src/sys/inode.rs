@@ -49,6 +49,11 @@ impl<'a> Inode<'a> {
         self.set(UNCHANGED, timespec(time))
     }
 
+    /// Sets the time of modification to the present, and leaves the time of access.
+    pub(crate) fn touch(&self) -> Result<(), InodeError> {
+        self.set(UNCHANGED, NOW)
+    }
+
     /// Sets the time of access, and leaves the time of modification.
     pub(crate) fn set_accessed(&self, time: FileTime) -> Result<(), InodeError> {
         self.set(timespec(time), UNCHANGED)
@@ -118,6 +123,11 @@ impl<'a> Inode<'a> {
 const UNCHANGED: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: fs::UTIME_OMIT,
+};
+
+const NOW: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: fs::UTIME_NOW,
 };
 
 fn timespec(time: FileTime) -> Timespec {

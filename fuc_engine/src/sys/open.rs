@@ -2,7 +2,7 @@
 //! descriptor does.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::{Errno, retry_on_intr};
@@ -91,9 +91,7 @@ fn open_leased(at: At<'_>, flags: OFlags) -> Result<Fd, Errno> {
     if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
         return Err(Errno::AGAIN);
     }
-    let path = CString::new(format!("/proc/thread-self/fd/{}", held.as_raw_fd()));
-    let path = path.expect("BUG: a NUL in a number");
-    match open(CWD, &path, flags, 0) {
+    match open(CWD, &proc_path(held.as_fd()), flags, 0) {
         // The descriptor is open, and to open it by its name was permitted: /proc is missing.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Err(Errno::AGAIN),
         opened => opened,
@@ -198,6 +196,23 @@ pub(crate) fn create_through_link(
 /// Opens an existing dest to write to it. It keeps its content.
 pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<Fd, Errno> {
     open_file(at, OFlags::WRONLY | OFlags::NOCTTY, blocking)
+}
+
+/// Says for what an open file is opened once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    /// To write to it. It loses its content.
+    WriteFromStart,
+}
+
+/// Opens a file once more that a descriptor holds, which may be a path descriptor. Fails if /proc is missing.
+pub(crate) fn reopen(file: BorrowedFd<'_>, access: Access) -> Result<Fd, Errno> {
+    let flags = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::WriteFromStart => OFlags::WRONLY | OFlags::TRUNC,
+    };
+    open(CWD, &proc_path(file), flags | OFlags::NOCTTY, 0)
 }
 
 /// Opens a file to read it past the page cache, which shows what is on the disk.

@@ -9,7 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::filesystem::keeps_identities;
 use super::identity::{FileId, Identity, identity};
 use super::open::Symlinks;
-use super::times::{FileTime, times};
+use super::times::{FileTime, modified, times};
 
 /// Facts about an open directory.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,19 @@ pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Resu
 
 pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
     retry_on_intr(|| rustix::fs::fstat(&file))
+}
+
+/// Returns the time of modification of an open file, and does not take it from a cache.
+pub(crate) fn current_modified(file: impl AsFd) -> Result<FileTime, Errno> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    match retry_on_intr(|| rustix::fs::statx(&file, c"", flags, StatxFlags::MTIME)) {
+        Ok(stat) => Ok(FileTime {
+            seconds: stat.stx_mtime.tv_sec,
+            nanoseconds: stat.stx_mtime.tv_nsec,
+        }),
+        Err(Errno::NOSYS | Errno::PERM) => stat_open(file).map(|stat| modified(&stat)),
+        Err(errno) => Err(errno),
+    }
 }
 
 pub(crate) fn file_type(stat: &Stat) -> FileType {

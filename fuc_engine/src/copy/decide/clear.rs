@@ -8,6 +8,8 @@
 //! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
 //! | hard link to the first copy | refused | refused; fine if both are names of one link | fine if it is that copy; otherwise unlinked |
 //!
+//! A dest that may be the copy of another source is refused as one that was just created, unless it is a directory.
+//!
 //! "Fine" means that nothing is left to do. A dest that stays is a failure, reported as "File
 //! exists". If dests are backed up, a directory is not refused: it stays, and creating the copy or
 //! opening the dest fails. A link to the first copy, and a forced symbolic link, report "Is a directory".
@@ -64,6 +66,8 @@ pub(in crate::copy) struct ClearRules {
     pub(in crate::copy) force: bool,
     /// The user has agreed to replace the dest.
     pub(in crate::copy) asks: bool,
+    /// The dest may be the copy of another source.
+    pub(in crate::copy) is_of_run: bool,
 }
 
 impl ClearRules {
@@ -139,7 +143,10 @@ pub(in crate::copy) fn clear_whatever_the_source(
     was_vacated: bool,
     dest: &Facts,
 ) -> Option<Clear> {
-    if making == Making::LinkToCopy(dest.id) {
+    let is_link_to_write = making == Making::File && dest.kind == FileType::Symlink;
+    if rules.is_of_run && dest.kind != FileType::Directory && !is_link_to_write {
+        Some(Clear::Refuse(Refusal::JustCreated))
+    } else if making == Making::LinkToCopy(dest.id) {
         Some(Clear::AlreadyThere)
     } else if was_vacated {
         Some(Clear::Keep)

@@ -55,7 +55,8 @@ pub(in crate::copy) fn decide(
     source: Option<Facts>,
 ) -> Result<Option<Clear>, Failure> {
     let origin = ctx.dest_directory_origin(entry);
-    let rules = ctx.policy.clear_rules(entry, ctx.treatment(entry), origin);
+    let (treatment, is_of_run) = (ctx.treatment(entry), ctx.is_of_run(entry));
+    let rules = ctx.policy.clear_rules(entry, treatment, origin, is_of_run);
     let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
     let symlinks = match making {
         Making::File => rules.links_at_dest,

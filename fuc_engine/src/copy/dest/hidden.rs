@@ -18,7 +18,7 @@ use crate::sys::{self, Blocking, Inode, Stat};
 
 /// A dest with a hidden name in its directory.
 pub(in crate::copy) struct Hidden {
-    pub(in crate::copy) dest: OpenDest,
+    pub(in crate::copy) dest: OpenDest<'static>,
     pub(in crate::copy) name: Box<CStr>,
 }
 

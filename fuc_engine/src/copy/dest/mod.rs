@@ -3,6 +3,7 @@
 //!
 //! - [`overwrite`]: applies the rules for existing dests.
 //! - [`clear`]: makes room for a copy whose creation failed with `EEXIST`.
+//! - [`alias`]: finds out whether a dest is the source, or equal to it.
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`unnamed`]: large dests that get their name when they are complete.
 //! - [`hidden`]: dests that several engines write, which get their name when they are complete.
@@ -10,6 +11,7 @@
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`backup_names`]: the names of backups.
 
+mod alias;
 pub(super) mod backup;
 pub(super) mod backup_names;
 pub(super) mod clear;

@@ -1,23 +1,26 @@
 //! Creates a dest file, or opens and empties one that exists.
 //!
 //! A new name is tried first. Only `EEXIST` makes the engine look at the dest. Nothing is truncated
-//! before it is known that the file that was opened is not the source: only this check protects the
-//! source of `cp f f`, whatever alias names it.
+//! before it is known that the file that was opened is not the source: only this check, and that of
+//! [`alias`], protect the source of `cp f f`, whatever alias names it.
 
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::alias;
 use super::clear::{Cleared, clear_dest, unlink_dest};
 use super::unnamed;
 use crate::copy::attributes;
+use crate::copy::collisions::Writing;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::look;
+use crate::copy::make::file::OpenSource;
 use crate::copy::names::{self, New};
 use crate::copy::naming::Naming;
 use crate::copy::plan::Plan;
@@ -27,7 +30,7 @@ use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
 /// An open dest that is ready for the content.
-pub(in crate::copy) struct OpenDest {
+pub(in crate::copy) struct OpenDest<'w> {
     pub(in crate::copy) fd: Fd,
     /// `true` for a regular file, which may get holes and a final truncation.
     pub(in crate::copy) is_file: bool,
@@ -36,9 +39,13 @@ pub(in crate::copy) struct OpenDest {
     pub(in crate::copy) naming: Naming,
     /// The mode that an existing dest gets back if its copy fails, if it was changed.
     pub(in crate::copy) mode_before: Option<u32>,
+    /// The dest has the content of its source already.
+    pub(in crate::copy) has_content: bool,
+    /// Keeps other workers from writing to the dest, if they could.
+    pub(in crate::copy) writing: Option<Writing<'w>>,
 }
 
-impl OpenDest {
+impl OpenDest<'_> {
     pub(in crate::copy) fn new_file(fd: Fd, naming: Naming) -> Self {
         Self {
             fd,
@@ -46,6 +53,8 @@ impl OpenDest {
             origin: Origin::Created,
             naming,
             mode_before: None,
+            has_content: false,
+            writing: None,
         }
     }
 }
@@ -53,20 +62,20 @@ impl OpenDest {
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
 /// name when `naming` says.
 #[inline]
-pub(in crate::copy) fn open(
-    ctx: &Context<'_>,
+pub(in crate::copy) fn open<'c>(
+    ctx: &'c Context<'_>,
     entry: &Entry<'_>,
-    source: &Stat,
+    source: &OpenSource,
     naming: Naming,
-) -> Result<OpenDest, Failure> {
+) -> Result<OpenDest<'c>, Failure> {
     if naming == Naming::WhenComplete
         && ctx.plan.is_none()
-        && unnamed::is_large_enough(ctx, source)
-        && let Some(file) = unnamed::try_create(ctx, entry, source)
+        && unnamed::is_large_enough(ctx, &source.stat)
+        && let Some(file) = unnamed::try_create(ctx, entry, &source.stat)
     {
         return Ok(OpenDest::new_file(file, naming));
     }
-    match create(ctx, entry, source) {
+    match create(ctx, entry, &source.stat) {
         Ok(dest) => Ok(dest),
         Err(Errno::EXIST) => open_existing(ctx, entry, source),
         Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
@@ -74,19 +83,32 @@ pub(in crate::copy) fn open(
 }
 
 #[inline]
-fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Errno> {
+fn create<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<OpenDest<'c>, Errno> {
     if let Some(plan) = &ctx.plan {
         return plan_file(ctx, plan, entry);
     }
     let mode = ctx.policy.creation_mode(source.st_mode);
-    ctx.descriptors
-        .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))
-        .map(|file| OpenDest::new_file(file, Naming::AtOnce))
+    let file = ctx
+        .descriptors
+        .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))?;
+    let writing = ctx.begin_writing_new(entry, source, file.as_fd());
+    Ok(OpenDest {
+        writing,
+        ..OpenDest::new_file(file, Naming::AtOnce)
+    })
 }
 
 /// Plans to create the dest, instead of [`create`].
 #[cold]
-fn plan_file(ctx: &Context<'_>, plan: &Plan, entry: &Entry<'_>) -> Result<OpenDest, Errno> {
+fn plan_file<'c>(
+    ctx: &'c Context<'_>,
+    plan: &Plan,
+    entry: &Entry<'_>,
+) -> Result<OpenDest<'c>, Errno> {
     if entry.dest_name.to_bytes().ends_with(b"/") {
         // A missing directory on the way is reported first.
         sys::stat(
@@ -120,16 +142,24 @@ fn plan_opening(
     plan.stand_in()
 }
 
-fn create_again(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
+fn create_again<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<OpenDest<'c>, Failure> {
     create(ctx, entry, source).map_err(|errno| diagnose::file_creation(ctx, entry, errno))
 }
 
-fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
-    let facts = Some(Facts::of(source));
+fn open_existing<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+) -> Result<OpenDest<'c>, Failure> {
+    let facts = Some(Facts::of(&source.stat));
     let symlinks = match clear_dest(ctx, entry, Making::File, facts)? {
         Cleared::Writable(symlinks) => symlinks,
         Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
-        Cleared::Vacant => return create_again(ctx, entry, source),
+        Cleared::Vacant => return create_again(ctx, entry, &source.stat),
         Cleared::AlreadyThere | Cleared::Kept | Cleared::KeptDirectory | Cleared::ToReplace(_) => {
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
         }
@@ -150,13 +180,72 @@ fn open_existing(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
         Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
             Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
         }
-        Err(errno) if ctx.policy.options.force && is_about_the_file(errno) => {
+        Err(errno) if is_about_the_file(errno) => {
+            if let Some(opened) = open_without_content(ctx, entry, source, dest)? {
+                return Ok(opened);
+            }
+            if !ctx.policy.options.force {
+                return Err(diagnose::file_creation(ctx, entry, errno));
+            }
             // The copy had begun, so `-v` names it even if the removal fails.
             unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
-            create_again(ctx, entry, source)
+            create_again(ctx, entry, &source.stat)
         }
         Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
     }
+}
+
+/// Opens a dest on a filesystem where existing files can be opened for writing only if that removes their content.
+/// Returns `None` if this is not possible either.
+#[cold]
+fn open_without_content<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+    dest: At<'_>,
+) -> Result<Option<OpenDest<'c>>, Failure> {
+    if ctx.plan.is_some() || ctx.policy.options.attributes_only {
+        return Ok(None);
+    }
+    // The file that is checked is the one that is opened.
+    let held = ctx.descriptors.making_room(|| sys::open_path_only(&dest));
+    let Ok(held) = held else {
+        return Ok(None);
+    };
+    let Ok(present) = sys::stat_open(&held) else {
+        return Ok(None);
+    };
+    if sys::file_type(&present) != FileType::RegularFile {
+        return Ok(None);
+    }
+    if FileId::of(&source.stat) == FileId::of(&present) {
+        return Err(ctx.refused(entry, Refusal::SameFile));
+    }
+    let writing = ctx.begin_writing(&present);
+    let reopened = |access| {
+        ctx.descriptors
+            .making_room(|| sys::reopen(held.as_fd(), access))
+    };
+    let readable = reopened(sys::Access::Read);
+    let has_content = match &readable {
+        Ok(dest) => alias::has_content_of(ctx, entry, source, dest.as_fd(), &present)?,
+        Err(_) => false,
+    };
+    let opened = match has_content {
+        true => readable,
+        false => reopened(sys::Access::WriteFromStart),
+    };
+    let Ok(fd) = opened else {
+        return Ok(None);
+    };
+    let mode_before = attributes::restrict(&ctx.policy, fd.as_fd(), &present, &source.stat);
+    Ok(Some(OpenDest {
+        origin: Origin::Existing,
+        mode_before,
+        has_content,
+        writing,
+        ..OpenDest::new_file(fd, Naming::AtOnce)
+    }))
 }
 
 /// Returns `true` if unlinking the dest and creating a new file may help.
@@ -169,7 +258,11 @@ fn is_about_the_file(errno: Errno) -> bool {
 
 /// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
 /// created through a link.
-fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<OpenDest, Failure> {
+fn open_dangling<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+) -> Result<OpenDest<'c>, Failure> {
     if let Err(errno) = look::at_dest(ctx, entry, Symlinks::NoFollow) {
         return Err(diagnose::file_creation(ctx, entry, errno));
     }
@@ -181,7 +274,7 @@ fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
             .with_other(Side::Source, source);
         return Err(Failure::making(error));
     }
-    let mode = ctx.policy.creation_mode(source.st_mode);
+    let mode = ctx.policy.creation_mode(source.stat.st_mode);
     let opened = match &ctx.plan {
         None => ctx
             .descriptors
@@ -200,17 +293,17 @@ fn open_dangling(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<
 
 /// Prepares the opened dest for the content: truncates it, unless only attributes are copied.
 /// Stats it again, because another process may have replaced it since.
-fn prepare_opened(
-    ctx: &Context<'_>,
+fn prepare_opened<'c>(
+    ctx: &'c Context<'_>,
     entry: &Entry<'_>,
-    source: &Stat,
+    source: &OpenSource,
     dest: Fd,
-) -> Result<OpenDest, Failure> {
+) -> Result<OpenDest<'c>, Failure> {
     if ctx.plan.is_some() {
         return Ok(OpenDest::new_file(dest, Naming::AtOnce));
     }
     let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
-    if FileId::of(source) == FileId::of(&opened) {
+    if FileId::of(&source.stat) == FileId::of(&opened) {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     let failed = |errno| diagnose::file_creation(ctx, entry, errno);
@@ -223,21 +316,29 @@ fn prepare_opened(
         let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
         noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
     }
+    let mut writing = None;
+    let mut has_content = false;
     if is_file && !ctx.policy.options.attributes_only {
-        // An empty file is truncated too: that gives it a new time of modification.
-        sys::set_size(dest.as_fd(), 0).map_err(failed)?;
+        writing = ctx.begin_writing(&opened);
+        has_content = alias::has_content_of(ctx, entry, source, dest.as_fd(), &opened)?;
+        if !has_content {
+            // An empty file is truncated too: that gives it a new time of modification.
+            sys::set_size(dest.as_fd(), 0).map_err(failed)?;
+        }
     } else if entry.blocking() == Blocking::OnlyForLease {
         // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
         // pipe makes writes wait instead of failing with EAGAIN.
         sys::clear_nonblock(dest.as_fd()).map_err(failed)?;
     }
-    let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, source);
+    let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, &source.stat);
     Ok(OpenDest {
         fd: dest,
         is_file,
         origin: Origin::Existing,
         naming: Naming::AtOnce,
         mode_before,
+        has_content,
+        writing,
     })
 }
 

@@ -44,6 +44,7 @@ pub(in crate::copy) fn decide(
     let source = &Facts::of(source);
     let symlinks = policy.symlinks_of_dest(source, treatment);
     let dest = match look::at_dest(ctx, entry, symlinks) {
+        Ok(_) if ctx.is_of_run(entry) => return Err(ctx.just_created(entry, source)),
         Ok(dest) => dest,
         Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
         // Opening the link fails too, and then it is unlinked.

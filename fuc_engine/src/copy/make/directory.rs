@@ -288,6 +288,9 @@ fn make_unfilled(
             ctx.emit_directory_made(place);
             Ok(Origin::Created)
         }
+        Err(Errno::EXIST) if ctx.is_place_of_run(place) => {
+            Err(refuse_to_merge(ctx, place, FileId::of(source)))
+        }
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, mode, numbers)? {
             Replaced::Yes => {
                 ctx.emit_directory_made(place);
@@ -372,6 +375,9 @@ fn make_dest(
     });
     let origin = match made {
         Ok(()) => Origin::Created,
+        Err(Errno::EXIST) if ctx.is_place_of_run(place) => {
+            return Err(refuse_to_merge(ctx, place, source.identity.file()));
+        }
         Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Origin::Existing,
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, filling, numbers)? {
             Replaced::Yes => Origin::Created,
@@ -400,6 +406,7 @@ fn make_dest(
         errno => not_made(errno),
     })?;
     let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
+    ctx.begin_filling(place, fd.as_fd(), stat.identity)?;
     let mut mode_pending = None;
     if ctx.plan.is_none() && origin == Origin::Created {
         let granted = stat.mode & 0o7777;
@@ -432,6 +439,16 @@ fn make_dest(
         inherited_acl,
         mode_pending,
     })
+}
+
+/// Returns the error of a dest that exists in a directory that this run has made.
+fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) -> Error {
+    match look::at_dest_of(ctx, place, Symlinks::NoFollow) {
+        Ok(dest) if sys::file_type(&dest) == FileType::Directory => {
+            ctx.directory_just_created(place)
+        }
+        _ => diagnose::directory_creation(ctx, place, source, Errno::NOTDIR),
+    }
 }
 
 /// Returns what stands for the dest in a dry run, if it would be new. `origin` says whether this directory
@@ -501,6 +518,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     } else {
         Ok(())
     };
+    ctx.end_filling(node);
     if let Err(error) = finished.and_then(|()| sync(ctx, node)) {
         ctx.fail(node.place.operand, error);
     }

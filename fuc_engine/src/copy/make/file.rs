@@ -1,7 +1,8 @@
 //! Copies regular files, and the content of special files.
 //!
 //! ```text
-//!   empty, as the last one was:  stat, create_node                       2 calls
+//!   empty, as the last one was, in a new directory:
+//!                    stat, create_node                                 2 calls
 //!   with content:    open, fstat, create, copy_range, close, close       6 calls
 //!   of at least 1 MiB, into a directory that existed:
 //!                    as above, and stat, link, open, close            10 calls
@@ -188,6 +189,10 @@ pub(in crate::copy) fn try_copy_empty(
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
 ) -> bool {
+    // A process that watches an older directory waits for a file to be closed.
+    if ctx.dest_directory_origin(entry) == Origin::Existing {
+        return false;
+    }
     let Ok(stat) = look::at_source(entry) else {
         return false;
     };
@@ -230,13 +235,14 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    dest: OpenDest,
+    dest: OpenDest<'_>,
     worker: &mut W,
 ) -> Result<Filled, Failure> {
     let labelled = label(ctx, &dest);
     let options = ctx.policy.options;
-    let has_nothing_to_move =
-        options.attributes_only || source.is_known_empty() && options.reflink != Reflink::Always;
+    let has_nothing_to_move = options.attributes_only
+        || dest.has_content
+        || source.is_known_empty() && options.reflink != Reflink::Always;
     let moved = if has_nothing_to_move {
         Moved::nothing()
     } else {
@@ -245,7 +251,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
             Err(error) => return content_not_moved(ctx, entry, &dest, &source.stat, error),
         }
     };
-    let name = |dest: &OpenDest| {
+    let name = |dest: &OpenDest<'_>| {
         dest.naming == Naming::AtOnce || unnamed::name(ctx, entry, dest.fd.as_fd())
     };
     complete(ctx, entry, source, dest, moved, labelled, name)
@@ -254,7 +260,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
 /// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
 /// the same.
 #[inline(always)]
-pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest) -> Result<(), AttributeError> {
+pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
     if dest.is_file {
         attributes::label(&ctx.policy, dest.fd.as_fd())
     } else {
@@ -269,10 +275,10 @@ pub(in crate::copy) fn complete(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    dest: OpenDest,
+    dest: OpenDest<'_>,
     moved: Moved,
     labelled: Result<(), AttributeError>,
-    name: impl FnOnce(&OpenDest) -> bool,
+    name: impl FnOnce(&OpenDest<'_>) -> bool,
 ) -> Result<Filled, Failure> {
     let attributes = ctx
         .policy
@@ -286,9 +292,15 @@ pub(in crate::copy) fn complete(
     if !name(&dest) {
         return Ok(Filled::Nameless);
     }
-    let is_file = dest.is_file;
-    sys::close_checked(dest.fd)
-        .map_err(|errno| not_closed(ctx, entry, is_file, &source.stat, errno))?;
+    let OpenDest {
+        fd,
+        is_file,
+        writing,
+        ..
+    } = dest;
+    sys::close_checked(fd).map_err(|errno| not_closed(ctx, entry, is_file, &source.stat, errno))?;
+    // Another worker may write to it now.
+    drop(writing);
     let set = match attributes {
         Some(attributes) => {
             ctx.report_attributes(entry.operand, attributes, || ctx.path(entry, Side::Dest))
@@ -309,7 +321,7 @@ pub(in crate::copy) fn complete(
 fn not_synced(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    dest: &OpenDest,
+    dest: &OpenDest<'_>,
     source: &Stat,
     errno: Errno,
 ) -> Failure {
@@ -343,7 +355,7 @@ fn set_attributes(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    dest: &OpenDest,
+    dest: &OpenDest<'_>,
 ) -> Attributes {
     let (policy, stat) = (&ctx.policy, &source.stat);
     let (source, origin) = (source.fd.as_fd(), dest.origin);
@@ -358,7 +370,7 @@ fn set_attributes(
 fn move_content<W: CopyWorker>(
     ctx: &Context<'_>,
     source: &OpenSource,
-    dest: &OpenDest,
+    dest: &OpenDest<'_>,
     worker: &mut W,
 ) -> Result<Moved, ContentError> {
     let mut buffer = std::mem::take(&mut worker.scratch().buffer);
@@ -386,7 +398,7 @@ fn move_content<W: CopyWorker>(
 fn discard(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    dest: &OpenDest,
+    dest: &OpenDest<'_>,
     source: &Stat,
 ) -> Result<(), Error> {
     if dest.naming == Naming::WhenComplete {
@@ -410,7 +422,7 @@ fn discard(
 }
 
 /// Marks an incomplete dest that is a regular file.
-fn mark_incomplete(dest: &OpenDest, source: &Stat) {
+fn mark_incomplete(dest: &OpenDest<'_>, source: &Stat) {
     if dest.is_file {
         // If this fails, the dest keeps its new time, as after a failed cp.
         let _ = attributes::mark_incomplete(&Inode::Opened(dest.fd.as_fd()), source);
@@ -418,7 +430,7 @@ fn mark_incomplete(dest: &OpenDest, source: &Stat) {
 }
 
 /// Leaves the content that was moved before an error at the dest, as cp does.
-fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source: &Stat) {
+fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest<'_>, source: &Stat) {
     mark_incomplete(dest, source);
     if dest.naming == Naming::WhenComplete {
         // If this fails, the dest has no content. The error to report is that of moving it.
@@ -430,7 +442,7 @@ fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest, source
 pub(in crate::copy) fn content_not_moved(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    dest: &OpenDest,
+    dest: &OpenDest<'_>,
     source: &Stat,
     error: ContentError,
 ) -> Result<Filled, Failure> {

@@ -106,6 +106,10 @@ pub struct CopyOptions {
     /// The SELinux context of all copies, instead of that of the source. A file gets it
     /// before its content, a directory afterwards. A dest that cannot have it is a failure.
     pub context: Option<CString>,
+    /// Open and close each new file, so that processes that watch its directory learn that it is complete
+    /// (`IN_CLOSE_WRITE` of inotify). Otherwise, in directories that the run makes, some empty files are made by
+    /// one call, which tells only that a file was created.
+    pub closes_empty_files: bool,
     /// Copy no content: an existing dest file keeps its own, and a new one is empty.
     pub attributes_only: bool,
     /// Write everything to the disk before the run returns: the content and the attributes of copies,
@@ -153,6 +157,7 @@ impl Default for CopyOptions {
             parents: false,
             preserve: Preserve::default(),
             context: None,
+            closes_empty_files: false,
             attributes_only: false,
             durable: false,
             verify: false,

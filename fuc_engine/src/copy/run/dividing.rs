@@ -159,7 +159,7 @@ fn check(
 }
 
 /// Returns `true` if neither the filesystem nor its server copies the file by itself.
-fn is_worth_it(run: &CopyRun<'_>, source: &OpenSource, dest: &OpenDest) -> bool {
+fn is_worth_it(run: &CopyRun<'_>, source: &OpenSource, dest: &OpenDest<'_>) -> bool {
     let options = run.ctx.policy.options;
     let (from, to) = (source.fd(), dest.fd.as_fd());
     let may_clone = options.reflink == Reflink::Auto && options.sparse == Sparse::Auto;
@@ -322,7 +322,11 @@ fn give_up(
 }
 
 /// Extends the dest if the source ends with a hole. Truncates it if the source has become shorter.
-fn settle_size(source: &OpenSource, dest: &OpenDest, is_short: bool) -> Result<(), ContentError> {
+fn settle_size(
+    source: &OpenSource,
+    dest: &OpenDest<'_>,
+    is_short: bool,
+) -> Result<(), ContentError> {
     let end = sys::seek(source.fd(), SeekFrom::End(0)).map_err(ContentError::Read)?;
     let written = sys::stat_open(&dest.fd)
         .map_err(ContentError::Write)?

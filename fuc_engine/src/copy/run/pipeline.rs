@@ -469,7 +469,7 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
-        let dest = open::open(ctx, entry, &source.stat, naming)?;
+        let dest = open::open(ctx, entry, source, naming)?;
         if ctx.plan.is_some() {
             self.planned(entry, source, worker);
             return Ok(None);
