@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
     or_skip,
-    probe::{Fs, FuseMount, LoopMount, Numbering},
+    probe::{Fs, FuseMount, Habits, LoopMount},
     run::{Call, Fault, Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
@@ -110,7 +110,7 @@ fn few_files_are_written_alone_and_many_at_once() {
 fn every_file_is_written_alone_to_a_server() {
     let scratch = Scratch::new();
     build_many(&Tree::at(scratch.path()));
-    let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+    let mount = or_skip!(FuseMount::with(Habits::default()));
     let dest = mount.path().join("d");
     let args = ["--threads=1", "--fsync", "s"];
     let run = Run::new(CPZ).args(args).arg(&dest).current_dir(&scratch);
@@ -174,7 +174,7 @@ fn files_on_a_server_do_not_keep_others_from_the_disk() {
         tree.file(format!("f{number}"), "x");
         args.push(format!("f{number}"));
     }
-    let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+    let mount = or_skip!(FuseMount::with(Habits::default()));
     tree.file("z", "x").symlink("d/z", mount.path().join("z"));
     fs::write(mount.path().join("z"), "old").unwrap();
     args.extend(["z", "d"].map(str::to_owned));

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
     or_skip,
-    probe::{FuseMount, Numbering, has_program},
+    probe::{FuseMount, Habits, Numbering, has_program},
     run::Run,
     skip,
     snapshot::{Attributes, assert_same_tree},
@@ -32,7 +32,10 @@ fn are_kept_between_the_copies() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful] {
         for threads in ["--threads=1", "--threads=8"] {
             let (source, d) = linked();
-            let mount = or_skip!(FuseMount::new(numbering));
+            let mount = or_skip!(FuseMount::with(Habits {
+                numbering,
+                ..Habits::default()
+            }));
             // In the second round all dests exist.
             for _ in 0..2 {
                 succeeds(mount.path(), &["-a", threads, &d, "."]);
@@ -62,7 +65,10 @@ fn are_kept_on_kernels_that_link_no_open_files() {
         let tree = Tree::at(source.path());
         make(&tree);
         tree.hardlink("one", "two");
-        let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+        let mount = or_skip!(FuseMount::with(Habits {
+            numbering: Numbering::Lasting,
+            ..Habits::default()
+        }));
         // The first call makes a link by the name, the second one by a descriptor.
         let inject = "inject=linkat:error=ENOENT:when=2";
         let outcome = Run::new("strace")

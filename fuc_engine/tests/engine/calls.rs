@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use testkit::probe::{FuseMount, Skip, has_program};
+use testkit::probe::{FuseMount, Habits, Skip, has_program};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, comb};
 
@@ -295,7 +295,10 @@ fn files_with_data_cost_six_calls() {
 #[test]
 fn the_kernel_reads_a_large_file_ahead_if_its_server_is_slow() {
     const MIB: usize = 1 << 20;
-    let mount = testkit::or_skip!(FuseMount::with_late_reads(Duration::from_millis(1)));
+    let mount = testkit::or_skip!(FuseMount::with(Habits {
+        read_latency: Duration::from_millis(1),
+        ..Habits::default()
+    }));
     let scratch = Scratch::in_memory();
     let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
     let asked = |bytes: usize| {

@@ -13,7 +13,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::io::ioctl_fionread;
 use testkit::or_skip;
-use testkit::probe::{Fs, FuseMount, LoopMount, Numbering};
+use testkit::probe::{Fs, FuseMount, Habits, LoopMount};
 use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
@@ -43,7 +43,7 @@ pub(crate) fn data_map(path: &Path) -> Vec<(u64, u64)> {
 #[test]
 fn a_large_file_on_a_server_is_copied_whole() {
     const MIB: usize = 1 << 20;
-    let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+    let mount = or_skip!(FuseMount::with(Habits::default()));
     for bytes in [MIB - 1, MIB, MIB + 5, 3 * MIB + 7, 11 * MIB] {
         let source = mount.path().join(format!("{bytes}"));
         let dest = mount.path().join(format!("{bytes}.copy"));
@@ -57,7 +57,10 @@ fn a_large_file_on_a_server_is_copied_whole() {
 #[test]
 fn a_large_file_is_copied_whole_if_the_kernel_reads_it_ahead() {
     const MIB: usize = 1 << 20;
-    let mount = or_skip!(FuseMount::with_late_reads(Duration::from_millis(1)));
+    let mount = or_skip!(FuseMount::with(Habits {
+        read_latency: Duration::from_millis(1),
+        ..Habits::default()
+    }));
     let elsewhere = Scratch::in_memory();
     for bytes in [MIB, 9 * MIB + 7] {
         let source = mount.path().join("source");

@@ -13,7 +13,7 @@ use fuc_engine::{
 };
 use rustix::io::Errno;
 use testkit::or_skip;
-use testkit::probe::{FuseMount, Numbering};
+use testkit::probe::{FuseMount, Habits};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, comb, wide};
 
@@ -620,7 +620,10 @@ fn most_of_a_wide_directory_may_stay() {
 #[test]
 fn a_filesystem_that_skips_entries_is_listed_again_although_some_stay() {
     for number in [1, 4] {
-        let mount = or_skip!(FuseMount::new(Numbering::Lasting));
+        let mount = or_skip!(FuseMount::with(Habits {
+            skipping_lists: true,
+            ..Habits::default()
+        }));
         let top = mount.path().join("t");
         let stored = Tree::at(mount.stored().join("t"));
         for directory in ["sub", "skipped/sub"] {

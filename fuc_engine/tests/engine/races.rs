@@ -16,7 +16,7 @@ use fuc_engine::{
 };
 use rustix::io::Errno;
 use testkit::or_skip;
-use testkit::probe::{FuseMount, Numbering, Skip};
+use testkit::probe::{FuseMount, Habits, Numbering, Skip};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 
@@ -566,7 +566,10 @@ fn a_directory_that_is_never_emptied_because_entries_are_added_is_a_failure() {
 #[test]
 fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful] {
-        let mount = or_skip!(FuseMount::new(numbering));
+        let mount = or_skip!(FuseMount::with(Habits {
+            numbering,
+            ..Habits::default()
+        }));
         let scratch = Scratch::in_memory();
         let [root, dest] = [scratch.path().join("s"), mount.path().join("d")];
         let tree = Tree::at(&root);

@@ -26,7 +26,10 @@ use rustix::{
 
 use crate::{tree::Scratch, util::note};
 
-pub use fuse::{FuseMount, Numbering};
+pub use fuser::FileType;
+pub use rustix::io::Errno;
+
+pub use fuse::{FuseMount, Habits, Names, Numbering, Removal};
 pub use gnu::{gnu, newest_gnu};
 pub use mount::{Fs, LoopMount};
 pub use overlay::{Layers, Overlay};

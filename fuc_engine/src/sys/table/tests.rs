@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::thread;
 
-use testkit::probe::{FuseMount, Numbering};
+use testkit::probe::{FuseMount, Habits};
 
 use super::*;
 use crate::sys::{DirSlot, Fd, SharedFd, stat_directory};
@@ -185,7 +185,7 @@ fn what_was_left_to_a_thread_that_ended_closes_nothing() {
 /// To close the copy could write the content, and would take an error from the owner.
 #[test]
 fn a_copy_of_a_file_on_a_server_stays_open() {
-    let mount = testkit::or_skip!(FuseMount::new(Numbering::Lasting));
+    let mount = testkit::or_skip!(FuseMount::with(Habits::default()));
     // In a table that the other tests do not copy.
     let are_open = with_private_table(&[], || {
         let on_server = File::create(mount.path().join("file")).unwrap();

@@ -1,0 +1,210 @@
+//! A FUSE filesystem in this process. It stores everything in a directory of another filesystem, and by
+//! default it behaves well. Each bad habit of the filesystems that people have is a field of [`Habits`].
+//!
+//! ```no_run
+//! use testkit::{or_skip, probe::{Errno, FuseMount, Habits}, tree::Tree};
+//!
+//! fn copies_although_no_mode_can_be_set() {
+//!     let mount = or_skip!(FuseMount::with(Habits {
+//!         chmod: Some(Errno::PERM),
+//!         ..Habits::default()
+//!     }));
+//!     Tree::at(mount.path()).file("f", b"content");
+//!     assert!(mount.stored().join("f").exists());
+//! }
+//! ```
+
+use std::{ops::RangeInclusive, path::Path, time::Duration};
+
+use fuser::{BackgroundSession, Config, FileType, MountOption, SessionACL};
+use rustix::io::Errno;
+
+use super::{Skip, is_root};
+use crate::tree::Scratch;
+
+use server::Server;
+
+mod server;
+mod tables;
+
+/// The bad habits of a [`FuseMount`]. By default it has none.
+///
+/// A field that holds an [`Errno`] is named after the operation that fails with it.
+#[derive(Clone, Debug, Default)]
+pub struct Habits {
+    /// The inode numbers that `stat` and listings show.
+    pub numbering: Numbering,
+    /// Which names are taken for the same.
+    pub names: Names,
+    /// When `unlink` and `rmdir` fail.
+    pub removal: Removal,
+
+    /// Every extended attribute is stored as bytes without a meaning, in memory. For example, an ACL does not
+    /// change the mode.
+    pub meaningless_xattrs: bool,
+    /// `setxattr` and `removexattr` of `system.posix_acl_*`.
+    pub set_acl: Option<Errno>,
+    /// `getxattr` of `system.*`. Lists of attributes are empty then.
+    pub get_system_xattr: Option<Errno>,
+    /// `listxattr`.
+    pub listxattr: Option<Errno>,
+
+    /// `chmod`.
+    pub chmod: Option<Errno>,
+    /// `chown`.
+    pub chown: Option<Errno>,
+    /// `utimensat`.
+    pub utimens: Option<Errno>,
+    /// `truncate` and `ftruncate`, but not `open` with `O_TRUNC`.
+    pub truncate: Option<Errno>,
+    /// `link`.
+    pub link: Option<Errno>,
+    /// `statfs`.
+    pub statfs: Option<Errno>,
+    /// `close` of a file.
+    pub flush: Option<Errno>,
+    /// `fsync` of files and directories.
+    pub fsync: Option<Errno>,
+    /// `lseek` with `SEEK_DATA` or `SEEK_HOLE`. After `NOSYS` the kernel shows files without holes.
+    pub seek: Option<Errno>,
+    /// `copy_file_range`. By default the server lacks it, and the kernel reads and writes.
+    pub copy_file_range: Option<Errno>,
+    /// `opendir` of directories with a name that begins with `bad`.
+    pub opendir: Option<Errno>,
+    /// `open` of an existing file for writing, except with `O_TRUNC`.
+    pub open_untruncated: Option<Errno>,
+    /// `read` of a file that was opened with `O_DIRECT`, even if the flag is taken away later.
+    pub direct_read: Option<Errno>,
+
+    /// Each `read` takes so long.
+    pub read_latency: Duration,
+    /// Each `write` takes so long.
+    pub write_latency: Duration,
+    /// A `read` that reaches beyond this offset fails with `EIO`.
+    pub unreadable_from: Option<u64>,
+    /// A `write` takes at most so many bytes.
+    pub longest_write: Option<usize>,
+    /// A file that is open for writing cannot seek: `lseek`, `pread` and `pwrite` fail with `ESPIPE`.
+    pub nonseekable: bool,
+    /// All files seem to have 0 bytes, as in procfs, but have content.
+    pub hidden_sizes: bool,
+
+    /// Times other than `ctime` are multiples of so many seconds. With 0, they are exact.
+    pub time_step_seconds: i64,
+    /// Times other than `ctime` are moved into this range of seconds since 1970.
+    pub time_range: Option<RangeInclusive<i64>>,
+    /// `statfs` says 0 for everything, also for the length of names and for the size of a block.
+    pub zero_statfs: bool,
+    /// Listings claim that entries have this type, if their name begins with `odd`.
+    pub listed_type: Option<FileType>,
+    /// Listings that go on after a removal skip entries.
+    pub skipping_lists: bool,
+    /// `mkdir` works and fails with `EEXIST`.
+    pub mkdir_exists: bool,
+    /// `unlink` of a file with a name that begins with `open` leaves an entry `.nfs…`, which cannot be removed.
+    pub silly_renames: bool,
+}
+
+/// The inode numbers that a [`FuseMount`] shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbering {
+    /// Hard links have the same number, which belongs to their file.
+    #[default]
+    True,
+    /// Each path has a number of its own until it is removed, as on sshfs. The hard links of a file have
+    /// different numbers.
+    Lasting,
+    /// As [`Lasting`](Self::Lasting), but a file gets a new number when a hard link to it is made. This stands
+    /// for a kernel that forgets the inode because it is short of memory.
+    Forgetful,
+    /// All entries but directories have the same number and two links.
+    Equal,
+    /// Each `stat` shows a new number.
+    Fresh,
+}
+
+/// The way in which a [`FuseMount`] changes names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Names {
+    /// They are kept.
+    #[default]
+    Kept,
+    /// They are stored in lower case, so `A` and `a` are one name.
+    LowerCase,
+    /// They are stored without the bytes beyond this length.
+    Cut(usize),
+    /// An `é` of one character is stored as the two characters that Unicode decomposes it to.
+    Decomposed,
+}
+
+/// When `unlink` and `rmdir` fail on a [`FuseMount`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Removal {
+    /// When they should.
+    #[default]
+    Honest,
+    /// Also until this time has passed since a success.
+    Pausing(Errno, Duration),
+    /// Also at the first attempt for each path.
+    Hesitant(Errno),
+}
+
+/// A mounted FUSE filesystem, which is unmounted when this is dropped.
+#[derive(Debug)]
+pub struct FuseMount {
+    // Fields are dropped in this order: the server ends before its directories are removed.
+    session: Option<BackgroundSession>,
+    point: Scratch,
+    stored: Scratch,
+}
+
+impl FuseMount {
+    /// Mounts an empty filesystem with these habits. Several threads of this process serve it, and every user
+    /// may use it. Attributes and names are not cached.
+    ///
+    /// # Errors
+    /// Fails without root, or if the kernel refuses the mount.
+    pub fn with(habits: Habits) -> Result<Self, Skip> {
+        if !is_root() {
+            return Err(Skip("mounting FUSE takes root".to_owned()));
+        }
+        let [point, stored] = [Scratch::new(), Scratch::in_memory()];
+        let mut config = Config::default();
+        config.mount_options = vec![MountOption::DefaultPermissions];
+        config.acl = SessionACL::All;
+        config.n_threads = Some(4);
+        config.clone_fd = true;
+        let server = Server::new(habits, stored.path());
+        let session = fuser::spawn_mount(server, point.path(), &config)
+            .map_err(|e| Skip(format!("no FUSE: {e}")))?;
+        Ok(Self {
+            session: Some(session),
+            point,
+            stored,
+        })
+    }
+
+    /// Returns the mount point.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.point.path()
+    }
+
+    /// Returns the directory in which the filesystem stores everything. Numbers, sizes and times there are true.
+    #[must_use]
+    pub fn stored(&self) -> &Path {
+        self.stored.path()
+    }
+}
+
+impl Drop for FuseMount {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            // If this fails, the removal of the mount point reports it.
+            let _ = session.umount_and_join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

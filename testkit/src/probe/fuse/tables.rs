@@ -1,0 +1,107 @@
+//! The memory of a server between requests: the paths of its nodes, and the open files.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use fuser::{FileHandle, INodeNo};
+use rustix::io::Errno;
+
+/// The nodes, by which the kernel names entries in its requests. Each path has one of its own.
+pub(super) struct Nodes {
+    /// The node with the number `n` is at `n - 1`. None is ever removed.
+    all: Vec<Node>,
+    numbers: HashMap<PathBuf, u64>,
+}
+
+struct Node {
+    path: PathBuf,
+    xattrs: BTreeMap<OsString, Vec<u8>>,
+}
+
+impl Nodes {
+    pub(super) fn new(root: &Path) -> Self {
+        let mut nodes = Self {
+            all: Vec::new(),
+            numbers: HashMap::new(),
+        };
+        nodes.number(root);
+        nodes
+    }
+
+    pub(super) fn path(&self, number: INodeNo) -> PathBuf {
+        self.all[number.0 as usize - 1].path.clone()
+    }
+
+    /// Returns the attributes that are stored without a meaning.
+    pub(super) fn xattrs(&mut self, number: INodeNo) -> &mut BTreeMap<OsString, Vec<u8>> {
+        &mut self.all[number.0 as usize - 1].xattrs
+    }
+
+    /// Returns the number of `path`, which gets one if it has none.
+    pub(super) fn number(&mut self, path: &Path) -> INodeNo {
+        let number = self.numbers.entry(path.to_owned()).or_insert_with(|| {
+            self.all.push(Node {
+                path: path.to_owned(),
+                xattrs: BTreeMap::new(),
+            });
+            self.all.len() as u64
+        });
+        INodeNo(*number)
+    }
+
+    /// Gives the next entry at `path` a number of its own.
+    pub(super) fn forget(&mut self, path: &Path) {
+        self.numbers.remove(path);
+    }
+
+    /// Takes the numbers of `from`, and of everything below it, to `to`.
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) {
+        self.forget(to);
+        let moved = self.numbers.extract_if(|path, _| path.starts_with(from));
+        for (path, number) in moved.collect::<Vec<_>>() {
+            let below = path.strip_prefix(from).expect("the path starts with it");
+            // Joining an empty path would add a slash.
+            let path = match below.as_os_str().is_empty() {
+                true => to.to_owned(),
+                false => to.join(below),
+            };
+            self.all[number as usize - 1].path.clone_from(&path);
+            self.numbers.insert(path, number);
+        }
+    }
+}
+
+/// Open files or directories.
+pub(super) struct Handles<T>(Mutex<(u64, HashMap<u64, Arc<T>>)>);
+
+impl<T> Handles<T> {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new((0, HashMap::new())))
+    }
+
+    pub(super) fn add(&self, open: T) -> FileHandle {
+        let mut table = lock(&self.0);
+        table.0 += 1;
+        let number = table.0;
+        table.1.insert(number, Arc::new(open));
+        FileHandle(number)
+    }
+
+    pub(super) fn get(&self, handle: FileHandle) -> Result<Arc<T>, Errno> {
+        let table = lock(&self.0);
+        table.1.get(&handle.0).cloned().ok_or(Errno::BADF)
+    }
+
+    pub(super) fn remove(&self, handle: FileHandle) {
+        lock(&self.0).1.remove(&handle.0);
+    }
+}
+
+/// Locks `mutex`. A thread that panicked must not keep the others from answering.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

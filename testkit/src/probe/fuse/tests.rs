@@ -1,0 +1,306 @@
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, lchown},
+    thread,
+};
+
+use rustix::fs::{
+    AtFlags, CWD, SeekFrom, Timespec, Timestamps, XattrFlags, copy_file_range, lgetxattr,
+    llistxattr, lsetxattr, seek, statvfs, utimensat,
+};
+
+use super::*;
+use crate::{
+    or_skip,
+    snapshot::{Attributes, assert_same_tree},
+    tree::Tree,
+};
+
+fn errno<T>(result: io::Result<T>) -> Option<i32> {
+    result.err().and_then(|e| e.raw_os_error())
+}
+
+fn code(errno: Errno) -> Option<i32> {
+    Some(errno.raw_os_error())
+}
+
+fn create(path: &Path) -> File {
+    File::create(path).unwrap()
+}
+
+#[test]
+fn each_path_can_have_a_number_of_its_own() {
+    for numbering in [Numbering::Lasting, Numbering::Forgetful] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            numbering,
+            ..Habits::default()
+        }));
+        let path = mount.path().to_owned();
+        let number = |name: &str| fs::metadata(path.join(name)).unwrap().ino();
+        let tree = Tree::at(&path);
+        tree.file("d/one", b"content");
+        let before = number("d/one");
+        tree.hardlink("d/one", "d/two");
+        assert_ne!(number("d/one"), number("d/two"));
+        assert_eq!(number("d/one") == before, numbering == Numbering::Lasting);
+        assert_eq!(fs::read(path.join("d/two")).unwrap(), b"content");
+        let stored = fs::metadata(mount.stored().join("d/two")).unwrap();
+        assert_eq!(stored.nlink(), 2);
+        drop(mount);
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn other_numberings_are_true_equal_or_fresh() {
+    let numbers = |numbering| {
+        let mount = FuseMount::with(Habits {
+            numbering,
+            ..Habits::default()
+        })?;
+        Tree::at(mount.path())
+            .file("a", "")
+            .hardlink("a", "b")
+            .file("c", "");
+        let stat = |name: &str| fs::metadata(mount.path().join(name)).unwrap();
+        let [a, b, c, again] = ["a", "b", "c", "a"].map(|name| stat(name).ino());
+        Ok((a == b, a == c, a == again, stat("c").nlink()))
+    };
+    assert_eq!(or_skip!(numbers(Numbering::True)), (true, false, true, 1));
+    assert_eq!(or_skip!(numbers(Numbering::Equal)), (true, true, true, 2));
+    assert_eq!(
+        or_skip!(numbers(Numbering::Fresh)),
+        (false, false, false, 1)
+    );
+}
+
+#[test]
+fn a_mount_without_habits_stores_what_it_is_given() {
+    let mount = or_skip!(FuseMount::with(Habits::default()));
+    let build = |tree: &Tree| {
+        tree.file("d/f", b"content")
+            .mode(0o4751)
+            .xattr("user.note", "value")
+            .sparse("d/holes", 3 << 20, &[(1 << 20, b"data")])
+            .hardlink("d/f", "d/twin")
+            .symlink("d/link", "nowhere")
+            .fifo("d/pipe")
+            .socket("d/socket")
+            .char_device("d/null", 1, 3)
+            .dir("d/e")
+            .mode(0o2755)
+            .dir("d/e/inherits");
+    };
+    let plain = Scratch::in_memory();
+    for path in [mount.path(), plain.path()] {
+        build(&Tree::at(path));
+        fs::rename(path.join("d"), path.join("r")).unwrap();
+    }
+    let attributes = Attributes::ALL - Attributes::MTIME - Attributes::ATIME;
+    for place in [mount.path(), mount.stored()] {
+        assert_same_tree(plain.path(), place, attributes);
+    }
+    let holes = File::open(mount.path().join("r/holes")).unwrap();
+    assert_eq!(seek(&holes, SeekFrom::Data(0)).unwrap(), 1 << 20);
+}
+
+#[test]
+fn operations_fail_with_the_errnos_of_the_habits() {
+    let all = Some(Errno::OVERFLOW);
+    let mount = or_skip!(FuseMount::with(Habits {
+        chmod: all,
+        chown: all,
+        utimens: all,
+        truncate: all,
+        link: all,
+        statfs: all,
+        fsync: all,
+        seek: all,
+        copy_file_range: all,
+        opendir: all,
+        open_untruncated: all,
+        direct_read: all,
+        set_acl: all,
+        listxattr: all,
+        ..Habits::default()
+    }));
+    let path = mount.path().join("f");
+    fs::create_dir(mount.path().join("bad1")).unwrap();
+    let mut file = create(&path);
+    file.write_all(b"content").unwrap();
+    let rustix = |result: Result<u64, Errno>| result.map(|_| ()).map_err(io::Error::from);
+    let results = [
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)),
+        lchown(&path, Some(1), None),
+        file.set_modified(std::time::UNIX_EPOCH),
+        file.set_len(1),
+        fs::hard_link(&path, mount.path().join("g")),
+        rustix(statvfs(&path).map(|_| 0)),
+        file.sync_all(),
+        rustix(seek(&file, SeekFrom::Hole(0))),
+        rustix(copy_file_range(File::open(&path).unwrap(), None, &file, None, 1).map(|_| 0)),
+        fs::read_dir(mount.path().join("bad1")).map(|_| ()),
+        File::options().write(true).open(&path).map(|_| ()),
+        rustix(llistxattr(&path, &mut [0; 9]).map(|n| n as u64)),
+        rustix(
+            lsetxattr(
+                &path,
+                "system.posix_acl_access",
+                &acl(),
+                XattrFlags::empty(),
+            )
+            .map(|()| 0),
+        ),
+    ];
+    for (row, result) in results.into_iter().enumerate() {
+        assert_eq!(errno(result), code(Errno::OVERFLOW), "row {row}");
+    }
+    let direct = rustix::fs::OFlags::DIRECT;
+    let direct = rustix::fs::openat(CWD, &path, direct, rustix::fs::Mode::empty()).unwrap();
+    let mut direct = File::from(direct);
+    assert_eq!(errno(direct.read(&mut [0; 512])), code(Errno::OVERFLOW));
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    create(&path);
+    assert_eq!(fs::read(&path).unwrap(), b"");
+    fs::remove_dir(mount.path().join("bad1")).unwrap();
+}
+
+/// Returns an ACL that gives the owner, a user, the group and others the rights 7, 5, 5 and 0.
+fn acl() -> Vec<u8> {
+    let entry = |tag: u16, rights: u16, id: u32| {
+        [
+            &tag.to_le_bytes()[..],
+            &rights.to_le_bytes(),
+            &id.to_le_bytes(),
+        ]
+        .concat()
+    };
+    let nobody = u32::MAX;
+    let entries = [
+        entry(1, 7, nobody),
+        entry(2, 5, 1000),
+        entry(4, 5, nobody),
+        entry(0x10, 5, nobody),
+        entry(0x20, 0, nobody),
+    ];
+    [2_u32.to_le_bytes().to_vec(), entries.concat()].concat()
+}
+
+#[test]
+fn an_acl_changes_the_mode_unless_it_has_no_meaning() {
+    for meaningless_xattrs in [false, true] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            meaningless_xattrs,
+            ..Habits::default()
+        }));
+        let path = mount.path().join("f");
+        Tree::at(mount.path()).file("f", "").mode(0o600);
+        lsetxattr(
+            &path,
+            "system.posix_acl_access",
+            &acl(),
+            XattrFlags::empty(),
+        )
+        .unwrap();
+        let mut value = [0; 100];
+        let bytes = lgetxattr(&path, "system.posix_acl_access", &mut value).unwrap();
+        assert_eq!(value[..bytes], acl());
+        let mode = fs::metadata(&path).unwrap().mode() & 0o777;
+        assert_eq!(mode, if meaningless_xattrs { 0o600 } else { 0o750 });
+    }
+}
+
+#[test]
+fn names_are_changed_as_the_habit_says() {
+    for (names, given, stored) in [
+        (Names::LowerCase, "ABc", "abc"),
+        (Names::Cut(4), "abcdef", "abcd"),
+        (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
+    ] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            names,
+            ..Habits::default()
+        }));
+        Tree::at(mount.path()).file(given, "content");
+        assert!(mount.stored().join(stored).exists(), "{names:?}");
+        assert!(mount.path().join(stored).exists(), "{names:?}");
+        let exists = File::create_new(mount.path().join(stored));
+        assert_eq!(errno(exists), code(Errno::EXIST), "{names:?}");
+    }
+}
+
+#[test]
+fn removals_fail_for_a_time() {
+    let pause = Duration::from_millis(200);
+    for removal in [
+        Removal::Pausing(Errno::NOSPC, pause),
+        Removal::Hesitant(Errno::NOSPC),
+    ] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            removal,
+            ..Habits::default()
+        }));
+        Tree::at(mount.path()).file("a", "").dir("b");
+        let (a, b) = (mount.path().join("a"), mount.path().join("b"));
+        if matches!(removal, Removal::Hesitant(_)) {
+            assert_eq!(errno(fs::remove_file(&a)), code(Errno::NOSPC));
+        }
+        fs::remove_file(a).unwrap();
+        assert_eq!(errno(fs::remove_dir(&b)), code(Errno::NOSPC));
+        thread::sleep(pause);
+        fs::remove_dir(b).unwrap();
+    }
+}
+
+#[test]
+fn content_and_metadata_are_falsified() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        unreadable_from: Some(1 << 20),
+        longest_write: Some(1000),
+        nonseekable: true,
+        hidden_sizes: true,
+        time_step_seconds: 2,
+        time_range: Some(0..=i32::MAX.into()),
+        zero_statfs: true,
+        listed_type: Some(FileType::NamedPipe),
+        mkdir_exists: true,
+        silly_renames: true,
+        flush: Some(Errno::IO),
+        ..Habits::default()
+    }));
+    let path = mount.path().join("odd");
+    let mut file = create(&path);
+    assert_eq!(file.write(&[1; 5000]).unwrap(), 1000);
+    assert_eq!(errno(io::Seek::rewind(&mut file)), code(Errno::SPIPE));
+    let stat = |path: &Path| fs::symlink_metadata(path).unwrap();
+    let in_2038 = i64::from(i32::MAX);
+    for (given, shown) in [(7, 6), (-7, 0), (1 << 32, in_2038)] {
+        let time = Timespec {
+            tv_sec: given,
+            tv_nsec: 500_000_000,
+        };
+        let times = Timestamps {
+            last_access: time,
+            last_modification: time,
+        };
+        utimensat(CWD, &path, &times, AtFlags::empty()).unwrap();
+        assert_eq!((stat(&path).mtime(), stat(&path).mtime_nsec()), (shown, 0));
+    }
+    assert_eq!(stat(&path).len(), 0);
+    assert_eq!(fs::read(&path).unwrap(), [1; 1000]);
+    let far = std::os::unix::fs::FileExt::read_at(&File::open(&path).unwrap(), &mut [0], 1 << 20);
+    assert_eq!(errno(far), code(Errno::IO));
+    let statfs = statvfs(&path).unwrap();
+    assert_eq!((statfs.f_namemax, statfs.f_bsize), (0, 0));
+    let listed = fs::read_dir(mount.path()).unwrap().next().unwrap().unwrap();
+    assert!(listed.file_type().unwrap().is_fifo());
+    let made = mount.path().join("made");
+    assert_eq!(errno(fs::create_dir(&made)), code(Errno::EXIST));
+    assert!(stat(&made).is_dir());
+    let open = made.join("open");
+    create(&open);
+    fs::remove_file(&open).unwrap();
+    let left = fs::read_dir(&made).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(errno(fs::remove_file(left)), code(Errno::BUSY));
+}
