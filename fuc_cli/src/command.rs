@@ -24,6 +24,7 @@ use crate::console::{Console, Written};
 use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
 use crate::quote;
+use crate::repeats::FEW_FAILURES;
 use crate::sys;
 use crate::wording::{self, Tool};
 
@@ -127,9 +128,6 @@ impl Outcome {
         }
     }
 }
-
-/// Up to this number of failures are not counted in a line at the end, because the user sees them all.
-const FEW_FAILURES: u64 = 10;
 
 impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.

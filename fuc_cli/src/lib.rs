@@ -16,6 +16,7 @@
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
+//! | `repeats` | failures that a terminal shows only as a count |
 //! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
 //! | [`stats`] | the totals of a run, at its end |
 //! | [`progress`] | the line that shows how far a run has come, and the answer to SIGUSR1 |
@@ -49,6 +50,7 @@ pub mod name_list;
 pub mod progress;
 mod prompt;
 pub mod quote;
+mod repeats;
 pub mod reporter;
 pub mod stats;
 pub mod stdin;

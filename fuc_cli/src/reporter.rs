@@ -10,6 +10,7 @@ use fuc_engine::{
 
 use crate::console::Console;
 use crate::progress::{LookAhead, Watch, Watched};
+use crate::repeats::Repeats;
 use crate::wording::{self, Tool};
 
 /// The amount of detail in a report.
@@ -32,6 +33,8 @@ pub struct Reporter<'a> {
     execution: Execution,
     /// The command is strictly GNU's.
     is_strict: bool,
+    /// Failures that may be counted instead of written. Without it, each one is written.
+    repeats: Option<Repeats>,
     /// The counts of the run, if the user can see them.
     counts: Option<Arc<Counts>>,
     throttle: Option<&'a dyn Throttle>,
@@ -47,6 +50,7 @@ impl<'a> Reporter<'a> {
             verbosity,
             execution: Execution::Real,
             is_strict: false,
+            repeats: None,
             counts: None,
             throttle: None,
         }
@@ -79,13 +83,21 @@ impl<'a> Reporter<'a> {
 
     /// Calls `run` with this reporter, and shows the progress if the user wants that. A dry run shows none.
     ///
-    /// If progress is shown, `look_ahead` is called on a thread of its own.
+    /// If progress is shown, `look_ahead` is called on a thread of its own. Unless the command is strictly GNU's,
+    /// failures that repeat at a terminal are only counted, and the counts follow the run.
     pub fn run(
         mut self,
         watch: Option<Watch>,
         run: impl FnOnce(&Self) -> Summary,
         look_ahead: Option<LookAhead<'_>>,
     ) -> Summary {
+        self.is_strict = watch.is_none();
+        self.repeats = watch.is_some().then(Repeats::default);
+        let run = |reporter: &Self| {
+            let summary = run(reporter);
+            reporter.report_repeats();
+            summary
+        };
         if self.execution == Execution::DryRun {
             let summary = run(&self);
             let line = wording::planned(self.tool, summary.entries, summary.bytes);
@@ -93,7 +105,6 @@ impl<'a> Reporter<'a> {
             return summary;
         }
         let Some(watch) = watch else {
-            self.is_strict = true;
             return run(&self);
         };
         self.counts = Some(Arc::clone(watch.counts()));
@@ -103,6 +114,17 @@ impl<'a> Reporter<'a> {
             watch,
         };
         watched.run(|| run(&self), look_ahead)
+    }
+
+    fn report(&self, error: &Error) {
+        let diagnostic = wording::describe(error, self.tool, self.console.charset());
+        self.console.error(&diagnostic);
+    }
+
+    fn report_repeats(&self) {
+        for line in self.repeats.iter().flat_map(Repeats::lines) {
+            self.console.error(&line.into_bytes().into());
+        }
     }
 
     fn quoted(&self, path: &Path) -> Vec<u8> {
@@ -125,18 +147,22 @@ impl<'a> Reporter<'a> {
 
 impl Observer for Reporter<'_> {
     fn failed(&self, error: Error) {
-        if self.is_strict && error.cause() == Cause::Refused(Refusal::LeftIncomplete) {
-            // cp says nothing when a signal ends it.
-            return;
+        let is_counted = match error.cause() {
+            // cp says nothing when a signal ends it. Under our name, each dest that it damages is named.
+            Cause::Refused(Refusal::LeftIncomplete) => self.is_strict,
+            cause => self
+                .repeats
+                .as_ref()
+                .is_some_and(|repeats| repeats.is_surplus(cause)),
+        };
+        if !is_counted {
+            self.report(&error);
         }
-        let charset = self.console.charset();
-        let diagnostic = wording::describe(&error, self.tool, charset);
-        self.console.error(&diagnostic);
     }
 
     /// Shows a warning in the same way; its words say that it is one.
     fn warned(&self, warning: Error) {
-        self.failed(warning);
+        self.report(&warning);
     }
 
     fn wants_events(&self) -> bool {

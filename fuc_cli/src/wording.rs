@@ -376,6 +376,20 @@ fn around(operation: Operation) -> (&'static str, &'static str) {
     }
 }
 
+/// Returns the reason of a failure without the entries that it concerns.
+pub(crate) fn reason(cause: Cause) -> String {
+    match cause {
+        Cause::Failed(_, errno) => errno_text(&errno.into()),
+        Cause::Refused(refusal) => refusal.to_string(),
+    }
+}
+
+/// Returns the line about failures with one reason that were not written, without the command's name.
+pub(crate) fn repeated(failures: u64, reason: &str) -> String {
+    let failure = noun(failures, "failure", "failures");
+    format!("{} more {failure}: {reason}", Count(failures))
+}
+
 /// Returns the line about a run that a signal has cancelled, without the command's name.
 pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64, failures: u64) -> String {
     let mut line = format!("interrupted: {}", done(tool, entries));

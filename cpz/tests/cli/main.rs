@@ -36,6 +36,7 @@ mod preserving;
 mod progress;
 mod readme;
 mod renumbered;
+mod repeats;
 mod resuming;
 mod room;
 mod same_file;

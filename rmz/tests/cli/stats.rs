@@ -1,5 +1,7 @@
 //! `--stats`, and the line that counts many failures at a terminal.
 
+use std::path::Path;
+
 use testkit::{
     or_skip,
     run::{Outcome, Run, Status},
@@ -132,6 +134,22 @@ fn many_failures_are_counted_at_a_terminal() {
         let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
         assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
         assert_eq!(outcome.stdout_text().lines().last(), Some(last));
+    }
+}
+
+#[test]
+fn a_terminal_shows_ten_failures_with_one_reason() {
+    let names: Vec<String> = (0..30).map(|number| format!("none{number}")).collect();
+    for (program, lines) in [(Path::new(RMZ), 12), (&RM.link("rm").path(), 30)] {
+        let scratch = tree();
+        let run = Run::new(program).args(&names).current_dir(&scratch);
+        let outcome = or_skip!(run.at_terminal()).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let counted = "rmz: 20 more failures: No such file or directory";
+        let text = outcome.stdout_text();
+        assert_eq!(text.lines().count(), lines, "{outcome}");
+        let is_counted = text.lines().any(|line| line == counted);
+        assert_eq!(is_counted, lines == 12, "{outcome}");
     }
 }
 
