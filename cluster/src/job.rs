@@ -20,6 +20,7 @@ use fuc_cli::command::{self, Command, Outcome};
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::interrupt;
+use fuc_cli::invocation::Invocation;
 use fuc_cli::progress::{self, LookAhead, Watch};
 use fuc_cli::quote;
 use fuc_cli::reporter::Reporter;
@@ -65,7 +66,9 @@ pub fn run<I: Copy + PartialEq, O>(command: &Command<I, O>) -> ExitCode {
 }
 
 fn run_command<I: Copy + PartialEq, O>(command: &Command<I, O>, world: &World) -> ExitCode {
-    let status = command.run();
+    // Other ranks wait for this process, so no other program may take its place.
+    let invocation = Invocation::of_this_process(command.name, command.strict_name);
+    let status = command.run_here(&invocation);
     if !HAS_ORDERED.load(Ordering::Relaxed) {
         let status_byte = u8::from(status != ExitCode::SUCCESS);
         let _ = world.broadcast(vec![status_byte]);

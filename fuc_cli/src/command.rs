@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::console::{Console, Written};
 use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
+use crate::preload;
 use crate::quote;
 use crate::repeats::FEW_FAILURES;
 use crate::sys;
@@ -131,15 +132,30 @@ impl Outcome {
 
 impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
+    ///
+    /// Under its strict name it does not return if a library is preloaded that intercepts file calls: then another
+    /// program of that name is executed.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        sys::restore_sigpipe();
         let invocation = Invocation::of_this_process(self.name, self.strict_name);
+        if invocation.personality == Personality::Strict {
+            preload::give_way(self.strict_name);
+        }
+        self.run_here(&invocation)
+    }
+
+    /// Runs the command in this process in any case.
+    #[must_use]
+    pub fn run_here(&self, invocation: &Invocation) -> ExitCode {
+        sys::restore_sigpipe();
         let console = Console::new(invocation.program.clone(), invocation.charset);
+        if let Some(line) = preload::warning(self.name) {
+            console.error(&line.into_bytes().into());
+        }
         let outcome = self
-            .run_stages(&invocation, &console)
+            .run_stages(invocation, &console)
             .unwrap_or_else(|error| {
-                let advice = self.advice(&error, &invocation);
+                let advice = self.advice(&error, invocation);
                 console.usage_error(&error, &advice);
                 Outcome::Incomplete
             });

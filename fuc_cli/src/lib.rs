@@ -5,6 +5,7 @@
 //! | [`command`] | a run of a command, from argv to the exit status |
 //! | [`config`] | the file that holds a user's own default options |
 //! | [`invocation`] | the name by which the command was called, and what follows from it |
+//! | `preload` | libraries such as that of `fakeroot`, which do not see this process |
 //! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
@@ -47,6 +48,7 @@ pub mod invocation;
 pub mod locale;
 pub mod memory;
 pub mod name_list;
+mod preload;
 pub mod progress;
 mod prompt;
 pub mod quote;

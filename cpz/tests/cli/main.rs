@@ -32,6 +32,7 @@ mod overwriting;
 mod parents;
 mod permissions;
 mod personality;
+mod preloaded;
 mod preserving;
 mod progress;
 mod readme;

@@ -4,7 +4,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `startup` | what the process inherited and Rust's runtime changes before `main` |
+//! | `startup` | what the process inherited and Rust's runtime changes before `main`; the start of another program |
 //! | `locale` | which answers mean yes in the user's language |
 //! | `background` | a process that goes on after the command has ended |
 //! | `interrupt` | the signals that cancel a run, and the one that asks for its status |
@@ -26,5 +26,7 @@ pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, receive
 pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::is_affirmative;
 pub use memory::Allocator;
-pub(crate) use startup::{restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed};
+pub(crate) use startup::{
+    execute, restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed,
+};
 pub use tables::private_tables;

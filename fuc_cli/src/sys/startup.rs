@@ -3,9 +3,14 @@
 //!
 //! Therefore a function looks at them earlier, while the loader runs the initialisers.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, CString, c_int};
+use std::io;
 use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::stdio;
 
 // These are written before `main`, when there is one thread; so Relaxed is enough.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
@@ -40,7 +45,7 @@ fn is_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: no new action is given, so nothing changes. The kernel's present
     // one goes to memory of the right type.
-    let failed = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    let failed = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
     // SAFETY: read only after a success, which has filled it in.
     failed == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
@@ -53,6 +58,38 @@ pub(crate) fn restore_sigpipe() {
         // SAFETY: a valid signal number and the constant for its default action.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     }
+}
+
+/// Executes `program` in place of this process, as if this process had never been: with the same SIGPIPE, and
+/// without the streams that the runtime has opened. Returns the reason if that is not possible.
+pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
+    restore_sigpipe();
+    for (was_closed, stream) in [
+        (stdin_was_closed(), stdio::stdin()),
+        (stdout_was_closed(), stdio::stdout()),
+        (stderr_was_closed(), stdio::stderr()),
+    ] {
+        if was_closed {
+            // If the call below fails, the stream stays open.
+            let _ = fcntl_setfd(stream, FdFlags::CLOEXEC);
+        }
+    }
+    let pointers = |strings: &[CString]| -> Vec<_> {
+        let pointers = strings.iter().map(|string| string.as_ptr());
+        pointers.chain([ptr::null()]).collect()
+    };
+    let (arguments, environment) = (pointers(arguments), pointers(environment));
+    // The function of the C library might be that of a preloaded library, which may look for the program elsewhere.
+    // SAFETY: the strings outlive the call, and a null pointer ends both lists.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execve,
+            program.as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+        )
+    };
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::NOSYS)
 }
 
 /// Returns `true` if stdin was closed when the process began.

@@ -20,6 +20,7 @@ mod operands;
 mod overlays;
 mod permissions;
 mod personality;
+mod preloaded;
 mod progress;
 mod root;
 mod stats;

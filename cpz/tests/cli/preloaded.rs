@@ -1,0 +1,339 @@
+//! Libraries that are preloaded to intercept file calls. Under the name `cp`, another cp is executed, and under the
+//! name `cpz` a warning is written.
+
+use std::{fs, path::Path, process::Command};
+
+use testkit::{
+    or_skip,
+    probe::{NOBODY, Skip, has_program, is_root},
+    run::{Outcome, Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, complaint};
+
+/// A script that prints its arguments in brackets.
+const OTHER: &str = "#!/bin/sh\nprintf '[%s]' \"$@\"\n";
+
+/// Makes a directory that every user can write to, with the command as `ours/cp`.
+fn place() -> Scratch {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.dir("ours").select(".").mode(0o777);
+    // Let another process copy the command. If this process wrote it, it might be "busy" when it is started.
+    let copied = Command::new("cp")
+        .arg(CPZ)
+        .arg(scratch.path().join("ours/cp"))
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()), "cp copies");
+    tree.select("ours").mode(0o755);
+    tree.select("ours/cp").mode(0o755);
+    scratch
+}
+
+/// Skips if one of the programs is missing.
+fn need(programs: &[&str]) -> Result<(), Skip> {
+    match programs.iter().find(|program| !has_program(program)) {
+        Some(missing) => Err(Skip(format!("there is no {missing}"))),
+        None => Ok(()),
+    }
+}
+
+/// Runs a script under fakeroot in a place, and puts `path` before `PATH`.
+fn under_fakeroot(place: &Scratch, path: &str, script: &str) -> Run {
+    Run::new("fakeroot")
+        .args(["sh", "-c", &format!("PATH={path}\n{script}")])
+        .current_dir(place)
+}
+
+#[test]
+fn the_next_cp_in_the_path_is_executed_with_the_same_arguments() {
+    or_skip!(need(&["fakeroot"]));
+    let place = place();
+    let tree = Tree::at(place.path());
+    let script = |path: &str, text: &str| {
+        tree.file(path, text).select(path).mode(0o755);
+    };
+    script("other/cp", OTHER);
+    script("bare/cp", "printf '[%s]' \"$@\"\n");
+    script("cp", OTHER);
+    script("wrapper/cp", "#!/bin/sh\nexec ours/cp \"$@\"\n");
+    script("forking/cp", "#!/bin/sh\nours/cp \"$@\"\n");
+    script("searching/cp", "#!/bin/sh\ncp \"$@\"\n");
+    script("broken/cp", "#!/no/interpreter\n");
+    tree.file("plain/cp", OTHER)
+        .dir("directory/cp")
+        .symlink("dangling/cp", "nothing")
+        .fifo("fifo/cp")
+        .symlink("link/cp", "../ours/cp")
+        .dir("hard")
+        .dir("copy")
+        .hardlink("ours/cp", "hard/cp");
+    let copied = Command::new("cp")
+        .args(["ours/cp", "copy/cp"])
+        .current_dir(&place)
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()), "cp copies");
+    for path in [
+        "ours:other",
+        "other",
+        "$PWD/ours:/none:$PWD/other",
+        "ours:bare",
+        "ours::bare",
+        "ours:link:hard:other",
+        "link:ours:other",
+        "hard:link:ours:other",
+        "ours:copy:other",
+        "copy:ours:copy:link:other",
+        "wrapper:ours:other",
+        "ours:wrapper:other",
+        "ours:copy:wrapper:forking:searching:other",
+        "ours:missing:plain:directory:dangling:fifo:broken:other",
+    ] {
+        let script = r#"exec cp --help "a b" "" -x"#;
+        let outcome = under_fakeroot(&place, path, script).output();
+        outcome.assert_success();
+        assert_eq!(outcome.stdout_text(), "[--help][a b][][-x]", "{path}");
+    }
+}
+
+#[test]
+fn the_cp_of_the_system_is_executed_if_there_is_none_in_the_path() {
+    or_skip!(need(&["fakeroot"]));
+    let place = place();
+    Tree::at(place.path()).file("f", "content");
+    for path in ["ours", "/none\nunset PATH"] {
+        let version = under_fakeroot(&place, path, "exec ours/cp --version").output();
+        assert!(!version.assert_success().stdout_text().contains("cpz"));
+        under_fakeroot(&place, path, "exec ours/cp f g")
+            .output()
+            .assert_success();
+        let copy = place.path().join("g");
+        assert_eq!(fs::read(&copy).expect("a copy"), b"content");
+        fs::remove_file(copy).expect("a copy");
+    }
+}
+
+#[test]
+fn cp_does_the_work_with_a_warning_if_there_is_no_other_one() {
+    or_skip!(need(&["fakeroot", "unshare"]));
+    if !is_root() {
+        skip!("only root can hide the other one");
+    }
+    let place = place();
+    Tree::at(place.path()).file("f", "content");
+    let script = r#"for cp in /usr/bin/cp /bin/cp; do mount --bind ours/cp $cp || exit 9; done
+        exec fakeroot sh -c 'PATH=ours; exec cp f g'"#;
+    let run = Run::new("unshare").args(["-m", "sh", "-c", script]);
+    let outcome = run.current_dir(&place).output();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    assert_eq!(
+        outcome.stderr_text(),
+        "cp: warning: fakeroot is bypassed: preloaded libraries do not see the system calls of cpz\n"
+    );
+    let copy = fs::read(place.path().join("g")).expect("a copy");
+    assert_eq!(copy, b"content");
+}
+
+/// Apart from the variable that keeps programs from executing each other forever, nothing is different.
+#[test]
+fn the_other_cp_gets_the_environment_the_signals_and_the_streams_of_ours() {
+    or_skip!(need(&["fakeroot"]));
+    let place = place();
+    let text = r#"#!/bin/sh
+        streams=
+        for stream in 0 1 2; do [ -e /proc/$$/fd/$stream ] && streams="$streams $stream"; done
+        {
+            echo "$streams"
+            grep -E '^Sig(Blk|Ign|Cgt):' /proc/$$/status
+            env | grep -v -e ^FUC_TRIED= -e ^_=
+        } </dev/null >$1 2>&1
+        "#;
+    let tree = Tree::at(place.path());
+    tree.file("other/cp", text).select("other/cp").mode(0o755);
+    for (setting, streams) in [
+        (":", " 0 1 2"),
+        ("trap '' PIPE HUP; exec <&-", " 1 2"),
+        ("exec >&-", " 0 2"),
+        ("exec <&- 2>&-", " 1"),
+    ] {
+        let script = format!("{setting}\nother/cp expected; cp actual");
+        let path = "ours:other:/usr/bin:/bin";
+        under_fakeroot(&place, path, &script)
+            .output()
+            .assert_success();
+        let [expected, actual] = ["expected", "actual"].map(|name| {
+            let report = fs::read_to_string(place.path().join(name));
+            report.expect("a report")
+        });
+        assert_eq!(actual, expected, "{setting}");
+        assert_eq!(actual.lines().next(), Some(streams), "{setting}");
+    }
+}
+
+/// Runs a script as a user who cannot give files away, under `cp`.
+#[track_caller]
+fn owners(program: &str, place: &Scratch, run: Run) {
+    let run = run.current_dir(place).env("PATH", path(place));
+    let run = match is_root() {
+        true => run.uid(NOBODY),
+        false => run,
+    };
+    let outcome = run.output();
+    assert_eq!(outcome.status, Status::Exit(0), "{program}: {outcome}");
+    assert_eq!(outcome.stdout_text(), "4711:4712\n", "{program}: {outcome}");
+    assert_eq!(outcome.stderr_text(), "", "{program}: {outcome}");
+}
+
+/// Returns the `PATH` that begins with our cp.
+fn path(place: &Scratch) -> String {
+    let ours = place.path().join("ours");
+    format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", ours.display())
+}
+
+const GIVE_AND_COPY: &str = "echo >f; chown 4711:4712 f; cp -a f g; stat -c %u:%g g; rm -f f g";
+
+#[test]
+fn a_copy_under_fakeroot_has_the_owner_that_its_source_has_there() {
+    or_skip!(need(&["fakeroot"]));
+    let run = Run::new("fakeroot").args(["sh", "-c", GIVE_AND_COPY]);
+    owners("fakeroot", &place(), run);
+}
+
+#[test]
+fn a_copy_under_pseudo_has_the_owner_that_its_source_has_there() {
+    or_skip!(need(&["pseudo"]));
+    let place = place();
+    Tree::at(place.path())
+        .dir("state")
+        .select("state")
+        .mode(0o777);
+    // Stop the server, which would otherwise go on for a while.
+    let script = r#"pseudo sh -c "$0"; pseudo -S >&2"#;
+    let run = Run::new("sh")
+        .args(["-c", script, GIVE_AND_COPY])
+        .env("PSEUDO_PREFIX", "/usr")
+        .env("PSEUDO_LOCALSTATEDIR", place.path().join("state"));
+    owners("pseudo", &place, run);
+}
+
+#[test]
+fn the_files_of_a_debian_package_have_the_owners_that_were_set_under_fakeroot() {
+    or_skip!(need(&["fakeroot", "dpkg-buildpackage", "make"]));
+    let place = place();
+    let tree = Tree::at(place.path());
+    tree.file(
+        "p/debian/control",
+        "Source: p\nMaintainer: A <a@example.org>\nRules-Requires-Root: binary-targets\n\n\
+         Package: p\nArchitecture: all\nDescription: a test\n",
+    );
+    tree.file(
+        "p/debian/changelog",
+        "p (1) unstable; urgency=low\n\n  * First.\n\n \
+         -- A <a@example.org>  Thu, 01 Jan 2026 00:00:00 +0000\n",
+    );
+    let rules = "#!/usr/bin/make -f\n\
+        clean build build-arch build-indep:\n\
+        binary: binary-indep\n\
+        binary-arch:\n\
+        binary-indep:\n\
+        \tmkdir -p files debian/p/DEBIAN debian/p/opt\n\
+        \techo content >files/f\n\
+        \tchown -R 4711:4712 files\n\
+        \tcp -a files debian/p/opt/\n\
+        \tdpkg-gencontrol -Pdebian/p\n\
+        \tdpkg-deb --build debian/p ..\n";
+    tree.file("p/debian/rules", rules);
+    tree.select("p/debian/rules").mode(0o755);
+    // The user who builds owns all files.
+    let script = "export HOME=$PWD; cp -r p own && cd own && dpkg-buildpackage -rfakeroot -us -uc -b -d >../log 2>&1 || cat ../log >&2; \
+        dpkg-deb -c ../p_1_all.deb | grep /f$ | grep -o '[0-9]*/[0-9]*' | head -n 1 | tr / :";
+    owners("dpkg", &place, Run::new("sh").args(["-c", script]));
+}
+
+/// Runs cpz under a program that preloads a library. Returns its outcome.
+fn copied_under(program: &str, args: &[&str], place: &Scratch) -> Outcome {
+    let run = Run::new(program).args(args).args([CPZ, "f", "g"]);
+    run.current_dir(place)
+        .env("PSEUDO_PREFIX", "/usr")
+        .env("PSEUDO_LOCALSTATEDIR", place.path().join("state"))
+        .output()
+}
+
+#[test]
+fn cpz_warns_once_of_each_library_that_it_bypasses() {
+    for (programs, args, names) in [
+        (&["fakeroot"][..], &[][..], "fakeroot is"),
+        (&["fakechroot"], &[], "fakechroot is"),
+        (&["eatmydata"], &[], "eatmydata is"),
+        (&["pseudo"], &[], "pseudo is"),
+        (
+            &["fakechroot", "fakeroot"],
+            &["fakeroot"],
+            "fakeroot and fakechroot are",
+        ),
+    ] {
+        or_skip!(need(programs));
+        let place = place();
+        Tree::at(place.path()).file("f", "content").dir("state");
+        let outcome = copied_under(programs[0], args, &place);
+        if programs[0] == "pseudo" {
+            copied_under("sh", &["-c", "pseudo -S"], &place);
+        }
+        assert_eq!(outcome.status, Status::Exit(0), "{programs:?}: {outcome}");
+        let reason = "preloaded libraries do not see the system calls of cpz";
+        let warning = format!("cpz: warning: {names} bypassed: {reason}");
+        // pseudo has messages of its own about calls of Rust's runtime.
+        let stderr = complaint(&outcome);
+        let ours = stderr.lines().filter(|line| line.starts_with("cpz: "));
+        assert_eq!(ours.collect::<Vec<_>>(), [warning], "{outcome}");
+        let copy = fs::read(place.path().join("g")).expect("a copy");
+        assert_eq!(copy, b"content");
+    }
+}
+
+/// Makes a library without content.
+fn library(path: &Path) -> Result<(), Skip> {
+    need(&["gcc"])?;
+    let run = Run::new("gcc").args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"]);
+    let made = run.arg(path).output();
+    match made.status {
+        Status::Exit(0) => Ok(()),
+        _ => Err(Skip(format!("gcc makes no library: {made}"))),
+    }
+}
+
+#[test]
+fn cpz_warns_of_the_sandbox_of_gentoo_unless_it_is_off() {
+    let place = place();
+    Tree::at(place.path()).file("f", "");
+    let sandbox = place.path().join("libsandbox.so");
+    or_skip!(library(&sandbox));
+    for (value, is_bypassed) in [("1", true), ("0", false)] {
+        let outcome = Run::new(CPZ)
+            .args(["f", "g"])
+            .env("LD_PRELOAD", &sandbox)
+            .env("SANDBOX_ON", value)
+            .current_dir(&place)
+            .output();
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        let warns = complaint(&outcome).starts_with("cpz: warning: sandbox is bypassed: ");
+        assert_eq!(warns, is_bypassed, "{value}: {outcome}");
+    }
+}
+
+#[test]
+fn variables_of_fakeroot_without_its_library_change_nothing() {
+    let place = place();
+    Tree::at(place.path()).file("f", "");
+    for program in [CPZ.as_ref(), place.path().join("ours/cp").as_path()] {
+        Run::new(program)
+            .args(["f", "g"])
+            .env("FAKEROOTKEY", "1")
+            .env("PATH", "/none")
+            .current_dir(&place)
+            .output()
+            .assert_success();
+    }
+}
