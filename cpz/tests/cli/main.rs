@@ -42,6 +42,8 @@ mod resuming;
 mod room;
 mod same_file;
 mod same_file_by_rule;
+mod served_attributes;
+mod served_names;
 mod several;
 mod special;
 mod stats;

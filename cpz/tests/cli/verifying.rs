@@ -170,7 +170,7 @@ fn compares_a_copy_whose_attributes_could_not_be_set() {
     Tree::at(scratch.path()).file("f", "content");
     let args = ["--threads=1", "-p", "--verify", "f", "d"];
     or_skip!(Run::new(CPZ).args(args).current_dir(&scratch).calls());
-    let traced = ["-f", "-o", "log", "-e", "inject=fchown:error=EIO", CPZ];
+    let traced = ["-f", "-o", "log", "-e", "inject=fchmod:error=EIO", CPZ];
     let run = Run::new("strace").args(traced).args(args);
     let outcome = run.current_dir(&scratch).output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");

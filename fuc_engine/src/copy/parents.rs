@@ -18,6 +18,7 @@ use super::attributes::{DestAcl, Role};
 use super::context::Context;
 use super::decide::mode::{self, Origin};
 use super::facts::Symlinks;
+use super::make::directory;
 use super::names;
 use super::plan::Spot;
 use super::way::{self, DestParent, OpenParent};
@@ -191,12 +192,12 @@ fn make_one(
     let stat = look_at_source(ctx, step.source)?;
     let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
     let requested = ctx.policy.directory_creation_mode(mode);
-    let filling = ctx.policy.directory_filling_mode(mode);
     if let Some(plan) = &ctx.plan {
         let planned = plan.create(spot(above, step), || names::planned_directory(plan));
         planned.map_err(failed(Operation::MakeParent))?;
     } else {
-        sys::create_directory(above, step.name, filling).map_err(failed(Operation::MakeParent))?;
+        sys::create_directory(above, step.name, requested)
+            .map_err(failed(Operation::MakeParent))?;
     }
     if ctx.report.wants_events() {
         let (source, dest) = (step.source, step.path);
@@ -209,11 +210,8 @@ fn make_one(
     let fd = sys::open_path_directory(above, step.name, Symlinks::NoFollow)
         .map_err(failed(Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
-    let modes = mode::of_new_directory(granted.mode & 0o7777, requested);
-    if let Some(mode) = modes.filling {
-        let set = Inode::directory(fd.as_fd()).set_mode(mode);
-        set.map_err(failed(Operation::SetMode))?;
-    }
+    let mode_pending = directory::let_owner_fill(fd.as_fd(), granted.mode & 0o7777)
+        .map_err(failed(Operation::SetMode))?;
     made.made.insert(step.dest.into());
     made.list.push(Parent {
         dest: step.dest.into(),
@@ -221,7 +219,7 @@ fn make_one(
         identity: granted.identity,
         origin: Origin::Created,
         path: step.path.into(),
-        mode_pending: modes.pending,
+        mode_pending,
         source: source.into_boxed_c_str(),
     });
     Ok(fd)

@@ -107,11 +107,6 @@ impl<'a> Policy<'a> {
         mode::for_directory(&self.options.preserve, mode)
     }
 
-    /// Returns the mode for creating the copy of a directory with `mode` such that it can be filled.
-    pub(super) fn directory_filling_mode(&self, mode: u32) -> u32 {
-        self.directory_creation_mode(mode) | mode::OWNER
-    }
-
     /// Returns the mode to set in the end on the copy of a source with `mode`, type included.
     pub(super) fn last_mode(&self, mode: u32, origin: Origin) -> Option<u32> {
         mode::when_complete(&self.options.preserve, mode, origin, || self.umask())

@@ -112,9 +112,11 @@ pub(super) fn copy_others<'n>(
     let mut outcome = Ok(());
     for name in names {
         let copied = match source.xattr(name) {
-            // An NFS server returns such an ACL for each file.
-            Ok(acl) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
-            Ok(acl) => dest.set_xattr(name, &acl),
+            Ok(acl) => match dest.set_xattr(name, &acl) {
+                // An NFS server returns such an ACL for each file.
+                Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
+                set => set,
+            },
             Err(Failed(Errno::NODATA)) => Ok(()),
             Err(error) => Err(error),
         };

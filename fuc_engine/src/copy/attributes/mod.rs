@@ -308,7 +308,12 @@ impl Transfer<'_> {
         let others = xattrs::names_in(listed)
             .filter(|&name| keeps_acls && !is_posix_acl(name))
             .filter(|&name| policy.xattr_action(name) == Action::KeepWithMode);
-        acl::copy_others(&self.source, &self.dest, others).map_err(unset)
+        acl::copy_others(&self.source, &self.dest, others).map_err(unset)?;
+        // There may be other ACLs than those that were asked for by name.
+        match names {
+            Err(error) if keeps_acls => Err(unset(*error)),
+            _ => Ok(()),
+        }
     }
 }
 

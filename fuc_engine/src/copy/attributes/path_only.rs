@@ -105,7 +105,10 @@ pub(in crate::copy) fn transfer(
                 let last = policy.last_directory_mode(mode, present.st_mode, origin);
                 last.or_else(|| mode::of_unfilled_directory(present.st_mode, origin))
             }
-            _ => policy.last_mode(stat.st_mode, origin),
+            // As in cp, a special file keeps the special bits that it was created with.
+            _ => policy
+                .last_mode(stat.st_mode, origin)
+                .map(|mode| mode | present.st_mode & 0o7000),
         },
     };
     Ok(transfer.run(policy))

@@ -16,7 +16,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions that the owner of a directory needs to fill it.
-pub(in crate::copy) const OWNER: u32 = 0o700;
+const OWNER: u32 = 0o700;
 
 /// The permissions that the owner of a file needs to copy ranges of it on several machines.
 pub(in crate::copy) const OWNER_FILE: u32 = 0o600;
@@ -122,30 +122,14 @@ pub(in crate::copy) fn while_overwritten(
     (present & PERMISSIONS != kept).then_some(kept)
 }
 
-/// The modes of a directory that this run created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) struct DirectoryModes {
-    /// The mode to set before entries are created in it, which gives the owner all permissions; `None` if it
-    /// has that mode.
-    pub(in crate::copy) filling: Option<u32>,
-    /// The mode to set in the end; `None` if that is the same.
-    pub(in crate::copy) pending: Option<u32>,
-}
-
-/// Returns the modes of a new directory, which would be created with the mode `requested` if it had not
-/// to be filled. `granted` is the mode that it got, which depends on the umask or a default ACL.
+/// Returns the mode to set on a new directory before entries are created in it, or `None` if its owner has all
+/// permissions. It was created with the mode `granted`, which is also its last one.
 ///
-/// cp creates the directory without the permissions that only filling needs, and then adds them. This makes the
-/// kernel remove an inherited set-group-ID bit if the user is not in the group, and what is created in the
-/// directory does not inherit the group.
-pub(in crate::copy) fn of_new_directory(granted: u32, requested: u32) -> DirectoryModes {
-    let last = granted & (requested | SET_ID | 0o077);
-    let filling = granted | OWNER;
-    let is_added_by_cp = granted & SET_GROUP_ID != 0 && requested & OWNER != OWNER;
-    DirectoryModes {
-        filling: (filling != granted || is_added_by_cp).then_some(filling),
-        pending: (last != filling).then_some(last),
-    }
+/// As by cp, it was created without the permissions that only filling needs. So it has its last mode even where no mode
+/// can be set. If the user is not in the group that it inherits, setting a mode makes the kernel remove its
+/// set-group-ID bit, and what is created in it does not inherit the group.
+pub(in crate::copy) fn while_filled(granted: u32) -> Option<u32> {
+    (granted & OWNER != OWNER).then_some(granted | OWNER)
 }
 
 /// Returns the mode to set on a directory that is not filled, and whose present mode is `present`.
@@ -305,14 +289,14 @@ mod tests {
 
     #[test]
     fn a_new_directory_is_writable_while_it_is_filled() {
-        let modes = |filling, pending| DirectoryModes { filling, pending };
-        assert_eq!(of_new_directory(0o755, 0o755), modes(None, None));
-        assert_eq!(of_new_directory(0o755, 0o555), modes(None, Some(0o555)));
-        let (set, last) = (Some(0o755), Some(0o555));
-        assert_eq!(of_new_directory(0o555, 0o555), modes(set, last));
-        assert_eq!(of_new_directory(0o2755, 0o755), modes(None, None));
-        let (set, last) = (Some(0o3755), Some(0o2555));
-        assert_eq!(of_new_directory(0o3755, 0o555), modes(set, last));
+        for (granted, filling) in [
+            (0o755, None),
+            (0o2755, None),
+            (0o3555, Some(0o3755)),
+            (0o050, Some(0o750)),
+        ] {
+            assert_eq!(while_filled(granted), filling, "{granted:o}");
+        }
     }
 
     #[test]

@@ -369,9 +369,8 @@ fn make_dest(
     let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
     let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
     let requested = ctx.policy.directory_creation_mode(source.mode);
-    let filling = ctx.policy.directory_filling_mode(source.mode);
     let made = ctx.at(place, Side::Dest, |dir, name| {
-        names::create_directory(ctx, place, dir, name, filling)
+        names::create_directory(ctx, place, dir, name, requested)
     });
     let origin = match made {
         Ok(()) => Origin::Created,
@@ -379,7 +378,7 @@ fn make_dest(
             return Err(refuse_to_merge(ctx, place, source.identity.file()));
         }
         Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Origin::Existing,
-        Err(Errno::EXIST) => match replace_by_directory(ctx, place, filling, numbers)? {
+        Err(Errno::EXIST) => match replace_by_directory(ctx, place, requested, numbers)? {
             Replaced::Yes => Origin::Created,
             Replaced::No => Origin::Existing,
         },
@@ -410,13 +409,8 @@ fn make_dest(
     let mut mode_pending = None;
     if ctx.plan.is_none() && origin == Origin::Created {
         let granted = stat.mode & 0o7777;
-        let modes = mode::of_new_directory(granted, requested);
-        if let Some(mode) = modes.filling {
-            let set = Inode::directory(fd.as_fd()).set_mode(mode);
-            set.map_err(|errno| failed(Operation::SetMode, errno))?;
-        }
-        mode_pending = modes
-            .pending
+        mode_pending = let_owner_fill(fd.as_fd(), granted)
+            .map_err(|errno| failed(Operation::SetMode, errno))?
             .or_else(|| mode::of_writable_directory(granted));
     }
     if ctx.policy.sets_attributes && !keeps_attributes(purpose, origin) {
@@ -439,6 +433,23 @@ fn make_dest(
         inherited_acl,
         mode_pending,
     })
+}
+
+/// Lets the owner create entries in a new directory, which has the mode `granted`. Returns the mode to set in the end, if
+/// it is another one.
+pub(in crate::copy) fn let_owner_fill(
+    dir: BorrowedFd<'_>,
+    granted: u32,
+) -> Result<Option<u32>, Errno> {
+    let Some(filling) = mode::while_filled(granted) else {
+        return Ok(None);
+    };
+    match Inode::directory(dir).set_mode(filling) {
+        Ok(()) => Ok(Some(granted)),
+        // Root may do it without the mode.
+        Err(_) if sys::check_adding(dir, c".").is_ok() => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Returns the error of a dest that exists in a directory that this run has made.

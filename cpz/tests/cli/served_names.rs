@@ -1,0 +1,309 @@
+//! Filesystems on which several names or numbers lead to one file.
+
+use std::{fs, path::Path, time::Duration};
+
+use rustix::fs::inotify;
+use testkit::{
+    or_skip,
+    probe::{Errno, FuseMount, Habits, Names, Numbering},
+    run::{Outcome, Run, Status},
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, NEWEST_CP, complaint, succeeds};
+
+const MIB: usize = 1 << 20;
+
+fn with_names(names: Names) -> Habits {
+    Habits {
+        names,
+        ..Habits::default()
+    }
+}
+
+fn copy(dir: &Path, args: &[&str]) -> Outcome {
+    Run::new(CPZ).args(args).current_dir(dir).output()
+}
+
+/// Returns two names that a filesystem takes for the same.
+fn pair(names: Names) -> [&'static str; 2] {
+    match names {
+        Names::LowerCase => ["Data", "dATA"],
+        Names::Cut(_) => ["data-long-one", "data-long-two"],
+        _ => ["caf\u{e9}", "cafe\u{301}"],
+    }
+}
+
+const COLLIDING: [Names; 3] = [Names::LowerCase, Names::Cut(9), Names::Decomposed];
+
+/// Asserts that one of two colliding entries was copied, and that the other one was refused.
+#[track_caller]
+fn one_is_refused(names: Names, args: &[&str], build: impl Fn(&Tree, [&str; 2])) {
+    let source = Scratch::new();
+    let tree = Tree::at(source.path());
+    build(&tree, pair(names));
+    let place = or_skip!(FuseMount::with(with_names(names)));
+    let dest = place.path().join("new").display().to_string();
+    let args = [args, &["s", &dest]].concat();
+    let outcome = copy(source.path(), &args);
+    assert_eq!(outcome.status, Status::Exit(1), "{names:?} {outcome}");
+    let said = complaint(&outcome);
+    assert!(
+        said.contains("will not overwrite just-created") && said.lines().count() == 1,
+        "{names:?} {args:?} {said}"
+    );
+    assert_eq!(fs::read_dir(place.stored().join("new")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_second_of_two_names_in_a_new_directory_is_refused() {
+    for names in COLLIDING {
+        let options = ["-r", "-a", "-b", "--remove-destination", "-u", "-n", "-f"];
+        for option in options {
+            one_is_refused(names, &[option], |tree, [one, other]| {
+                tree.file(format!("s/{one}"), "1")
+                    .file(format!("s/{other}"), "22");
+            });
+        }
+        one_is_refused(names, &["-r"], |tree, pair| {
+            for name in pair {
+                tree.file(format!("s/{name}"), "");
+            }
+        });
+        one_is_refused(names, &["-r"], |tree, pair| {
+            for name in pair {
+                tree.symlink(format!("s/{name}"), "nowhere");
+            }
+        });
+        one_is_refused(names, &["-r"], |tree, pair| {
+            for name in pair {
+                tree.fifo(format!("s/{name}"));
+            }
+        });
+        one_is_refused(names, &["-r"], |tree, pair| {
+            for name in pair {
+                tree.file(format!("s/{name}/f"), "");
+            }
+        });
+        one_is_refused(names, &["-a"], |tree, [one, other]| {
+            let one = format!("s/{one}");
+            tree.file(&one, "1").hardlink(&one, format!("s/{other}"));
+        });
+    }
+}
+
+#[test]
+fn two_large_files_are_never_mixed() {
+    let source = Scratch::in_memory();
+    let tree = Tree::at(source.path());
+    for number in 1..=2 {
+        tree.file(format!("s/DATA{number}"), vec![b'A'; 12 * MIB])
+            .file(format!("s/data{number}"), vec![b'b'; 5 * MIB])
+            .file(format!("s/Small{number}"), vec![b'A'; 3000])
+            .file(format!("s/small{number}"), vec![b'b'; 2000]);
+    }
+    for is_new in [true, false] {
+        let place = or_skip!(FuseMount::with(Habits {
+            write_latency: Duration::from_millis(1),
+            ..with_names(Names::LowerCase)
+        }));
+        let dest = place.path().join("d");
+        if !is_new {
+            fs::create_dir(&dest).unwrap();
+        }
+        let dest = dest.display().to_string();
+        let outcome = copy(source.path(), &["--threads=8", "-rT", "s", &dest]);
+        // cp overwrites in silence in a directory that existed.
+        let status = if is_new { 1 } else { 0 };
+        assert_eq!(outcome.status, Status::Exit(status), "{outcome}");
+        let mut files = 0;
+        for entry in fs::read_dir(place.stored().join("d")).unwrap() {
+            let content = fs::read(entry.unwrap().path()).unwrap();
+            let whole = match content[0] {
+                b'A' => [12 * MIB, 3000],
+                _ => [5 * MIB, 2000],
+            };
+            assert!(content.iter().all(|byte| *byte == content[0]), "a mixture");
+            assert!(whole.contains(&content.len()), "{} bytes", content.len());
+            files += 1;
+        }
+        assert_eq!(files, 4);
+    }
+}
+
+#[test]
+fn directories_that_become_one_are_not_filled_at_once() {
+    let source = Scratch::in_memory();
+    let tree = Tree::at(source.path());
+    for number in 0..40 {
+        tree.file(format!("s/Sub/{number}"), vec![b'A'; 3000])
+            .file(format!("s/sUB/{number}"), vec![b'b'; 2000]);
+    }
+    let place = or_skip!(FuseMount::with(Habits {
+        write_latency: Duration::from_millis(1),
+        ..with_names(Names::LowerCase)
+    }));
+    fs::create_dir(place.path().join("d")).unwrap();
+    let dest = place.path().join("d").display().to_string();
+    copy(source.path(), &["--threads=8", "-rT", "s", &dest]);
+    for number in 0..40 {
+        let content = fs::read(place.stored().join(format!("d/sub/{number}"))).unwrap();
+        let whole = [vec![b'A'; 3000], vec![b'b'; 2000]];
+        assert!(whole.contains(&content), "{number} is a mixture");
+    }
+}
+
+#[test]
+fn copies_of_two_operands_to_one_directory_are_merged() {
+    let source = Scratch::new();
+    let tree = Tree::at(source.path());
+    tree.file("a/x/f", "1").file("b/x/g", "2");
+    let place = or_skip!(FuseMount::with(Habits::default()));
+    let dest = place.path().display().to_string();
+    succeeds(source.path(), &["-r", "a/.", "b/.", &dest]);
+    assert_eq!(fs::read(place.stored().join("x/f")).unwrap(), b"1");
+    assert_eq!(fs::read(place.stored().join("x/g")).unwrap(), b"2");
+}
+
+#[test]
+fn a_source_with_two_numbers_is_not_emptied() {
+    for numbering in [Numbering::Lasting, Numbering::Fresh] {
+        for size in [5, 3 * MIB] {
+            let place = or_skip!(FuseMount::with(Habits {
+                numbering,
+                ..Habits::default()
+            }));
+            let content = vec![b'x'; size];
+            Tree::at(place.stored())
+                .file("f", &content)
+                .hardlink("f", "hard")
+                .hardlink("f", "d/f")
+                .hardlink("f", "s/f");
+            for args in [
+                &["f", "hard"][..],
+                &["f", "f"],
+                &["-a", "f", "hard"],
+                &["-rT", "--threads=4", "s", "d"],
+                &["f", "d"],
+            ] {
+                let outcome = copy(place.path(), args);
+                let said = complaint(&outcome);
+                if args[0].starts_with('f') {
+                    assert!(said.contains("are the same file"), "{args:?} {outcome}");
+                    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+                }
+                for name in ["f", "hard", "d/f", "s/f"] {
+                    let found = fs::read(place.stored().join(name)).unwrap();
+                    assert!(found == content, "{numbering:?} {args:?} {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_source_is_not_emptied_through_its_mirror() {
+    for habits in [
+        Habits::default(),
+        Habits {
+            open_untruncated: Some(Errno::PERM),
+            ..Habits::default()
+        },
+        Habits {
+            utimens: Some(Errno::PERM),
+            ..Habits::default()
+        },
+    ] {
+        let place = or_skip!(FuseMount::with(habits));
+        Tree::at(place.stored()).file("f", "precious");
+        let [stored, shown] = [place.stored(), place.path()].map(|at| at.join("f"));
+        let before = fs::metadata(&stored).unwrap().modified().unwrap();
+        for [from, to] in [[&stored, &shown], [&shown, &stored]] {
+            Run::new(CPZ).arg(from).arg(to).output();
+            assert_eq!(fs::read(&stored).unwrap(), b"precious");
+            assert_eq!(fs::metadata(&stored).unwrap().modified().unwrap(), before);
+        }
+    }
+}
+
+#[test]
+fn another_file_of_the_same_size_and_time_is_overwritten() {
+    let place = or_skip!(FuseMount::with(Habits::default()));
+    let time = Duration::from_secs(1_000_000_000);
+    Tree::at(place.path())
+        .file("a", "one")
+        .mtime(time)
+        .file("b", "two")
+        .mtime(time)
+        .file("c", "one")
+        .mtime(time);
+    for args in [["a", "b"], ["a", "c"]] {
+        succeeds(place.path(), &args);
+        let dest = place.path().join(args[1]);
+        assert_eq!(fs::read(&dest).unwrap(), b"one");
+        let modified = fs::metadata(&dest).unwrap().modified().unwrap();
+        assert!(modified > std::time::UNIX_EPOCH + time, "{args:?}");
+    }
+    succeeds(place.path(), &["-p", "a", "c"]);
+    let modified = fs::metadata(place.path().join("c")).unwrap().modified();
+    assert_eq!(modified.unwrap(), std::time::UNIX_EPOCH + time);
+}
+
+#[test]
+fn files_that_can_only_be_opened_empty_are_overwritten() {
+    for errno in [Errno::PERM, Errno::ACCESS, Errno::INVAL, Errno::OPNOTSUPP] {
+        let place = or_skip!(FuseMount::with(Habits {
+            open_untruncated: Some(errno),
+            ..Habits::default()
+        }));
+        let parity = NEWEST_CP.parity().on(place.path());
+        let build = |tree: &Tree| {
+            tree.file("s/f", "new")
+                .file("s/e", "")
+                .file("d/f", "old content")
+                .file("d/e", "old");
+        };
+        for option in ["-r", "-a", "-f", "-b", "--sparse=always"] {
+            parity.clone().args([option, "s/f", "d/f"]).check(build);
+            parity.clone().args(["-r", option, "s/.", "d"]).check(build);
+        }
+        parity
+            .clone()
+            .args(["--attributes-only", "s/f", "d/f"])
+            .check(build);
+        parity.clone().args(["d/f", "d/f"]).check(build);
+    }
+}
+
+/// Returns the names of the files that were closed after writing in `dir` while cpz copied `s` into it.
+fn closed(program: &Path, dir: &Path) -> Vec<String> {
+    let events = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    inotify::add_watch(&events, dir, inotify::WatchFlags::CLOSE_WRITE).unwrap();
+    let source = Scratch::new();
+    let tree = Tree::at(source.path());
+    for number in 0..4 {
+        tree.file(format!("s/{number}"), "");
+    }
+    let run = Run::new(program).args(["-rT", "s"]).arg(dir);
+    run.current_dir(&source).output().assert_success();
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(&events, &mut buffer);
+    let mut names = Vec::new();
+    while let Ok(event) = reader.next() {
+        let name = event.file_name().expect("a file of the directory");
+        names.push(name.to_str().unwrap().to_owned());
+    }
+    names.sort();
+    names
+}
+
+#[test]
+fn a_watcher_of_the_dest_learns_of_each_empty_file() {
+    let dest = Scratch::new();
+    assert_eq!(closed(Path::new(CPZ), dest.path()), ["0", "1", "2", "3"]);
+    let link = Scratch::new();
+    let cp = link.path().join("cp");
+    std::os::unix::fs::symlink(CPZ, &cp).unwrap();
+    let dest = Scratch::new();
+    assert_eq!(closed(&cp, dest.path()), ["0", "1", "2", "3"]);
+}
