@@ -14,8 +14,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, Stat, Timestamps, lgetxattr, llistxattr, major, minor, openat,
-        readlinkat, statat, utimensat,
+        AtFlags, Mode, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
+        openat, readlinkat, statat, statx, utimensat,
     },
     io::Errno,
 };
@@ -87,6 +87,9 @@ impl Visitor for Recorder {
 impl Recorder {
     /// Adds the entry `name` of `dir`, whose number is `parent`.
     fn record(&mut self, dir: BorrowedFd<'_>, name: &CStr, parent: usize) -> io::Result<Kind> {
+        // A kernel that caches attributes for a server may show the number of links from before a link was made.
+        let fresh = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+        let _ = statx(dir, name, fresh, StatxFlags::BASIC_STATS);
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let kind = Kind::of(file_type(&stat));
         let place = Place { dir, name };
