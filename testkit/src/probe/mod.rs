@@ -33,11 +33,13 @@ pub use fuse::{FuseMount, Habits, Names, Numbering, Removal};
 pub use gnu::{gnu, newest_gnu};
 pub use mount::{Fs, LoopMount};
 pub use overlay::{Layers, Overlay};
+pub use program::{Program, ProgramMount};
 
 mod fuse;
 mod gnu;
 mod mount;
 mod overlay;
+mod program;
 
 /// Id of an ordinary user, and of a group, that own nothing.
 pub const NOBODY: u32 = 65534;

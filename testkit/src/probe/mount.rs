@@ -144,7 +144,12 @@ impl Mounted {
         let point_path = point.path().as_os_str();
         let options = options.iter().map(OsStr::new);
         run("mount", options.chain([device, point_path]))?;
-        Ok(Self { point })
+        Ok(Self::at(point))
+    }
+
+    /// Takes over what is mounted at `point`.
+    pub(super) fn at(point: Scratch) -> Self {
+        Self { point }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -181,7 +186,10 @@ fn make_image(fs: Fs, size_mib: u64, path: &Path) -> Result<(), Skip> {
     run(&mkfs, options.chain([path.as_os_str()]))
 }
 
-fn run<'a>(program: &str, args: impl IntoIterator<Item = &'a OsStr>) -> Result<(), Skip> {
+pub(super) fn run<'a>(
+    program: &str,
+    args: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<(), Skip> {
     let found = find_program(program).ok_or_else(|| Skip(format!("there is no {program}")))?;
     match Command::new(found).args(args).output() {
         Ok(output) if output.status.success() => Ok(()),

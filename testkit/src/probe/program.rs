@@ -1,0 +1,146 @@
+//! Filesystems that programs of Debian serve by FUSE. Their habits are those that users meet.
+
+use std::{ffi::OsStr, fs, os::unix::fs::MetadataExt as _, path::Path};
+
+use super::{
+    Skip, is_root,
+    mount::{Mounted, run},
+};
+use crate::tree::Scratch;
+
+/// A program that serves a filesystem. It stores the files in a directory, unless stated otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Shows a directory in another place.
+    Bindfs,
+    /// Joins directories, here only one.
+    Mergerfs,
+    /// Joins directories, here only one. It passes `O_DIRECT` on.
+    Unionfs,
+    /// Encrypts names and content.
+    Gocryptfs,
+    /// Speaks SFTP with a server that runs as its child. It caches attributes.
+    Sshfs,
+    /// Speaks with stores of objects, here with a directory. It has no modes, owners, links or special files.
+    Rclone,
+    /// Stores NTFS in an image.
+    Ntfs3g,
+    /// Stores exFAT in an image. It has no owners, links or special files.
+    ExfatFuse,
+}
+
+impl Program {
+    /// Returns the shell commands that start the program with the options `"$@"`. It stays in the background
+    /// after it has mounted its filesystem at `$point`.
+    fn script(self) -> &'static str {
+        match self {
+            Self::Bindfs => r#"bindfs "$@" "$stored" "$point""#,
+            Self::Mergerfs => r#"mergerfs "$@" "$stored" "$point""#,
+            Self::Unionfs => r#"unionfs "$@" "$stored=RW" "$point""#,
+            Self::Gocryptfs => {
+                r#"gocryptfs -init -q -scryptn 10 -extpass "echo secret" "$stored"
+                gocryptfs -q -extpass "echo secret" "$@" "$stored" "$point""#
+            }
+            Self::Sshfs => {
+                r#"printf '#!/bin/sh\nexec /usr/lib/openssh/sftp-server\n' >"$stored/ssh"
+                chmod +x "$stored/ssh"
+                mkdir "$stored/files"
+                sshfs -o ssh_command="$stored/ssh" "$@" "here:$stored/files" "$point""#
+            }
+            Self::Rclone => r#"rclone mount --config /dev/null --daemon "$@" "$stored" "$point""#,
+            Self::Ntfs3g => {
+                r#"truncate -s 64M "$stored/image"
+                mkntfs -q -F "$stored/image"
+                ntfs-3g "$@" "$stored/image" "$point""#
+            }
+            // The device is detached when the program closes it.
+            Self::ExfatFuse => {
+                r#"truncate -s 64M "$stored/image"
+                mkfs.exfat "$stored/image"
+                device=$(losetup -f --show "$stored/image")
+                trap 'losetup -d "$device"' EXIT
+                mount.exfat-fuse "$@" "$device" "$point""#
+            }
+        }
+    }
+}
+
+/// A filesystem that a [`Program`] serves, which is unmounted and deleted when this is dropped.
+#[derive(Debug)]
+pub struct ProgramMount {
+    // Fields are dropped in this order, so the program ends before what it stores is deleted.
+    mounted: Mounted,
+    _stored: Scratch,
+}
+
+impl ProgramMount {
+    /// Starts `program` with these options, on an empty filesystem.
+    ///
+    /// # Errors
+    /// Fails without root, if a program is missing, or if the kernel refuses the mount.
+    pub fn new(program: Program, options: &[&str]) -> Result<Self, Skip> {
+        if !is_root() {
+            return Err(Skip(format!("mounting {program:?} takes root")));
+        }
+        let [stored, point] = [(); 2].map(|()| Scratch::new());
+        let script = format!(
+            "set -e; PATH=$PATH:/usr/sbin:/sbin; stored=$1; point=$2; shift 2\n{}",
+            program.script()
+        );
+        let fixed = ["-c", &script, "sh"].map(OsStr::new);
+        let places = [stored.path(), point.path()].map(Path::as_os_str);
+        let options = options.iter().map(OsStr::new);
+        let before = device(&point);
+        run("sh", fixed.into_iter().chain(places).chain(options))?;
+        if device(&point) == before {
+            return Err(Skip(format!("{program:?} does not mount")));
+        }
+        Ok(Self {
+            mounted: Mounted::at(point),
+            _stored: stored,
+        })
+    }
+
+    /// Returns the mount point, at first an empty directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.mounted.path()
+    }
+}
+
+impl AsRef<Path> for ProgramMount {
+    fn as_ref(&self) -> &Path {
+        self.path()
+    }
+}
+
+fn device(point: &Scratch) -> Option<u64> {
+    fs::metadata(point).ok().map(|stat| stat.dev())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    #[test]
+    fn programs_mount_their_filesystems_and_end() {
+        for program in [
+            Program::Bindfs,
+            Program::Mergerfs,
+            Program::Unionfs,
+            Program::Gocryptfs,
+            Program::Sshfs,
+            Program::Rclone,
+            Program::Ntfs3g,
+            Program::ExfatFuse,
+        ] {
+            let mount = crate::or_skip!(ProgramMount::new(program, &[]));
+            let path = mount.path().to_owned();
+            Tree::at(&path).file("a/b", b"content");
+            assert_eq!(fs::read(path.join("a/b")).unwrap(), b"content");
+            drop(mount);
+            assert!(!path.exists(), "{program:?}");
+        }
+    }
+}
