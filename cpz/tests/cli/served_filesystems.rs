@@ -1,0 +1,202 @@
+//! Copies to filesystems that programs serve by FUSE. Each has limits and habits of its own, and the result is
+//! that of GNU cp: the same tree, the same messages and the same status.
+
+use std::time::Duration;
+
+use testkit::{
+    or_skip,
+    probe::{Program, ProgramMount},
+    snapshot::Attributes,
+    tree::{Scratch, Tree, noise},
+};
+
+use crate::support::NEWEST_CP;
+
+/// A time with odd seconds, which not every filesystem can store.
+const AT: Duration = Duration::from_nanos(1_000_000_001_987_654_321);
+
+/// Builds a part of the tree `s`.
+type Part = fn(&Tree);
+
+const ALL: &[Part] = &[plain, sparse, special, symlinks];
+
+/// Builds what every filesystem can store.
+fn plain(tree: &Tree) {
+    tree.file("s/a/content", noise(10_000))
+        .mode(0o751)
+        .mtime(AT)
+        .file("s/a/empty", "")
+        .mode(0o440)
+        .mtime(AT)
+        .file("s/large", noise((2 << 20) + 3))
+        .mtime(AT)
+        .dir("s/empty-dir")
+        .mtime(AT)
+        .select("s/a")
+        .mode(0o555)
+        .mtime(AT);
+    for number in 0..40 {
+        tree.file(format!("s/many/{number}"), format!("{number}"))
+            .mtime(AT);
+    }
+}
+
+fn sparse(tree: &Tree) {
+    tree.sparse("s/holes", 3 << 20, &[(1 << 20, &noise(1 << 16))])
+        .mtime(AT)
+        .sparse("s/hole", 1 << 20, &[])
+        .mtime(AT);
+}
+
+fn special(tree: &Tree) {
+    tree.file("s/twin", noise(100))
+        .xattr("user.note", "value")
+        .mtime(AT)
+        .hardlink("s/twin", "s/other-twin")
+        .fifo("s/pipe")
+        .mtime(AT)
+        .socket("s/socket")
+        .mtime(AT)
+        .char_device("s/null", 1, 3)
+        .mtime(AT)
+        .file("s/owned", "content")
+        .owner(1000, 1000)
+        .mode(0o4755)
+        .mtime(AT);
+}
+
+fn symlinks(tree: &Tree) {
+    tree.symlink("s/link", "a/content")
+        .symlink("s/dangling", "nowhere");
+}
+
+/// A filesystem, and what is compared on it.
+struct Place {
+    mount: ProgramMount,
+    attributes: Attributes,
+}
+
+impl Place {
+    fn with(program: Program, options: &[&str]) -> Result<Self, testkit::probe::Skip> {
+        let unlisted = match program {
+            // It fails to list attributes.
+            Program::Rclone => Attributes::ATIME | Attributes::XATTRS,
+            _ => Attributes::ATIME,
+        };
+        Ok(Self {
+            mount: ProgramMount::new(program, options)?,
+            attributes: Attributes::ALL - unlisted,
+        })
+    }
+
+    /// Compares what both commands do on the filesystem, each in its script.
+    #[track_caller]
+    fn check(&self, scripts: [&str; 2], args: &[&str], build: impl Fn(&Tree)) {
+        let [ours, gnus] = scripts;
+        let parity = NEWEST_CP.in_scripts(ours, gnus).args(args);
+        let parity = parity.attributes(self.attributes).on(&self.mount);
+        parity.check(build);
+    }
+}
+
+const ONCE: &str = r#""$@""#;
+const TWICE: &str = r#""$@"; "$@""#;
+
+/// Compares copies of these parts to a filesystem, and of plain files within it and from it.
+#[track_caller]
+fn compare(program: Program, options: &[&str], parts: &[Part]) {
+    let place = or_skip!(Place::with(program, options));
+    let [local, local_plain] = [(); 2].map(|()| Scratch::new());
+    for part in parts {
+        part(&Tree::at(local.path()));
+    }
+    plain(&Tree::at(local_plain.path()));
+    let [all, plain_files] = [&local, &local_plain].map(|dir| dir.path().join("s"));
+    let [all, plain_files] = [&all, &plain_files].map(|source| source.to_str().unwrap());
+    place.check([ONCE; 2], &[all, "d"], |_| {});
+    place.check([ONCE; 2], &["-a", all, "d"], |_| {});
+    place.check([r#""$@" --resume"#, ONCE], &["-a", all, "d"], |_| {});
+    let verify = r#""$@" --verify --fsync"#;
+    place.check([verify, ONCE], &["-a", all, "d"], |_| {});
+    place.check([TWICE; 2], &["-auT", all, "d"], |_| {});
+    // Our second run would name what it copies. GNU's says nothing.
+    let names = r#""$@"; "$@" -v"#;
+    place.check([names, TWICE], &["-auT", plain_files, "d"], |_| {});
+    let interrupted = r#""$@"; rm d/large; "$@" --resume"#;
+    place.check([interrupted, ONCE], &["-aT", plain_files, "d"], |_| {});
+    place.check([ONCE; 2], &["-a", "s", "d"], plain);
+    place.check([ONCE; 2], &["-p", "s", "d"], plain);
+
+    plain(&Tree::at(place.mount.path()));
+    let served = place.mount.path().join("s");
+    let back = NEWEST_CP.parity().attributes(place.attributes);
+    back.args(["-a", served.to_str().unwrap(), "d"])
+        .check(|_| {});
+}
+
+#[test]
+fn copies_to_bindfs_are_those_of_gnu() {
+    compare(Program::Bindfs, &[], ALL);
+}
+
+#[test]
+fn copies_to_bindfs_that_sets_no_xattrs_are_those_of_gnu() {
+    compare(Program::Bindfs, &["--xattr-ro"], ALL);
+}
+
+#[test]
+fn copies_to_bindfs_that_ignores_modes_are_those_of_gnu() {
+    compare(Program::Bindfs, &["--chmod-ignore"], ALL);
+}
+
+#[test]
+fn copies_to_mergerfs_are_those_of_gnu() {
+    compare(Program::Mergerfs, &[], ALL);
+}
+
+#[test]
+fn copies_to_mergerfs_without_xattrs_are_those_of_gnu() {
+    compare(Program::Mergerfs, &["-o", "xattr=noattr"], ALL);
+}
+
+#[test]
+fn copies_to_unionfs_are_those_of_gnu() {
+    compare(Program::Unionfs, &[], ALL);
+}
+
+#[test]
+fn copies_to_gocryptfs_are_those_of_gnu() {
+    compare(Program::Gocryptfs, &[], ALL);
+}
+
+#[test]
+fn copies_to_sshfs_are_those_of_gnu() {
+    compare(Program::Sshfs, &[], &[plain, sparse, special]);
+    // With -a, it sets the owner and the times of what a symlink points to, which may not be there yet.
+    let place = or_skip!(Place::with(Program::Sshfs, &[]));
+    let local = Scratch::new();
+    symlinks(&Tree::at(local.path()));
+    let source = local.path().join("s").display().to_string();
+    place.check([ONCE; 2], &[&source, "d"], |_| {});
+}
+
+#[test]
+fn copies_to_rclone_are_those_of_gnu() {
+    // Sparse files cannot be extended there, and what is left of a failed copy depends on the command.
+    compare(Program::Rclone, &[], &[plain, special, symlinks]);
+}
+
+#[test]
+fn copies_to_ntfs_are_those_of_gnu() {
+    compare(Program::Ntfs3g, &[], ALL);
+}
+
+#[test]
+fn copies_to_ntfs_with_permissions_are_those_of_gnu() {
+    compare(Program::Ntfs3g, &["-o", "permissions"], ALL);
+}
+
+#[test]
+fn copies_to_exfat_are_those_of_gnu() {
+    compare(Program::ExfatFuse, &[], ALL);
+}
