@@ -177,75 +177,60 @@ impl Server {
         system_time(seconds, nanoseconds)
     }
 
+    /// Makes the entry at `path`, and replies with it.
+    fn make(
+        &self,
+        request: &Request,
+        path: &Path,
+        mode: Option<u32>,
+        make: impl FnOnce() -> io::Result<()>,
+        reply: ReplyEntry,
+    ) {
+        let made = make()
+            .and_then(|()| Self::finish(request, path, mode))
+            .and_then(|()| self.node_attributes(path));
+        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+    }
+
     /// Gives the new entry at `path` its owner and, if it can have one, its mode.
     fn finish(request: &Request, path: &Path, mode: Option<u32>) -> io::Result<()> {
-        let parent = fs::metadata(path.parent().unwrap_or(path))?;
-        let inherits_group = parent.mode() & 0o2000 != 0;
-        let group = (!inherits_group).then_some(request.gid());
+        let set_gid = 0o2000 & fs::metadata(path.parent().unwrap_or(path))?.mode();
+        let group = (set_gid == 0).then_some(request.gid());
         lchown(path, Some(request.uid()), group)?;
         let Some(mode) = mode else {
             return Ok(());
         };
-        let inherited = match fs::symlink_metadata(path)?.is_dir() && inherits_group {
-            true => 0o2000,
-            false => 0,
+        let mode = match fs::symlink_metadata(path)?.is_dir() {
+            true => mode | set_gid,
+            false => mode,
         };
-        fs::set_permissions(path, Permissions::from_mode(mode & 0o7777 | inherited))
+        fs::set_permissions(path, Permissions::from_mode(mode & 0o7777))
     }
 
-    fn change(&self, number: INodeNo, changes: &Changes) -> io::Result<FileAttr> {
-        let path = self.path(number);
-        if let Some(size) = changes.size {
-            refuse(self.habits.truncate)?;
-            match changes.handle {
-                Some(handle) => self.files.get(handle)?.file.set_len(size)?,
-                None => File::options().write(true).open(&path)?.set_len(size)?,
+    /// Removes one entry at a time, so that none gets past a pause.
+    fn remove(&self, path: &Path, remove: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let mut removals = lock(&self.removals);
+        let refused = match self.habits.removal {
+            Removal::Honest => None,
+            Removal::Pausing(errno, pause) => {
+                let last = removals.last_success;
+                last.and_then(|last| (last.elapsed() < pause).then_some(errno))
             }
-        }
-        if changes.uid.is_some() || changes.gid.is_some() {
-            refuse(self.habits.chown)?;
-            lchown(&path, changes.uid, changes.gid)?;
-        }
-        if let Some(mode) = changes.mode {
-            refuse(self.habits.chmod)?;
-            fs::set_permissions(&path, Permissions::from_mode(mode & 0o7777))?;
-        }
-        if let Some(times) = &changes.times {
-            refuse(self.habits.utimens)?;
-            utimensat(CWD, &path, times, AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        self.shown_attributes(number)
-    }
-
-    fn remove(&self, path: &Path, remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-        {
-            let mut removals = lock(&self.removals);
-            let refused = match self.habits.removal {
-                Removal::Honest => None,
-                Removal::Pausing(errno, pause) => {
-                    let last = removals.last_success;
-                    last.and_then(|last| (last.elapsed() < pause).then_some(errno))
-                }
-                Removal::Hesitant(errno) => removals.tried.insert(path.to_owned()).then_some(errno),
-            };
-            refuse(refused)?;
-        }
-        remove(path)?;
+            Removal::Hesitant(errno) => removals.tried.insert(path.to_owned()).then_some(errno),
+        };
+        refuse(refused)?;
+        remove()?;
         lock(&self.nodes).forget(path);
-        lock(&self.removals).last_success = Some(Instant::now());
+        removals.last_success = Some(Instant::now());
         Ok(())
     }
 
     /// Removes a file, or renames it to `.nfs…` if it is in use on a server like NFS.
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        if !self.habits.silly_renames {
-            return fs::remove_file(path);
-        }
         let name = path.file_name().unwrap_or_default().as_bytes();
-        if name.starts_with(b".nfs") {
-            return Err(Errno::BUSY.into());
-        }
-        if !name.starts_with(b"open") {
+        let is_left = self.habits.silly_renames && name.starts_with(b".nfs");
+        refuse(is_left.then_some(Errno::BUSY))?;
+        if !self.habits.silly_renames || !name.starts_with(b"open") {
             return fs::remove_file(path);
         }
         let number = fs::symlink_metadata(path)?.ino();
@@ -365,15 +350,6 @@ impl Server {
     }
 }
 
-struct Changes {
-    mode: Option<u32>,
-    uid: Option<u32>,
-    gid: Option<u32>,
-    size: Option<u64>,
-    times: Option<Timestamps>,
-    handle: Option<FileHandle>,
-}
-
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = InitFlags::FUSE_ATOMIC_O_TRUNC | InitFlags::FUSE_PARALLEL_DIROPS;
@@ -409,20 +385,34 @@ impl Filesystem for Server {
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let times = (atime.is_some() || mtime.is_some()).then(|| Timestamps {
-            last_access: timespec(atime),
-            last_modification: timespec(mtime),
-        });
-        let changes = Changes {
-            mode,
-            uid,
-            gid,
-            size,
-            times,
-            handle,
+        let path = self.path(number);
+        let change = || {
+            if let Some(size) = size {
+                refuse(self.habits.truncate)?;
+                match handle {
+                    Some(handle) => self.files.get(handle)?.file.set_len(size)?,
+                    None => File::options().write(true).open(&path)?.set_len(size)?,
+                }
+            }
+            if uid.is_some() || gid.is_some() {
+                refuse(self.habits.chown)?;
+                lchown(&path, uid, gid)?;
+            }
+            if let Some(mode) = mode {
+                refuse(self.habits.chmod)?;
+                fs::set_permissions(&path, Permissions::from_mode(mode & 0o7777))?;
+            }
+            if atime.is_some() || mtime.is_some() {
+                refuse(self.habits.utimens)?;
+                let times = Timestamps {
+                    last_access: timespec(atime),
+                    last_modification: timespec(mtime),
+                };
+                utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            self.shown_attributes(number)
         };
-        let changed = self.change(number, &changes);
-        answer!(reply, changed, attributes => reply.attr(&TTL, &attributes));
+        answer!(reply, change(), attributes => reply.attr(&TTL, &attributes));
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
@@ -442,11 +432,8 @@ impl Filesystem for Server {
     ) {
         let path = self.child(parent, name);
         let kind = rustix::fs::FileType::from_raw_mode(mode);
-        let made = mknodat(CWD, &path, kind, Mode::RUSR, rdev.into())
-            .map_err(io::Error::from)
-            .and_then(|()| Self::finish(request, &path, Some(mode & !umask)))
-            .and_then(|()| self.node_attributes(&path));
-        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+        let mknod = || Ok(mknodat(CWD, &path, kind, Mode::RUSR, rdev.into())?);
+        self.make(request, &path, Some(mode & !umask), mknod, reply);
     }
 
     fn mkdir(
@@ -459,12 +446,11 @@ impl Filesystem for Server {
         reply: ReplyEntry,
     ) {
         let path = self.child(parent, name);
-        let exists = self.habits.mkdir_exists.then_some(Errno::EXIST);
-        let made = fs::create_dir(&path)
-            .and_then(|()| Self::finish(request, &path, Some(mode & !umask)))
-            .and_then(|()| refuse(exists))
-            .and_then(|()| self.node_attributes(&path));
-        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+        let mkdir = || {
+            rustix::fs::mkdir(&path, Mode::from_raw_mode(mode & !umask))?;
+            refuse(self.habits.mkdir_exists.then_some(Errno::EXIST))
+        };
+        self.make(request, &path, Some(mode & !umask), mkdir, reply);
     }
 
     fn symlink(
@@ -476,10 +462,7 @@ impl Filesystem for Server {
         reply: ReplyEntry,
     ) {
         let path = self.child(parent, name);
-        let made = symlink(target, &path)
-            .and_then(|()| Self::finish(request, &path, None))
-            .and_then(|()| self.node_attributes(&path));
-        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+        self.make(request, &path, None, || symlink(target, &path), reply);
     }
 
     fn link(&self, _: &Request, number: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -495,12 +478,12 @@ impl Filesystem for Server {
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let path = self.child(parent, name);
-        answer!(reply, self.remove(&path, |path| self.remove_file(path)), () => reply.ok());
+        answer!(reply, self.remove(&path, || self.remove_file(&path)), () => reply.ok());
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let path = self.child(parent, name);
-        answer!(reply, self.remove(&path, |path| fs::remove_dir(path)), () => reply.ok());
+        answer!(reply, self.remove(&path, || fs::remove_dir(&path)), () => reply.ok());
     }
 
     fn rename(

@@ -122,6 +122,7 @@ fn operations_fail_with_the_errnos_of_the_habits() {
         open_untruncated: all,
         direct_read: all,
         set_acl: all,
+        get_system_xattr: all,
         listxattr: all,
         ..Habits::default()
     }));
@@ -142,6 +143,7 @@ fn operations_fail_with_the_errnos_of_the_habits() {
         rustix(copy_file_range(File::open(&path).unwrap(), None, &file, None, 1).map(|_| 0)),
         fs::read_dir(mount.path().join("bad1")).map(|_| ()),
         File::options().write(true).open(&path).map(|_| ()),
+        rustix(lgetxattr(&path, "system.posix_acl_access", &mut [0; 9]).map(|n| n as u64)),
         rustix(llistxattr(&path, &mut [0; 9]).map(|n| n as u64)),
         rustix(
             lsetxattr(
