@@ -50,6 +50,8 @@ fn create_or_replace(
             Cleared::KeptDirectory => Err(Errno::ISDIR),
             _ => Err(Errno::EXIST),
         },
+        // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
+        Err(_) if operation == Operation::CreateFifo => create(),
         created => created,
     };
     created
