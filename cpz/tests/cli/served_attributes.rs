@@ -212,7 +212,7 @@ fn the_rules_of_the_system_about_attributes_are_obeyed() {
     let build = |tree: &Tree| {
         let tree = tree.file("f", "x");
         for name in ["one", "two", "three", "b1", "d1", "Beagle.x"] {
-            tree.xattr(&format!("user.{name}"), "1");
+            tree.xattr(format!("user.{name}"), "1");
         }
     };
     for option in ["-a", "-p", "--preserve=xattr", "--preserve=all"] {
