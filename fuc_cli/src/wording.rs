@@ -174,10 +174,6 @@ impl Wording<'_> {
         match (cause, self.tool) {
             (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent().into(),
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
-            (Cause::Failed(Operation::CopyData, errno), Tool::Copy) => {
-                let reason = format!(": {}", errno_text(&errno.into()));
-                self.around_both("error copying ", " to ", &reason).into()
-            }
             (Cause::Failed(Operation::Clone, errno), Tool::Copy) => {
                 let reason = format!(": {}", errno_text(&errno.into()));
                 self.around_both("failed to clone ", " from ", &reason)

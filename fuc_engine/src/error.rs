@@ -101,8 +101,6 @@ pub enum Operation {
     CreateSpecial,
     /// Writes to a dest file.
     Write,
-    /// Moves content from a source to a dest inside the kernel, which does not say on which side it failed.
-    CopyData,
     /// Shares the blocks of a source with a dest: dest, source.
     Clone,
     /// Closes a dest file. The kernel may report delayed write errors at this point.
@@ -152,7 +150,6 @@ impl Operation {
             Self::CreateFifo => "create the fifo",
             Self::CreateSpecial => "create the special file",
             Self::Write => "write",
-            Self::CopyData => "copy the content of",
             Self::Clone => "clone into",
             Self::Close => "close",
             Self::SetMode => "set the permissions of",

@@ -8,7 +8,7 @@ use testkit::{
     probe::{supports_acls, supports_xattrs},
     run::{Call, Fault, Outcome, Run, Status, is_left_out, possible_errors},
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, remove_for_sure},
+    tree::{Scratch, Tree, noise, remove_for_sure},
 };
 
 use crate::support::{CPZ, complaint};
@@ -46,7 +46,7 @@ fn kept(attributes: Attributes, call: &Call, error: &str) -> Attributes {
         // As with cp, `-a` copies extended attributes if it can, and does not report those that it can't.
         (name, _) if name.ends_with("xattr") => attributes - Attributes::XATTRS,
         // A filesystem that can't look for holes.
-        ("lseek", "EINVAL") => attributes - Attributes::HOLES,
+        ("lseek", _) => attributes - Attributes::HOLES,
         _ => attributes,
     }
 }
@@ -117,4 +117,116 @@ fn a_call_that_fails_in_an_archive_is_reported_or_makes_no_difference() {
         &["-a", "--fsync", "--verify"],
         Attributes::ALL - Attributes::ATIME,
     );
+}
+
+/// Errors that have nothing to do with the content of files.
+const ERRORS: [&str; 18] = [
+    "EBADF",
+    "EBUSY",
+    "EDQUOT",
+    "EFBIG",
+    "EINVAL",
+    "EIO",
+    "EISDIR",
+    "ENODEV",
+    "ENOMEM",
+    "ENOSPC",
+    "ENOSYS",
+    "EOVERFLOW",
+    "EPERM",
+    "EPROTO",
+    "EREMOTEIO",
+    "ESPIPE",
+    "ESTALE",
+    "ETIMEDOUT",
+];
+
+/// Copies files of several kinds while `call` fails in each way, and asserts that the copies are right.
+#[track_caller]
+fn copies_without(call: &str, options: &[&str]) {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    let data = noise(1 << 16);
+    tree.file("s/small", "1")
+        .file("s/large", noise((20 << 20) + 5))
+        .sparse(
+            "s/data-at-both-ends",
+            3 << 20,
+            &[(0, &data), ((3 << 20) - 5, b"tail!")],
+        )
+        .sparse(
+            "s/data-between",
+            3 << 20,
+            &[(1 << 20, &data), (2 << 20, &data)],
+        )
+        .sparse("s/hole", 5 << 20, &[]);
+    let words = ["-r", "-T", "--threads=1", "s", "d"];
+    let run = |program: &str, before: &[&str]| {
+        let run = Run::new(program).args(before).args(options).args(words);
+        run.current_dir(&scratch)
+    };
+    or_skip!(run(CPZ, &[]).calls());
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let expected = Snapshot::of(&source, Attributes::CONTENT);
+    for error in ERRORS {
+        // The first calls may succeed.
+        for when in ["1+", "2+", "4+"] {
+            remove_for_sure(&dest).unwrap();
+            let inject = format!("inject={call}:error={error}:when={when}");
+            let traced = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, CPZ];
+            let outcome = run("strace", &traced).output();
+            let difference = expected.diff(&Snapshot::of(&dest, Attributes::CONTENT));
+            let is_right = outcome.status == Status::Exit(0) && outcome.stderr.is_empty();
+            assert!(
+                is_right && difference.is_empty(),
+                "{error} of {call} from number {when}\n{outcome}{difference}"
+            );
+        }
+    }
+}
+
+#[test]
+fn whatever_error_the_kernel_copies_with_content_is_read_and_written() {
+    copies_without("copy_file_range", &[]);
+}
+
+#[test]
+fn whatever_error_a_clone_fails_with_content_is_copied() {
+    copies_without("ioctl", &[]);
+}
+
+#[test]
+fn a_file_that_cannot_be_extended_gets_its_size_by_a_write() {
+    copies_without("ftruncate", &[]);
+    copies_without("ftruncate", &["--sparse=always"]);
+}
+
+#[test]
+fn holes_need_no_seek() {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
+    for flag in ["--sparse=auto", "--sparse=always", "--reflink=never"] {
+        let run = Run::new(CPZ).args([flag, "s", "d"]).current_dir(&scratch);
+        let calls = or_skip!(run.calls());
+        // A source that refuses to be read from a position cannot be copied.
+        let is_optional = |call: &&Call| {
+            let reads = call.shown.contains("/s>") && call.shown.contains("SEEK_SET");
+            call.name == "lseek" && !reads
+        };
+        let calls: Vec<_> = calls.iter().filter(is_optional).collect();
+        assert!(calls.len() >= 4, "{calls:?}");
+        for call in calls {
+            for error in ERRORS {
+                remove_for_sure(scratch.path().join("d")).unwrap();
+                let outcome = run.with_fault(call, Fault::Error(error)).output();
+                outcome.assert_success();
+                let [source, dest] = ["s", "d"].map(|name| fs::read(scratch.path().join(name)));
+                assert!(
+                    source.unwrap() == dest.unwrap(),
+                    "{error} of {}",
+                    call.shown
+                );
+            }
+        }
+    }
 }

@@ -11,8 +11,9 @@
 //! writes are faster. So a large file without holes begins with a trial, which shows how the time grows
 //! with the number of bytes.
 //!
-//! The invariant: a rung that is not possible between two files says so before it has moved
-//! anything, or leaves both offsets at the position from which the next rung can continue.
+//! The invariant: a rung that fails leaves both offsets at the position from which the next rung can continue. Only
+//! `read` and `write` decide that content cannot be moved, and which side fails: whatever error the other rungs
+//! return, a filesystem may be able to do without them.
 
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
@@ -22,7 +23,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::read_ahead::ReadAhead;
-use super::sparse::HoleMaker;
+use super::sparse::SparseWriter;
 use crate::copy::options::{CopyOptions, Reflink, Sparse};
 use crate::observer::{CopyMethod, HoleDetection, Mechanism};
 use crate::sys::{self, Stat, Storage};
@@ -62,8 +63,6 @@ pub(super) const ALL: usize = 0x7fff_f000;
 pub(in crate::copy) enum ContentError {
     Read(Errno),
     Write(Errno),
-    /// `copy_file_range` failed, which does not tell the two sides apart.
-    Copy(Errno),
     /// Sharing blocks was required and failed.
     Clone(Errno),
     /// The run was cancelled.
@@ -169,8 +168,7 @@ pub(in crate::copy) struct ContentCopy<'a> {
     can_have_holes: bool,
     pub(super) ways: Ways,
     pub(super) method: CopyMethod,
-    /// Makes holes that the source does not have.
-    pub(super) hole_maker: Option<HoleMaker<'a>>,
+    pub(super) writer: SparseWriter<'a>,
     /// The buffer of `read` and `write`, which may be empty until they need it.
     buffer: &'a mut Vec<u8>,
     buffer_bytes: usize,
@@ -183,7 +181,7 @@ pub(in crate::copy) struct ContentCopy<'a> {
     pub(super) is_short: bool,
     /// Called between the pieces of a large file, with the bytes moved since the last call. The
     /// copy ends if it returns `Break`.
-    progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+    pub(super) progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
 impl<'a> ContentCopy<'a> {
@@ -201,7 +199,7 @@ impl<'a> ContentCopy<'a> {
             can_have_holes: dest.is_file,
             ways,
             method: CopyMethod::default(),
-            hole_maker: None,
+            writer: SparseWriter::new(dest.fd),
             buffer,
             buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
@@ -235,14 +233,11 @@ impl<'a> ContentCopy<'a> {
         };
         if let Rung::NotHere = self.try_clone()? {
             if self.ways.sparse == Sparse::Always && self.can_have_holes {
-                let maker = HoleMaker::new(self.dest).map_err(ContentError::Write)?;
-                self.hole_maker = Some(maker);
+                self.writer.find_zeros().map_err(ContentError::Write)?;
                 self.method.holes = HoleDetection::Zeros;
             }
             self.try_rungs()?;
-            if let Some(maker) = self.hole_maker.take() {
-                maker.finish().map_err(ContentError::Write)?;
-            }
+            self.writer.finish(self.progress)?;
             self.cut_at_end()?;
         }
         Ok(Moved {
@@ -282,8 +277,7 @@ impl<'a> ContentCopy<'a> {
             return Ok(());
         }
         let end = sys::seek(self.source.fd, SeekFrom::End(0)).map_err(ContentError::Read)?;
-        let written = sys::seek(self.dest, SeekFrom::End(0)).map_err(ContentError::Write)?;
-        if end < written {
+        if end < self.writer.position() {
             sys::set_size(self.dest, end).map_err(ContentError::Write)?;
         }
         Ok(())
@@ -350,6 +344,7 @@ impl<'a> ContentCopy<'a> {
         if copied > 0 {
             self.method.offload = Mechanism::Used;
             self.copied += copied as u64;
+            self.writer.note_copied(copied as u64);
         }
         (copied == bytes).then_some(time)
     }
@@ -368,6 +363,7 @@ impl<'a> ContentCopy<'a> {
                 Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
                     self.method.offload = Mechanism::Used;
+                    self.writer.note_copied(bytes as u64);
                     self.count_moved(bytes as u64);
                     // A short result is the end.
                     let is_all = self.copied == self.source.size && bytes < piece;
@@ -376,11 +372,10 @@ impl<'a> ContentCopy<'a> {
                     }
                     self.report_from(least)?;
                 }
-                Err(errno) if is_not_here(errno) => {
+                Err(_) => {
                     self.method.offload = Mechanism::Unsupported;
                     return Ok(Rung::NotHere);
                 }
-                Err(errno) => return Err(ContentError::Copy(errno)),
             }
         }
     }
@@ -389,12 +384,7 @@ impl<'a> ContentCopy<'a> {
     /// ended before.
     pub(super) fn read_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
         sys::seek(self.source.fd, SeekFrom::Start(start)).map_err(ContentError::Read)?;
-        match &mut self.hole_maker {
-            Some(maker) => maker.skip_to(start),
-            None => {
-                sys::seek(self.dest, SeekFrom::Start(start)).map_err(ContentError::Write)?;
-            }
-        }
+        self.writer.skip_to(start);
         Ok(self.read_and_write(end - start)? == end - start)
     }
 
@@ -433,12 +423,7 @@ impl<'a> ContentCopy<'a> {
             if read == 0 {
                 break;
             }
-            let bytes = &self.buffer[..read];
-            match &mut self.hole_maker {
-                Some(maker) => maker.write(bytes),
-                None => sys::write_all(self.dest, bytes),
-            }
-            .map_err(ContentError::Write)?;
+            self.writer.write(&self.buffer[..read], self.progress)?;
             done += read as u64;
             self.count_moved(read as u64);
             self.report_from(PIECE_BYTES)?;
@@ -455,24 +440,6 @@ impl<'a> ContentCopy<'a> {
 /// grows with the number of bytes.
 fn waits_for_each(one: Duration, several: Duration) -> bool {
     one >= SLOW_REQUEST && several >= one * REQUESTS / 2
-}
-
-/// Returns `true` for errors by which `copy_file_range` says that it cannot copy between
-/// these files, or that the kernel does not have it.
-pub(super) fn is_not_here(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::NOSYS
-            | Errno::XDEV
-            | Errno::INVAL
-            | Errno::OPNOTSUPP
-            | Errno::PERM
-            | Errno::ACCESS
-            | Errno::BADF
-            | Errno::TXTBSY
-            | Errno::NOTTY
-            | Errno::NOENT
-    )
 }
 
 #[cfg(test)]

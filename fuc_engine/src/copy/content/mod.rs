@@ -4,7 +4,7 @@
 //! - [`holes`]: copies the data between the holes of a sparse source.
 //! - [`read_ahead`]: lets the kernel read the source of a server ahead.
 //! - [`range`]: copies a range of a file that several workers copy.
-//! - [`sparse`]: makes holes out of blocks of zeros.
+//! - [`sparse`]: writes content and leaves holes.
 //!
 //! Nothing here knows entries, paths or reports.
 
@@ -16,3 +16,4 @@ mod sparse;
 
 pub(super) use ladder::{ContentCopy, ContentError, Moved, PIECE_BYTES, Sink, Source, Ways};
 pub(super) use range::RangeCopy;
+pub(super) use sparse::extend;

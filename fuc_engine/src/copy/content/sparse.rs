@@ -1,57 +1,80 @@
-//! Makes holes out of blocks of zeros, for `--sparse=always`.
+//! Writes content to an empty file, front to back, and leaves holes in it.
 //!
-//! Content is written front to back, and blocks of zeros are skipped. If the content ends with
+//! The holes are those that the caller skips and, for `--sparse=always`, blocks of zeros. If the content ends with
 //! a hole, the file is extended to its size at the end.
+//!
+//! Some servers take content only in order: the dest refuses to seek, or refuses the write behind the hole, or cannot
+//! be extended. Then the holes of this file are filled with zeros.
+//!
+//! ```text
+//!   written_to        at
+//!       |    hole     |   next bytes
+//!       +-------------+------------->
+//!       ^             ^
+//!       `- offset ----'   a seek moves it; only a write behind the hole shows that the dest accepts the hole
+//! ```
 
+use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use super::ladder::ContentError;
 use crate::sys;
 
-/// A writer to an empty regular file that skips blocks of zeros.
-pub(super) struct HoleMaker<'a> {
+/// Called while zeros are written, with 0 bytes of content. The copy ends if it returns `Break`.
+type Progress<'p> = &'p mut dyn FnMut(u64) -> ControlFlow<()>;
+
+/// A writer to an empty file.
+pub(super) struct SparseWriter<'a> {
     dest: BorrowedFd<'a>,
-    block_bytes: usize,
+    /// Size of the blocks that become holes if they are zero.
+    zero_block_bytes: Option<usize>,
     /// Position in the file of the next byte.
     at: u64,
     /// Position of the dest's own offset.
+    offset: u64,
+    /// End of the content that is in the file. What follows up to `at` is a hole.
     written_to: u64,
+    /// Content was written by this writer, so that blocks may have been allocated in advance.
+    may_have_blocks: bool,
+    /// The dest has refused a hole.
+    fills_holes: bool,
 }
 
-impl<'a> HoleMaker<'a> {
+impl<'a> SparseWriter<'a> {
     /// Limits for the block size that the filesystem reports: no filesystem allocates smaller
     /// blocks, and network filesystems report sizes that are not those of their blocks.
     const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 512..=64 << 10;
 
-    pub(super) fn new(dest: BorrowedFd<'a>) -> Result<Self, Errno> {
-        let stat = sys::stat_open(dest)?;
-        let block_bytes = usize::try_from(stat.st_blksize).unwrap_or(0);
-        Ok(Self {
+    pub(super) fn new(dest: BorrowedFd<'a>) -> Self {
+        Self {
             dest,
-            block_bytes: block_bytes.clamp(*Self::BLOCK_BYTES.start(), *Self::BLOCK_BYTES.end()),
+            zero_block_bytes: None,
             at: 0,
+            offset: 0,
             written_to: 0,
-        })
+            may_have_blocks: false,
+            fills_holes: false,
+        }
     }
 
-    pub(super) fn write(&mut self, mut bytes: &[u8]) -> Result<(), Errno> {
-        while !bytes.is_empty() {
-            let (zeros, data) = self.next_runs(bytes);
-            self.at += zeros as u64;
-            if data > 0 {
-                if self.written_to < self.at {
-                    sys::punch_hole(self.dest, self.written_to..self.at);
-                    sys::seek(self.dest, SeekFrom::Start(self.at))?;
-                }
-                sys::write_all(self.dest, &bytes[zeros..zeros + data])?;
-                self.at += data as u64;
-                self.written_to = self.at;
-            }
-            bytes = &bytes[zeros + data..];
-        }
+    /// Makes holes of blocks of zeros from now on.
+    pub(super) fn find_zeros(&mut self) -> Result<(), Errno> {
+        let bytes = usize::try_from(sys::stat_open(self.dest)?.st_blksize).unwrap_or(0);
+        let (least, most) = Self::BLOCK_BYTES.into_inner();
+        self.zero_block_bytes = Some(bytes.clamp(least, most));
         Ok(())
+    }
+
+    pub(super) fn finds_zeros(&self) -> bool {
+        self.zero_block_bytes.is_some()
+    }
+
+    /// Returns the position in the file of the next byte.
+    pub(super) fn position(&self) -> u64 {
+        self.at
     }
 
     /// Continues at position `at`, which leaves a hole.
@@ -59,33 +82,150 @@ impl<'a> HoleMaker<'a> {
         self.at = at;
     }
 
-    /// Extends the dest to the current position.
-    pub(super) fn finish(self) -> Result<(), Errno> {
-        if self.written_to != self.at {
-            sys::set_size(self.dest, self.at)?;
-            sys::punch_hole(self.dest, self.written_to..self.at);
+    /// Notes bytes that the kernel has copied to the dest's own offset, which must be at the next byte.
+    pub(super) fn note_copied(&mut self, bytes: u64) {
+        self.at += bytes;
+        self.offset = self.at;
+        self.written_to = self.at;
+    }
+
+    pub(super) fn write(
+        &mut self,
+        mut bytes: &[u8],
+        progress: Progress<'_>,
+    ) -> Result<(), ContentError> {
+        while !bytes.is_empty() {
+            let (zeros, data) = match self.zero_block_bytes {
+                Some(block_bytes) => next_runs(self.at, block_bytes, bytes),
+                None => (0, bytes.len()),
+            };
+            self.at += zeros as u64;
+            if data > 0 {
+                self.write_data(&bytes[zeros..zeros + data], progress)?;
+            }
+            bytes = &bytes[zeros + data..];
         }
         Ok(())
     }
 
-    /// Counts the bytes in leading blocks of zeros, and those in the other blocks that follow.
-    fn next_runs(&self, bytes: &[u8]) -> (usize, usize) {
-        let mut end = 0;
-        let mut zeros = None;
-        while end < bytes.len() {
-            let at = self.at + end as u64;
-            let to_boundary = self.block_bytes - (at % self.block_bytes as u64) as usize;
-            let block_end = bytes.len().min(end + to_boundary);
-            match (is_zero(&bytes[end..block_end]), zeros) {
-                (true, Some(zeros)) => return (zeros, end - zeros),
-                (false, None) => zeros = Some(end),
-                (true, None) | (false, Some(_)) => {}
+    fn write_data(&mut self, bytes: &[u8], progress: Progress<'_>) -> Result<(), ContentError> {
+        self.seek_to_next(progress)?;
+        match sys::write_all(self.dest, bytes) {
+            Err(errno) if self.written_to < self.at && !is_full(errno) => {
+                self.fill_hole(progress)?;
+                sys::write_all(self.dest, bytes)
             }
-            end = block_end;
+            written => written,
         }
-        let zeros = zeros.unwrap_or(end);
-        (zeros, end - zeros)
+        .map_err(ContentError::Write)?;
+        self.note_copied(bytes.len() as u64);
+        self.may_have_blocks = true;
+        Ok(())
     }
+
+    /// Moves the dest's own offset to the next byte.
+    pub(super) fn seek_to_next(&mut self, progress: Progress<'_>) -> Result<(), ContentError> {
+        if self.offset == self.at {
+            return Ok(());
+        }
+        let is_behind_hole = self.written_to < self.at;
+        if is_behind_hole && self.fills_holes {
+            return self.fill_hole(progress);
+        }
+        self.punch_hole();
+        match sys::seek(self.dest, SeekFrom::Start(self.at)) {
+            Ok(offset) => self.offset = offset,
+            Err(_) if is_behind_hole => return self.fill_hole(progress),
+            Err(errno) => return Err(ContentError::Write(errno)),
+        }
+        Ok(())
+    }
+
+    /// Deallocates the blocks of the hole, because an earlier `write` may have allocated some of them in advance. Copies
+    /// made by the kernel allocate none.
+    fn punch_hole(&self) {
+        if self.may_have_blocks {
+            sys::punch_hole(self.dest, self.written_to..self.at);
+        }
+    }
+
+    /// Writes zeros up to the next byte, because the dest does not accept the hole.
+    #[cold]
+    fn fill_hole(&mut self, progress: Progress<'_>) -> Result<(), ContentError> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        self.fills_holes = true;
+        if self.offset != self.written_to {
+            let start = SeekFrom::Start(self.written_to);
+            self.offset = sys::seek(self.dest, start).map_err(ContentError::Write)?;
+        }
+        while self.written_to < self.at {
+            let left = self.at - self.written_to;
+            let zeros = &ZEROS[..left.min(ZEROS.len() as u64) as usize];
+            sys::write_all(self.dest, zeros).map_err(ContentError::Write)?;
+            self.written_to += zeros.len() as u64;
+            self.offset = self.written_to;
+            if progress(0).is_break() {
+                return Err(ContentError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Extends the dest to the current position. Truncates it if that is before the end.
+    pub(super) fn finish(&mut self, progress: Progress<'_>) -> Result<(), ContentError> {
+        if self.written_to == self.at {
+            return Ok(());
+        }
+        let is_behind_hole = self.written_to < self.at;
+        if is_behind_hole && self.fills_holes {
+            return self.fill_hole(progress);
+        }
+        let resized = match is_behind_hole {
+            true => extend(self.dest, self.at),
+            false => sys::set_size(self.dest, self.at),
+        };
+        match resized {
+            Ok(()) => self.punch_hole(),
+            Err(errno) if is_behind_hole && !is_full(errno) => return self.fill_hole(progress),
+            Err(errno) => return Err(ContentError::Write(errno)),
+        }
+        Ok(())
+    }
+}
+
+/// Extends a file to `end` by a hole. If that is refused, writes a zero at the end.
+pub(in crate::copy) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
+    let has_size = || sys::stat_open(file).is_ok_and(|stat| stat.st_size as u64 == end);
+    // Some servers return success and extend nothing.
+    match sys::set_size(file, end) {
+        Ok(()) if has_size() => Ok(()),
+        _ => sys::write_all_at(file, &[0], end - 1),
+    }
+}
+
+/// Returns `true` if a dest has no room, so that zeros would not fit either.
+fn is_full(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::FBIG)
+}
+
+/// Counts the bytes in leading blocks of zeros, and those in the other blocks that follow. The first byte is at `start`
+/// in the file.
+fn next_runs(start: u64, block_bytes: usize, bytes: &[u8]) -> (usize, usize) {
+    let mut end = 0;
+    let mut zeros = None;
+    while end < bytes.len() {
+        let at = start + end as u64;
+        let to_boundary = block_bytes - (at % block_bytes as u64) as usize;
+        let block_end = bytes.len().min(end + to_boundary);
+        match (is_zero(&bytes[end..block_end]), zeros) {
+            (true, Some(zeros)) => return (zeros, end - zeros),
+            (false, None) => zeros = Some(end),
+            (true, None) | (false, Some(_)) => {}
+        }
+        end = block_end;
+    }
+    let zeros = zeros.unwrap_or(end);
+    (zeros, end - zeros)
 }
 
 /// Returns `true` if all bytes are zero. Compares the slice with itself, shifted by one byte,
@@ -100,17 +240,9 @@ fn is_zero(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
 
     fn runs(at: u64, bytes: &[u8]) -> (usize, usize) {
-        let file = std::fs::File::open("/dev/null").unwrap();
-        let maker = HoleMaker {
-            dest: file.as_fd(),
-            block_bytes: 4,
-            at,
-            written_to: 0,
-        };
-        maker.next_runs(bytes)
+        next_runs(at, 4, bytes)
     }
 
     #[test]

@@ -473,11 +473,6 @@ pub(in crate::copy) fn content_not_moved(
             keep_incomplete(ctx, entry, dest, source);
             ctx.dest_error(entry, Operation::Write, errno)
         }
-        ContentError::Copy(errno) => {
-            keep_incomplete(ctx, entry, dest, source);
-            ctx.source_error(entry, Operation::CopyData, errno)
-                .with_other(Side::Dest, ctx.path(entry, Side::Dest))
-        }
     };
     Err(Failure::making(error))
 }

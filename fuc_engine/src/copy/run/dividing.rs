@@ -27,7 +27,9 @@ use super::part::{DividedFile, FilePart};
 use super::postponed::with_entry;
 use super::tasks::CopyTask;
 use crate::copy::attributes::AttributeError;
-use crate::copy::content::{ContentCopy, ContentError, Moved, RangeCopy, Sink, Source, Ways};
+use crate::copy::content::{
+    ContentCopy, ContentError, Moved, RangeCopy, Sink, Source, Ways, extend,
+};
 use crate::copy::context::{Context, Failure};
 use crate::copy::dest::hidden::{self, Hidden};
 use crate::copy::dest::open::OpenDest;
@@ -141,7 +143,7 @@ pub(super) fn may_divide(run: &CopyRun<'_>, entry: &Entry<'_>, source: &OpenSour
         && (options.divide_from.is_some() || source.storage != Storage::Native)
 }
 
-/// Returns the new dest and its stat, if it is worth it to divide the file. Otherwise removes the dest.
+/// Returns the new dest and its stat, if it is possible and worth it to divide the file. Otherwise removes the dest.
 fn check(
     run: &CopyRun<'_>,
     entry: &Entry<'_>,
@@ -149,7 +151,10 @@ fn check(
     hidden: Hidden,
 ) -> Option<(Hidden, Stat)> {
     let stat = sys::stat_open(&hidden.dest.fd).ok();
-    match stat.filter(|_| is_worth_it(run, source, &hidden.dest)) {
+    let is_possible = |_: &Stat| {
+        is_worth_it(run, source, &hidden.dest) && may_be_written_in_any_order(source, &hidden.dest)
+    };
+    match stat.filter(is_possible) {
         Some(stat) => Some((hidden, stat)),
         None => {
             hidden::remove(entry, &hidden.name, hidden.dest.fd.as_fd());
@@ -178,6 +183,14 @@ fn is_worth_it(run: &CopyRun<'_>, source: &OpenSource, dest: &OpenDest<'_>) -> b
     let ways = Ways::new(options);
     let copy = ContentCopy::new(content, sink, ways, &mut buffer, &mut progress);
     copy.may_be_faster_divided(Storage::of(to))
+}
+
+/// Returns `true` if content may be written behind the end of the dest, which some servers refuse. Writes the last byte
+/// to find out.
+fn may_be_written_in_any_order(source: &OpenSource, dest: &OpenDest) -> bool {
+    let last = (source.stat.st_size as u64).saturating_sub(1);
+    let dest = dest.fd.as_fd();
+    Storage::of(dest) == Storage::Native || sys::write_all_at(dest, &[0], last).is_ok()
 }
 
 /// Returns `true` if the source has holes that the dest gets, too.
@@ -336,10 +349,13 @@ fn settle_size(
         true => written.min(end),
         false => written.max(least),
     };
-    if right == written {
-        return Ok(());
-    }
-    sys::set_size(dest.fd.as_fd(), right).map_err(ContentError::Write)
+    let dest = dest.fd.as_fd();
+    let settled = match right {
+        _ if right > written => extend(dest, right),
+        _ if right < written => sys::set_size(dest, right),
+        _ => Ok(()),
+    };
+    settled.map_err(ContentError::Write)
 }
 
 fn complete(
