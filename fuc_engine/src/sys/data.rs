@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Advice, FallocateFlags, OFlags, SeekFrom};
+use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
 
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
@@ -84,20 +84,6 @@ pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Err
 /// Reads from a position, and does not use the offset of the file.
 pub(crate) fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
     retry_on_intr(|| rustix::io::pread(file, &mut *buffer, at))
-}
-
-/// Reads from a file that was opened to be read past the page cache. The buffer must be aligned to the
-/// block size of the device.
-pub(crate) fn read_uncached(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
-    match read(file, buffer) {
-        // Some filesystems cannot read the end of a file like this, which is not a whole block.
-        Err(Errno::INVAL) => {
-            let flags = rustix::fs::fcntl_getfl(file)?;
-            rustix::fs::fcntl_setfl(file, flags - OFlags::DIRECT)?;
-            read(file, buffer)
-        }
-        result => result,
-    }
 }
 
 pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {

@@ -215,21 +215,28 @@ pub(crate) fn reopen(file: BorrowedFd<'_>, access: Access) -> Result<Fd, Errno> 
     open(CWD, &proc_path(file), flags | OFlags::NOCTTY, 0)
 }
 
-/// Opens a file to read it past the page cache, which shows what is on the disk.
-///
-/// With `O_DIRECT` the kernel writes cached pages to the disk first, and then reads the disk. If the
-/// filesystem cannot do that, the file is written to the disk and dropped from the cache.
-pub(crate) fn open_uncached(at: At<'_>) -> Result<Fd, Errno> {
+/// The ways to read a file past the page cache, which shows what is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uncached {
+    /// The kernel writes cached pages to the disk first, and then reads the disk. Buffers must be aligned to the block
+    /// size of the device. Not all filesystems can do that, and some refuse it only when the file is read.
+    Direct,
+    /// The file is written to the disk and dropped from the cache when it is opened.
+    Dropped,
+}
+
+/// Opens a file to read it past the page cache.
+pub(crate) fn open_uncached(at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOCTTY;
-    match open_file(at, flags | OFlags::DIRECT, Blocking::OnlyForLease) {
-        Err(Errno::INVAL | Errno::OPNOTSUPP) => {
+    match way {
+        Uncached::Direct => open_file(at, flags | OFlags::DIRECT, Blocking::OnlyForLease),
+        Uncached::Dropped => {
             let file = open_file(at, flags, Blocking::OnlyForLease)?;
             // If these fail, the kernel does not let the file be read from the disk.
             let _ = retry_on_intr(|| rustix::fs::fdatasync(&file));
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
             Ok(file)
         }
-        opened => opened,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::copy::stored::StoredEntry;
 use crate::copy::verify::{self, Compared};
 use crate::error::Refusal;
 use crate::node::Side;
-use crate::sys::{self, At, Fd, Stat};
+use crate::sys::{self, At, Stat};
 use crate::walk::{self, Task, Walker};
 
 /// Number of files that completes a batch. They take less than 200 KB of memory.
@@ -157,9 +157,11 @@ fn compare<'a>(
     };
     let mut buffer = std::mem::take(&mut worker.scratch.own.uncached);
     let progress = || worker.copied_piece(&ctx.report, 0);
-    let open: &dyn Fn(At<'_>) -> Result<Fd, Errno> =
-        &|at| ctx.descriptors.making_room(|| sys::open_uncached(at));
-    let compared = verify::compare(entry.source_at(), dest, open, &mut buffer, progress);
+    let open = |at: At<'_>, way| {
+        let descriptors = &ctx.descriptors;
+        descriptors.making_room(|| sys::open_uncached(at, way))
+    };
+    let compared = verify::compare(entry.source_at(), dest, &open, &mut buffer, progress);
     worker.scratch.own.uncached = buffer;
     match compared {
         Ok(Compared::Equal | Compared::Cancelled) => Ok(()),
