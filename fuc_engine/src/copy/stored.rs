@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 
 use super::facts::{DestState, Entry, Symlinks};
-use super::node::CopyNode;
+use super::node::{CopyDir, CopyNode};
+use crate::node::Place;
 use crate::sys;
 
 /// An entry whose copy comes later. It delays the finish of its node.
@@ -46,6 +47,18 @@ impl StoredEntry {
                     backup: backup.map(Into::into),
                 },
             },
+        }
+    }
+
+    /// Keeps a source of type `kind` that was queued as a directory. Takes over the use of its parent.
+    pub(super) fn of_place(place: Place<CopyDir>, kind: FileType, symlinks: Symlinks) -> Self {
+        Self {
+            node: place.parent,
+            name: (*place.name).into(),
+            operand: place.operand,
+            kind,
+            symlinks,
+            dest_state: StoredState::Unchecked,
         }
     }
 

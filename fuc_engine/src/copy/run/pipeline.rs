@@ -36,9 +36,10 @@ use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
 use crate::error::{self, Operation, Refusal};
+use crate::node::{Dir, Side};
 use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
 use crate::report::Counted;
-use crate::sys::{self, Stat};
+use crate::sys::{self, Stat, Storage};
 use crate::walk::{self, Reconsidered, Task, Walker};
 
 /// Size from which a file is a task of its own.
@@ -73,14 +74,24 @@ impl CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
         let options = self.ctx.policy.options;
-        match (kind, options.as_links) {
-            _ if !options.rules.are_plain() => self.process_by_rules(entry, worker),
-            (FileType::RegularFile, Some(kind)) => self.make_link(entry, kind, worker),
+        let made = match (kind, options.as_links) {
+            _ if !options.rules.are_plain() => return self.process_by_rules(entry, worker),
+            (FileType::RegularFile, Some(kind))
+                // A symbolic link can be made to a directory, too.
+                if kind == LinkKind::Hard || !is_listed_by_server(entry, worker) =>
+            {
+                self.make_link(entry, kind, worker)
+            }
             (FileType::Symlink, None) if entry.symlinks == Symlinks::NoFollow => {
                 self.make_symlink(entry, None, worker)
             }
-            _ => self.look_and_make(entry, worker),
-        }
+            _ => return self.look_and_make(entry, worker),
+        };
+        made.or_else(|failure| match look::at_source(entry) {
+            // The filesystem has listed the wrong type, or another process has replaced the source.
+            Ok(source) if sys::file_type(&source) != kind => self.look_and_make(entry, worker),
+            _ => Err(failure),
+        })
     }
 
     /// Looks at the source, applies the rules about its dest, and copies it.
@@ -659,6 +670,18 @@ impl CopyRun<'_> {
             queue_waiters(self.links.complete(id, first), worker);
         }
     }
+}
+
+/// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
+fn is_listed_by_server(entry: &Entry<'_>, worker: &mut Walker<'_, '_, CopyRun<'_>>) -> bool {
+    let directory = entry
+        .node
+        .and_then(|node| node.dir.slot(Side::Source).identity());
+    directory.is_none_or(|directory| {
+        let device = sys::device_of(directory.file());
+        let scratch = &mut worker.scratch.own;
+        scratch.storage_of_device(device, entry.source_dir) == Storage::Server
+    })
 }
 
 /// Queues a large file, for which a descriptor was lent.
