@@ -15,7 +15,6 @@ use super::asking::{self, Asked};
 use super::context::{Context, Extent};
 use super::directory::{self, Emptied, Entered};
 use super::guards::Guards;
-use super::look;
 use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::operand::{Begun, begin_operand};
@@ -629,19 +628,18 @@ fn not_unlinked(
     name: &CStr,
     errno: Errno,
 ) -> NotUnlinked {
-    let is_directory = match errno {
-        // The listing did not give the type, or another process has replaced the entry by a
-        // directory.
-        Errno::ISDIR => true,
-        // Some filesystems return EPERM for directories, others also for other types.
-        Errno::PERM => look::is_directory(dir, name),
-        _ => false,
-    };
-    if is_directory {
+    // The listing did not give the type, or not the right one, or another process has replaced the entry by a
+    // directory.
+    if errno == Errno::ISDIR {
         return NotUnlinked::Directory;
     }
-    // On a read-only filesystem the kernel returns EROFS even for a missing name.
     let reason = match (errno, sys::stat(dir, name, Symlinks::NoFollow)) {
+        // Some filesystems return another error for directories, and the kernel does so first if the parent may not be
+        // changed.
+        (_, Ok(stat)) if sys::file_type(&stat) == FileType::Directory => {
+            return NotUnlinked::Directory;
+        }
+        // On a read-only filesystem the kernel returns EROFS even for a missing name.
         (Errno::ROFS, Err(missing)) => missing,
         _ => errno,
     };
