@@ -43,6 +43,7 @@ mod room;
 mod same_file;
 mod same_file_by_rule;
 mod served_attributes;
+mod served_content;
 mod served_filesystems;
 mod served_names;
 mod several;

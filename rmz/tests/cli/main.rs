@@ -23,6 +23,7 @@ mod personality;
 mod preloaded;
 mod progress;
 mod root;
+mod served;
 mod served_filesystems;
 mod stats;
 mod streams;

@@ -1,0 +1,75 @@
+//! Trees on a filesystem whose server lists wrong types.
+
+use testkit::{
+    or_skip,
+    probe::{FileType, FuseMount, Habits, has_program},
+    run::{Run, Status},
+    skip,
+    tree::Tree,
+};
+
+use crate::support::RMZ;
+
+const KINDS: [FileType; 5] = [
+    FileType::RegularFile,
+    FileType::Directory,
+    FileType::Symlink,
+    FileType::NamedPipe,
+    FileType::CharDevice,
+];
+
+#[test]
+fn a_tree_is_removed_whatever_types_are_listed() {
+    for listed_type in KINDS {
+        let mount = or_skip!(FuseMount::with(Habits {
+            listed_type: Some(listed_type),
+            ..Habits::default()
+        }));
+        for dir in ["s", "s/d", "s/odd-directory"] {
+            Tree::at(mount.stored().join(dir))
+                .file("odd-file", "content")
+                .file("odd-directory/odd-directory/odd-file", "")
+                .symlink("odd-link", "odd-directory")
+                .fifo("odd-fifo");
+        }
+        Tree::at(mount.stored()).file("kept", "");
+        let outcome = Run::new(RMZ).arg("s").current_dir(mount.path()).output();
+        assert_eq!(
+            outcome.status,
+            Status::Exit(0),
+            "{listed_type:?}: {outcome}"
+        );
+        assert!(outcome.stderr.is_empty(), "{listed_type:?}: {outcome}");
+        assert!(!mount.stored().join("s").exists(), "{listed_type:?}");
+        assert!(mount.stored().join("kept").exists());
+    }
+}
+
+#[test]
+fn a_directory_in_one_that_may_not_be_changed_is_emptied_whatever_type_is_listed() {
+    if !has_program("setpriv") {
+        skip!("there is no setpriv");
+    }
+    for listed_type in KINDS {
+        let mount = or_skip!(FuseMount::with(Habits {
+            listed_type: Some(listed_type),
+            ..Habits::default()
+        }));
+        let tree = Tree::at(mount.stored());
+        tree.file("s/odd-directory/f", "").select("s").mode(0o555);
+        let owned = Run::new("chown").args(["-R", "65534:65534", "s"]);
+        owned.current_dir(mount.stored()).output().assert_success();
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups", RMZ, "s"];
+        let run = Run::new("setpriv").args(user);
+        let outcome = run.current_dir(mount.path()).output();
+        assert_eq!(
+            outcome.status,
+            Status::Exit(1),
+            "{listed_type:?}: {outcome}"
+        );
+        let expected = "rmz: cannot remove 's/odd-directory': Permission denied\n";
+        assert_eq!(outcome.stderr_text(), expected, "{listed_type:?}");
+        let left = mount.stored().join("s/odd-directory").read_dir().unwrap();
+        assert_eq!(left.count(), 0, "{listed_type:?}");
+    }
+}
