@@ -13,11 +13,12 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
 
@@ -28,6 +29,7 @@ use crate::flags::UsageError;
 use crate::input;
 use crate::locale::Charset;
 use crate::quote;
+use crate::streams;
 use crate::wording::errno_text;
 
 mod gitignore;
@@ -80,7 +82,7 @@ impl Exclusions {
     pub fn reads_stdin(&self) -> bool {
         self.sources.iter().any(|source| match source {
             Source::Pattern(_) | Source::Read(_) => false,
-            Source::File(file) => input::is_stdin(file),
+            Source::File(file) => streams::is_stdin(file),
         })
     }
 
@@ -103,7 +105,11 @@ impl Exclusions {
         for source in &self.sources {
             match source {
                 Source::Pattern(text) => patterns.push(parse_value(text, console)?),
-                Source::Read(text) => patterns.push(parse(text.as_bytes(), text, console)?),
+                Source::Read(text) => {
+                    let given = text.as_bytes();
+                    let text = text.clone();
+                    patterns.push(Text { text, place: None }.parse(given, console)?);
+                }
                 Source::File(file) => read_patterns(file, console, &mut patterns)?,
             }
         }
@@ -123,6 +129,7 @@ impl Exclusions {
         let shared = Shared {
             texts,
             patterns,
+            working_directory: OnceLock::new(),
             reads_gitignore: self.reads_gitignore,
             unread: Mutex::default(),
         };
@@ -135,35 +142,56 @@ impl Exclusions {
 
 /// A pattern, and its text.
 struct Parsed {
-    text: OsString,
+    text: Text,
     pattern: Pattern,
+}
+
+/// A pattern as the user wrote it.
+#[derive(Debug)]
+struct Text {
+    text: OsString,
+    /// The file that holds the pattern, as messages show it, and the line.
+    place: Option<(Arc<[u8]>, usize)>,
+}
+
+impl Text {
+    /// Parses the text of a pattern. An error shows it as it was `given`.
+    fn parse(self, given: &[u8], console: &Console) -> Result<Parsed, UsageError> {
+        match pattern::parse(self.text.as_bytes()) {
+            Ok(pattern) => Ok(Parsed {
+                text: self,
+                pattern,
+            }),
+            Err(problem) => Err(self.invalid(given, problem.to_string().as_bytes(), console)),
+        }
+    }
+
+    /// Returns the error about a pattern that was `given` in this form.
+    fn invalid(&self, given: &[u8], reason: &[u8], console: &Console) -> UsageError {
+        let mut message = Vec::new();
+        if let Some((file, line)) = &self.place {
+            message.extend_from_slice(file);
+            message.extend_from_slice(format!(":{line}: ").as_bytes());
+        }
+        let quoted = console.quoted(given);
+        message.extend([b"invalid pattern ", &*quoted, b": ", reason].concat());
+        UsageError::plain(message)
+    }
 }
 
 /// Parses the value of `--exclude`.
 fn parse_value(value: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
-    let text = value.as_bytes();
-    if pattern::has_alternatives(text) {
+    let given = value.as_bytes();
+    let text = Text {
+        text: OsStr::from_bytes(pattern::trimmed(given)).to_owned(),
+        place: None,
+    };
+    if pattern::has_alternatives(given) {
         let reason =
             b"braces are not expanded; give one option for each alternative, or write '\\{'";
-        return Err(invalid(text, reason, console));
+        return Err(text.invalid(given, reason, console));
     }
-    parse(pattern::trimmed(text), value, console)
-}
-
-/// Parses a pattern. An error shows it as it was `given`.
-fn parse(text: &[u8], given: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
-    let parsed = pattern::parse(text);
-    let pattern = parsed.map_err(|problem| {
-        let reason = problem.to_string();
-        invalid(given.as_bytes(), reason.as_bytes(), console)
-    })?;
-    let text = OsString::from_vec(text.to_vec());
-    Ok(Parsed { text, pattern })
-}
-
-fn invalid(pattern: &[u8], reason: &[u8], console: &Console) -> UsageError {
-    let quoted = console.quoted(pattern);
-    UsageError::plain([b"invalid pattern ", &quoted[..], b": ", reason].concat())
+    text.parse(given, console)
 }
 
 /// Adds the patterns in a file.
@@ -179,20 +207,16 @@ fn read_patterns(
         let reason = format!(": {}", errno_text(&error));
         UsageError::plain([b"error reading ", &quoted[..], reason.as_bytes()].concat())
     })?;
-    for (number, line) in lines(&content).enumerate() {
-        let Some(text) = pattern::in_line(line) else {
+    let file: Arc<[u8]> = quote::if_needed(file.as_bytes(), console.charset()).into();
+    for (index, line) in lines(&content).enumerate() {
+        let Some(pattern) = pattern::in_line(line) else {
             continue;
         };
-        let pattern = pattern::parse(text).map_err(|problem| {
-            let file = quote::if_needed(file.as_bytes(), console.charset());
-            let place = format!(":{}: invalid pattern ", number + 1);
-            let pattern = console.quoted(text);
-            let reason = format!(": {problem}");
-            let parts = [&file, place.as_bytes(), &pattern, reason.as_bytes()];
-            UsageError::plain(parts.concat())
-        })?;
-        let text = OsString::from_vec(text.to_vec());
-        patterns.push(Parsed { text, pattern });
+        let text = Text {
+            text: OsStr::from_bytes(pattern).to_owned(),
+            place: Some((Arc::clone(&file), index + 1)),
+        };
+        patterns.push(text.parse(pattern, console)?);
     }
     Ok(())
 }
@@ -212,10 +236,11 @@ pub struct ExcludeFilter {
 
 #[derive(Debug)]
 struct Shared {
-    /// The patterns as the user wrote them.
-    texts: Vec<OsString>,
+    texts: Vec<Text>,
     /// The patterns of the user, relative to the operand.
     patterns: Vec<Pattern>,
+    /// Is looked up once, for a pattern with a slash. It is empty if it cannot be found.
+    working_directory: OnceLock<PathBuf>,
     reads_gitignore: bool,
     /// The `.gitignore` files that could not be read.
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
@@ -225,9 +250,9 @@ impl ExcludeFilter {
     /// Returns the same exclusions, but with the patterns instead of the files that hold them.
     #[must_use]
     pub fn exclusions(&self) -> Exclusions {
-        let texts = self.shared.texts.iter().cloned();
+        let texts = self.shared.texts.iter();
         Exclusions {
-            sources: texts.map(Source::Read).collect(),
+            sources: texts.map(|it| Source::Read(it.text.clone())).collect(),
             reads_gitignore: self.shared.reads_gitignore,
         }
     }
@@ -260,56 +285,106 @@ impl ExcludeFilter {
 /// Returns the operands that the filter, if there is one, does not exclude themselves.
 ///
 /// # Errors
-/// If a pattern begins with the path of an operand. It would be looked up below that operand, and so exclude nothing
-/// that the user means. The message shows the pattern that the user probably means.
+/// As [`is_taken`].
 pub fn taken_operands(
     filter: Option<&ExcludeFilter>,
-    mut operands: Vec<OsString>,
+    operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Vec<OsString>, UsageError> {
-    let texts = filter.map_or(&[][..], |filter| &filter.shared.texts);
-    for text in texts {
+    let mut taken = Vec::with_capacity(operands.len());
+    for operand in operands {
+        if is_taken(filter, &operand, console)? {
+            taken.push(operand);
+        }
+    }
+    Ok(taken)
+}
+
+/// Returns `true` if the filter, if there is one, does not exclude an operand itself.
+///
+/// # Errors
+/// If a pattern is probably meant as a path beside the operand: it begins with the path of the operand, or names the
+/// operand or a directory above it. Each pattern is looked up below the operand, and so would exclude nothing that
+/// the user means.
+pub fn is_taken(
+    filter: Option<&ExcludeFilter>,
+    operand: &OsStr,
+    console: &Console,
+) -> Result<bool, UsageError> {
+    let Some(filter) = filter else {
+        return Ok(true);
+    };
+    for text in &filter.shared.texts {
+        if let Some(reason) = filter.shared.misunderstanding(&text.text, operand, console) {
+            return Err(text.invalid(text.text.as_bytes(), &reason, console));
+        }
+    }
+    Ok(!excludes_operand(filter, operand))
+}
+
+impl Shared {
+    /// Returns the reason why a pattern would not exclude what the user probably means, if that concerns the operand.
+    fn misunderstanding(
+        &self,
+        text: &OsStr,
+        operand: &OsStr,
+        console: &Console,
+    ) -> Option<Vec<u8>> {
         let text = text.as_bytes();
         let path = text.strip_prefix(b"!").unwrap_or(text);
         if !path.contains(&b'/') {
-            continue;
+            return None;
         }
-        let found = operands
-            .iter()
-            .find_map(|operand| Some((operand, below(operand, path)?)));
-        if let Some((operand, rest)) = found {
+        let directory = self
+            .working_directory
+            .get_or_init(|| env::current_dir().unwrap_or_default());
+        let [named, below] = [OsStr::from_bytes(path), operand].map(|path| directory.join(path));
+        let [named, below] = [&named, &below].map(|path| components(path));
+        let base = match path.starts_with(b"/") {
+            true => Vec::new(),
+            false => components(directory),
+        };
+        let quoted = console.quoted(operand.as_bytes());
+        // A pattern has the same meaning for a directory in which the paths of the user begin.
+        if base.starts_with(&below) {
+            return None;
+        }
+        if let Some(rest @ [_, ..]) = named.strip_prefix(&*below) {
             let sign = &text[..text.len() - path.len()];
-            let meant = console.quoted(&[sign, b"/", rest].concat());
-            let operand = console.quoted(operand.as_bytes());
-            let reason: [&[u8]; 4] = [b"it is relative to ", &operand, b"; write ", &meant];
-            return Err(invalid(text, &reason.concat(), console));
+            let end = &path[path.len() - usize::from(path.ends_with(b"/"))..];
+            let meant = [sign, b"/", &rest.join(&b'/'), end].concat();
+            let meant = console.quoted(&meant);
+            return Some([b"it is relative to ", &*quoted, b"; write ", &meant].concat());
+        }
+        let has_directory = named.len() > base.len() + 1;
+        (has_directory && below.starts_with(&named)).then(|| {
+            let reason = b"it is relative to each operand, and so does not exclude ";
+            [reason, &*quoted].concat()
+        })
+    }
+}
+
+/// Returns the names in a path, as if none of them were a link.
+fn components(path: &Path) -> Vec<&[u8]> {
+    let mut names = Vec::new();
+    for name in path.as_os_str().as_bytes().split(|&byte| byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." if names.last().is_some_and(|last| last != b"..") => {
+                names.pop();
+            }
+            name => names.push(name),
         }
     }
-    operands.retain(|operand| !excludes_operand(filter, operand));
-    Ok(operands)
+    names
 }
 
-/// Returns the rest of a pattern that begins with the path of an operand, as given or absolute.
-fn below<'p>(operand: &OsStr, pattern: &'p [u8]) -> Option<&'p [u8]> {
-    let rest = |prefix: &[u8]| {
-        let end = prefix.iter().rposition(|&byte| byte != b'/')? + 1;
-        let rest = pattern.strip_prefix(&prefix[..end])?.strip_prefix(b"/")?;
-        (!rest.is_empty()).then_some(rest)
-    };
-    rest(operand.as_bytes()).or_else(|| {
-        let absolute = std::path::absolute(operand).ok()?;
-        rest(absolute.as_os_str().as_bytes())
-    })
-}
-
-/// Returns `true` if the filter, if there is one, excludes an operand itself. Only patterns without a slash decide about
-/// operands, but not `*`, and none about an operand that does not end in a name, such as `..`.
-#[must_use]
-pub fn excludes_operand(filter: Option<&ExcludeFilter>, operand: &OsStr) -> bool {
+/// Returns `true` if the filter excludes an operand itself. Only patterns without a slash decide about operands, but not
+/// `*`, and none about an operand that does not end in a name, such as `..`.
+fn excludes_operand(filter: &ExcludeFilter, operand: &OsStr) -> bool {
     let mut components = operand.as_bytes().split(|&byte| byte == b'/');
     let last = components.rfind(|name| !name.is_empty());
-    let name = last.filter(|name| !matches!(name, [b'.'] | [b'.', b'.']));
-    let (Some(filter), Some(name)) = (filter, name) else {
+    let Some(name) = last.filter(|name| !matches!(name, [b'.'] | [b'.', b'.'])) else {
         return false;
     };
     // A slash at the end makes the kernel follow a link.
@@ -381,6 +456,6 @@ mod tests {
         }
         let again = again.filter(console).unwrap().unwrap();
         assert_eq!(again.shared.patterns, filter.shared.patterns);
-        assert!(excludes_operand(Some(&again), OsStr::new("{a,b}\r")));
+        assert!(excludes_operand(&again, OsStr::new("{a,b}\r")));
     }
 }

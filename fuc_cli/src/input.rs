@@ -10,17 +10,12 @@ use crate::flags::UsageError;
 use crate::streams::Stdin;
 use crate::wording::errno_text;
 
-/// Returns `true` if the name stands for stdin.
-pub(crate) fn is_stdin(name: &OsStr) -> bool {
-    name == "-"
-}
-
 /// Opens a file for reading, or stdin.
 ///
 /// # Errors
 /// If the file cannot be opened. A stdin that is closed fails when it is read.
 pub(crate) fn open(name: &OsStr, console: &Console) -> Result<Box<dyn Read>, UsageError> {
-    if is_stdin(name) {
+    if name == "-" {
         return Ok(Box::new(Stdin));
     }
     match File::open(name) {

@@ -14,6 +14,7 @@ use crate::console::Console;
 use crate::flags::UsageError;
 use crate::input;
 use crate::quote;
+use crate::streams;
 use crate::sys::received_signal;
 use crate::wording::errno_text;
 
@@ -34,7 +35,7 @@ impl ListFile {
     /// Returns `true` if the names come from stdin, which then cannot hold answers to prompts.
     #[must_use]
     pub fn is_stdin(&self) -> bool {
-        input::is_stdin(&self.0)
+        streams::is_stdin(&self.0)
     }
 
     /// Returns the name of the file as messages show it.
@@ -138,6 +139,11 @@ impl NameList<'_> {
         let message = [&*file, place.as_bytes(), b": ", problem].concat();
         self.console.error(&message.into());
         self.failures += 1;
+    }
+
+    /// Reports that the name that was read last is left out.
+    pub fn refuse(&mut self, error: &UsageError) {
+        self.complain_about_name(&error.message);
     }
 
     fn complain_about_name(&mut self, problem: &[u8]) {

@@ -3,12 +3,20 @@
 //! The standard library's own streams have buffers. They also report success for a stream that was closed when
 //! the process began.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::stdio;
 
 use crate::sys::{stderr_was_closed, stdin_was_closed, stdout_was_closed};
+
+/// Returns `true` if the name stands for stdin: `-`, or one of the kernel's own names.
+pub(crate) fn is_stdin(name: &OsStr) -> bool {
+    let of_kernel = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+    name == "-" || of_kernel.map(Path::new).contains(&Path::new(name))
+}
 
 pub(crate) struct Stdin;
 

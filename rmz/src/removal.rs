@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fuc_cli::command::{Context, Outcome};
 use fuc_cli::console::Console;
-use fuc_cli::exclude::{ExcludeFilter, excludes_operand, taken_operands};
+use fuc_cli::exclude::{ExcludeFilter, is_taken, taken_operands};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::{self, ListFile, NameList};
@@ -124,7 +125,6 @@ fn remove(
     if let Some(filter) = filter.clone() {
         removal = removal.filtered_by(Arc::new(filter));
     }
-    let is_taken = |operand: &OsString| !excludes_operand(filter.as_ref(), operand);
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
     let summary = match operands {
         Operands::Named(operands) => reporter.run(
@@ -137,8 +137,8 @@ fn remove(
         ),
         Operands::Listed(mut names) => {
             let run = |reporter: &Reporter<'_>| {
-                let names = names.by_ref().filter(is_taken).map(PathBuf::from);
-                removal.run_all(names, reporter)
+                let next = || taken_name(&mut names, filter.as_ref(), console);
+                removal.run_all(iter::from_fn(next), reporter)
             };
             // A list can be read only once, so nothing looks ahead.
             let mut summary = reporter.run(watch, run, None);
@@ -155,6 +155,22 @@ fn remove(
     };
     options.stats.show(&run, console);
     Outcome::of(summary, Tool::Remove, execution)
+}
+
+/// Returns the next operand in a list. Those that the filter must not decide about are reported and left out.
+fn taken_name(
+    names: &mut NameList<'_>,
+    filter: Option<&ExcludeFilter>,
+    console: &Console,
+) -> Option<PathBuf> {
+    loop {
+        let name = names.next()?;
+        match is_taken(filter, &name, console) {
+            Ok(true) => return Some(name.into()),
+            Ok(false) => {}
+            Err(error) => names.refuse(&error),
+        }
+    }
 }
 
 /// Returns the question of `-I`.

@@ -491,3 +491,27 @@ fn each_byte_is_in_the_same_classes_as_in_git() {
     };
     repository.check(git.path());
 }
+
+#[test]
+fn a_pattern_that_begins_with_a_source_is_an_error_in_each_spelling() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("p/keep/x", "").dir("d");
+    let run = |args: &[&str]| {
+        let run = Run::new(CPZ).args(args).stdin("./p\0");
+        run.current_dir(&scratch).output()
+    };
+    for args in [
+        ["--exclude=p/keep", "./p", "d"],
+        ["--exclude=p/keep", "--files0-from=-", "d"],
+    ] {
+        let outcome = run(&args);
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let message = "cpz: invalid pattern 'p/keep': it is relative to './p'; write '/keep'\n";
+        assert_eq!(outcome.stderr_text(), message);
+    }
+    let outcome = run(&["--exclude=p/keep", "p/keep", "d"]);
+    let message = "cpz: invalid pattern 'p/keep': it is relative to each operand, \
+                   and so does not exclude 'p/keep'\n";
+    assert_eq!(outcome.stderr_text(), message);
+    holds(scratch.path().join("d"), &[]);
+}

@@ -21,6 +21,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::suggestion::suggest;
 use super::{Abbreviation, Accepts, Flag, InConfig, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
+use crate::streams::is_stdin;
 
 /// The places among the operands at which options may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,8 @@ impl<I: Copy> Table<I> {
         let (name, value) = (parts.next()?, parts.next());
         let mut flags = self.flags.iter();
         flags.find(|flag| {
-            let reads_stdin = matches!(flag.accepts, Accepts::File) && value == Some(b"-");
+            let reads_stdin = matches!(flag.accepts, Accepts::File)
+                && value.is_some_and(|value| is_stdin(OsStr::from_bytes(value)));
             flag.long.as_bytes() == name
                 && flag.origin == Origin::Extension
                 && flag.in_config == InConfig::Allowed

@@ -102,6 +102,9 @@ fn only_extensions_are_accepted() {
         "--reap",
         "--files0-from=list",
         "--exclude-from=-",
+        "--exclude-from=/dev/stdin",
+        "--exclude-from=/dev//fd/0",
+        "--exclude-from=/proc/self/fd/0",
     ] {
         let message = match line {
             "--threads" => "config:2: option '--threads' requires an argument".to_owned(),
@@ -123,6 +126,17 @@ fn an_option_of_the_file_that_excludes_one_of_the_command_line_is_named() {
     let message = "rmz: cannot combine --dry-run with --detach or --reap\n";
     assert!(outcome.stderr_text().starts_with(message), "{outcome}");
     assert!(scratch.path().join("f").exists());
+}
+
+#[test]
+fn a_pattern_of_the_file_that_begins_with_an_operand_is_refused() {
+    let scratch = tree("--exclude=p/keep\n");
+    Tree::at(scratch.path()).file("p/keep/x", "");
+    let outcome = run(&scratch, &["./p"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let message = "rmz: invalid pattern 'p/keep': it is relative to './p'; write '/keep'\n";
+    assert_eq!(outcome.stderr_text(), message);
+    assert!(scratch.path().join("p/keep/x").exists());
 }
 
 #[test]

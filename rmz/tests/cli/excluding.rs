@@ -252,6 +252,96 @@ fn a_pattern_that_the_user_means_in_another_way_is_an_error() {
 }
 
 #[test]
+fn a_pattern_that_begins_with_an_operand_is_an_error_in_each_spelling() {
+    let scratch = tree();
+    let absolute = scratch.path().join("t").display().to_string();
+    let name = scratch.path().file_name().unwrap().to_str().unwrap();
+    let through_parent = format!("../{name}/./t");
+    for operand in [
+        "./t",
+        ".//t",
+        "././t/.",
+        "t/./",
+        "t/d/..",
+        &through_parent,
+        &absolute,
+    ] {
+        let outcome = run(&scratch, &["--exclude=t/d", operand]);
+        assert_eq!(outcome.status, Status::Exit(1), "{operand}");
+        let expected =
+            format!("rmz: invalid pattern 't/d': it is relative to '{operand}'; write '/d'\n");
+        assert_eq!(outcome.stderr_text(), expected);
+        assert!(scratch.path().join("t/d/b.o").exists());
+    }
+}
+
+#[test]
+fn a_pattern_that_names_an_operand_or_lies_above_it_is_an_error() {
+    let scratch = tree();
+    for operand in ["t/d", "./t/d/", "t/d/build", ".//t/d/b.o"] {
+        let outcome = run(&scratch, &["--exclude=t/d", "t/a.o", operand]);
+        assert_eq!(outcome.status, Status::Exit(1), "{operand}");
+        let reason = "it is relative to each operand, and so does not exclude";
+        let expected = format!("rmz: invalid pattern 't/d': {reason} '{operand}'\n");
+        assert_eq!(outcome.stderr_text(), expected);
+        assert!(scratch.path().join("t/a.o").exists());
+        assert!(scratch.path().join("t/d/b.o").exists());
+    }
+}
+
+#[test]
+fn a_pattern_is_relative_to_an_operand_in_which_the_user_works() {
+    let scratch = tree();
+    let dir = scratch.path().join("t");
+    let outcome = Run::new(RMZ)
+        .args(["--exclude=d/build", "../t"])
+        .current_dir(&dir)
+        .output();
+    outcome.assert_success();
+    let left = Snapshot::of(&dir, Attributes::NAMES);
+    assert!(left.kind("d/b.o").is_none() && left.kind("d/build/out").is_some());
+}
+
+#[test]
+fn a_name_in_a_list_with_which_a_pattern_begins_is_left_out() {
+    let scratch = tree();
+    for (option, place) in [
+        ("--exclude=t/d", ""),
+        ("--exclude-from=patterns", "patterns:1: "),
+    ] {
+        Tree::at(scratch.path())
+            .file("patterns", "t/d\n")
+            .file("u", "");
+        let outcome = Run::new(RMZ)
+            .args([option, "--files0-from=-"])
+            .current_dir(&scratch)
+            .stdin("./t\0t/d/b.o\0./u\0")
+            .output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let expected = format!(
+            "rmz: -:1: {place}invalid pattern 't/d': it is relative to './t'; write '/d'\n\
+             rmz: -:2: {place}invalid pattern 't/d': it is relative to each operand, \
+             and so does not exclude 't/d/b.o'\n"
+        );
+        assert_eq!(outcome.stderr_text(), expected);
+        assert!(scratch.path().join("t/d/b.o").exists());
+        assert!(!scratch.path().join("u").exists());
+    }
+}
+
+#[test]
+fn a_pattern_in_a_file_that_begins_with_an_operand_is_an_error_with_its_line() {
+    let scratch = tree();
+    Tree::at(scratch.path()).file("patterns", "*.o\n\nt/d/\n");
+    let outcome = run(&scratch, &["--exclude-from=patterns", "./t"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let expected =
+        "rmz: patterns:3: invalid pattern 't/d/': it is relative to './t'; write '/d/'\n";
+    assert_eq!(outcome.stderr_text(), expected);
+    assert!(scratch.path().join("t/a.c").exists());
+}
+
+#[test]
 fn spaces_at_the_end_of_a_pattern_do_not_count() {
     let scratch = tree();
     let args = ["--exclude=a.o  ", "--exclude=b.o \r", "t"];
