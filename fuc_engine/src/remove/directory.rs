@@ -133,13 +133,12 @@ fn remove_unopened(
         return Entered::Left;
     }
     match errno {
-        Errno::ACCESS => remove_unread(context, guards, place, errno),
         Errno::NOTDIR | Errno::LOOP => Entered::Replaced,
-        errno => left(context, name, errno),
+        errno => remove_unread(context, guards, place, errno),
     }
 }
 
-/// Removes a directory that cannot be read because of `unread`. That is possible if it is empty.
+/// Removes a directory that cannot be opened because of `unread`. That is possible if it is empty.
 fn remove_unread(
     context: &Context<'_>,
     guards: &Guards,
@@ -161,12 +160,37 @@ fn remove_unread(
     match remove(context, name) {
         Ok(removed) => removed,
         Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
-        // The directory has entries, and they cannot be removed for that reason.
-        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::NOTDIR) => {
-            left(context, name, unread)
-        }
-        Err(errno) => left(context, name, errno),
+        Err(errno) => left(context, name, reason_to_stay(unread, errno)),
     }
+}
+
+/// Returns the error to report about a directory that could be neither read nor removed.
+fn reason_to_stay(unread: Errno, not_removed: Errno) -> Errno {
+    match not_removed {
+        // The directory has entries, and they cannot be removed because they cannot be listed.
+        Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::NOTDIR => unread,
+        errno => errno,
+    }
+}
+
+/// Tries the removal of a directory whose listing failed, because it may be empty. The directory is finished as any
+/// other later. Returns the error to report if it is still there.
+#[cold]
+pub(super) fn remove_unlisted(
+    context: &Context<'_>,
+    node: &RemoveNode,
+    unread: Errno,
+) -> Result<(), Errno> {
+    let state = &node.state;
+    let may_be_empty = !state.has_shrunk() && !state.is_kept() && !state.is_borrowed();
+    if !may_be_empty || context.looks_at_entries || context.stays(&node.place) {
+        return Err(unread);
+    }
+    context
+        .at(Name::of(&node.place), sys::remove_directory)
+        .map_err(|errno| reason_to_stay(unread, errno))?;
+    state.mark_gone();
+    Ok(())
 }
 
 /// Removes a name that was a directory until another process replaced it. Returns how it counts if it is gone.
@@ -224,7 +248,9 @@ fn remove_unless_kept(
     if context.looks_at_entries {
         return look_and_remove(context, node, dir);
     }
-    sys::remove_directory(dir, &node.place.name)?;
+    if !node.state.is_gone() {
+        sys::remove_directory(dir, &node.place.name)?;
+    }
     context.removed_directory(Name::of(&node.place));
     Ok(Emptied::Removed)
 }

@@ -47,6 +47,7 @@ const KEPT: u8 = 1;
 const DECLINED: u8 = 2;
 const LEFT_ALONE: u8 = 4;
 const BORROWED: u8 = 8;
+const GONE: u8 = 16;
 
 // The flags are Relaxed: the decrement in `node::climb` publishes them to the worker that
 // finishes the directory.
@@ -136,5 +137,14 @@ impl State {
 
     pub(super) fn is_declined(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & DECLINED != 0
+    }
+
+    /// Records that the directory itself was removed before it was finished.
+    pub(super) fn mark_gone(&self) {
+        self.flags.fetch_or(GONE, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & GONE != 0
     }
 }

@@ -421,6 +421,9 @@ impl Visitor for Removal<'_> {
     }
 
     fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
+        let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
+            return;
+        };
         if !self.context.is_ignorable(Name::of(&node.place), errno) {
             node.state.keep();
         }

@@ -68,3 +68,61 @@ fn a_call_that_fails_is_reported_or_makes_no_difference() {
     );
     assert_eq!(before, beside());
 }
+
+/// Runs rmz on `operand`, `d` or `d/bad`. Each of these calls that reaches the directory `d/bad` fails with `error`.
+fn run_unread(scratch: &Scratch, operand: &str, call: &str, error: &str) -> Outcome {
+    let inject = format!("inject={call}:error={error}");
+    let dir = scratch.path().canonicalize().unwrap();
+    let (bad, operand) = (dir.join("d/bad"), dir.join(operand));
+    let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-P", "bad", "-P"]);
+    run.arg(bad)
+        .args(["-e", &inject, RMZ, "-r"])
+        .arg(operand)
+        .output()
+}
+
+#[test]
+fn an_empty_directory_is_removed_whatever_prevents_that_it_is_listed() {
+    let scratch = Scratch::new();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    for call in ["openat", "getdents64"] {
+        for error in ["EIO", "EPERM", "EUCLEAN", "ENOTCONN", "ESTALE", "EACCES"] {
+            for operand in ["d", "d/bad"] {
+                Tree::at(scratch.path()).dir("d/bad");
+                let outcome = run_unread(&scratch, operand, call, error);
+                outcome.assert_success();
+                assert_eq!(outcome.stderr_text(), "", "{call} {error}");
+                assert!(!scratch.path().join(operand).exists());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reason_why_a_directory_with_entries_cannot_be_listed_is_reported() {
+    let scratch = Scratch::new();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    for call in ["openat", "getdents64"] {
+        for (error, text) in [
+            ("EIO", "Input/output error"),
+            ("EPERM", "Operation not permitted"),
+            ("EUCLEAN", "Structure needs cleaning"),
+        ] {
+            for operand in ["d", "d/bad"] {
+                Tree::at(scratch.path())
+                    .file("d/bad/f", "")
+                    .file("d/gone", "");
+                let outcome = run_unread(&scratch, operand, call, error);
+                assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+                let complaint = outcome.stderr_text().replace(RMZ, "rmz");
+                assert!(complaint.starts_with("rmz: cannot remove '"), "{outcome}");
+                let end = format!("/d/bad': {text}\n");
+                assert!(complaint.ends_with(&end), "{outcome}");
+                assert_eq!(complaint.lines().count(), 1, "{outcome}");
+                let left = Snapshot::of(scratch.path(), Attributes::NAMES);
+                assert!(left.kind("d/bad/f").is_some());
+                assert_eq!(left.kind("d/gone").is_some(), operand == "d/bad");
+            }
+        }
+    }
+}
