@@ -10,6 +10,7 @@ use super::guards::Guards;
 use super::name::Name;
 use super::node::{Consent, RemoveNode, RemovePlace};
 use super::prompt::Prompt;
+use super::room;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;
@@ -25,6 +26,8 @@ pub(super) enum Entered {
     Removed(Counted),
     /// The name stays. Any failure has already been reported.
     Left,
+    /// The directory could not be removed because the filesystem is full.
+    NoRoom(Errno),
     /// Another process has replaced the directory by a file of another type. See [`remove_replaced`].
     Replaced,
 }
@@ -159,6 +162,7 @@ fn remove_unread(
     }
     match remove(context, name) {
         Ok(removed) => removed,
+        Err(errno) if room::is_needed(errno) => Entered::NoRoom(errno),
         Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
         Err(errno) => left(context, name, reason_to_stay(unread, errno)),
     }

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //!              run                   implements the walk's visitor; removes listed files
-//!       ┌───────┴─┬──────────┐
-//!    operand      │      directory     remove, and return what became of a name
-//!       └─────────┼──────────┤
+//!       ┌───────┬─┴──────────┐
+//!    operand   room      directory     remove, and return what became of a name
+//!       └───────┴─┬──────────┤
 //!              asking      guards      ask the user; protect directories
 //!            ┌────┴────┐
 //!          look      prompt            facts; pure decisions
@@ -20,6 +20,7 @@
 //! | `run` | one run: the walk's visitor, which knows all the others |
 //! | `operand` | removing an operand, or handing it over to be entered |
 //! | `directory` | entering a directory, and removing it when it is empty |
+//! | `room` | names that wait because the filesystem is full |
 //! | `guards` | directories that the options protect: `/`, mount points, other filesystems |
 //! | `asking` | asking the user and applying the answer |
 //! | `look` | the facts that a question depends on, from the filesystem |
@@ -41,6 +42,7 @@ mod operand;
 mod options;
 mod plan;
 mod prompt;
+mod room;
 mod run;
 
 pub use op::{RemoveOp, remove_contents, remove_tree};

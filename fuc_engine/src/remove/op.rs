@@ -157,6 +157,9 @@ impl RemoveOp {
     /// [`Summary::failures`]. Its ancestors stay too and are not reported. Everything
     /// else is removed.
     ///
+    /// A removal that fails because the filesystem is full is tried again when the others are done, until none
+    /// succeeds for about two seconds.
+    ///
     /// It is not a failure if the observer declines. If it declines that a directory is
     /// entered, the ancestors of the directory stay and are not reported. If it declines
     /// anything else, the parent directory is still asked about or tried. Its removal then

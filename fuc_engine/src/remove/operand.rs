@@ -7,6 +7,7 @@ use super::asking;
 use super::context::{Context, Scope};
 use super::name::Name;
 use super::node::RemovePlace;
+use super::room;
 use crate::error::Refusal;
 use crate::observer::Answer;
 use crate::operand;
@@ -18,6 +19,8 @@ pub(super) enum Begun {
     Removed(Counted),
     /// The operand stays. Any failure has already been reported.
     Left,
+    /// The operand, of this type, could not be removed because the filesystem is full.
+    NoRoom(FileType, Errno),
     /// The operand is a directory to enter.
     Enter(RemovePlace),
 }
@@ -55,6 +58,9 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
             let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
             Begun::Removed(Counted::of(kind))
         }
+        (Err(errno), Ok(stat)) if room::is_needed(errno) => {
+            Begun::NoRoom(sys::file_type(&stat), errno)
+        }
         // On a read-only filesystem the kernel returns EROFS even for a missing name.
         (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(context, name, errno),
     }
@@ -85,11 +91,15 @@ fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
     if context.scope == Scope::Whole && operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
-    Begun::Enter(RemovePlace {
+    Begun::Enter(place_of(context, operand))
+}
+
+pub(super) fn place_of(context: &Context<'_>, operand: u32) -> RemovePlace {
+    RemovePlace {
         parent: None,
-        name: (&**path).into(),
+        name: (&*context.operands[operand as usize]).into(),
         operand,
-    })
+    }
 }
 
 /// Removes an operand that is a directory, if it is empty. The kernel refuses all others, so nothing is
@@ -103,6 +113,7 @@ fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
             context.removed_directory(name);
             Begun::Removed(Counted::Directory)
         }
+        Err(errno) if room::is_needed(errno) => Begun::NoRoom(FileType::Directory, errno),
         Err(errno) => left(context, name, errno),
     }
 }

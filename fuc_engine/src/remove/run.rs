@@ -1,6 +1,8 @@
 //! One run of a removal: the [`Visitor`] that the walk calls.
 
+use std::collections::VecDeque;
 use std::ffi::CStr;
+use std::iter;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,8 +19,9 @@ use super::directory::{self, Emptied, Entered};
 use super::guards::Guards;
 use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
-use super::operand::{Begun, begin_operand};
+use super::operand::{Begun, begin_operand, place_of};
 use super::options::{Ask, RemoveOptions};
+use super::room::{self, Patience, Waiting, WaitingList};
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Exchange, Finished};
 use crate::error::{Error, Operation};
@@ -29,8 +32,8 @@ use crate::report::{Counted, Report};
 use crate::sched::{Limits, SecondWorker};
 use crate::sys::{self, Entry, Fd, Symlinks};
 use crate::walk::{
-    self, Filters, Offer, OpenDirs, Part, Purpose, Reconsidered, Sharer, SourceOnly, Stealing,
-    Task, Visit, Visitor, Walker,
+    self, Filters, Offer, OpenDirs, OwnTask, Part, Purpose, Reconsidered, Sharer, SourceOnly,
+    Stealing, Task, Visit, Visitor, Walker,
 };
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
@@ -47,13 +50,24 @@ const SHARE_FROM: Duration = Duration::from_millis(1);
 /// time with files of 1 MB, 1.04 with files of 250 KB (40 rounds). A similar cell: remove-10-1gb.
 const SLOW_BYTES: u64 = 1 << 20;
 
+/// A task of a removal.
+pub(super) enum Own {
+    /// Begin operands, in order.
+    Operands(Range<u32>),
+    /// Try again to remove names that wait for room.
+    Waiting(VecDeque<Waiting>),
+}
+
+impl OwnTask<RemoveDir> for Own {}
+
 /// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
 pub(super) struct Removal<'a> {
     context: Context<'a>,
     guards: Guards,
     filters: Option<Filters>,
+    waiting: WaitingList,
     /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, RemoveDir, Range<u32>>>,
+    stealing: Option<Stealing<'a, RemoveDir, Own>>,
     /// The filesystem of the last operand, once more than one worker may be wanted. The last operand is the
     /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
     filesystem: OnceLock<Option<u64>>,
@@ -83,6 +97,7 @@ impl<'a> Removal<'a> {
             context,
             guards,
             filters: extent.filter.map(Filters::new),
+            waiting: WaitingList::default(),
             stealing: None,
             filesystem: OnceLock::new(),
         }
@@ -99,7 +114,12 @@ impl<'a> Removal<'a> {
 
     /// Removes the operands. Returns the report, to which the next run of other operands adds.
     pub(super) fn run(self) -> Report<'a> {
-        walk::run(&self, self.sharer(), self.independent_operands());
+        let operands = self.independent_operands().into_iter();
+        // Removals that succeed may fill the list again.
+        let waiting = iter::from_fn(|| self.waiting.take());
+        let tasks = operands.map(Own::Operands);
+        let tasks = tasks.chain(waiting.map(Own::Waiting));
+        walk::run(&self, self.sharer(), tasks);
         self.context.failures.report_rest(&self.context.report);
         self.context.report
     }
@@ -174,7 +194,7 @@ impl<'a> Removal<'a> {
     fn node_of(
         &self,
         entered: Entered,
-        place: RemovePlace,
+        mut place: RemovePlace,
         purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
@@ -190,6 +210,9 @@ impl<'a> Removal<'a> {
                 return Some(node);
             }
             Entered::Removed(counted) => Self::count(counted, worker),
+            Entered::NoRoom(errno) => {
+                place = self.wait_for_room(place, FileType::Directory, errno)?;
+            }
             Entered::Replaced => {
                 if let Some(counted) = self.remove_replaced(&place, worker) {
                     Self::count(counted, worker);
@@ -197,10 +220,7 @@ impl<'a> Removal<'a> {
             }
             Entered::Left => {}
         }
-        if place.parent.is_none() {
-            self.context.finish_operand(place.operand);
-        }
-        walk::leave(self, place.parent, worker);
+        self.leave(place, worker);
         None
     }
 
@@ -229,11 +249,90 @@ impl<'a> Removal<'a> {
                 context.removed(Name::entry(node, name));
                 Visit::Done
             }
-            Err(errno) => match not_unlinked(context, node, dir, name, errno) {
-                NotUnlinked::Directory => self.found_directory(node, dir, name, worker),
-                NotUnlinked::Left => Visit::Done,
-            },
+            Err(errno) => self.not_unlinked(node, dir, Entry::new(name, kind), errno, worker),
         }
+    }
+
+    /// Handles an entry that could not be unlinked.
+    #[cold]
+    fn not_unlinked(
+        &self,
+        node: &RemoveNode,
+        dir: BorrowedFd<'_>,
+        entry: Entry<'_>,
+        errno: Errno,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        if room::is_needed(errno) {
+            let place = node.child(entry.name);
+            if let Some(place) = self.wait_for_room(place, entry.kind(), errno) {
+                walk::leave(self, place.parent, worker);
+            }
+            return Visit::Done;
+        }
+        match not_unlinked(&self.context, node, dir, entry.name, errno) {
+            NotUnlinked::Directory => self.found_directory(node, dir, entry.name, worker),
+            NotUnlinked::Left => Visit::Done,
+        }
+    }
+
+    /// Lets a name wait that could not be removed because the filesystem is full. If that is not possible, reports
+    /// the failure and gives the place back.
+    #[cold]
+    fn wait_for_room(
+        &self,
+        place: RemovePlace,
+        kind: FileType,
+        errno: Errno,
+    ) -> Option<RemovePlace> {
+        let stealing = self.stealing.as_ref();
+        // The end of the run is known to the engine that leads.
+        let rejected = match stealing.is_some_and(|it| it.part() == Part::Assistant) {
+            true => Err(place),
+            false => self.waiting.add(place, kind),
+        };
+        let place = rejected.err()?;
+        self.context.fail_and_keep(Name::of(&place), errno);
+        Some(place)
+    }
+
+    /// Tries again to remove names that wait for room.
+    fn retry(&self, mut waiting: VecDeque<Waiting>, worker: &mut Walker<'_, '_, Self>) {
+        let context = &self.context;
+        let mut patience = Patience::default();
+        while let Some(next) = waiting.pop_front() {
+            let name = Name::of(&next.place);
+            if context.report.must_stop() {
+                name.keep();
+            } else {
+                match next.remove(context) {
+                    Ok(()) => {
+                        Self::count(Counted::of(next.kind), worker);
+                        patience = Patience::default();
+                    }
+                    // Another operand leads to the same name.
+                    Err(Errno::NOENT) => {}
+                    Err(errno) => {
+                        let others = waiting.len();
+                        if room::is_needed(errno) && patience.after_failure(others).goes_on() {
+                            waiting.push_back(next);
+                            continue;
+                        }
+                        context.fail_and_keep(name, errno);
+                    }
+                }
+            }
+            self.leave(next.place, worker);
+            context.report.publish(&mut worker.scratch.tally);
+        }
+    }
+
+    /// Ends the work on a name that is a directory, or has waited.
+    fn leave(&self, place: RemovePlace, worker: &mut Walker<'_, '_, Self>) {
+        if place.parent.is_none() {
+            self.context.finish_operand(place.operand);
+        }
+        walk::leave(self, place.parent, worker);
     }
 
     /// Handles an entry that is not listed as a directory, but is one.
@@ -298,7 +397,7 @@ impl<'a> Removal<'a> {
 }
 
 impl<'a> Sharer<Removal<'a>> for Removal<'a> {
-    fn stealing(&self) -> &Stealing<'_, RemoveDir, Range<u32>> {
+    fn stealing(&self) -> &Stealing<'_, RemoveDir, Own> {
         self.stealing.as_ref().expect("BUG: nothing is shared")
     }
 
@@ -337,8 +436,7 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
 impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
     type Open<'n> = SourceOnly<'n>;
-    /// Operands to begin, in order.
-    type Task = Range<u32>;
+    type Task = Own;
     type Scratch = ();
 
     fn descriptors(&self) -> &Descriptors<RemoveDir> {
@@ -460,6 +558,12 @@ impl Visitor for Removal<'_> {
                 worker.push(list_again(node));
                 return ControlFlow::Break(());
             }
+            Err(errno) if room::is_needed(errno) => {
+                let waits = self.wait_for_room(again(node), FileType::Directory, errno);
+                if waits.is_none() {
+                    return ControlFlow::Break(());
+                }
+            }
             Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
         }
         if is_operand {
@@ -468,13 +572,17 @@ impl Visitor for Removal<'_> {
         ControlFlow::Continue(())
     }
 
-    fn run_own(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
+    fn run_own(&self, task: Own, worker: &mut Walker<'_, '_, Self>) {
+        let operands = match task {
+            Own::Operands(operands) => operands,
+            Own::Waiting(waiting) => return self.retry(waiting, worker),
+        };
         if self.context.report.must_stop() {
             return;
         }
         let (portion, rest) = operand::portion(operands);
         if let Some(rest) = rest {
-            worker.push(Task::Own(rest));
+            worker.push(Task::Own(Own::Operands(rest)));
         }
         let queued_before = worker.queued_tasks();
         for operand in portion {
@@ -485,6 +593,12 @@ impl Visitor for Removal<'_> {
             match begin_operand(&self.context, operand) {
                 Begun::Removed(counted) => Self::count(counted, worker),
                 Begun::Left => {}
+                Begun::NoRoom(kind, errno) => {
+                    let place = place_of(&self.context, operand);
+                    if self.wait_for_room(place, kind, errno).is_none() {
+                        continue;
+                    }
+                }
                 Begun::Enter(place) => {
                     let purpose = Purpose::Process { pass: 0 };
                     worker.push(Task::Enter { place, purpose });
@@ -603,14 +717,19 @@ fn prepare(
 /// Returns a task that lists a directory once more.
 fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
     Task::Enter {
-        place: RemovePlace {
-            parent: node.place.parent.clone(),
-            name: node.place.name.clone(),
-            operand: node.place.operand,
-        },
+        place: again(node),
         purpose: Purpose::Process {
             pass: node.state.pass + 1,
         },
+    }
+}
+
+/// Returns the place of a directory that is not done, and remains a user of its parent.
+fn again(node: &RemoveNode) -> RemovePlace {
+    RemovePlace {
+        parent: node.place.parent.clone(),
+        name: node.place.name.clone(),
+        operand: node.place.operand,
     }
 }
 

@@ -22,6 +22,7 @@ mod permissions;
 mod personality;
 mod preloaded;
 mod progress;
+mod room;
 mod root;
 mod served;
 mod served_filesystems;
