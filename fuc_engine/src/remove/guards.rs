@@ -1,4 +1,7 @@
 //! Directories that the options protect: `/`, mount points, other filesystems.
+//!
+//! A bind mount of the operand's own filesystem counts as another filesystem: what is behind it belongs to another
+//! place in the tree.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
@@ -9,13 +12,13 @@ use super::context::Context;
 use super::name::Name;
 use super::node::RemovePlace;
 use crate::error::{Error, Operation, Refusal};
-use crate::sys::{self, CWD, Identity, Symlinks};
+use crate::sys::{self, CWD, Identity, Mount, Symlinks};
 
 /// Facts about protected directories, each of which is looked up once.
 pub(super) struct Guards {
     root: OnceLock<Identity>,
-    /// The filesystem of each operand, once it is open. There are none if no option asks for them.
-    devices: Vec<OnceLock<sys::Device>>,
+    /// The mount of each operand, once it is open. There are none if no option asks for them.
+    mounts: Vec<OnceLock<Mount>>,
 }
 
 /// A reason not to remove or enter a directory.
@@ -42,13 +45,13 @@ impl Obstacle {
 
 impl Guards {
     pub(super) fn new(context: &Context<'_>) -> Self {
-        let devices = match context.options.one_file_system {
+        let mounts = match context.options.one_file_system {
             true => context.operands.iter().map(|_| OnceLock::new()).collect(),
             false => Vec::new(),
         };
         Self {
             root: OnceLock::new(),
-            devices,
+            mounts,
         }
     }
 
@@ -111,8 +114,7 @@ impl Guards {
         operand: u32,
         dir: BorrowedFd<'_>,
     ) -> Result<bool, Errno> {
-        let device = sys::stat_open(dir)?.st_dev;
-        Ok(self.is_other_device(operand, device))
+        Ok(self.is_other_mount(operand, Mount::of(dir, c"")?))
     }
 
     /// Does the same as [`is_on_other_filesystem`](Self::is_on_other_filesystem) for a directory that
@@ -122,15 +124,13 @@ impl Guards {
         context: &Context<'_>,
         place: &RemovePlace,
     ) -> Result<bool, Errno> {
-        let looked_at = context.at(Name::of(place), |dir, name| {
-            sys::stat(dir, name, Symlinks::NoFollow)
-        });
-        Ok(self.is_other_device(place.operand, looked_at?.st_dev))
+        let mount = context.at(Name::of(place), Mount::of)?;
+        Ok(self.is_other_mount(place.operand, mount))
     }
 
-    fn is_other_device(&self, operand: u32, device: sys::Device) -> bool {
-        let operands = self.devices[operand as usize].get_or_init(|| device);
-        *operands != device
+    fn is_other_mount(&self, operand: u32, mount: Mount) -> bool {
+        let operands = self.mounts[operand as usize].get_or_init(|| mount);
+        !operands.is_same(mount)
     }
 
     fn is_root(&self, context: &Context<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
@@ -148,9 +148,9 @@ impl Guards {
     }
 }
 
-/// Returns `true` if `dir` is on another device than its parent.
+/// Returns `true` if `dir` is on another filesystem than its parent, or reached through another mount.
 fn is_mount_point(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
-    let parent = sys::stat(dir, c"..", Symlinks::NoFollow);
-    let itself = sys::stat_open(dir);
-    Ok(parent?.st_dev != itself?.st_dev)
+    let parent = Mount::of(dir, c"..");
+    let itself = Mount::of(dir, c"");
+    Ok(!parent?.is_same(itself?))
 }

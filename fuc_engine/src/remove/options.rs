@@ -28,17 +28,17 @@ pub struct RemoveOptions {
     pub ignore_missing: bool,
     /// Refuses the root directory, whatever path leads to it.
     pub preserve_root: bool,
-    /// Refuses an operand that is a directory on another device than its parent.
+    /// Refuses an operand that is a directory on another device than its parent, or a bind mount.
     pub preserve_mount_points: bool,
     /// Removes operands that are empty directories, even without `recursive`. The kernel refuses other
     /// directories, so `preserve_root` and `preserve_mount_points` do not matter.
     pub empty_directories: bool,
     /// [Refuses](crate::Refusal::OtherFilesystem) directories on another filesystem than
-    /// their operand.
+    /// their operand. If the operand's own filesystem is mounted once more below the operand, that directory counts
+    /// as another filesystem. The kernel can tell it apart since Linux 5.8.
     ///
     /// If the observer allows the removal of an empty directory there, it is tried: it may be a subvolume,
-    /// which can be removed, and not a mount point. If the operand's own filesystem is mounted once more
-    /// below the operand, that directory is emptied.
+    /// which can be removed, and not a mount point.
     pub one_file_system: bool,
     /// Selects the names that the observer is [asked](crate::Observer::confirm) about.
     ///

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{Access, AtFlags, FileType, Stat, StatxFlags, accessat};
+use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxFlags, accessat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::filesystem::keeps_identities;
@@ -68,6 +68,47 @@ fn stat_directory_with(
             Ok((found, times(&stat)[0]))
         }
         Err(errno) => Err(errno),
+    }
+}
+
+/// The filesystem of a file, and the mount through which the file is reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mount {
+    device: Dev,
+    /// Is `None` if the kernel does not know it: before Linux 5.8, or in a sandbox.
+    id: Option<u64>,
+}
+
+impl Mount {
+    /// Looks at `name` in `dir`, or at `dir` itself if the name is empty. A symlink is not followed, and nothing is
+    /// mounted because of the call.
+    pub(crate) fn of(dir: BorrowedFd<'_>, name: &CStr) -> Result<Self, Errno> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
+        match retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::MNT_ID)) {
+            Ok(stat) => Ok(Self {
+                device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+                id: (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id),
+            }),
+            // The kernel is older than Linux 4.11, or a sandbox does not know the call.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let stat = match name.is_empty() {
+                    true => stat_open(dir),
+                    false => stat(dir, name, Symlinks::NoFollow),
+                };
+                Ok(Self {
+                    device: stat?.st_dev,
+                    id: None,
+                })
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Returns `true` if both files are on one filesystem, and a mount of it does not lie between them. Two mounts of
+    /// one filesystem cannot be told apart if the kernel does not know their numbers.
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        let has_other_id = self.id.zip(other.id).is_some_and(|(one, two)| one != two);
+        self.device == other.device && !has_other_id
     }
 }
 
@@ -139,6 +180,21 @@ pub(super) fn check_access_by(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_device_or_another_known_mount_is_not_the_same() {
+        let mount = |device, id| Mount { device, id };
+        for (other, expected) in [
+            (mount(1, Some(7)), true),
+            (mount(1, None), true),
+            (mount(1, Some(8)), false),
+            (mount(2, Some(7)), false),
+            (mount(2, None), false),
+        ] {
+            assert_eq!(mount(1, Some(7)).is_same(other), expected, "{other:?}");
+            assert_eq!(other.is_same(mount(1, Some(7))), expected, "{other:?}");
+        }
+    }
 
     /// Answers `first` to the call that knows flags, `second` to the older one.
     fn may_write_where(first: Result<(), Errno>, second: Result<(), Errno>) -> Result<bool, Errno> {

@@ -3,7 +3,7 @@
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount, has_program, is_root},
-    run::{Parity, Run},
+    run::{Parity, Run, Status},
     skip,
     tree::{Scratch, Tree},
 };
@@ -131,8 +131,83 @@ fn skips_an_unreadable_mount_point_if_told_to() {
 
 #[test]
 fn empties_a_bind_mount_of_the_same_filesystem() {
-    with(BIND, &["--one-file-system", "d"]);
     with(BIND, &["d/a"]);
+    with(BIND, &["--one-file-system", "d/a/mount"]);
+}
+
+/// Runs rmz after the mounts, and asserts the messages and the entries that are left. rm takes a bind mount of the
+/// same filesystem for a part of the tree.
+#[track_caller]
+fn is_protected(mounts: &str, args: &[&str], messages: &str, left: &[&str]) {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    let scratch = Scratch::new();
+    build(&Tree::at(scratch.path()));
+    let script = format!(
+        r#"{mounts}
+        "$@"; status=$?
+        find d -mindepth 1 | LC_ALL=C sort
+        exit $status"#
+    );
+    let run = Run::new("unshare").args(["-m", "sh", "-c", &script, "sh", RMZ]);
+    let outcome = run.args(args).current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(outcome.stderr_text().replace(RMZ, "rmz"), messages);
+    let stdout = outcome.stdout_text();
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(lines, left, "{outcome}");
+}
+
+const SKIPPED: &str = "rmz: skipping 'd/a/mount', since it's on a different device\n";
+
+#[test]
+fn skips_a_bind_mount_of_the_same_filesystem_if_told_to() {
+    let left = [
+        "d/a",
+        "d/a/mount",
+        "d/a/mount/f",
+        "d/a/mount/sub",
+        "d/a/mount/sub/f",
+    ];
+    let args = ["--one-file-system", "d"];
+    let outside = "mkdir o && mv d/source o && mount --bind o/source d/a/mount";
+    is_protected(outside, &args, SKIPPED, &left);
+    is_protected(
+        outside,
+        &["--one-file-system", "--threads=1", "d/a"],
+        SKIPPED,
+        &[&left[..], &["d/z", "d/z/f"]].concat(),
+    );
+    let of_itself = "mount --bind d/a/mount d/a/mount && : >d/a/mount/f";
+    is_protected(of_itself, &args, SKIPPED, &left[..3]);
+}
+
+#[test]
+fn an_unreadable_bind_mount_of_the_same_filesystem_is_skipped() {
+    let mounts = "chown -R 65534 . && mkdir o && chmod 0 o && mount --bind o d/a/mount";
+    let script = format!("{mounts} && set -- setpriv --reuid=65534 --clear-groups \"$@\"");
+    is_protected(
+        &script,
+        &["--one-file-system", "d"],
+        SKIPPED,
+        &["d/a", "d/a/mount"],
+    );
+}
+
+#[test]
+fn a_dry_run_skips_a_bind_mount_of_the_same_filesystem_too() {
+    let left = [
+        "removed 'd/a/f'",
+        "removed 'd/z/f'",
+        "removed directory 'd/z'",
+    ];
+    let script = r#"
+        mkdir o && mv d/source o && mount --bind o/source d/a/mount
+        "$@" --dry-run >o/log; status=$?
+        grep ^removed o/log | LC_ALL=C sort
+        exit $status"#;
+    is_protected(script, &["--one-file-system", "d"], SKIPPED, &left);
 }
 
 #[test]
@@ -199,8 +274,31 @@ fn lets_mount_points_below_an_operand_go_as_far_as_possible() {
 }
 
 #[test]
-fn takes_a_bind_mount_of_the_same_filesystem_for_no_other_device() {
-    with(BIND, &["--preserve-root=all", "d/a/mount"]);
+fn refuses_an_operand_that_is_a_bind_mount_of_the_same_filesystem() {
+    let message = "rmz: skipping 'd/a/mount', since it's on a different device\n\
+                   rmz: and --preserve-root=all is in effect\n";
+    let left = [
+        "d/a",
+        "d/a/f",
+        "d/a/mount",
+        "d/a/mount/f",
+        "d/a/mount/sub",
+        "d/a/mount/sub/f",
+        "d/source",
+        "d/source/f",
+        "d/source/sub",
+        "d/source/sub/f",
+        "d/z",
+        "d/z/f",
+    ];
+    for option in ["-r", "--detach", "--one-file-system"] {
+        is_protected(
+            BIND,
+            &["--preserve-root=all", option, "d/a/mount"],
+            message,
+            &left,
+        );
+    }
 }
 
 #[test]
