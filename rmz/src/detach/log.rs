@@ -3,18 +3,21 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use fuc_cli::locale::Charset;
 use fuc_cli::wording::{self, Tool};
 use fuc_engine::{Error, Observer};
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::retry_on_intr;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 /// The socket on which the system log receives messages.
@@ -26,12 +29,24 @@ const PRIORITY: &str = "<11>";
 /// The permissions of a new log file, which contains names of files.
 const LOG_MODE: u32 = 0o600;
 
+/// The time that a log without room gets to make some. After it, lines for which there is no room are lost: a log that
+/// is never read must not stop the removal.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// An open log.
 #[derive(Debug)]
-pub(super) enum Log {
+pub(super) struct Log {
+    target: Target,
+    /// `true` if the log once had no room for so long that no line waits for it any more.
+    is_stuck: AtomicBool,
+}
+
+/// The place that a log leads to. No write to it waits.
+#[derive(Debug)]
+enum Target {
     /// A socket of a system log.
     Socket(UnixDatagram),
-    /// A file to which lines are added.
+    /// A file to which lines are added, or a FIFO.
     File(File),
     /// There is no system log, and the user has named no file.
     None,
@@ -47,56 +62,92 @@ pub(super) struct NoLog {
 impl Log {
     /// Opens the log that the environment names, or the system log if there is one.
     pub(super) fn from_environment() -> Result<Self, NoLog> {
-        match env::var_os("RMZ_LOG").filter(|path| !path.is_empty()) {
-            None => Ok(connect(Path::new(SYSTEM_LOG)).map_or(Self::None, Self::Socket)),
-            Some(path) => Self::open(Path::new(&path)).map_err(|reason| NoLog { path, reason }),
-        }
-    }
-
-    fn open(path: &Path) -> io::Result<Self> {
-        let is_socket = fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
-        if is_socket {
-            return connect(path).map(Self::Socket);
-        }
-        // Without this flag, opening a FIFO would wait for a reader. With it, a FIFO without a reader fails.
-        let file = File::options()
-            .append(true)
-            .create(true)
-            .mode(LOG_MODE)
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(path)?;
-        // A full pipe makes writes wait instead of failing with EAGAIN.
-        fcntl_setfl(&file, OFlags::APPEND)?;
-        Ok(Self::File(file))
+        let target = match env::var_os("RMZ_LOG").filter(|path| !path.is_empty()) {
+            None => connect(Path::new(SYSTEM_LOG)).map_or(Target::None, Target::Socket),
+            Some(path) => match Target::open(Path::new(&path)) {
+                Ok(target) => target,
+                Err(reason) => return Err(NoLog { path, reason }),
+            },
+        };
+        Ok(Self {
+            target,
+            is_stuck: AtomicBool::new(false),
+        })
     }
 
     /// Writes one line. A failure cannot be reported; the name that the line is about stays, so that `--reap`
     /// reports it again.
     pub(super) fn write(&self, line: &[u8]) {
         let tag = format!("rmz[{}]: ", process::id());
-        let _ = match self {
-            Self::Socket(socket) => {
-                let message = [PRIORITY.as_bytes(), tag.as_bytes(), line].concat();
-                // A signal asks the process to end, but lines about what stays still follow.
-                retry_on_intr(|| send(socket, &message, SendFlags::empty()))
-                    .map(drop)
-                    .map_err(io::Error::from)
-            }
-            // One write, so that lines of several processes do not mix.
-            Self::File(file) => {
-                let mut file = file;
-                file.write_all(&[tag.as_bytes(), line, b"\n"].concat())
-            }
-            Self::None => Ok(()),
+        let message = match self.target {
+            Target::Socket(_) => [PRIORITY.as_bytes(), tag.as_bytes(), line].concat(),
+            Target::File(_) | Target::None => [tag.as_bytes(), line, b"\n"].concat(),
         };
+        let began = Instant::now();
+        let mut rest = &message[..];
+        while !rest.is_empty() {
+            match self.target.write(rest) {
+                Ok(written) => rest = &rest[written..],
+                // A signal asks the process to end, but lines about what stays still follow.
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.waits_for_room(began) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Waits until there may be room for a line whose writing has begun then. Returns `false` if there is none.
+    fn waits_for_room(&self, began: Instant) -> bool {
+        let Some(fd) = self.descriptor() else {
+            return false;
+        };
+        // Relaxed: nothing else is read because of the flag.
+        if self.is_stuck.load(Ordering::Relaxed) {
+            return false;
+        }
+        let left = PATIENCE.saturating_sub(began.elapsed());
+        let timeout = Timespec::try_from(left).expect("BUG: the patience is too long");
+        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+        let is_late = left.is_zero() || matches!(poll(&mut polled, Some(&timeout)), Ok(0));
+        if is_late {
+            self.is_stuck.store(true, Ordering::Relaxed);
+        }
+        !is_late
     }
 
     /// Returns the descriptor, if there is one.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.target {
+            Target::Socket(socket) => Some(socket.as_fd()),
+            Target::File(file) => Some(file.as_fd()),
+            Target::None => None,
+        }
+    }
+}
+
+impl Target {
+    fn open(path: &Path) -> io::Result<Self> {
+        let is_socket = fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
+        if is_socket {
+            return connect(path).map(Self::Socket);
+        }
+        // A FIFO without a reader fails. If it is full, a write fails instead of waiting.
+        let file = File::options()
+            .append(true)
+            .create(true)
+            .mode(LOG_MODE)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path)?;
+        Ok(Self::File(file))
+    }
+
+    /// Writes a message in one call, so that lines of several processes do not mix. Returns the number of bytes that
+    /// need not be written again.
+    fn write(&self, message: &[u8]) -> Result<usize, Errno> {
         match self {
-            Self::Socket(socket) => Some(socket.as_fd()),
-            Self::File(file) => Some(file.as_fd()),
-            Self::None => None,
+            Self::Socket(socket) => send(socket, message, SendFlags::DONTWAIT),
+            Self::File(file) => rustix::io::write(file, message),
+            Self::None => Ok(message.len()),
         }
     }
 }

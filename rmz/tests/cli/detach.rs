@@ -1,7 +1,7 @@
 //! `--detach` and `--reap`: removal in the background, and of what is left over.
 //!
-//! A process in the background is held up by a log that the test does not read: a socket takes only a
-//! few messages. The process ends when it gives up the lock of its container.
+//! A process in the background is held up by a log that the test does not read, because a socket takes only a
+//! few messages, and is then stopped. The process ends when it gives up the lock of its container.
 
 use std::{
     collections::BTreeSet,
@@ -119,6 +119,7 @@ fn without_digits(text: &str) -> String {
 /// A process in the background that is held up in the directory `held` of a scratch directory.
 struct Held {
     scratch: Scratch,
+    process: u32,
     log: UnixDatagram,
     outcome: Outcome,
     first_message: String,
@@ -144,12 +145,23 @@ impl Held {
             .output();
         let mut message = [0; 4096];
         let bytes = log.recv(&mut message).expect("a message");
-        Self {
+        let mut held = Self {
+            process: 0,
             first_message: String::from_utf8_lossy(&message[..bytes]).into_owned(),
             scratch,
             log,
             outcome,
-        }
+        };
+        held.process = held.find_process();
+        held.signal("STOP");
+        held
+    }
+
+    /// Sends a signal to the process in the background.
+    fn signal(&self, name: &str) {
+        let process = self.process.to_string();
+        let sent = Command::new("kill").args(["-s", name, &process]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "{name}");
     }
 
     fn dir(&self) -> &Path {
@@ -164,7 +176,7 @@ impl Held {
     }
 
     /// Returns the process that has the container open.
-    fn process(&self) -> u32 {
+    fn find_process(&self) -> u32 {
         let container = self.container();
         let is_open_in = |process: &u32| {
             let descriptors = fs::read_dir(format!("/proc/{process}/fd"));
@@ -180,24 +192,35 @@ impl Held {
         found.next().expect("a process in the background")
     }
 
-    /// Reads the log until the process has ended. Returns the messages after the first one.
+    /// Lets the process go on, and reads the log until it has ended. Returns the messages after the first one.
     fn finish(&self) -> Vec<String> {
+        let mut messages = Vec::new();
+        let mut message = [0; 4096];
+        let mut keep = |bytes: &[u8]| messages.push(String::from_utf8_lossy(bytes).into_owned());
+        // With room in the log, the process does not give it up because of the time that has passed.
+        self.log.set_nonblocking(true).expect("a socket");
+        while let Ok(bytes) = self.log.recv(&mut message) {
+            keep(&message[..bytes]);
+        }
+        self.log.set_nonblocking(false).expect("a socket");
         let container = File::open(self.container()).expect("the container");
+        if flock(&container, FlockOperation::NonBlockingLockShared).is_err() {
+            // It has not been killed.
+            self.signal("CONT");
+        }
         let end = UnixDatagram::unbound().expect("a socket");
         let path = self.dir().join("log");
         let waiting = thread::spawn(move || {
             wait_for_lock(&container);
             end.send_to(b"end", path).expect("the log is open");
         });
-        let mut messages = Vec::new();
-        let mut message = [0; 4096];
         loop {
             let bytes = self.log.recv(&mut message).expect("a message");
             if &message[..bytes] == b"end" {
                 waiting.join().expect("the thread has ended");
                 return messages;
             }
-            messages.push(String::from_utf8_lossy(&message[..bytes]).into_owned());
+            keep(&message[..bytes]);
         }
     }
 
@@ -673,10 +696,7 @@ fn the_command_returns_while_it_shows_progress() {
 fn a_signal_to_the_background_process_makes_it_log_what_stays() {
     let held = Held::new(|_| {}, &[]);
     let container = held.container();
-    let ended = Command::new("kill")
-        .args(["-TERM", &held.process().to_string()])
-        .status();
-    assert!(ended.is_ok_and(|status| status.success()));
+    held.signal("TERM");
     let messages = held.finish();
     assert!(messages.len() < FAILURES, "the process has not stopped");
     let dir = held.dir().display();
@@ -725,7 +745,7 @@ fn only_what_was_hidden_is_removed_in_the_background() {
 #[test]
 fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
     let held = Held::new(|_| {}, &[]);
-    let process = held.process();
+    let process = held.process;
     let read = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}")).expect("/proc");
     let stat = read("stat");
     let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
@@ -746,10 +766,7 @@ fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
     for stream in ["fd/0", "fd/1", "fd/2"] {
         assert_eq!(link(stream), Path::new("/dev/null"));
     }
-    let hung_up = Command::new("kill")
-        .args(["-HUP", &process.to_string()])
-        .status();
-    assert!(hung_up.is_ok_and(|status| status.success()));
+    held.signal("HUP");
     assert_eq!(held.finish().len(), FAILURES);
 }
 
@@ -764,7 +781,7 @@ fn descriptors_that_were_inherited_are_closed() {
     assert!(listed.stdout_text().contains(path.to_str().expect("UTF-8")));
 
     let held = Held::new(|_| {}, &[]);
-    let descriptors = fs::read_dir(format!("/proc/{}/fd", held.process())).expect("/proc");
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", held.process)).expect("/proc");
     let open: Vec<_> = descriptors
         .filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
         .collect();
@@ -918,6 +935,43 @@ fn a_fifo_is_a_log_if_it_has_a_reader() {
     assert!(lines.len() > 1 << 16, "the pipe was never full");
     assert_eq!(lines.lines().count(), FAILURES + 1);
     assert!(lines.ends_with(&format!("rmz --reap '{}'\n", scratch.path().display())));
+}
+
+/// Makes 1,500 directories whose files stay, and as many that can be removed.
+fn half_protected(scratch: &Scratch) {
+    let tree = Tree::at(scratch.path());
+    for number in 0..FAILURES {
+        tree.file(format!("d/protected{number}/f"), "");
+        tree.select(format!("d/protected{number}")).mode(0o555);
+        tree.file(format!("d/{number}/f"), "");
+    }
+    give_to_user(scratch.path());
+}
+
+#[test]
+fn a_log_that_is_never_read_does_not_stop_the_removal() {
+    for is_socket in [true, false] {
+        let scratch = Scratch::new();
+        half_protected(&scratch);
+        let path = scratch.path().join("log");
+        let mut socket = None;
+        let mut fifo = None;
+        if is_socket {
+            socket = Some(UnixDatagram::bind(&path).expect("a socket"));
+        } else {
+            Tree::at(scratch.path()).fifo("log");
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            fifo = Some(open(&path, flags, Mode::empty()).expect("a FIFO"));
+        }
+        give_to_user(&path);
+        let run = rmz_of_user(scratch.path()).args(["--detach", "d"]);
+        run.env("RMZ_LOG", "log").output().assert_success();
+        wait_for_background(scratch.path());
+        let container = containers(scratch.path()).pop().expect("what stays");
+        let left = fs::read_dir(container.join("d")).expect("a directory");
+        assert_eq!(left.count(), FAILURES, "the protected directories");
+        drop((socket, fifo));
+    }
 }
 
 #[test]

@@ -32,10 +32,8 @@ fn plant(dir: &Path, number: usize, mark: Mark) -> Tree {
 fn what_a_killed_process_has_left_is_reaped() {
     let held = Held::new(|_| {}, &[]);
     let container = held.container();
-    let killed = Command::new("kill")
-        .args(["-KILL", &held.process().to_string()])
-        .status();
-    assert!(killed.is_ok_and(|status| status.success()));
+    held.signal("KILL");
+    wait_for_lock(&File::open(&container).expect("the container"));
     held.finish();
     assert!(container.join("held").exists());
     let outcome = held.reap();
