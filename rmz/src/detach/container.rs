@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 use fuc_engine::{Counts, Error, Event, Observer, RemoveOp, Summary};
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, chmodat, fstat, mkdirat, openat,
-    renameat, statat, unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, StatxAttributes, StatxFlags,
+    chmodat, fstat, mkdirat, openat, renameat, statat, statx, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -86,6 +86,8 @@ pub(super) enum Found {
     Leftover(Container),
     /// A container that is being filled or removed by another process.
     InUse,
+    /// A directory of the caller with the permissions of a new container.
+    New,
     /// A private directory of the caller without a mark. Perhaps rmz has not made it.
     Unmarked,
     /// Something else: it is gone, belongs to another user, or is not private.
@@ -108,6 +110,10 @@ impl Container {
     /// # Errors
     /// Fails if the kernel refuses, or if the filesystem keeps no owners or modes. Then nothing is left behind.
     pub(super) fn create(place: Rc<OwnedFd>) -> Result<Self, Errno> {
+        // The container could be made, but neither filled nor removed.
+        if is_append_only(&place) {
+            return Err(Errno::PERM);
+        }
         let name = random_name()?;
         mkdirat(&place, &name, NEW)?;
         match Self::furnish(&place, &name) {
@@ -154,7 +160,7 @@ impl Container {
         match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_own_directory(&stat, PRIVATE) => {}
             // The run that has created it was killed before it could open it.
-            Ok(stat) if is_own_directory(&stat, NEW) => return Ok(Found::Unmarked),
+            Ok(stat) if is_own_directory(&stat, NEW) => return Ok(Found::New),
             Ok(_) | Err(Errno::NOENT) => return Ok(Found::Foreign),
             Err(errno) => return Err(errno),
         }
@@ -343,6 +349,12 @@ fn is_own_directory(stat: &Stat, permissions: Mode) -> bool {
         && granted == permissions
 }
 
+/// Returns `true` if nothing can be renamed or removed in a directory, although names can be made there.
+fn is_append_only(dir: &OwnedFd) -> bool {
+    let looked_at = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    looked_at.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::APPEND))
+}
+
 /// Opens a directory without the permission to read it.
 fn open_unreadable(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -485,11 +497,12 @@ mod tests {
     fn a_directory_without_a_mark_is_not_emptied() {
         let place = Place::new();
         fs::create_dir(place.path()).unwrap();
-        for mode in [0o700, 0o300] {
-            place.set_mode(mode);
-            let found = Container::find(&place.place, &place.name).unwrap();
-            assert!(matches!(found, Found::Unmarked), "{mode:o}");
-        }
+        place.set_mode(0o300);
+        let found = Container::find(&place.place, &place.name).unwrap();
+        assert!(matches!(found, Found::New));
+        place.set_mode(0o700);
+        let found = Container::find(&place.place, &place.name).unwrap();
+        assert!(matches!(found, Found::Unmarked));
         // Its owner adds a file after the look.
         File::create(place.path().join("precious")).unwrap();
         assert_eq!(remove_if_empty(&place.place, &place.name), Ok(false));

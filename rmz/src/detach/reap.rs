@@ -91,7 +91,10 @@ impl Reaping<'_> {
             Ok(Found::Foreign) => {
                 self.print_if_verbose(&path, ", which is not a private directory of this user");
             }
-            Ok(Found::Unmarked) => self.remove_unmarked(place, name, &path),
+            Ok(Found::New) => self.remove_if_empty(place, name, &path, ", whose mode is not 0700"),
+            Ok(Found::Unmarked) => {
+                self.remove_if_empty(place, name, &path, ", which has no mark of rmz");
+            }
             Err(errno) => self.fail(&cannot_remove(&path, errno, self.console.charset())),
         }
     }
@@ -114,13 +117,13 @@ impl Reaping<'_> {
         }
     }
 
-    /// Removes a directory without a mark, but nothing in it.
-    fn remove_unmarked(&mut self, place: &OwnedFd, name: &CStr, path: &Path) {
+    /// Removes a directory, but nothing in it, for this reason.
+    fn remove_if_empty(&mut self, place: &OwnedFd, name: &CStr, path: &Path, reason: &str) {
         match remove_if_empty(place, name) {
             Ok(true) => self.removed(path),
             Ok(false) => {
                 let path = self.console.quoted(path.as_os_str().as_bytes());
-                let line = [b"skipping ", &path[..], b", which has no mark of rmz"].concat();
+                let line = [b"skipping ", &path[..], reason.as_bytes()].concat();
                 self.fail(&line.into());
             }
             Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),

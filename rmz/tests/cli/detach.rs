@@ -937,6 +937,29 @@ fn a_fifo_is_a_log_if_it_has_a_reader() {
     assert!(lines.ends_with(&format!("rmz --reap '{}'\n", scratch.path().display())));
 }
 
+#[test]
+fn nothing_is_hidden_in_a_directory_to_which_names_can_only_be_added() {
+    if !has_program("chattr") || !is_root() {
+        skip!("only root can make a directory append-only, by chattr");
+    }
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("p/d/f", "");
+    let chattr = |flag: &str| {
+        let run = Run::new("chattr").args([flag, "p"]);
+        run.current_dir(&scratch).output()
+    };
+    if chattr("+a").status != Status::Exit(0) {
+        skip!("the filesystem has no append-only directories");
+    }
+    let outcome = rmz(scratch.path(), &["--detach", "p/d"]);
+    chattr("-a").assert_success();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let message = "rmz: cannot remove 'p/d': Operation not permitted\n";
+    assert_eq!(outcome.stderr_text(), message);
+    let left = fs::read_dir(scratch.path().join("p")).expect("a directory");
+    assert_eq!(left.count(), 1, "only d is there");
+}
+
 /// Makes 1,500 directories whose files stay, and as many that can be removed.
 fn half_protected(scratch: &Scratch) {
     let tree = Tree::at(scratch.path());

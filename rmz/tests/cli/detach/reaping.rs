@@ -100,6 +100,20 @@ fn only_containers_are_reaped() {
 }
 
 #[test]
+fn a_directory_with_entries_and_the_mode_of_a_new_container_is_reported_and_stays() {
+    let scratch = Scratch::new();
+    plant(scratch.path(), 7, Mark::Right).file("d/f", "");
+    Tree::at(scratch.path()).select(name_of(7)).mode(0o300);
+    let outcome = rmz(scratch.path(), &["--reap", "."]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    let message = "rmz: skipping './NAME', whose mode is not 0700\n";
+    let message = message.replace("NAME", &name_of(7));
+    assert_eq!(outcome.stderr_text(), message);
+    Tree::at(scratch.path()).select(name_of(7)).mode(0o700);
+    assert!(scratch.path().join(name_of(7)).join("d/f").exists());
+}
+
+#[test]
 fn a_private_directory_without_its_mark_is_reported_and_stays() {
     for mark in [Mark::None, Mark::OfAnotherName] {
         let scratch = Scratch::new();
