@@ -22,7 +22,11 @@ pub(crate) fn execute(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    Ok(copy(Request::new(options, operands, console)?, console))
+    let (stats, execution) = (options.stats, options.engine.execution);
+    match Request::new(options, operands, console) {
+        Ok(request) => Ok(copy(request, console)),
+        Err(error) => stats.end_prevented(error, Tool::Copy, execution, console),
+    }
 }
 
 fn copy(request: Request, console: &Console) -> Outcome {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use fuc_engine::{Execution, Summary};
 
 use crate::amounts::Count;
+use crate::command::Outcome;
 use crate::console::Console;
-use crate::flags::{UsageError, choose};
+use crate::flags::{Advice, UsageError, choose};
 use crate::locale::Charset;
 use crate::wording::Tool;
 
@@ -65,6 +66,34 @@ impl Stats {
             None => Ok(Self::Text),
             Some(format) => choose("--stats", format, &FORMAT, charset),
         }
+    }
+
+    /// Ends a run that an error has prevented: reports it, and shows totals without work.
+    ///
+    /// # Errors
+    /// Returns the error if there are no totals: they are hidden, or the command line is wrong.
+    pub fn end_prevented(
+        self,
+        error: UsageError,
+        tool: Tool,
+        execution: Execution,
+        console: &Console,
+    ) -> Result<Outcome, UsageError> {
+        if self == Self::Hidden || error.advice != Advice::None {
+            return Err(error);
+        }
+        console.usage_error(&error, b"");
+        let mut summary = Summary::default();
+        summary.failures = 1;
+        let run = Run {
+            summary: &summary,
+            tool,
+            execution,
+            began: Instant::now(),
+            shares: &[],
+        };
+        self.show(&run, console);
+        Ok(Outcome::Incomplete)
     }
 
     /// Shows the totals of a run that has just ended.

@@ -111,7 +111,7 @@ pub enum Question<'a> {
     Descend(RemovalTarget<'a>),
     /// Asks whether to try to remove a directory that cannot be read.
     RemoveInaccessible(RemovalTarget<'a>),
-    /// Asks whether to overwrite a dest. [`Answer::No`] is counted in [`Summary::declined`].
+    /// Asks whether to overwrite a dest.
     Overwrite(OverwriteTarget<'a>),
 }
 
@@ -408,7 +408,7 @@ pub struct Summary {
     pub reflinked_bytes: u64,
     /// The number of failures. The observer received each of them. Warnings are not counted.
     pub failures: u64,
-    /// The number of dests that stayed because the answer was [`Answer::No`]. They are not failures.
+    /// The number of names and dests that stayed because the answer was [`Answer::No`]. They are not failures.
     pub declined: u64,
     /// The run was [cancelled](crate::Cancel) before all work was done.
     pub cancelled: bool,

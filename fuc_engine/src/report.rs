@@ -182,7 +182,7 @@ impl<'a> Report<'a> {
         self.observer.failed(error);
     }
 
-    /// Counts a dest that stays because the answer to a question was no.
+    /// Counts a name, or a dest, that stays because the answer to a question was no.
     pub(crate) fn declined(&self) {
         self.declined.fetch_add(1, Ordering::Relaxed);
     }

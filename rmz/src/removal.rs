@@ -29,6 +29,16 @@ const FEW: usize = 3;
 
 /// Removes the operands, or the files in a list.
 pub(crate) fn execute(
+    options: Options,
+    operands: Vec<OsString>,
+    console: &Console,
+) -> Result<Outcome, UsageError> {
+    let (stats, execution) = (options.stats, options.engine.execution);
+    begin(options, operands, console)
+        .or_else(|error| stats.end_prevented(error, Tool::Remove, execution, console))
+}
+
+fn begin(
     mut options: Options,
     operands: Vec<OsString>,
     console: &Console,
@@ -49,7 +59,7 @@ pub(crate) fn execute(
     }
     if operands.is_empty() {
         return if options.engine.ignore_missing {
-            Ok(nothing(&options, console))
+            Ok(nothing(&options, Summary::default(), console))
         } else {
             Err(UsageError::with_help("missing operand"))
         };
@@ -61,7 +71,7 @@ pub(crate) fn execute(
         && (options.engine.recursive || operands.len() > FEW)
         && console.ask(question(&options, operands.len()).as_bytes()) == Answer::No
     {
-        return Ok(nothing(&options, console));
+        return Ok(declined(&options, console));
     }
     Ok(match options.mode {
         Mode::Foreground => remove(options, filter, Operands::Named(operands), watch, console),
@@ -70,10 +80,17 @@ pub(crate) fn execute(
     })
 }
 
+/// Ends a run whose question of `-I` was declined.
+fn declined(options: &Options, console: &Console) -> Outcome {
+    let mut summary = Summary::default();
+    summary.declined = 1;
+    nothing(options, summary, console)
+}
+
 /// Ends a run without work, which shows its totals as any other.
-fn nothing(options: &Options, console: &Console) -> Outcome {
+fn nothing(options: &Options, summary: Summary, console: &Console) -> Outcome {
     let run = Run {
-        summary: &Summary::default(),
+        summary: &summary,
         tool: Tool::Remove,
         execution: options.engine.execution,
         began: Instant::now(),
@@ -98,7 +115,7 @@ fn remove_listed(
     let filter = options.exclusions.filter(console)?;
     let names = list.open(console)?;
     if options.asks_once && console.ask(&question) == Answer::No {
-        return Ok(nothing(&options, console));
+        return Ok(declined(&options, console));
     }
     let operands = Operands::Listed(names);
     Ok(remove(options, filter, operands, watch, console))

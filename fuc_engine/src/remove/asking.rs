@@ -188,7 +188,11 @@ fn ask_and_apply(
         Ok(Prompt::Proceed) => return Answer::Yes,
         Ok(Prompt::Ask(inquiry)) => {
             let path = context.path(name);
-            context.report.confirm(inquiry.question(&path))
+            let answer = context.report.confirm(inquiry.question(&path));
+            if answer == Answer::No {
+                context.report.declined();
+            }
+            answer
         }
         Ok(Prompt::Fail(errno)) => {
             context.fail_and_keep(name, errno);

@@ -82,15 +82,32 @@ fn names_of_a_list_that_cannot_be_read_count_as_failures() {
 
 #[test]
 fn a_run_without_work_has_totals_too() {
-    let nothing = concat!(
-        r#"{"version":1,"entries":0,"files":0,"directories":0,"symlinks":0,"hard_links":0,"other":0,"#,
-        r#""unknown":0,"bytes":0,"reflinked_bytes":0,"failures":0,"declined":0,"discarded":0,"#,
-        r#""cancelled":false,"dry_run":false"#
-    );
-    for args in [&["-f", "--stats=json"][..], &["-I", "--stats=json", "t"]] {
+    for (args, status, failures, declined) in [
+        (&["-f", "--stats=json"][..], 0, 0, 0),
+        (&["-I", "--stats=json", "t"], 0, 0, 1),
+        (&["--stats=json", "--files0-from=none"], 1, 1, 0),
+        (&["--stats=json", "--exclude-from=none", "t"], 1, 1, 0),
+    ] {
         let outcome = run(&tree(), args);
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-        assert_eq!(counts(&outcome.stdout_text()), nothing, "{outcome}");
+        assert_eq!(outcome.status, Status::Exit(status), "{outcome}");
+        let expected = format!(
+            r#"{{"version":1,"entries":0,"files":0,"directories":0,"symlinks":0,"hard_links":0,"other":0,"unknown":0,"bytes":0,"reflinked_bytes":0,"failures":{failures},"declined":{declined},"discarded":0,"cancelled":false,"dry_run":false"#
+        );
+        assert_eq!(counts(&outcome.stdout_text()), expected, "{outcome}");
+    }
+    let outcome = run(&tree(), &["--stats=json"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(outcome.stdout_text(), "", "the command line is wrong");
+}
+
+#[test]
+fn answers_of_no_are_counted() {
+    for (answers, declined) in [("y\nn\nn\nn\nn\n", 4), ("n\n", 1), ("", 1)] {
+        let scratch = tree();
+        let run = Run::new(RMZ).args(["-i", "--stats=json", "t"]);
+        let outcome = run.stdin(answers).current_dir(&scratch).output();
+        let expected = format!(r#","declined":{declined},"#);
+        assert!(outcome.stdout_text().contains(&expected), "{outcome}");
     }
 }
 
