@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use fuc_engine::{Counts, Error, Event, Observer, RemoveOp, Summary};
 use rustix::fs::{
@@ -225,7 +227,8 @@ impl Container {
         if !self.content()?.is_empty() {
             return Ok(Removed::InUse);
         }
-        gone(unlinkat(&self.dir, &self.name, AtFlags::empty()))?;
+        let unlink = || unlinkat(&self.dir, &self.name, AtFlags::empty());
+        gone(with_room(unlink))?;
         if remove_if_empty(&self.place, &self.name)? {
             return Ok(Removed::Gone);
         }
@@ -275,7 +278,7 @@ impl Container {
 /// Removes the entry `name` of the directory `place` if it is an empty directory. Returns `false` if it is not
 /// empty. It is not an error if it is gone.
 pub(super) fn remove_if_empty(place: &OwnedFd, name: &CStr) -> Result<bool, Errno> {
-    match gone(unlinkat(place, name, AtFlags::REMOVEDIR)) {
+    match gone(with_room(|| unlinkat(place, name, AtFlags::REMOVEDIR))) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
         removed => removed.map(|()| true),
     }
@@ -386,6 +389,17 @@ fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
         }
     }
     Ok(names)
+}
+
+/// Removes a name. If the filesystem is full, tries again for about two seconds: the removals before may make room.
+fn with_room(mut remove: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+    for exponent in 0..11 {
+        match remove() {
+            Err(Errno::NOSPC | Errno::DQUOT) => thread::sleep(Duration::from_millis(1 << exponent)),
+            removed => return removed,
+        }
+    }
+    remove()
 }
 
 /// Turns the failure of a removal whose name is missing into a success.
@@ -510,6 +524,22 @@ mod tests {
         fs::remove_file(place.path().join("precious")).unwrap();
         assert_eq!(remove_if_empty(&place.place, &place.name), Ok(true));
         assert!(!place.path().exists());
+    }
+
+    #[test]
+    fn a_removal_is_tried_again_only_if_the_filesystem_is_full() {
+        for (failure, calls) in [(Errno::NOSPC, 3), (Errno::DQUOT, 3), (Errno::IO, 1)] {
+            let mut left = 3;
+            let removed = with_room(|| {
+                left -= 1;
+                match left {
+                    0 => Ok(()),
+                    _ => Err(failure),
+                }
+            });
+            assert_eq!(3 - left, calls, "{failure:?}");
+            assert_eq!(removed.is_ok(), calls == 3);
+        }
     }
 
     #[test]
