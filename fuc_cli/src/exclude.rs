@@ -303,7 +303,7 @@ pub fn taken_operands(
 /// Returns `true` if the filter, if there is one, does not exclude an operand itself.
 ///
 /// # Errors
-/// If a pattern is probably meant as a path beside the operand: it begins with the path of the operand, or names the
+/// If a pattern is probably meant as a path beside the operand: it begins with the path of the operand, or matches the
 /// operand or a directory above it. Each pattern is looked up below the operand, and so would exclude nothing that
 /// the user means.
 pub fn is_taken(
@@ -314,8 +314,9 @@ pub fn is_taken(
     let Some(filter) = filter else {
         return Ok(true);
     };
-    for text in &filter.shared.texts {
-        if let Some(reason) = filter.shared.misunderstanding(&text.text, operand, console) {
+    let shared = &filter.shared;
+    for (text, pattern) in shared.texts.iter().zip(&shared.patterns) {
+        if let Some(reason) = shared.misunderstanding(&text.text, pattern, operand, console) {
             return Err(text.invalid(text.text.as_bytes(), &reason, console));
         }
     }
@@ -327,6 +328,7 @@ impl Shared {
     fn misunderstanding(
         &self,
         text: &OsStr,
+        pattern: &Pattern,
         operand: &OsStr,
         console: &Console,
     ) -> Option<Vec<u8>> {
@@ -356,8 +358,17 @@ impl Shared {
             let meant = console.quoted(&meant);
             return Some([b"it is relative to ", &*quoted, b"; write ", &meant].concat());
         }
-        let has_directory = named.len() > base.len() + 1;
-        (has_directory && below.starts_with(&named)).then(|| {
+        let names = named.strip_prefix(&*base)?;
+        // All entries of each operand, or of each directory in it.
+        let is_about_all = names
+            .iter()
+            .all(|name| name.iter().all(|&byte| byte == b'*'));
+        if names.len() < 2 || is_about_all {
+            return None;
+        }
+        let path = below.strip_prefix(&*base)?;
+        let mut above = (1..=path.len()).map(|end| path[..end].join(&b'/'));
+        above.any(|path| pattern.excludes_path(&path)).then(|| {
             let reason = b"it is relative to each operand, and so does not exclude ";
             [reason, &*quoted].concat()
         })

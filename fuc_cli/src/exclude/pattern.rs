@@ -98,6 +98,15 @@ pub(super) fn parse(pattern: &[u8]) -> Result<Pattern, Problem> {
     })
 }
 
+impl Pattern {
+    /// Returns `true` if the pattern has a slash before its end, and excludes this path.
+    pub(super) fn excludes_path(&self, path: &[u8]) -> bool {
+        self.matches == Matches::Path
+            && self.decision == Decision::Exclude
+            && self.glob.matches(path)
+    }
+}
+
 /// Returns the decision of the last pattern that matches. `path` returns the path relative to the directory of the
 /// patterns.
 pub(super) fn decide<'p>(

@@ -276,17 +276,31 @@ fn a_pattern_that_begins_with_an_operand_is_an_error_in_each_spelling() {
 }
 
 #[test]
-fn a_pattern_that_names_an_operand_or_lies_above_it_is_an_error() {
+fn a_pattern_that_matches_an_operand_or_a_directory_above_it_is_an_error() {
     let scratch = tree();
-    for operand in ["t/d", "./t/d/", "t/d/build", ".//t/d/b.o"] {
-        let outcome = run(&scratch, &["--exclude=t/d", "t/a.o", operand]);
-        assert_eq!(outcome.status, Status::Exit(1), "{operand}");
+    for (pattern, operand) in [
+        ("t/d", "t/d"),
+        ("t/d", "./t/d/"),
+        ("t/d", "t/d/build"),
+        ("t/d", ".//t/d/b.o"),
+        ("t/*.o", "./t/a.o"),
+        ("**/build", "t/d/build/out"),
+    ] {
+        let outcome = run(
+            &scratch,
+            &[&format!("--exclude={pattern}"), "t/a.c", operand],
+        );
+        assert_eq!(outcome.status, Status::Exit(1), "{pattern} {operand}");
         let reason = "it is relative to each operand, and so does not exclude";
-        let expected = format!("rmz: invalid pattern 't/d': {reason} '{operand}'\n");
+        let expected = format!("rmz: invalid pattern '{pattern}': {reason} '{operand}'\n");
         assert_eq!(outcome.stderr_text(), expected);
-        assert!(scratch.path().join("t/a.o").exists());
-        assert!(scratch.path().join("t/d/b.o").exists());
+        assert!(scratch.path().join("t/a.c").exists());
+        assert!(scratch.path().join(operand).exists());
     }
+    let args = ["--exclude=*/*", "--exclude=!t/d", "--exclude=t/e", "t/d"];
+    run(&scratch, &args).assert_success();
+    assert!(scratch.path().join("t/d/build/out").exists());
+    assert!(!scratch.path().join("t/d/b.o").exists());
 }
 
 #[test]
