@@ -120,15 +120,22 @@ pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
     retry_on_intr(|| rustix::fs::fstat(&file))
 }
 
-/// Returns the time of modification of an open file, and does not take it from a cache.
-pub(crate) fn current_modified(file: impl AsFd) -> Result<FileTime, Errno> {
+/// Returns the size and the time of modification of an open file, and takes them from no cache of the kernel.
+pub(crate) fn size_and_time(file: impl AsFd) -> Result<(u64, FileTime), Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
-    match retry_on_intr(|| rustix::fs::statx(&file, c"", flags, StatxFlags::MTIME)) {
-        Ok(stat) => Ok(FileTime {
-            seconds: stat.stx_mtime.tv_sec,
-            nanoseconds: stat.stx_mtime.tv_nsec,
-        }),
-        Err(Errno::NOSYS | Errno::PERM) => stat_open(file).map(|stat| modified(&stat)),
+    let wanted = StatxFlags::SIZE | StatxFlags::MTIME;
+    match retry_on_intr(|| rustix::fs::statx(&file, c"", flags, wanted)) {
+        Ok(stat) => {
+            let time = FileTime {
+                seconds: stat.stx_mtime.tv_sec,
+                nanoseconds: stat.stx_mtime.tv_nsec,
+            };
+            Ok((stat.stx_size, time))
+        }
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let stat = stat_open(file)?;
+            Ok((stat.st_size as u64, modified(&stat)))
+        }
         Err(errno) => Err(errno),
     }
 }

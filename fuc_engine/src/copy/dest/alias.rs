@@ -17,6 +17,8 @@ use crate::copy::make::file::OpenSource;
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, Blocking, Inode, Stat, Storage};
 
+/// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
+const ROUNDED_SECONDS: u64 = 2;
 /// Bytes that are read by one call from each side.
 const READ_BYTES: usize = 128 << 10;
 
@@ -32,10 +34,28 @@ pub(super) fn has_content_of(
     dest: BorrowedFd<'_>,
     present: &Stat,
 ) -> Result<bool, Failure> {
-    let looks = |stat: &Stat| (stat.st_size, sys::modified(stat));
-    let may_be_source = looks(present) == looks(&source.stat)
-        && sys::file_type(&source.stat) == FileType::RegularFile;
-    if !may_be_source || source.storage == Storage::Native && ctx.is_on_native(present, dest) {
+    let is_native = source.storage == Storage::Native && ctx.is_on_native(present, dest);
+    if is_native || sys::file_type(&source.stat) != FileType::RegularFile {
+        return Ok(false);
+    }
+    compare(ctx, entry, source, dest, present)
+}
+
+#[cold]
+fn compare(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+    dest: BorrowedFd<'_>,
+    present: &Stat,
+) -> Result<bool, Failure> {
+    // One of the two names may have been changed since the other one was looked at.
+    let looks = (sys::size_and_time(source.fd()), sys::size_and_time(dest));
+    let (Ok((bytes, modified)), Ok((dest_bytes, dest_modified))) = looks else {
+        return Ok(false);
+    };
+    let seconds = modified.seconds.abs_diff(dest_modified.seconds);
+    if bytes != dest_bytes || seconds > ROUNDED_SECONDS {
         return Ok(false);
     }
     let failed = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
@@ -45,8 +65,12 @@ pub(super) fn has_content_of(
     let inode = Inode::Opened(dest);
     // If no time can be set, both names are left as they are.
     let is_marked = attributes::mark_incomplete(&inode, &source.stat).is_ok();
-    if is_marked && sys::current_modified(source.fd()) != Ok(sys::modified(&source.stat)) {
-        let _ = inode.set_times(present);
+    let is_unchanged = |(_, time)| time == modified;
+    if is_marked && !sys::size_and_time(source.fd()).is_ok_and(is_unchanged) {
+        // The source has the finer times. Without the right to set them, the dest's do.
+        if Inode::Opened(source.fd()).set_times(&source.stat).is_err() {
+            let _ = inode.set_times(present);
+        }
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     if !ctx.policy.options.preserve.timestamps {
