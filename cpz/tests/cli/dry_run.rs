@@ -141,6 +141,46 @@ fn does_not_overwrite_what_an_earlier_operand_would_make() {
 }
 
 #[test]
+fn foresees_names_that_the_content_of_another_operand_has() {
+    let operands = [
+        ["A/f", "B/."],
+        ["B/.", "A/f"],
+        ["B/x", "B/."],
+        ["A/f", "./B/../B/."],
+        ["A/.", "B/."],
+    ];
+    let options: [&[&str]; 9] = [
+        &["-r"],
+        &["-n"],
+        &["-u"],
+        &["-l"],
+        &["-i"],
+        &["-b"],
+        &["-a"],
+        &["--update=none-fail"],
+        &["--remove-destination"],
+    ];
+    for options in options {
+        for operands in operands {
+            let args = [options, &operands[..], &["d"][..]].concat();
+            check_dry_run(CPZ, &args, |tree| {
+                tree.file("A/f", "a").file("B/f", "b").dir("d");
+                tree.file("B/x/g", "g").dir("B/y");
+            });
+        }
+    }
+}
+
+#[test]
+fn foresees_names_below_a_path_that_begins_at_the_working_directory() {
+    let args = ["--parents", "--update=none-fail", "A/f", "./A/f", "d"];
+    let told = check_dry_run(CPZ, &args, |tree| {
+        tree.file("A/f", "a").dir("d");
+    });
+    assert_eq!(told.status, Status::Exit(1), "{told}");
+}
+
+#[test]
 fn merges_directories_that_earlier_operands_would_make() {
     for option in ["-r", "-n", "-b", "-u", "-a"] {
         check_dry_run(CPZ, &[option, "a/x", "b/x", "d"], |tree| {

@@ -6,9 +6,10 @@
 //! A directory that a real run would create is represented by a descriptor that is not a directory. A call
 //! relative to it fails with `ENOTDIR`, so none can change anything, or look at something else.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -43,21 +44,25 @@ pub(super) struct Spot<'a> {
     pub(super) path: PathBuf,
 }
 
-/// The name of the directory in which all dests of an operand are, at its first component.
-fn first_component(name: &CStr) -> &[u8] {
-    let name = name.to_bytes();
-    let end = name.iter().position(|&byte| byte == b'/');
-    &name[..end.unwrap_or(name.len())]
+/// Returns the entry of the target in which all dests of an operand are. `None`: they may be anywhere in it.
+fn entry_of_target(dest_name: &CStr) -> Option<&OsStr> {
+    let path = Path::new(OsStr::from_bytes(dest_name.to_bytes()));
+    let mut components = path.components();
+    match components.find(|component| *component != Component::CurDir)? {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    }
 }
 
 impl Plan {
     pub(super) fn new(options: &CopyOptions, operands: &[Operand]) -> Result<Self, Errno> {
         let stand_in = sys::open_no_directory()?;
         let stat = sys::stat_directory(stand_in.as_fd())?;
-        let mut names = HashSet::default();
-        let collide = operands
-            .iter()
-            .any(|operand| !names.insert(first_component(&operand.dest_name)));
+        let mut entries = HashSet::default();
+        let are_apart = operands.iter().all(|operand| {
+            entry_of_target(&operand.dest_name).is_some_and(|entry| entries.insert(entry))
+        });
+        let collide = operands.len() > 1 && !are_apart;
         let may_meet_again = collide || options.rules.backup.is_some();
         Ok(Self {
             stand_in: stand_in.into(),
