@@ -8,7 +8,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, complaint};
+use crate::support::{CP, CPZ, NEWEST_CP, complaint};
 
 fn build(tree: &Tree) {
     tree.file("a/1/f", b"content")
@@ -39,6 +39,13 @@ fn refused_part_is_not_there(scratch: &Scratch, path: &str) {
 #[test]
 fn refuses_a_new_directory_in_itself() {
     let scratch = CP.check_messages(&["a", "a/new"], build);
+    all_is_there(&scratch, "a/new");
+    refused_part_is_not_there(&scratch, "a/new/new");
+}
+
+#[test]
+fn names_the_operand_if_links_to_directories_are_kept() {
+    let scratch = NEWEST_CP.check_messages(&["--keep-directory-symlink", "a", "a/new"], build);
     all_is_there(&scratch, "a/new");
     refused_part_is_not_there(&scratch, "a/new/new");
 }

@@ -126,13 +126,13 @@ fn open(
     let (stat, accessed) = sys::stat_directory_and_access(source.fd.as_fd())
         .map_err(|errno| ctx.place_error(place, Side::Source, Operation::Stat, errno))?;
     let is_below_link = |parent: &CopyNode| parent.state.is_behind_link();
+    check_into_itself(ctx, place, stat.identity)?;
     if source.symlinks == Symlinks::Follow
         || place.parent.as_ref().is_some_and(is_below_link)
         || ctx.policy.options.rules.follow_links_to_directories
     {
         diagnose::cycle(ctx, place, stat.identity)?;
     }
-    check_into_itself(ctx, place, stat.identity)?;
     let dest = make_dest(ctx, place, &stat, purpose, numbers)?;
     if ctx.plan.is_some() {
         check_planned(ctx, place, stat.identity, dest.identity);
