@@ -1,6 +1,8 @@
 //! `--backup`, `-b` and `-S`: an existing dest gets another name.
 
 use testkit::{
+    or_skip,
+    probe::{FuseMount, Habits},
     run::{Parity, Run, Status},
     tree::{Scratch, Tree},
 };
@@ -267,8 +269,58 @@ fn shortens_a_simple_name_only_if_there_might_be_numbers() {
 }
 
 #[test]
+fn believes_no_limit_that_the_name_itself_exceeds() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        zero_statfs: true,
+        ..Habits::default()
+    }));
+    let dir = Scratch::new();
+    let names = ["m", "n"].map(|name| name.repeat(200));
+    for options in [&["-b"][..], &["-b"], &["--backup=numbered"]] {
+        for name in &names {
+            let path = format!("s/{name}");
+            Tree::at(dir.path()).file(&path, format!("{name}{options:?}"));
+        }
+        let dest = mount.path().to_str().unwrap();
+        let outcome = run(&dir, &[&["-rT", "s", dest], options].concat());
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    }
+    for name in names {
+        for end in ["", "~", ".~1~"] {
+            let path = mount.path().join(format!("{name}{end}"));
+            let content = std::fs::read_to_string(path).expect("a file");
+            assert!(content.starts_with(&name), "{content}");
+        }
+    }
+}
+
+#[test]
+fn replaces_no_file_that_has_the_shortened_name() {
+    // GNU does that under -b, even if it is the backup of another file that it has just made.
+    let dir = Scratch::new();
+    let tree = Tree::at(dir.path());
+    let ends = ["1", "2"];
+    for end in ends {
+        tree.file(format!("s/{}{end}", long(254)), format!("new {end}"))
+            .file(format!("d/{}{end}", long(254)), format!("old {end}"));
+    }
+    let outcome = run(&dir, &["-bT", "s", "d"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let backup = text(&dir, &format!("d/{}~", long(253)));
+    let [kept, replaced] = match &*backup {
+        "old 1" => ["2", "1"],
+        "old 2" => ["1", "2"],
+        other => panic!("{other}"),
+    };
+    let dest = |end| format!("d/{}{end}", long(254));
+    let words = format!("cpz: cannot backup '{}': File exists\n", dest(kept));
+    assert_eq!(complaint(&outcome), words);
+    assert_eq!(text(&dir, &dest(kept)), format!("old {kept}"));
+    assert_eq!(text(&dir, &dest(replaced)), format!("new {replaced}"));
+}
+
+#[test]
 fn takes_a_shortened_name_in_use_as_it_would_a_whole_one() {
-    over_long_name(&["-b"], 255, Some((253, "~")));
     over_long_name(&["--backup=numbered"], 255, Some((253, "~")));
     over_long_name(&["--backup=numbered"], 251, Some((251, "~")));
 }

@@ -99,7 +99,7 @@ pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
 /// if the filesystem does not say, or has no limit.
 pub(crate) fn free_bytes(file: BorrowedFd<'_>) -> Option<u64> {
     let stat = rustix::fs::fstatvfs(file).ok()?;
-    if stat.f_blocks == 0 {
+    if stat.f_blocks == 0 || stat.f_frsize == 0 {
         return None;
     }
     // Only root may use the blocks that are reserved.

@@ -6,6 +6,8 @@
 //! | numbered | the dest's name and `.~N~` | the dest's name, shortened, and `~` |
 //! | numbered if any exist, and none does | the dest's name and the suffix | the dest's name, shortened, and `~` |
 //!
+//! A shortened name replaces nothing: it may be that of another file's backup.
+//!
 //! As in GNU cp, a name of exactly the maximal length counts as too long. A number with no more
 //! digits than the highest in use is never checked, because a name of that length exists.
 
@@ -88,12 +90,13 @@ fn parse_numbered(backup: &[u8]) -> Option<(&[u8], u128)> {
 const SHORT_BYTES: usize = 128;
 
 /// Returns the longest length that is not shortened: one less than the filesystem allows,
-/// as in GNU cp.
+/// as in GNU cp. A limit that the dest's name exceeds is not believed.
 fn longest_name(dir: BorrowedFd<'_>, dest: &CStr) -> usize {
     const USUAL: usize = 255;
-    let parent = operand::directory_of(dest);
+    let (parent, (_, base)) = (operand::directory_of(dest), operand::split(dest.to_bytes()));
     let opened = sys::open_path_directory(dir, &parent, Symlinks::Follow);
-    let longest = opened.and_then(|dir| sys::longest_name(dir.as_fd()));
+    let longest = opened.and_then(|dir| sys::longest_name(dir.as_fd())).ok();
+    let longest = longest.filter(|&longest| longest >= base.len());
     longest.unwrap_or(USUAL).saturating_sub(1)
 }
 
@@ -184,7 +187,8 @@ impl<'a> BackupNames<'a> {
                 .map_err(|_| Errno::INVAL)?
                 .into_boxed_c_str(),
             number: self.number.filter(|_| fits),
-            replaces: self.number.is_none(),
+            // Other names may be shortened to this one.
+            replaces: self.number.is_none() && fits,
         })
     }
 }
