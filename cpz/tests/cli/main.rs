@@ -49,6 +49,7 @@ mod served_names;
 mod several;
 mod special;
 mod stats;
+mod stored_times;
 mod streams;
 mod support;
 mod updating;

@@ -19,6 +19,7 @@ use super::decide::mode::Origin;
 use super::decide::treatment::DestTreatment;
 use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
+use super::known_times::KnownTimes;
 use super::naming::UnnamedFiles;
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
@@ -86,6 +87,7 @@ pub(super) struct Context<'a> {
     pub(super) descriptors: Descriptors<CopyDir>,
     pub(super) unnamed_dests: UnnamedFiles,
     pub(super) writers: Writers,
+    pub(super) known_times: KnownTimes,
     /// The changes that a dry run has planned. `None`: the run is a real one.
     pub(super) plan: Option<Plan>,
     /// `None`: the kernel decides when copies are written to the disk.

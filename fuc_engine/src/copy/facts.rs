@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 
 use super::node::CopyNode;
 use crate::hashing::Seeded;
-use crate::sys::{self, At, Blocking, Stat};
+use crate::sys::{self, At, Blocking, Device, Stat};
 
 pub(super) use crate::sys::{FileId, FileTime, Symlinks};
 
@@ -25,6 +25,8 @@ pub(super) struct Facts {
     pub(super) bytes: u64,
     /// Times of access, modification and status change, in this order.
     pub(super) times: [FileTime; 3],
+    /// The number of the device that a special file stands for.
+    pub(super) number: Device,
 }
 
 impl Facts {
@@ -37,6 +39,7 @@ impl Facts {
             links: stat.st_nlink as u64,
             bytes: stat.st_size as u64,
             times: sys::times(stat),
+            number: stat.st_rdev,
         }
     }
 
@@ -59,6 +62,7 @@ impl Facts {
             links: 1,
             bytes: 0,
             times: [FileTime::START; 3],
+            number: 0,
         }
     }
 }

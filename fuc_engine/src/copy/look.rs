@@ -80,6 +80,13 @@ pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
             .is_some_and(|source| directory(entry.dest_dir, entry.dest_name) == Some(source))
 }
 
+/// Returns `true` if source and dest are symbolic links to the same path.
+pub(super) fn targets_are_equal(entry: &Entry<'_>) -> bool {
+    let source = sys::read_link(entry.source_dir, entry.source_name);
+    let dest = sys::read_link(entry.dest_dir, entry.dest_name);
+    matches!((source, dest), (Ok(source), Ok(dest)) if source == dest)
+}
+
 /// Returns `true` if the source is on the filesystem of the directory that it is listed in.
 pub(super) fn is_on_filesystem_of_directory(entry: &Entry<'_>, source: &Stat) -> bool {
     let directory = entry

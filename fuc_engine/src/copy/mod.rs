@@ -22,6 +22,7 @@
 //! | `decide/same_file` | whether a copy would destroy its source |
 //! | `decide/treatment` | the names of the four ways to treat a dest that is replaced |
 //! | `decide/newer` | whether a dest is older than its source |
+//! | `decide/stored_times` | what a filesystem makes of the times that files are given |
 //! | `look` | the stats that decisions ask for |
 //! | `context` | what all stages share: paths, errors, events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | which error is reported first |
@@ -30,6 +31,7 @@
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/unnamed` | large dests, which get their name when they are complete |
 //! | `dest/hidden` | dests that several engines write, which have a hidden name until they are complete |
+//! | `dest/time_probe` | asks the filesystem of a dest which times it stores |
 //! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
 //! | `dest/backup_names` | the names of backups |
@@ -52,6 +54,7 @@
 //! | `naming` | when dests get their names |
 //! | `stored` | an entry that is kept for later, without its open directories |
 //! | `hardlinks` | the table of sources with several names |
+//! | `known_times` | what the filesystems of dests have shown about the times that they store |
 //! | `room` | room for large files on the filesystems of dests |
 //! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
@@ -88,6 +91,7 @@ mod duplicates;
 mod durability;
 mod facts;
 mod hardlinks;
+mod known_times;
 mod look;
 mod make;
 mod names;

@@ -33,6 +33,7 @@ use super::duplicates::UsedNames;
 use super::durability::Durability;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
+use super::known_times::KnownTimes;
 use super::naming::UnnamedFiles;
 use super::node::CopyDir;
 use super::operand::Operand;
@@ -119,6 +120,7 @@ impl<'a> CopyRun<'a> {
                 descriptors: Descriptors::new(),
                 unnamed_dests: UnnamedFiles::default(),
                 writers: Writers::default(),
+                known_times: KnownTimes::default(),
                 plan: None,
                 durability: (options.durable && options.execution == Execution::Real)
                     .then(Durability::default),

@@ -27,11 +27,37 @@ impl FileTime {
             ..self
         }
     }
+
+    /// Returns the number of nanoseconds since the start of 1970, negative for an earlier time.
+    pub(crate) fn nanoseconds_since_start(self) -> i128 {
+        i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanoseconds)
+    }
+
+    /// Returns the last time up to this one that is a multiple of `step` nanoseconds since the start of 1970.
+    pub(crate) fn cut_to(self, step: i128) -> Self {
+        self.moved(-self.nanoseconds_since_start().rem_euclid(step))
+    }
+
+    /// Returns the time that is later by this number of nanoseconds.
+    pub(crate) fn moved(self, nanoseconds: i128) -> Self {
+        let moved = self.nanoseconds_since_start() + nanoseconds;
+        Self {
+            seconds: moved.div_euclid(1_000_000_000) as i64,
+            nanoseconds: moved.rem_euclid(1_000_000_000) as u32,
+        }
+    }
 }
 
 /// Returns the time of the content's last modification.
 pub(crate) fn modified(stat: &Stat) -> FileTime {
     times(stat)[1]
+}
+
+/// Returns the stat with another time of modification.
+pub(crate) fn with_modified(mut stat: Stat, time: FileTime) -> Stat {
+    stat.st_mtime = time.seconds as _;
+    stat.st_mtime_nsec = time.nanoseconds.into();
+    stat
 }
 
 /// Returns the times of access, of modification and of the last change of the inode.
@@ -50,6 +76,23 @@ pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_cut_to_a_step() {
+        let at = |seconds, nanoseconds| FileTime {
+            seconds,
+            nanoseconds,
+        };
+        for (time, step, cut) in [
+            (at(9, 123_456_789), 1, at(9, 123_456_789)),
+            (at(9, 123_456_789), 10_000_000, at(9, 120_000_000)),
+            (at(9, 123_456_789), 2_000_000_000, at(8, 0)),
+            (at(-9, 123_456_789), 1_000_000_000, at(-9, 0)),
+            (at(-9, 123_456_789), 2_000_000_000, at(-10, 0)),
+        ] {
+            assert_eq!(time.cut_to(step), cut, "{time:?} {step}");
+        }
+    }
 
     #[test]
     fn an_earlier_time_is_the_start_if_that_is_earlier() {

@@ -75,6 +75,14 @@ impl LoopMount {
     /// # Errors
     /// Fails without root, if a program is missing, or if the kernel refuses.
     pub fn new(fs: Fs, size_mib: u64) -> Result<Self, Skip> {
+        Self::with_options(fs, size_mib, &[])
+    }
+
+    /// Does the same as [`new`](Self::new), with more options for `mkfs`. A filesystem in memory ignores them.
+    ///
+    /// # Errors
+    /// Fails as [`new`](Self::new) does, or if `mkfs` refuses the options.
+    pub fn with_options(fs: Fs, size_mib: u64, options: &[&str]) -> Result<Self, Skip> {
         if !is_root() {
             return Err(Skip(format!("mounting {} takes root", fs.name())));
         }
@@ -88,7 +96,7 @@ impl LoopMount {
             }
             Fs::Ext4 | Fs::Xfs | Fs::Btrfs => {
                 let image = Scratch::new();
-                make_image(fs, size_mib, &image_in(&image))?;
+                make_image(fs, size_mib, options, &image_in(&image))?;
                 let mounted = mount_image(fs, point, &image)?;
                 (Some(image), mounted)
             }
@@ -177,12 +185,12 @@ fn mount_image(fs: Fs, point: Scratch, image: &Scratch) -> Result<Mounted, Skip>
     Mounted::new(point, &options, image_in(image).as_os_str())
 }
 
-fn make_image(fs: Fs, size_mib: u64, path: &Path) -> Result<(), Skip> {
+fn make_image(fs: Fs, size_mib: u64, options: &[&str], path: &Path) -> Result<(), Skip> {
     File::create(path)
         .and_then(|file| file.set_len(size_mib << 20))
         .map_err(|e| Skip(format!("no image of {size_mib} MiB: {e}")))?;
     let mkfs = format!("mkfs.{}", fs.name());
-    let options = fs.mkfs_options().iter().map(OsStr::new);
+    let options = fs.mkfs_options().iter().chain(options).map(OsStr::new);
     run(&mkfs, options.chain([path.as_os_str()]))
 }
 

@@ -8,10 +8,12 @@
 //! - [`same_file`]: whether a copy would destroy its source.
 //! - [`treatment`]: the four ways to treat a dest that is replaced.
 //! - [`newer`]: whether a dest is older than its source.
+//! - [`stored_times`]: what a filesystem makes of the times that files are given.
 
 pub(super) mod clear;
 pub(super) mod mode;
 mod newer;
 pub(super) mod overwrite;
 pub(super) mod same_file;
+pub(super) mod stored_times;
 pub(super) mod treatment;

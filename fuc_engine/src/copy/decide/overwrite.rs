@@ -49,32 +49,51 @@ pub(in crate::copy) struct OverwriteRules {
     pub(in crate::copy) treatment: DestTreatment,
 }
 
-/// Decides whether `dest` is replaced by a copy of `source`. `ask` asks the user.
+/// Questions that cost system calls or the user's time, so they are asked only if the decision needs the answer.
+pub(in crate::copy) struct Questions<'a> {
+    /// Would a copy destroy its source?
+    pub(in crate::copy) sameness: &'a dyn Fn() -> Sameness,
+    /// Does the filesystem of the dest store the source's time of modification as that of the dest?
+    pub(in crate::copy) time_stands_for_source: &'a dyn Fn() -> bool,
+    /// Do the two links lead to the same path?
+    pub(in crate::copy) targets_are_equal: &'a dyn Fn() -> bool,
+    /// Does the user agree?
+    pub(in crate::copy) ask: &'a dyn Fn() -> Answer,
+}
+
+/// Decides whether `dest` is replaced by a copy of `source`.
 pub(in crate::copy) fn overwrite(
     rules: OverwriteRules,
     source: &Facts,
     dest: &Facts,
-    sameness: impl FnOnce() -> Sameness,
-    ask: impl FnOnce() -> Answer,
+    questions: &Questions<'_>,
 ) -> Overwrite {
     match rules.replace {
         Replace::None => return Overwrite::Skip,
         Replace::NoneAndFail => return Overwrite::Refuse(Refusal::NotReplacing),
         Replace::All | Replace::Older | Replace::Changed => {}
     }
-    let sameness = sameness();
+    let sameness = (questions.sameness)();
     if sameness == Sameness::SameFile {
         return Overwrite::Refuse(Refusal::SameFile);
     }
     let is_up_to_date = match rules.replace {
-        Replace::Older => !is_older(dest, source, rules.timestamps),
-        Replace::Changed => is_complete(dest, source),
+        Replace::Older => {
+            let stands_for_source = questions.time_stands_for_source;
+            !is_older(dest, source, rules.timestamps, stands_for_source)
+        }
+        Replace::Changed => is_complete(
+            dest,
+            source,
+            questions.time_stands_for_source,
+            questions.targets_are_equal,
+        ),
         Replace::All | Replace::None | Replace::NoneAndFail => false,
     };
     if is_up_to_date {
         return Overwrite::Adopt;
     }
-    if rules.ask && ask() == Answer::No {
+    if rules.ask && (questions.ask)() == Answer::No {
         return Overwrite::Skip;
     }
     if sameness == Sameness::AlreadyThere {
@@ -129,6 +148,27 @@ mod tests {
         }
     }
 
+    const QUESTIONS: Questions<'static> = Questions {
+        sameness: &|| Sameness::Distinct,
+        time_stands_for_source: &|| false,
+        targets_are_equal: &|| panic!("BUG: asked about files"),
+        ask: &|| panic!("BUG: asked without being told to"),
+    };
+
+    /// Decides without asking the user.
+    fn decide(
+        rules: OverwriteRules,
+        source: &Facts,
+        dest: &Facts,
+        sameness: Sameness,
+    ) -> Overwrite {
+        let questions = Questions {
+            sameness: &|| sameness,
+            ..QUESTIONS
+        };
+        overwrite(rules, source, dest, &questions)
+    }
+
     #[test]
     fn the_first_reason_decides() {
         use Overwrite::{Adopt, Proceed, Refuse, Skip};
@@ -160,8 +200,7 @@ mod tests {
                 Refuse(Refusal::NotReplacing),
             ),
         ] {
-            let ask = || panic!("BUG: asked without being told to");
-            let decided = overwrite(rules(replace), &new, &dest, || sameness, ask);
+            let decided = decide(rules(replace), &new, &dest, sameness);
             assert_eq!(decided, decision, "{replace:?} {sameness:?} {dest:?}");
         }
     }
@@ -180,7 +219,11 @@ mod tests {
                 Overwrite::Refuse(Refusal::DirectoryByNonDirectory),
             ),
         ] {
-            let decided = overwrite(ask, &file(1), &directory, || Sameness::Distinct, || answer);
+            let questions = Questions {
+                ask: &|| answer,
+                ..QUESTIONS
+            };
+            let decided = overwrite(ask, &file(1), &directory, &questions);
             assert_eq!(decided, decision, "{answer:?}");
         }
     }
@@ -192,8 +235,7 @@ mod tests {
             ..rules(Replace::All)
         };
         let directory = Facts::example(FileType::Directory, 1);
-        let ask = || panic!("BUG: asked without being told to");
-        let decided = overwrite(renamed, &file(1), &directory, || Sameness::Distinct, ask);
+        let decided = decide(renamed, &file(1), &directory, Sameness::Distinct);
         assert_eq!(decided, Overwrite::Proceed);
     }
 

@@ -7,6 +7,7 @@
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`unnamed`]: large dests that get their name when they are complete.
 //! - [`hidden`]: dests that several engines write, which get their name when they are complete.
+//! - [`time_probe`]: asks the filesystem of a dest which times it stores.
 //! - [`replace`]: renames a new link over the dest.
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`backup_names`]: the names of backups.
@@ -19,4 +20,5 @@ pub(super) mod hidden;
 pub(super) mod open;
 pub(super) mod overwrite;
 pub(super) mod replace;
+pub(super) mod time_probe;
 pub(super) mod unnamed;

@@ -8,9 +8,10 @@ use rustix::io::Errno;
 use super::backup;
 use super::backup_names::BackupNumbers;
 use super::clear::unlink_dest;
+use super::time_probe;
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::obstacle;
-use crate::copy::decide::overwrite::{Overwrite, overwrite};
+use crate::copy::decide::clear::{links_at_dest, obstacle};
+use crate::copy::decide::overwrite::{Overwrite, Questions, overwrite};
 use crate::copy::decide::same_file::Sameness;
 use crate::copy::decide::treatment::DestTreatment;
 use crate::copy::facts::{Entry, Facts, Symlinks};
@@ -18,7 +19,7 @@ use crate::copy::look;
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::{Answer, OverwriteTarget, Protection, Question};
-use crate::sys::{self, Stat};
+use crate::sys::{self, At, Stat};
 
 /// The decision about an entry, and its dest as it was seen.
 pub(in crate::copy) enum Decided {
@@ -52,14 +53,27 @@ pub(in crate::copy) fn decide(
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     let facts = Facts::of(&dest);
-    let sameness = || look::sameness(ctx, entry, treatment, source, &facts);
-    let ask = || ask_to_overwrite(ctx, entry, &dest);
+    let questions = Questions {
+        sameness: &|| look::sameness(ctx, entry, treatment, source, &facts),
+        time_stands_for_source: &|| {
+            let at = At {
+                // In a directory that this run has made, another process has planted a link.
+                symlinks: match links_at_dest(ctx.dest_directory_origin(entry)) {
+                    Symlinks::Follow => symlinks,
+                    Symlinks::NoFollow => Symlinks::NoFollow,
+                },
+                ..entry.dest_at()
+            };
+            time_probe::stands_for(ctx, at, &dest, source.modified())
+        },
+        targets_are_equal: &|| look::targets_are_equal(entry),
+        ask: &|| ask_to_overwrite(ctx, entry, &dest),
+    };
     match overwrite(
         policy.overwrite_rules(treatment),
         source,
         &facts,
-        sameness,
-        ask,
+        &questions,
     ) {
         Overwrite::Proceed => Ok(Decided::Proceed(Some(dest))),
         Overwrite::Skip => Ok(Decided::Skip),

@@ -1,0 +1,342 @@
+//! `-au` and `--resume` on filesystems that do not store the times of the sources.
+//!
+//! A file that is kept is told by its content: it was changed, and then got its old time again.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use testkit::{
+    or_skip,
+    probe::{Fs, FuseMount, Habits, LoopMount, NOBODY, is_root},
+    run::{Run, Status},
+    skip,
+    tree::{Scratch, Tree},
+};
+
+use crate::support::{CPZ, succeeds};
+
+const COPIES: [&[&str]; 2] = [&["-auT"], &["-aT", "--resume"]];
+
+/// Size of the files: a change of the content does not change it.
+const BYTES: usize = 3;
+
+fn whole_seconds() -> Result<LoopMount, testkit::probe::Skip> {
+    LoopMount::with_options(Fs::Ext4, 32, &["-I", "128"])
+}
+
+fn until_2038() -> Result<LoopMount, testkit::probe::Skip> {
+    LoopMount::with_options(Fs::Xfs, 300, &["-m", "bigtime=0"])
+}
+
+fn at(seconds: i64, nanoseconds: u32) -> SystemTime {
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    let second = match seconds {
+        0.. => UNIX_EPOCH + distance,
+        _ => UNIX_EPOCH - distance,
+    };
+    second + Duration::from_nanos(nanoseconds.into())
+}
+
+fn write(path: &Path, content: &str, time: SystemTime) {
+    assert_eq!(content.len(), BYTES);
+    fs::write(path, content).unwrap();
+    set_time(path, time);
+}
+
+fn set_time(path: &Path, time: SystemTime) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
+}
+
+/// A source on a filesystem that stores nanoseconds, and its dest.
+struct Pair<'a> {
+    source: Scratch,
+    dest: &'a Path,
+}
+
+impl<'a> Pair<'a> {
+    fn to(dest: &'a Path) -> Self {
+        Self {
+            source: Scratch::in_memory(),
+            dest,
+        }
+    }
+
+    /// Makes `f` at both sides: `old`, copied from a source of this time.
+    fn begin(&self, time: SystemTime) {
+        self.set_source("old", time);
+        self.copy(&["-aT"]);
+        assert_eq!(self.content(), "old");
+    }
+
+    fn set_source(&self, content: &str, time: SystemTime) {
+        write(&self.source.path().join("f"), content, time);
+    }
+
+    fn copy(&self, options: &[&str]) {
+        let operands = [self.source.path(), self.dest].map(|path| path.to_str().unwrap());
+        succeeds("/", &[options, &operands].concat());
+    }
+
+    fn content(&self) -> String {
+        fs::read_to_string(self.dest.join("f")).unwrap()
+    }
+
+    fn dest_time(&self) -> SystemTime {
+        fs::metadata(self.dest.join("f"))
+            .unwrap()
+            .modified()
+            .unwrap()
+    }
+
+    /// Asserts that a file of this time is copied once, and then kept.
+    #[track_caller]
+    fn copies_once(&self, options: &[&str], time: SystemTime) {
+        self.begin(time);
+        let stored = self.dest_time();
+        write(&self.dest.join("f"), "kep", time);
+        assert_eq!(self.dest_time(), stored);
+        for _ in 0..2 {
+            self.copy(options);
+            assert_eq!(self.content(), "kep", "{options:?} {time:?}");
+            assert_eq!(self.dest_time(), stored, "{options:?} {time:?}");
+        }
+    }
+
+    /// Asserts that a source that has changed is copied.
+    #[track_caller]
+    fn copies_change(&self, options: &[&str], before: SystemTime, after: SystemTime) {
+        self.begin(before);
+        self.set_source("new", after);
+        self.copy(options);
+        assert_eq!(self.content(), "new", "{options:?} {before:?} {after:?}");
+    }
+}
+
+#[test]
+fn whole_seconds_are_neither_copied_again_nor_left_out() {
+    let mount = or_skip!(whole_seconds());
+    let pair = Pair::to(mount.path());
+    for options in COPIES {
+        for second in [1_000_000_000, 1_000_000_001] {
+            pair.copies_once(options, at(second, 123_456_789));
+            pair.copies_once(options, at(second, 0));
+            pair.copies_change(options, at(second, 0), at(second + 1, 0));
+            pair.copies_change(options, at(second, 5), at(second + 1, 5));
+            pair.copies_change(options, at(second, 0), at(second + 9, 0));
+        }
+    }
+}
+
+#[test]
+fn nanoseconds_are_neither_copied_again_nor_left_out() {
+    let mount = or_skip!(LoopMount::new(Fs::Ext4, 32));
+    let pair = Pair::to(mount.path());
+    for options in COPIES {
+        for nanoseconds in [0, 120_000_000, 100, 1] {
+            let before = at(1_000_000_000, nanoseconds);
+            pair.copies_once(options, before);
+            for later in [1, 99, 1_000, 1_000_000_000, 1_999_999_999, 90_000_000_000] {
+                pair.copies_change(options, before, before + Duration::from_nanos(later));
+            }
+        }
+    }
+}
+
+#[test]
+fn times_that_are_limited_are_not_copied_again() {
+    let mount = or_skip!(until_2038());
+    let pair = Pair::to(mount.path());
+    const LAST: i64 = i32::MAX as i64;
+    for options in COPIES {
+        for seconds in [4_102_444_800, LAST + 2, LAST + 1, LAST - 1, -2_524_521_600] {
+            pair.copies_once(options, at(seconds, 0));
+            pair.copies_once(options, at(seconds, 5));
+        }
+        pair.copies_change(options, at(1_000_000_000, 0), at(4_102_444_800, 0));
+        pair.copies_change(options, at(LAST - 100, 0), at(4_102_444_800, 0));
+    }
+    pair.copies_change(COPIES[1], at(4_102_444_800, 0), at(LAST - 10, 0));
+}
+
+#[test]
+fn servers_may_cut_and_limit_times() {
+    let steps = [1, 2, 0];
+    let ranges = [
+        None,
+        Some(0..=i64::from(i32::MAX)),
+        Some(315_532_800..=4_354_819_198),
+        Some(1_100_000_000..=1_500_000_000),
+    ];
+    for (time_step_seconds, time_range) in steps
+        .into_iter()
+        .flat_map(|step| ranges.clone().map(|range| (step, range)))
+    {
+        let last = time_range.as_ref().map_or(0, |range| *range.end());
+        let first = time_range.as_ref().map_or(0, |range| *range.start());
+        let mount = or_skip!(FuseMount::with(Habits {
+            time_step_seconds,
+            time_range,
+            ..Habits::default()
+        }));
+        let pair = Pair::to(mount.path());
+        for options in COPIES {
+            for seconds in [
+                1_200_000_000,
+                1_200_000_001,
+                last + 4,
+                6_000_000_000,
+                first + 9,
+            ] {
+                pair.copies_once(options, at(seconds, 0));
+                pair.copies_once(options, at(seconds, 123_456_789));
+            }
+            for later in [2, 3, 100] {
+                let before = at(1_200_000_000, 5);
+                pair.copies_change(options, before, before + Duration::from_secs(later));
+            }
+        }
+        pair.copies_once(COPIES[1], at(-1_000_000_000, 0));
+    }
+}
+
+#[test]
+fn the_times_of_links_are_cut_too() {
+    let mount = or_skip!(whole_seconds());
+    let source = Scratch::in_memory();
+    let (dest, tree) = (mount.path(), Tree::at(source.path()));
+    let copy = |options: &[&str]| {
+        let operands = [source.path(), dest].map(|path| path.to_str().unwrap());
+        succeeds("/", &[options, &operands].concat());
+    };
+    for options in COPIES {
+        let time = Duration::new(1_000_000_000, 5);
+        tree.symlink("l", "one").mtime(time);
+        copy(&["-aT"]);
+        let inode = |path: &Path| {
+            use std::os::unix::fs::MetadataExt;
+            fs::symlink_metadata(path).unwrap().ino()
+        };
+        let before = inode(&dest.join("l"));
+        copy(options);
+        assert_eq!(inode(&dest.join("l")), before, "{options:?}");
+        fs::remove_file(source.path().join("l")).unwrap();
+        tree.symlink("l", "two")
+            .mtime(time + Duration::from_secs(1));
+        copy(options);
+        assert_eq!(fs::read_link(dest.join("l")).unwrap(), Path::new("two"));
+        fs::remove_file(source.path().join("l")).unwrap();
+    }
+}
+
+/// Runs cpz under strace. Returns the outcome, and the log of its calls of `utimensat`.
+fn traced(pair: &Pair<'_>, strace: &[&str], options: &[&str]) -> (testkit::run::Outcome, String) {
+    let dir = Scratch::new();
+    let log = dir.path().join("log");
+    let outcome = Run::new("strace")
+        .args(["-f", "-e", "trace=utimensat,fstat", "-o"])
+        .arg(&log)
+        .args(strace)
+        .arg(CPZ)
+        .args(options)
+        .arg(pair.source.path())
+        .arg(pair.dest)
+        .current_dir(&dir)
+        .output();
+    (outcome, fs::read_to_string(log).unwrap())
+}
+
+#[test]
+fn a_filesystem_is_asked_rarely() {
+    let mount = or_skip!(whole_seconds());
+    if !testkit::probe::has_program("strace") {
+        skip!("there is no strace");
+    }
+    let pair = Pair::to(mount.path());
+    for number in 0..400_u32 {
+        let time = at(1_000_000_000 + i64::from(number * 7919 % 400), number + 1);
+        write(&pair.source.path().join(number.to_string()), "abc", time);
+    }
+    pair.copy(&["-aT"]);
+    for options in COPIES {
+        let (outcome, log) = traced(&pair, &[], options);
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        let calls = log
+            .lines()
+            .filter(|line| line.contains("utimensat("))
+            .count();
+        // Each new first or last time costs two calls. Directories cost some, too.
+        assert!(calls < 60, "{calls}");
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_while_it_asks_leaves_no_file_that_looks_complete() {
+    let mount = or_skip!(whole_seconds());
+    if !testkit::probe::has_program("strace") {
+        skip!("there is no strace");
+    }
+    let pair = Pair::to(mount.path());
+    let mut killed = 0;
+    for options in COPIES {
+        for later in [1, 90] {
+            for (call, most) in [("utimensat", 4), ("fstat", 12)] {
+                for when in 1..=most {
+                    pair.begin(at(1_000_000_000, 0));
+                    pair.set_source("new", at(1_000_000_000 + later, 0));
+                    let inject = format!("inject={call}:signal=SIGKILL:when={when}");
+                    let (outcome, _) = traced(&pair, &["-e", &inject], options);
+                    killed += usize::from(outcome.status != Status::Exit(0));
+                    pair.copy(options);
+                    assert_eq!(pair.content(), "new", "{options:?} {later} {inject}");
+                }
+            }
+        }
+    }
+    assert!(killed > 0);
+}
+
+#[test]
+fn a_dry_run_asks_nothing_and_predicts_a_copy() {
+    let mount = or_skip!(whole_seconds());
+    let pair = Pair::to(mount.path());
+    pair.begin(at(1_000_000_000, 5));
+    let changed = || {
+        use std::os::unix::fs::MetadataExt;
+        let stat = fs::metadata(pair.dest.join("f")).unwrap();
+        (stat.ctime(), stat.ctime_nsec())
+    };
+    let before = changed();
+    for options in COPIES {
+        let run = Run::new(CPZ).arg("--dry-run").args(options);
+        let outcome = run.arg(pair.source.path()).arg(pair.dest).output();
+        assert!(outcome.stdout_text().contains("/f' -> '"), "{outcome}");
+    }
+    assert_eq!(changed(), before);
+}
+
+#[test]
+fn a_dest_whose_time_may_not_be_set_is_copied() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let mount = or_skip!(whole_seconds());
+    let pair = Pair::to(mount.path());
+    let path = pair.dest.join("f");
+    for options in COPIES {
+        pair.begin(at(1_000_000_000, 5));
+        write(&path, "old", at(1_000_000_000, 0));
+        let tree = Tree::at(pair.dest);
+        tree.select("f").owner(0, 0).mode(0o666);
+        tree.select("").mode(0o777);
+        pair.set_source("new", at(1_000_000_000, 5));
+        Tree::at(pair.source.path()).mode(0o755);
+        let run = Run::new(CPZ).args(options).arg("--no-preserve=all");
+        let run = run.arg("--preserve=timestamps").uid(NOBODY);
+        run.arg(pair.source.path().join("f")).arg(&path).output();
+        assert_eq!(pair.content(), "new", "{options:?}");
+    }
+}

@@ -1,0 +1,290 @@
+//! What a filesystem makes of the times that files are given, as probes have shown it.
+//!
+//! ```text
+//!      first                                  last
+//!   ─────┼──────────────────────────────────────┼─────▶ time
+//!        │ each time is cut to the step         │ limited to `last`, or not known
+//! ```
+//!
+//! A probe gives a file a time and reads it back. No probe's time is taken for the time of the source, even if
+//! the run is killed before the file gets its own time back: it differs by at least a step, and is earlier if the
+//! source is newer.
+
+use super::newer::COARSEST;
+use crate::copy::facts::FileTime;
+
+/// Says what a filesystem does with times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) struct StoredTimes {
+    /// Times from `first` to `last` are cut to a multiple of this number of nanoseconds.
+    step: i128,
+    first: FileTime,
+    last: FileTime,
+    /// Earlier times are stored as `first`.
+    limits_earlier: bool,
+    /// Later times are stored as `last`.
+    limits_later: bool,
+}
+
+impl StoredTimes {
+    /// Returns the time that is stored for `wanted`, or `None` if that is not known.
+    pub(in crate::copy) fn stored(&self, wanted: FileTime) -> Option<FileTime> {
+        let cut = wanted.cut_to(self.step);
+        if cut < self.first {
+            return self.limits_earlier.then_some(self.first);
+        }
+        if cut > self.last {
+            return self.limits_later.then_some(self.last);
+        }
+        Some(cut)
+    }
+
+    /// Adds what is known about the same filesystem. If that differs, as behind a filesystem that unites
+    /// several, only the new knowledge counts.
+    pub(in crate::copy) fn added_to(self, known: Option<Self>) -> Self {
+        match known {
+            Some(known) if known.step == self.step => Self {
+                step: self.step,
+                first: self.first.min(known.first),
+                last: self.last.max(known.last),
+                limits_earlier: if self.first <= known.first {
+                    self.limits_earlier
+                } else {
+                    known.limits_earlier
+                },
+                limits_later: if self.last >= known.last {
+                    self.limits_later
+                } else {
+                    known.limits_later
+                },
+            },
+            _ => self,
+        }
+    }
+
+    /// Finds out by probes what happens to `wanted`, which may have been stored as `stored`. `probe` gives a
+    /// file a time, and returns the time that the file has then. Returns `None` if the answers do not fit.
+    ///
+    /// A filesystem that ignores the time is not taken for one that limits it: the first probe is on the other
+    /// side of `stored`, where the time must be kept up to the step.
+    pub(in crate::copy) fn ask<E>(
+        stored: FileTime,
+        wanted: FileTime,
+        mut probe: impl FnMut(FileTime) -> Result<FileTime, E>,
+    ) -> Result<Option<Self>, E> {
+        let inside = match stored < wanted {
+            true => before(stored),
+            false => after(stored),
+        };
+        let difference =
+            inside.nanoseconds_since_start() - probe(inside)?.nanoseconds_since_start();
+        // The last nanosecond of a step is stored as its first one.
+        let step = difference + 1;
+        let is_step = (1..=COARSEST).contains(&step) && COARSEST % step == 0;
+        if !is_step {
+            return Ok(None);
+        }
+        let known = Self {
+            step,
+            first: inside.min(stored),
+            last: inside.max(stored),
+            limits_earlier: false,
+            limits_later: false,
+        };
+        let is_multiple = stored.cut_to(step) == stored;
+        // The time next to that of the source which can be stored between the two.
+        let cut = wanted.cut_to(step);
+        let outside = match stored < wanted {
+            true => cut.moved(-step),
+            false => cut.moved(step),
+        };
+        let is_between =
+            stored < outside && outside < wanted || wanted < outside && outside < stored;
+        if !is_between {
+            return Ok(is_multiple.then_some(known));
+        }
+        let kept = probe(outside)?;
+        Ok(if kept == stored {
+            Some(Self {
+                limits_earlier: wanted < stored,
+                limits_later: wanted > stored,
+                ..known
+            })
+        } else if kept == outside && is_multiple {
+            Some(Self {
+                first: known.first.min(outside),
+                last: known.last.max(outside),
+                ..known
+            })
+        } else {
+            None
+        })
+    }
+}
+
+/// Returns the end of a step of any length, at least the coarsest step before `time`.
+fn before(time: FileTime) -> FileTime {
+    end_of(time.seconds.saturating_sub(4) | 1)
+}
+
+/// Returns the end of a step of any length, at least the coarsest step after `time`.
+fn after(time: FileTime) -> FileTime {
+    end_of(time.seconds.saturating_add(2) | 1)
+}
+
+/// Returns the last nanosecond of an odd second.
+fn end_of(odd_second: i64) -> FileTime {
+    FileTime {
+        seconds: odd_second,
+        nanoseconds: 999_999_999,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64, nanoseconds: u32) -> FileTime {
+        FileTime {
+            seconds,
+            nanoseconds,
+        }
+    }
+
+    /// A filesystem with this step and this range.
+    #[derive(Clone, Copy, Debug)]
+    struct Filesystem {
+        step: i128,
+        range: [FileTime; 2],
+    }
+
+    impl Filesystem {
+        fn store(self, time: FileTime) -> FileTime {
+            let [first, last] = self.range;
+            time.cut_to(self.step).clamp(first, last)
+        }
+    }
+
+    #[test]
+    fn the_answer_is_what_the_filesystem_does_and_no_probe_looks_like_the_source() {
+        let steps = [1, 100, 1_000, 10_000_000, 1_000_000_000, COARSEST];
+        let far = [at(i64::MIN >> 2, 0), at(i64::MAX >> 2, 0)];
+        let limits = [at(315_532_800, 0), at(i64::from(i32::MAX), 0)];
+        let mut asked = 0;
+        for step in steps {
+            for range in [far, limits] {
+                let filesystem = Filesystem { step, range };
+                for seconds in [-9, 7, 8, 400_000_000, 1_000_000_001, (1 << 31) + 2, 1 << 33] {
+                    for nanoseconds in [0, 1, 500_000_000, 123_456_789] {
+                        let wanted = at(seconds, nanoseconds);
+                        let stored = filesystem.store(wanted);
+                        if stored == wanted {
+                            continue;
+                        }
+                        let mut left = Vec::new();
+                        let known = StoredTimes::ask(stored, wanted, |time| {
+                            left.push(filesystem.store(time));
+                            Ok::<_, ()>(filesystem.store(time))
+                        });
+                        let case = format!("{filesystem:?} {wanted:?}");
+                        let known = known.unwrap().unwrap_or_else(|| panic!("{case}"));
+                        assert_eq!(known.stored(wanted), Some(stored), "{case}");
+                        for time in left.into_iter().filter(|time| *time != stored) {
+                            let is_older = time < wanted.cut_to(step) || wanted < stored;
+                            assert!(is_older && time != wanted.cut_to(step), "{case} {time:?}");
+                        }
+                        asked += 1;
+                    }
+                }
+            }
+        }
+        assert!(asked > 200, "{asked}");
+    }
+
+    #[test]
+    fn a_killed_probe_leaves_an_older_file_if_the_source_is_newer() {
+        for step in [1, 100, 10_000_000, 1_000_000_000, COARSEST] {
+            for (seconds, nanoseconds) in [(1, 0), (2, 0), (4, 0), (1 << 40, 5), (0, 1)] {
+                let stored = at(1_000_000_000, 0);
+                let wanted = at(1_000_000_000 + seconds, nanoseconds);
+                let probe = |time: FileTime| {
+                    let kept = time.cut_to(step);
+                    let is_stored = kept == stored && wanted.cut_to(step) == stored;
+                    assert!(
+                        kept < wanted.cut_to(step) || is_stored,
+                        "{time:?} {wanted:?}"
+                    );
+                    Ok::<_, ()>(kept)
+                };
+                let shown = StoredTimes::ask(stored, wanted, probe).unwrap();
+                let found = shown.and_then(|shown| shown.stored(wanted));
+                let is_cut = wanted.cut_to(step) == stored;
+                assert_eq!(found == Some(stored), is_cut, "{step} {wanted:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_filesystem_that_ignores_or_invents_times_is_not_believed() {
+        let (stored, later) = (at(1_000_000_000, 0), at(1 << 33, 0));
+        for kept in [stored, at(2_000_000_000, 0), at(999_999_960, 0), at(0, 0)] {
+            for wanted in [later, at(1_000_000_001, 0)] {
+                let answer = StoredTimes::ask(stored, wanted, |_| Ok::<_, ()>(kept));
+                assert_eq!(answer, Ok(None), "{kept:?}");
+            }
+        }
+        let whole_minutes = |time: FileTime| Ok::<_, ()>(at(time.seconds - time.seconds % 60, 0));
+        let stored = at(1_000_000_020, 0);
+        assert_eq!(StoredTimes::ask(stored, later, whole_minutes), Ok(None));
+    }
+
+    #[test]
+    fn a_limit_one_step_before_the_source_is_not_shown() {
+        // The only time beyond the limit that is not later than the source is that of the source.
+        let limit = at(2_000_000_000, 0);
+        let store = |time: FileTime| Ok::<_, ()>(time.cut_to(1_000_000_000).min(limit));
+        let shown = StoredTimes::ask(limit, at(2_000_000_001, 5), store).unwrap();
+        assert_eq!(shown.unwrap().stored(at(2_000_000_001, 5)), None);
+        let shown = StoredTimes::ask(limit, at(2_000_000_002, 5), store).unwrap();
+        assert_eq!(shown.unwrap().stored(at(2_000_000_001, 5)), Some(limit));
+    }
+
+    #[test]
+    fn knowledge_about_one_filesystem_grows() {
+        let whole_seconds = |time: FileTime| Ok::<_, ()>(at(time.seconds, 0));
+        let ask = |seconds| StoredTimes::ask(at(seconds, 0), at(seconds, 5), whole_seconds);
+        let [early, late] = [1_000, 9_000].map(|seconds| ask(seconds).unwrap().unwrap());
+        assert_eq!(early.stored(at(5_000, 7)), None);
+        let both = late.added_to(Some(early));
+        assert_eq!(both, early.added_to(Some(late)));
+        assert_eq!(both.stored(at(5_000, 7)), Some(at(5_000, 0)));
+        assert_eq!(both.stored(at(9_001, 7)), None);
+
+        let nanoseconds = |time: FileTime| Ok::<_, ()>(time);
+        let other = StoredTimes::ask(at(9_000, 0), at(9_000, 5), nanoseconds);
+        let other = other.unwrap().unwrap();
+        assert_eq!(other.added_to(Some(early)), other);
+    }
+
+    #[test]
+    fn a_limit_is_known_until_a_time_beyond_it_is_kept() {
+        let filesystem = Filesystem {
+            step: 1,
+            range: [at(0, 0), at(2_000_000_000, 0)],
+        };
+        let last = at(2_000_000_000, 0);
+        let store = |time| Ok::<_, ()>(filesystem.store(time));
+        let limited = StoredTimes::ask(last, at(1 << 40, 0), store)
+            .unwrap()
+            .unwrap();
+        assert_eq!(limited.stored(at(2_000_000_001, 0)), Some(last));
+        assert_eq!(limited.stored(at(9, 0)), None);
+        let early = StoredTimes::ask(at(10, 0), at(10, 5), store)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            early.added_to(Some(limited)).stored(at(1 << 40, 0)),
+            Some(last)
+        );
+    }
+}
