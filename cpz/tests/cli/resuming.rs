@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
+    probe::is_root,
     run::{Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
@@ -73,6 +74,66 @@ fn links_names_that_are_complete_but_not_linked() {
         succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
         assert_eq!(inode(at(gone)), inode(at(kept)));
         assert_eq!(fs::read(at(gone)).unwrap(), b"2");
+    }
+}
+
+#[test]
+fn a_kept_dest_counts_as_made() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("A/f", "1").mtime(AT).dir("d");
+    // The second case has the size and the time of the first file.
+    for (content, time) in [("22", AT * 2), ("2", AT)] {
+        tree.file("B/f", content).mtime(time);
+        let words = "cpz: will not overwrite just-created 'd/f' with 'B/f'\n";
+        for _ in 0..3 {
+            let run = Run::new(CPZ).args(["-a", "--resume", "A/f", "B/f", "d"]);
+            let outcome = run.current_dir(&scratch).output();
+            assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+            assert_eq!(complaint(&outcome), words);
+            assert_eq!(fs::read(scratch.path().join("d/f")).unwrap(), b"1");
+        }
+    }
+}
+
+#[test]
+fn a_dest_that_is_newer_does_not_count_as_made_under_update() {
+    let both = |tree: &Tree| {
+        tree.file("A/f", "1").mtime(AT).file("B/f", "22");
+        tree.file("d/f", "1").mtime(AT).select("B/f").mtime(AT * 2);
+    };
+    CP.check(["-au", "A/f", "B/f", "d"], both);
+}
+
+#[test]
+fn compares_the_targets_of_links_and_the_numbers_of_devices() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.symlink("s/l", "one").mtime(AT);
+    tree.symlink("s/same", "one").mtime(AT);
+    if is_root() {
+        tree.char_device("s/null", 1, 3).mtime(AT);
+    }
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    let at = |name: &str| scratch.path().join("d").join(name);
+    let kept = inode(at("same"));
+    for name in ["s/l", "s/null"] {
+        let _ = fs::remove_file(scratch.path().join(name));
+    }
+    tree.symlink("s/l", "two").mtime(AT);
+    if is_root() {
+        tree.char_device("s/null", 1, 5).mtime(AT);
+    }
+    succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
+    assert_eq!(fs::read_link(at("l")).unwrap(), Path::new("two"));
+    assert_eq!(inode(at("same")), kept);
+    if is_root() {
+        let number = |name| {
+            fs::symlink_metadata(scratch.path().join(name))
+                .unwrap()
+                .rdev()
+        };
+        assert_eq!(number("d/null"), number("s/null"));
     }
 }
 

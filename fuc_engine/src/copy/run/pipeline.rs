@@ -177,12 +177,17 @@ impl CopyRun<'_> {
                 return Ok(Processed::NotCopied);
             }
             Decided::Adopt(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
+                self.check_dest_of_operand(entry, source)?;
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(&dest);
                 self.make_or_link(entry, source, worker, |_| Ok(Some(found)))?;
                 if sys::file_type(source) == FileType::RegularFile {
                     durable::kept(ctx, entry)?;
                     verifying::add(self, entry, source, worker);
+                }
+                if entry.is_operand() {
+                    // An earlier run has made it, so it counts as made.
+                    self.used.note_dest(ctx, entry);
                 }
                 ctx.count_skipped(source);
                 ctx.emit_dest_skipped(entry);
