@@ -295,6 +295,10 @@ impl Wording<'_> {
             Refusal::DirectoryNamedTwice => {
                 self.around_path("warning: source directory ", " specified more than once")
             }
+            Refusal::SharedInodeNumber => self.around_path(
+                "warning: ",
+                " has the inode number of another source file but differs from it: not linked",
+            ),
             Refusal::NotReplacing => self.around_path("not replacing ", ""),
             Refusal::LeftIncomplete => {
                 self.around_path("", " is incomplete: the copy was interrupted")

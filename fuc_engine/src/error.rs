@@ -217,6 +217,10 @@ pub enum Refusal {
     /// The source is a directory, and was named before with the same dest. This is a warning.
     #[error("it was named more than once")]
     DirectoryNamedTwice,
+    /// The source has the inode number of a source that was copied before, but is another file, or has changed
+    /// since then. So it is copied, and not linked to the copy of the other. This is a warning.
+    #[error("it has the inode number of another file")]
+    SharedInodeNumber,
     /// The dest exists, and the options forbid to replace it: dest, source.
     #[error("it exists and is not to be replaced")]
     NotReplacing,

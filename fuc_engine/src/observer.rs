@@ -30,10 +30,12 @@ pub trait Observer: Sync {
 
     /// Receives one warning, which is not a failure and is not counted. The default ignores it.
     ///
-    /// There are two kinds of warnings. [`Error::cause`] tells them apart:
+    /// There are three kinds of warnings. [`Error::cause`] tells them apart:
     ///
     /// - A source was named twice: [`Refusal::FileNamedTwice`](crate::Refusal::FileNamedTwice) or
     ///   [`Refusal::DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice).
+    /// - A source is not linked to the copy of another one with its inode number:
+    ///   [`Refusal::SharedInodeNumber`](crate::Refusal::SharedInodeNumber).
     /// - An extended attribute could not be copied under [`Xattrs::Warn`](crate::Xattrs::Warn):
     ///   [`Operation::KeepXattrs`](crate::Operation::KeepXattrs).
     fn warned(&self, warning: Error) {

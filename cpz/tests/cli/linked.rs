@@ -3,7 +3,8 @@
 use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use testkit::{
-    probe::has_program,
+    or_skip,
+    probe::{FuseMount, Habits, Numbering, has_program},
     run::{Outcome, Parity, Run, Status},
     skip,
     tree::{Scratch, Tree},
@@ -54,6 +55,56 @@ fn are_not_linked_to_a_source_that_is_its_own_dest() {
             .hardlink("link", "into/link");
     };
     with(&["-a"]).args(["link", "s", "into"]).check(build);
+}
+
+#[test]
+fn are_not_made_of_different_files_with_one_inode_number() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        numbering: Numbering::Equal,
+        ..Habits::default()
+    }));
+    let tree = Tree::at(mount.path());
+    // The last two differ only in the time at which their status changed.
+    let contents = [("a", "1"), ("b", "22"), ("c", "333"), ("d", "444")];
+    for (name, content) in contents {
+        tree.file(name, content).mtime(Duration::from_secs(7));
+    }
+    let scratch = Scratch::new();
+    for options in [&["-aT"][..], &["-aT"], &["-auT"], &["-aT", "--resume"]] {
+        let run = Run::new(CPZ).args(options).arg(mount.path()).arg("new");
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        for (name, content) in contents {
+            let copied = fs::read_to_string(scratch.path().join("new").join(name)).unwrap();
+            assert_eq!(copied, content, "{options:?}");
+        }
+        let messages = complaint(&outcome);
+        if options != ["-auT"] {
+            assert_eq!(messages.lines().count(), 3, "{messages}");
+        }
+        for line in messages.lines() {
+            let words =
+                "has the inode number of another source file but differs from it: not linked";
+            assert!(
+                line.starts_with("cpz: warning: '") && line.ends_with(words),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_the_source_that_are_removed_at_the_dest_do_not_matter() {
+    with(&["-aT", "--remove-destination"])
+        .args(["s", "d"])
+        .check(|tree| {
+            tree.file("s/a", "1")
+                .hardlink("s/a", "s/b")
+                .hardlink("s/a", "s/c");
+            for name in ["d/a", "d/b", "d/c"] {
+                tree.hardlink("s/a", name);
+            }
+        });
 }
 
 #[test]

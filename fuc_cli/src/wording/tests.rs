@@ -155,6 +155,10 @@ fn cp_names_the_reason_of_a_refusal() {
             DirectoryNamedTwice,
             "warning: source directory 'a' specified more than once",
         ),
+        (
+            SharedInodeNumber,
+            "warning: 'a' has the inode number of another source file but differs from it: not linked",
+        ),
         (CyclicSymlink, "cannot copy cyclic symbolic link 'a'"),
         (
             RelativeSymlink,

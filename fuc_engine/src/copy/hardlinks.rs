@@ -12,18 +12,20 @@
 //!
 //! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
 //! waiter in this table. [`complete`](LinkTable::complete) returns the waiters, which the caller
-//! queues. Only sources with several names are looked up, or all sources if links are followed,
+//! queues. Some filesystems give several files one inode number, so a name is linked only if its file looks as
+//! the first name's did. Only sources with several names are looked up, or all sources if links are followed,
 //! because each link is another name.
 
 use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::facts::{Entry, FileId, Fingerprint, Symlinks};
+use super::facts::{Entry, FileId, FileTime, Fingerprint, Symlinks};
 use super::node::CopyNode;
 use super::stored::StoredEntry;
-use crate::hashing::HashMap;
-use crate::sys::Stat;
+use crate::hashing::{HashMap, Seeded};
+use crate::sys::{self, Stat};
 
 /// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
 /// it does not delay the node's finish.
@@ -96,8 +98,43 @@ impl SeenFile {
     }
 }
 
+/// Facts about a source that all of its names share, and other files with its inode number hardly do.
+#[derive(Clone, Copy)]
+struct Traits {
+    /// A hash of size and time of modification.
+    content: u64,
+    /// A hash of the time of status change.
+    change: u32,
+    links: u32,
+}
+
+impl Traits {
+    fn of(source: &Stat) -> Self {
+        let [_, modified, changed] = sys::times(source);
+        let hash = |time: FileTime, number| {
+            let facts = (time.seconds, time.nanoseconds, number);
+            Seeded::default().hash_one(facts)
+        };
+        // The type of the field depends on the architecture.
+        #[allow(clippy::unnecessary_cast)]
+        let links = source.st_nlink as u32;
+        Self {
+            content: hash(modified, source.st_size),
+            change: hash(changed, 0) as u32,
+            links,
+        }
+    }
+
+    /// Returns `true` if these are facts about one file. A link that was made or removed in the meantime, perhaps
+    /// by this run, has also changed the time.
+    fn are_of_one_file(&self, other: &Self) -> bool {
+        self.content == other.content && (self.change == other.change || self.links != other.links)
+    }
+}
+
 /// The knowledge about one source.
 struct Known {
+    traits: Traits,
     state: State,
     /// Number of names still to be met; `None` if it is unknown.
     names_left: Option<u64>,
@@ -109,8 +146,9 @@ enum State {
 }
 
 impl Known {
-    fn in_progress(names_left: Option<u64>) -> Self {
+    fn in_progress(source: &Stat, names_left: Option<u64>) -> Self {
         Self {
+            traits: Traits::of(source),
             state: State::InProgress(Vec::new()),
             names_left,
         }
@@ -125,6 +163,8 @@ pub(super) enum Claim {
     Waiting,
     /// Link to this copy.
     LinkTo(FirstCopy),
+    /// Make a copy: the source is another file than the known one with its inode number, or has changed.
+    OtherFile,
 }
 
 #[derive(Default)]
@@ -146,19 +186,26 @@ impl LinkTable {
     /// linked.
     pub(super) fn claim(
         &self,
-        source: FileId,
+        source: &Stat,
         entry: &Entry<'_>,
         other_names: Option<u64>,
     ) -> Claim {
         let mut map = self.map();
-        let mut slot = match map.entry(source) {
+        let mut slot = match map.entry(FileId::of(source)) {
             Slot::Vacant(vacant) => {
-                vacant.insert(Known::in_progress(other_names));
+                vacant.insert(Known::in_progress(source, other_names));
                 return Claim::First;
             }
             Slot::Occupied(slot) => slot,
         };
-        let Known { state, names_left } = slot.get_mut();
+        let Known {
+            traits,
+            state,
+            names_left,
+        } = slot.get_mut();
+        if !traits.are_of_one_file(&Traits::of(source)) {
+            return Claim::OtherFile;
+        }
         let claim = match state {
             State::InProgress(waiters) => {
                 waiters.push(StoredEntry::of(entry));
@@ -175,10 +222,10 @@ impl LinkTable {
 
     /// Records a source whose copy was found at its dest, unless the source is known already.
     /// Returns `true` if it was recorded: then the caller calls [`complete`](Self::complete).
-    pub(super) fn adopt(&self, source: FileId, other_names: Option<u64>) -> bool {
-        match self.map().entry(source) {
+    pub(super) fn adopt(&self, source: &Stat, other_names: Option<u64>) -> bool {
+        match self.map().entry(FileId::of(source)) {
             Slot::Vacant(vacant) => {
-                vacant.insert(Known::in_progress(other_names));
+                vacant.insert(Known::in_progress(source, other_names));
                 true
             }
             Slot::Occupied(_) => false,
@@ -210,10 +257,9 @@ mod tests {
     use crate::sys::CWD;
     use rustix::fs::FileType;
 
-    const SOURCE: FileId = FileId {
-        device: 1,
-        inode: 2,
-    };
+    fn source() -> Stat {
+        sys::stat(CWD, c".", Symlinks::Follow).unwrap()
+    }
 
     fn entry() -> Entry<'static> {
         Entry {
@@ -243,16 +289,16 @@ mod tests {
     fn copied(other_names: Option<u64>) -> LinkTable {
         let table = LinkTable::default();
         assert!(matches!(
-            table.claim(SOURCE, &entry(), other_names),
+            table.claim(&source(), &entry(), other_names),
             Claim::First
         ));
-        table.complete(SOURCE, Some(first()));
+        table.complete(FileId::of(&source()), Some(first()));
         table
     }
 
     fn is_linked(table: &LinkTable, other_names: Option<u64>) -> bool {
         matches!(
-            table.claim(SOURCE, &entry(), other_names),
+            table.claim(&source(), &entry(), other_names),
             Claim::LinkTo(..)
         )
     }
@@ -269,13 +315,34 @@ mod tests {
     #[test]
     fn a_waiter_is_counted_when_it_claims_again() {
         let table = LinkTable::default();
-        let claim = || table.claim(SOURCE, &entry(), Some(1));
+        let claim = || table.claim(&source(), &entry(), Some(1));
         assert!(matches!(claim(), Claim::First));
         assert!(matches!(claim(), Claim::Waiting));
-        let waiters = table.complete(SOURCE, Some(first()));
+        let waiters = table.complete(FileId::of(&source()), Some(first()));
         assert_eq!((waiters.len(), table.map().len()), (1, 1));
         assert!(is_linked(&table, Some(1)));
         assert_eq!(table.map().len(), 0);
+    }
+
+    #[test]
+    fn another_file_with_the_same_inode_number_is_not_linked() {
+        let table = copied(None);
+        let is_other = |change: &dyn Fn(&mut Stat)| {
+            let mut stat = source();
+            change(&mut stat);
+            matches!(table.claim(&stat, &entry(), None), Claim::OtherFile)
+        };
+        assert!(is_other(&|stat| stat.st_size += 1));
+        assert!(is_other(&|stat| stat.st_mtime += 1));
+        assert!(is_other(&|stat| stat.st_mtime_nsec ^= 1));
+        assert!(is_other(&|stat| stat.st_ctime += 1));
+        assert!(is_other(&|stat| stat.st_ctime_nsec ^= 1));
+        // Another process has made a link.
+        assert!(!is_other(&|stat| {
+            stat.st_nlink += 1;
+            stat.st_ctime += 1;
+        }));
+        assert!(!is_other(&|stat| stat.st_atime += 1));
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::copy::naming::Naming;
 use crate::copy::options::{LinkKind, Reflink, Replace};
 use crate::copy::room;
 use crate::copy::stored::StoredEntry;
-use crate::error::{self, Operation, Refusal};
+use crate::error::{self, Error, Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
 use crate::report::Counted;
@@ -618,7 +618,7 @@ impl CopyRun<'_> {
             return sharing::entrust(self, entry, home, worker);
         }
         let id = FileId::of(source);
-        match self.links.claim(id, entry, self.other_names(source)) {
+        match self.links.claim(source, entry, self.other_names(source)) {
             Claim::First => {
                 let made = make(worker);
                 let written = made.as_ref().ok();
@@ -629,6 +629,12 @@ impl CopyRun<'_> {
                 made.map(drop)
             }
             Claim::Waiting => Ok(()),
+            Claim::OtherFile => {
+                let path = self.ctx.path(entry, Side::Source);
+                let warning = Error::refused(Refusal::SharedInodeNumber, path);
+                self.ctx.warn(entry.operand, warning);
+                make(worker).map(drop)
+            }
             Claim::LinkTo(first) => {
                 hardlink::link(&self.ctx, entry, &first, &mut worker.scratch.own)?;
                 self.copied(entry, Counted::HardLink, worker);
@@ -669,7 +675,7 @@ impl CopyRun<'_> {
     ) {
         let id = FileId::of(source);
         if self.ctx.policy.has_other_names(entry, source)
-            && self.links.adopt(id, self.other_names(source))
+            && self.links.adopt(source, self.other_names(source))
         {
             let first = self.find_copy(entry, Some(FileId::of(dest)));
             queue_waiters(self.links.complete(id, first), worker);
