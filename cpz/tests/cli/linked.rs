@@ -94,6 +94,31 @@ fn are_not_made_of_different_files_with_one_inode_number() {
 }
 
 #[test]
+fn are_made_at_dests_that_have_one_inode_number() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        numbering: Numbering::Equal,
+        ..Habits::default()
+    }));
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/a", "new")
+        .hardlink("s/a", "s/b")
+        .file("s/c", "other");
+    Tree::at(mount.path()).file("a", "old").file("b", "older");
+    for _ in 0..2 {
+        let run = Run::new(CPZ).args(["-aT", "s"]).arg(mount.path());
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        for (name, content) in [("a", "new"), ("b", "new"), ("c", "other")] {
+            let copied = fs::read_to_string(mount.stored().join(name)).unwrap();
+            assert_eq!(copied, content, "{name}");
+        }
+        let inode = |name| fs::metadata(mount.stored().join(name)).unwrap().ino();
+        assert_eq!(inode("a"), inode("b"));
+    }
+}
+
+#[test]
 fn of_the_source_that_are_removed_at_the_dest_do_not_matter() {
     with(&["-aT", "--remove-destination"])
         .args(["s", "d"])

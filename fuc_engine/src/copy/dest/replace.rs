@@ -16,7 +16,7 @@ use crate::sys;
 pub(in crate::copy) fn replace(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    create: impl Fn(&CStr) -> Result<(), Errno>,
+    mut create: impl FnMut(&CStr) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     /// Makes temporary names unique within the process.
     static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -1,5 +1,6 @@
 //! Links a dest to the first copy of a source that has several names.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use rustix::io::Errno;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::dest::clear::{Cleared, clear_dest};
+use crate::copy::dest::replace::replace;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::hardlinks::{DestName, FirstCopy, SeenFile};
 use crate::copy::look;
@@ -71,7 +73,8 @@ pub(in crate::copy) fn link(
 ) -> Result<(), Failure> {
     let (_, file) = first.link_target(entry.symlinks);
     if !scratch.links_change_ids {
-        let by_name = |first: At<'_>| sys::create_hard_link(first, entry.dest_dir, entry.dest_name);
+        let by_name =
+            |first: At<'_>, name: &CStr| sys::create_hard_link(first, entry.dest_dir, name);
         if let Made::AlreadyThere = make(ctx, entry, first, scratch, by_name)? {
             return Ok(());
         }
@@ -86,18 +89,19 @@ pub(in crate::copy) fn link(
         sys::unlink(entry.dest_dir, entry.dest_name)
             .map_err(|errno| ctx.making_failure(entry, Operation::Remove, errno))?;
     }
-    let checked = |first: At<'_>| link_checked(ctx, entry, first, file);
+    let checked = |first: At<'_>, name: &CStr| link_checked(ctx, entry, first, file, name);
     make(ctx, entry, first, scratch, checked)?;
     scratch.links_change_ids = true;
     Ok(())
 }
 
-/// Links the dest to the file at `first`, if that is `file`.
+/// Links `name` in the directory of the dest to the file at `first`, if that is `file`.
 fn link_checked(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: At<'_>,
     file: SeenFile,
+    name: &CStr,
 ) -> Result<(), Errno> {
     let held = ctx
         .descriptors
@@ -108,37 +112,42 @@ fn link_checked(
     if !is_same_file {
         return Err(Errno::STALE);
     }
-    sys::create_hard_link_to(held.as_fd(), entry.dest_dir, entry.dest_name)
+    sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name)
 }
 
-/// Makes the dest a link by `link`, which gets the place of the first copy.
+/// Makes the dest a link by `link`, which gets the place of the first copy and the name of the link.
 fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
     scratch: &mut CopyScratch,
-    link: impl Fn(At<'_>) -> Result<(), Errno>,
+    link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
 ) -> Result<Made, Failure> {
     let (symlinks, file) = first.link_target(entry.symlinks);
-    let mut attempt = || {
+    let mut attempt = |link_name: &CStr| {
         if ctx.plan.is_some() {
             return names::create(ctx, entry, New::LinkToCopy(file.id), || Ok(()));
         }
         at_first(ctx, &first.name, scratch, |dir| {
             let name = &first.name.name;
-            link(At {
+            let first = At {
                 dir,
                 name,
                 symlinks,
-            })
+            };
+            link(first, link_name)
         })
     };
-    let mut linked = attempt();
+    let mut linked = attempt(entry.dest_name);
     if linked == Err(Errno::EXIST) {
         let making = Making::LinkToCopy(file.id);
         match clear_dest(ctx, entry, making, None)? {
+            // Another file may have the inode number of the first copy.
+            Cleared::AlreadyThere if ctx.plan.is_none() && !has_true_identity(ctx, entry) => {
+                linked = replace(ctx, entry, attempt);
+            }
             Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
-            Cleared::Vacant => linked = attempt(),
+            Cleared::Vacant => linked = attempt(entry.dest_name),
             Cleared::KeptDirectory => linked = Err(Errno::ISDIR),
             _ => {}
         }
@@ -147,6 +156,14 @@ fn make(
         Ok(()) => Ok(Made::NewLink),
         Err(errno) => Err(not_linked(ctx, entry, &first.name, errno)),
     }
+}
+
+/// Returns `true` if no other file has the inode number of the dest, as its filesystem promises.
+fn has_true_identity(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    let dest = ctx
+        .descriptors
+        .making_room(|| sys::open_path_only(&entry.dest_at()));
+    dest.is_ok_and(|dest| sys::keeps_identities(dest.as_fd()))
 }
 
 /// Runs `call` on the directory of the first copy.
