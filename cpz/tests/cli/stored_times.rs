@@ -16,7 +16,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, succeeds};
+use crate::support::{CPZ, NEWEST_CP, succeeds};
 
 const COPIES: [&[&str]; 2] = [&["-auT"], &["-aT", "--resume"]];
 
@@ -132,6 +132,42 @@ fn whole_seconds_are_neither_copied_again_nor_left_out() {
 }
 
 #[test]
+fn cp_decides_the_same() {
+    let mount = or_skip!(whole_seconds());
+    let source = Scratch::in_memory();
+    let tree = Tree::at(source.path());
+    let second = Duration::from_secs(1_000_000_000);
+    let times = [
+        second,
+        second + Duration::from_nanos(1),
+        second + Duration::from_millis(500),
+        second + Duration::from_secs(1),
+        second + Duration::from_millis(1500),
+        second + Duration::from_secs(60),
+        second - Duration::from_nanos(1),
+        Duration::from_secs(4_102_444_800),
+    ];
+    for (number, time) in times.into_iter().enumerate() {
+        tree.file(format!("s/{number}"), "new").mtime(time);
+        tree.symlink(format!("s/l{number}"), "new").mtime(time);
+        tree.file(format!("s/h{number}"), "new").mtime(time);
+        tree.hardlink(format!("s/h{number}"), format!("s/i{number}"));
+    }
+    let from = source.path().join("s").display().to_string();
+    for options in [&["-au"][..], &["-pu"], &["-u"]] {
+        let parity = NEWEST_CP.parity().args(options).args(["-T", &from, "d"]);
+        parity.on(mount.path()).check(|tree| {
+            for number in 0..times.len() {
+                tree.file(format!("d/{number}"), "old").mtime(second);
+                tree.symlink(format!("d/l{number}"), "old").mtime(second);
+                tree.file(format!("d/h{number}"), "old").mtime(second);
+                tree.hardlink(format!("d/h{number}"), format!("d/i{number}"));
+            }
+        });
+    }
+}
+
+#[test]
 fn nanoseconds_are_neither_copied_again_nor_left_out() {
     let mount = or_skip!(LoopMount::new(Fs::Ext4, 32));
     let pair = Pair::to(mount.path());
@@ -201,6 +237,25 @@ fn servers_may_cut_and_limit_times() {
         }
         pair.copies_once(COPIES[1], at(-1_000_000_000, 0));
     }
+}
+
+#[test]
+fn a_failed_copy_is_older_than_its_source_even_if_times_are_set_only_in_pairs() {
+    let from = or_skip!(FuseMount::with(Habits {
+        unreadable_from: Some(1 << 17),
+        ..Habits::default()
+    }));
+    let to = or_skip!(FuseMount::with(Habits {
+        lone_times_ignored: true,
+        ..Habits::default()
+    }));
+    let [source, dest] = [from.path(), to.path()].map(|dir| dir.join("f"));
+    fs::write(&source, vec![1; 1 << 20]).unwrap();
+    fs::write(&dest, "old").unwrap();
+    let outcome = Run::new(CPZ).arg(&source).arg(&dest).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let [source, dest] = [source, dest].map(|path| fs::metadata(path).unwrap().modified().unwrap());
+    assert!(dest < source, "{dest:?} {source:?}");
 }
 
 #[test]

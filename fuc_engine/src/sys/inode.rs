@@ -45,13 +45,17 @@ impl<'a> Inode<'a> {
     }
 
     /// Sets the time of modification, and leaves the time of access.
+    ///
+    /// Both are set, because many FUSE servers ignore a call that sets only one of them.
     pub(crate) fn set_modified(&self, time: FileTime) -> Result<(), InodeError> {
-        self.set(UNCHANGED, timespec(time))
+        let [accessed, ..] = times(&self.stat()?);
+        self.set(timespec(accessed), timespec(time))
     }
 
     /// Sets the time of modification to the present, and leaves the time of access.
     pub(crate) fn touch(&self) -> Result<(), InodeError> {
-        self.set(UNCHANGED, NOW)
+        let [accessed, ..] = times(&self.stat()?);
+        self.set(timespec(accessed), NOW)
     }
 
     /// Sets the time of access, and leaves the time of modification.

@@ -79,5 +79,5 @@ pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;
 pub(crate) use table::{InheritedTable, TableUse, close_orphans, end_run};
-pub(crate) use times::{FileTime, modified, times, with_modified};
+pub(crate) use times::{FileTime, modified, times};
 pub(crate) use xattr::read_xattr_conf;

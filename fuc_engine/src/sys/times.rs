@@ -53,13 +53,6 @@ pub(crate) fn modified(stat: &Stat) -> FileTime {
     times(stat)[1]
 }
 
-/// Returns the stat with another time of modification.
-pub(crate) fn with_modified(mut stat: Stat, time: FileTime) -> Stat {
-    stat.st_mtime = time.seconds as _;
-    stat.st_mtime_nsec = time.nanoseconds.into();
-    stat
-}
-
 /// Returns the times of access, of modification and of the last change of the inode.
 pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
     [

@@ -48,9 +48,8 @@ fn probe(
     if FileId::of(&seen) != FileId::of(dest) || sys::modified(&seen) != stored {
         return Err(Errno::STALE.into());
     }
-    // Some servers do nothing if only one of the two times is set.
     let set = |time| {
-        inode.set_times(&sys::with_modified(seen, time))?;
+        inode.set_modified(time)?;
         Ok(sys::modified(&inode.stat()?))
     };
     let shown: Result<Option<StoredTimes>, InodeError> = StoredTimes::ask(stored, wanted, set);

@@ -93,6 +93,8 @@ pub struct Habits {
     pub time_step_seconds: i64,
     /// Times other than `ctime` are moved into this range of seconds since 1970.
     pub time_range: Option<RangeInclusive<i64>>,
+    /// Nothing happens if only one of the times is set, as on servers with version 2 of libfuse.
+    pub lone_times_ignored: bool,
     /// `statfs` says 0 for everything, also for the length of names and for the size of a block.
     pub zero_statfs: bool,
     /// Listings claim that entries have this type, if their name begins with `odd`.

@@ -402,7 +402,11 @@ impl Filesystem for Server {
                 refuse(self.habits.chmod)?;
                 fs::set_permissions(&path, Permissions::from_mode(mode & 0o7777))?;
             }
-            if atime.is_some() || mtime.is_some() {
+            let sets_times = match self.habits.lone_times_ignored {
+                true => atime.is_some() && mtime.is_some(),
+                false => atime.is_some() || mtime.is_some(),
+            };
+            if sets_times {
                 refuse(self.habits.utimens)?;
                 let times = Timestamps {
                     last_access: timespec(atime),
