@@ -54,6 +54,11 @@ const MANUAL: Manual = Manual {
             "The kind of backups, if `--backup` is given without CONTROL.",
         ),
         (
+            "LD_PRELOAD",
+            "Called as `cp`, `cpz` executes another cp if this names a library that intercepts file calls, \
+             such as that of fakeroot. Otherwise it warns.",
+        ),
+        (
             "LC_ALL, LC_CTYPE, LC_MESSAGES, LANG",
             "Select how names are quoted, and which answers mean yes. Messages are in English. A \
              statically linked `cpz` takes only answers that begin with 'y' or 'Y' for yes.",

@@ -52,6 +52,11 @@ const MANUAL: Manual = Manual {
             "If it is set, options end at the first operand.",
         ),
         (
+            "LD_PRELOAD",
+            "Called as `rm`, `rmz` executes another rm if this names a library that intercepts file calls, \
+             such as that of fakeroot. Otherwise it warns.",
+        ),
+        (
             "LC_ALL, LC_CTYPE, LC_MESSAGES, LANG",
             "Select how names are quoted, and which answers mean yes. Messages are in English. A \
              statically linked `rmz` takes only answers that begin with 'y' or 'Y' for yes.",
