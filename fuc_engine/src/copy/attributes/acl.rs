@@ -88,7 +88,7 @@ fn remove(dest: &Inode<'_>, acl: &CStr) -> Result<(), InodeError> {
 }
 
 /// Reads an ACL of the source, unless `names` shows that it does not have it. `names` lists the extended attributes
-/// of the source, if they could be listed.
+/// of the source. If they could not be listed, which the caller reports, an ACL that cannot be read counts as none.
 pub(super) fn read(
     source: &Inode<'_>,
     acl: &CStr,
@@ -96,10 +96,11 @@ pub(super) fn read(
 ) -> Result<Option<Vec<u8>>, InodeError> {
     match names {
         Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
-        _ => match source.xattr(acl) {
+        Ok(_) => match source.xattr(acl) {
             Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(None),
             read => read.map(Some),
         },
+        Err(_) => Ok(source.xattr(acl).ok()),
     }
 }
 
