@@ -12,10 +12,9 @@ use std::sync::OnceLock;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{self, AttributeError, Attributes, DestAcl};
+use super::attributes::{self, AttributeError, Attributes};
 use super::bases::Bases;
-use super::collisions::Writers;
-use super::decide::mode::Origin;
+use super::decide::mode::{DestAcl, Origin};
 use super::decide::treatment::DestTreatment;
 use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
@@ -27,6 +26,7 @@ use super::options::{Backup, Dest, LinkKind};
 use super::plan::Plan;
 use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
+use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Cause, Error, Operation, Refusal};
 use crate::failures::Failures;
@@ -82,6 +82,8 @@ pub(super) struct Context<'a> {
     /// The directory that receives the copies; `None`: the dest is an exact path.
     pub(super) target: Option<OwnedFd>,
     pub(super) operands: Vec<Operand>,
+    /// Several operands may go to one directory.
+    pub(super) merges_operands: bool,
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::collisions;
 use super::context::{Context, Failure};
 use super::decide::same_file::Sameness;
 use super::dest::overwrite as dest;
@@ -128,7 +129,7 @@ impl UsedNames {
             Err(Errno::LOOP) if ctx.policy.options.force => {}
             Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
         }
-        Err(ctx.just_created(entry, source))
+        Err(collisions::just_created(ctx, entry, source))
     }
 }
 

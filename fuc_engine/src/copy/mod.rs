@@ -61,6 +61,10 @@
 //! | `bases` | the directories in which relative paths are looked up |
 //! | `operand` | one operand: its source and where its copy goes |
 //! | `duplicates` | operands that name the same source or dest |
+//! | `collisions` | two names that the filesystem of the dests takes for one |
+//! | `writers` | the dests that are being written, so that no two workers write one of them at once |
+//! | `source` | sources that are open |
+//! | `xattr_conf` | the rules of the system about extended attributes |
 //! | `durability` | writes copies to the disk before the run ends |
 //! | `verify` | compares a copy with its source |
 //! | `way` | opens the directories between the target and a dest, one by one |
@@ -106,9 +110,12 @@ mod policy;
 mod room;
 mod run;
 mod scratch;
+mod source;
 mod stored;
 mod verify;
 mod way;
+mod writers;
+mod xattr_conf;
 
 pub use op::{CopyOp, copy_tree};
 pub use options::{

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::attributes::DestAcl;
-use super::decide::mode::Origin;
+use super::decide::mode::{DestAcl, Origin};
 use crate::node::{Dir, Node, Side};
 use crate::sys::{DirSlot, Identity};
 

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
-use super::attributes::{DestAcl, Role};
 use super::context::Context;
-use super::decide::mode::{self, Origin};
+use super::decide::mode::{self, DestAcl, Origin};
 use super::facts::Symlinks;
 use super::make::directory;
 use super::names;

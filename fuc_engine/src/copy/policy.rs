@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
-use super::attributes::xattr_conf::{Action, XattrConf};
 use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{OverwriteRules, Timestamps};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
 use super::options::{CopyOptions, Dereference, LinkKind, ModePolicy, Reflink, Replace};
+use super::xattr_conf::{Action, XattrConf};
 use crate::execution::Execution;
 use crate::sys::{self, Stat};
 
@@ -177,7 +177,7 @@ impl<'a> Policy<'a> {
         entry: &Entry<'_>,
         treatment: DestTreatment,
         directory: Origin,
-        is_of_run: bool,
+        may_be_other_copy: bool,
     ) -> ClearRules {
         let keeps_content = self.options.attributes_only;
         ClearRules {
@@ -188,7 +188,7 @@ impl<'a> Policy<'a> {
             separates_links: self.options.preserve.links && !keeps_content,
             force: self.options.force,
             asks: self.options.rules.ask,
-            is_of_run,
+            may_be_other_copy,
         }
     }
 }

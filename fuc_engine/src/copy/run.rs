@@ -27,7 +27,6 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::bases::Bases;
-use super::collisions::Writers;
 use super::context::Context;
 use super::duplicates::UsedNames;
 use super::durability::Durability;
@@ -43,12 +42,14 @@ use super::plan::Plan;
 use super::policy::Policy;
 use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
+use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
 use crate::distribute::Exchange;
 use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::filter::SharedFilter;
+use crate::hashing::HashSet;
 use crate::observer::{BYTES_PER_WORK, Summary};
 use crate::operand;
 use crate::report::Report;
@@ -115,6 +116,7 @@ impl<'a> CopyRun<'a> {
                 bases,
                 target: None,
                 operands: Vec::new(),
+                merges_operands: false,
                 report,
                 failures: Failures::default(),
                 descriptors: Descriptors::new(),
@@ -218,6 +220,7 @@ impl<'a> CopyRun<'a> {
                 Err(error) => self.report_unprepared(error),
             }
         }
+        self.ctx.merges_operands = may_merge(options, &self.ctx.operands);
         let operands = self.ctx.operands.len();
         self.ctx.failures = match self.assists() {
             true => Failures::in_any_order(operands),
@@ -262,6 +265,16 @@ impl<'a> CopyRun<'a> {
 }
 
 /// Returns a range for each operand.
+/// Returns `true` if several operands may go to one directory, as the second `d` in `a/d b/d`, or the dot in `a/. d`.
+fn may_merge(options: &CopyOptions, operands: &[Operand]) -> bool {
+    let mut names = HashSet::default();
+    let is_shared = |operand: &Operand| {
+        let name = operand.dest_name.to_bytes();
+        name.ends_with(b".") || !names.insert(name.to_vec())
+    };
+    operands.len() > 1 && (options.parents || operands.iter().any(is_shared))
+}
+
 fn one_by_one(operands: usize) -> Vec<Range<u32>> {
     (0..operands as u32).map(|i| i..i + 1).collect()
 }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_nfs4_acl_of_the_mode_names_nobody_else() {
+    fn an_nfs4_acl_of_the_mode_has_no_other_entries() {
         let entry = |kind: u32, flags: u32, name: &[u8]| {
             let mut bytes: Vec<u8> = [kind, flags, 0x0012_0089, name.len() as u32]
                 .map(u32::to_be_bytes)

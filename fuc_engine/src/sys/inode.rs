@@ -58,9 +58,11 @@ impl<'a> Inode<'a> {
         self.set(timespec(accessed), NOW)
     }
 
-    /// Sets the time of access, and leaves the time of modification.
+    /// Sets the time of access, and leaves the time of modification. Both are set, as by
+    /// [`set_modified`](Self::set_modified).
     pub(crate) fn set_accessed(&self, time: FileTime) -> Result<(), InodeError> {
-        self.set(timespec(time), UNCHANGED)
+        let [_, modified, _] = times(&self.stat()?);
+        self.set(timespec(time), timespec(modified))
     }
 
     fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), InodeError> {
@@ -123,11 +125,6 @@ impl<'a> Inode<'a> {
         }
     }
 }
-
-const UNCHANGED: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: fs::UTIME_OMIT,
-};
 
 const NOW: Timespec = Timespec {
     tv_sec: 0,

@@ -198,7 +198,7 @@ pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<Fd, Errno>
     open_file(at, OFlags::WRONLY | OFlags::NOCTTY, blocking)
 }
 
-/// Says for what an open file is opened once more.
+/// The purpose of opening an open file once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,

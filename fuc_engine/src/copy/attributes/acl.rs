@@ -8,19 +8,12 @@ use std::ffi::CStr;
 use rustix::io::Errno;
 
 use super::xattrs::names_in;
+use crate::copy::decide::mode::DestAcl;
 use crate::sys::InodeError::{self, Failed};
 use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 
 /// The bits of a mode for the group.
 const GROUP: u32 = 0o070;
-
-/// Says whether a dest may have an ACL before it gets that of its source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum DestAcl {
-    /// This run created it, in a directory without a default ACL.
-    Absent,
-    Possible,
-}
 
 /// Finds out whether entries that are created in a directory inherit an ACL.
 pub(in crate::copy) fn inherited_in(dir: &Inode<'_>) -> DestAcl {

@@ -3,7 +3,6 @@
 //! - [`path_only`]: inodes that are held without being opened.
 //! - [`acl`]: permissions and ACLs.
 //! - [`xattrs`]: extended attributes.
-//! - [`xattr_conf`]: the system's rules about them.
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
@@ -21,20 +20,18 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use xattr_conf::{Action, is_posix_acl};
-
-use super::decide::mode::{self, Origin};
+use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::Policy;
+use super::xattr_conf::{Action, is_posix_acl};
 use crate::error::Operation;
 use crate::sys::{self, Inode, InodeError, Stat};
 
 mod acl;
 pub(super) mod path_only;
-pub(super) mod xattr_conf;
 mod xattrs;
 
-pub(super) use acl::{DestAcl, inherited_in};
+pub(super) use acl::inherited_in;
 
 /// Name of the extended attribute that holds an SELinux context.
 const CONTEXT: &CStr = c"security.selinux";

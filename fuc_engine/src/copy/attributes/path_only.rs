@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{Attributes, DestAcl, Role, Times, Transfer};
-use crate::copy::decide::mode::{self, Origin};
+use super::{Attributes, Role, Times, Transfer};
+use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::facts::FileId;
 use crate::copy::policy::Policy;
 use crate::sys::{self, At, Fd, Inode, InodeError, PathFd, Stat};

@@ -14,7 +14,8 @@
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ladder::{ALL, ContentCopy, ContentError, PIECE_BYTES, Rung};
+use super::error::ContentError;
+use super::ladder::{ALL, ContentCopy, PIECE_BYTES, Rung};
 use crate::observer::{HoleDetection, Mechanism};
 use crate::sys;
 

@@ -20,8 +20,8 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
-use rustix::io::Errno;
 
+use super::error::ContentError;
 use super::read_ahead::ReadAhead;
 use super::sparse::SparseWriter;
 use crate::copy::options::{CopyOptions, Reflink, Sparse};
@@ -57,17 +57,6 @@ pub(in crate::copy) const PIECE_BYTES: usize = 8 << 20;
 /// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
 /// of the kernel moves.
 pub(super) const ALL: usize = 0x7fff_f000;
-
-/// The reason why content could not be moved, by the side that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum ContentError {
-    Read(Errno),
-    Write(Errno),
-    /// Sharing blocks was required and failed.
-    Clone(Errno),
-    /// The run was cancelled.
-    Cancelled,
-}
 
 /// The options that restrict how content is moved.
 #[derive(Clone, Copy)]

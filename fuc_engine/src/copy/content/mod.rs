@@ -8,12 +8,14 @@
 //!
 //! Nothing here knows entries, paths or reports.
 
+mod error;
 mod holes;
 mod ladder;
 mod range;
 mod read_ahead;
 mod sparse;
 
-pub(super) use ladder::{ContentCopy, ContentError, Moved, PIECE_BYTES, Sink, Source, Ways};
+pub(super) use error::ContentError;
+pub(super) use ladder::{ContentCopy, Moved, PIECE_BYTES, Sink, Source, Ways};
 pub(super) use range::RangeCopy;
 pub(super) use sparse::extend;

@@ -67,7 +67,7 @@ pub(in crate::copy) struct ClearRules {
     /// The user has agreed to replace the dest.
     pub(in crate::copy) asks: bool,
     /// The dest may be the copy of another source.
-    pub(in crate::copy) is_of_run: bool,
+    pub(in crate::copy) may_be_other_copy: bool,
 }
 
 impl ClearRules {
@@ -144,7 +144,7 @@ pub(in crate::copy) fn clear_whatever_the_source(
     dest: &Facts,
 ) -> Option<Clear> {
     let is_link_to_write = making == Making::File && dest.kind == FileType::Symlink;
-    if rules.is_of_run && dest.kind != FileType::Directory && !is_link_to_write {
+    if rules.may_be_other_copy && dest.kind != FileType::Directory && !is_link_to_write {
         Some(Clear::Refuse(Refusal::JustCreated))
     } else if making == Making::LinkToCopy(dest.id) {
         Some(Clear::AlreadyThere)

@@ -28,6 +28,14 @@ pub(in crate::copy) enum Origin {
     Existing,
 }
 
+/// Says whether a dest may have an ACL before it gets that of its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum DestAcl {
+    /// This run created it, in a directory without a default ACL.
+    Absent,
+    Possible,
+}
+
 /// Returns the permission bits for creating the copy of a source with `mode`.
 pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
     if preserve.ownership || preserve.mode != ModePolicy::Default {

@@ -1,9 +1,10 @@
 //! Finds out whether an existing dest has the content of its source already.
 //!
 //! On some filesystems a file has several inode numbers: one for each path, for each spelling of its name, or for a
-//! directory and its mirror. Emptying the dest would empty the source then. So if both have the same size and time, and
-//! one is not on a native filesystem, both are read before anything is lost. A dest that has the content is not written
-//! to. If it turns out to be the source, it is refused.
+//! directory and its mirror. Emptying the dest would empty the source then. So if both have the same size and nearly the
+//! same time, and one is not on a native filesystem, both are read before the dest is emptied. A dest that has the
+//! content is not written to. If it turns out to be the source, it is refused. If the two cannot be compared, the copy
+//! fails and the dest stays.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -12,20 +13,20 @@ use rustix::io::Errno;
 
 use crate::copy::attributes;
 use crate::copy::context::{Context, Failure};
-use crate::copy::facts::{Entry, Symlinks};
-use crate::copy::make::file::OpenSource;
+use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::source::OpenSource;
 use crate::error::{Operation, Refusal};
-use crate::sys::{self, Blocking, Inode, Stat, Storage};
+use crate::sys::{self, Blocking, Fd, Inode, Stat, Storage};
 
 /// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
 const ROUNDED_SECONDS: u64 = 2;
-/// Bytes that are read by one call from each side.
+/// Bytes that are read by one call from each side. As many as for a copy.
 const READ_BYTES: usize = 128 << 10;
 
 /// Returns `true` if an open dest, which was seen as `present`, has the content of its source.
 ///
 /// # Errors
-/// If the dest is the source, or if the source cannot be read.
+/// If the dest is the source, or if that cannot be found out.
 #[inline]
 pub(super) fn has_content_of(
     ctx: &Context<'_>,
@@ -34,7 +35,8 @@ pub(super) fn has_content_of(
     dest: BorrowedFd<'_>,
     present: &Stat,
 ) -> Result<bool, Failure> {
-    let is_native = source.storage == Storage::Native && ctx.is_on_native(present, dest);
+    let device = FileId::of(present).device;
+    let is_native = source.storage == Storage::Native && ctx.writers.is_native(device, dest);
     if is_native || sys::file_type(&source.stat) != FileType::RegularFile {
         return Ok(false);
     }
@@ -49,18 +51,37 @@ fn compare(
     dest: BorrowedFd<'_>,
     present: &Stat,
 ) -> Result<bool, Failure> {
+    let unread = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
+    let dest_unread = |errno| ctx.making_failure(entry, Operation::Read, errno);
     // One of the two names may have been changed since the other one was looked at.
-    let looks = (sys::size_and_time(source.fd()), sys::size_and_time(dest));
-    let (Ok((bytes, modified)), Ok((dest_bytes, dest_modified))) = looks else {
-        return Ok(false);
-    };
+    let (bytes, modified) = sys::size_and_time(source.fd()).map_err(unread)?;
+    let (dest_bytes, dest_modified) = sys::size_and_time(dest).map_err(dest_unread)?;
     let seconds = modified.seconds.abs_diff(dest_modified.seconds);
     if bytes != dest_bytes || seconds > ROUNDED_SECONDS {
         return Ok(false);
     }
-    let failed = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
-    if !read_both(ctx, entry, source, dest).map_err(failed)? {
-        return Ok(false);
+    let readable = match open_to_read(ctx, entry, dest, present) {
+        Ok(readable) => readable,
+        // A user that may read the source may also read it under its other name.
+        Err(Errno::ACCESS) => return Ok(false),
+        Err(errno) => return Err(dest_unread(errno)),
+    };
+    let mut buffers = [vec![0; READ_BYTES], vec![0; READ_BYTES]];
+    let mut at = 0;
+    loop {
+        if ctx.report.must_stop() {
+            return Err(unread(Errno::INTR));
+        }
+        let [from, to] = &mut buffers;
+        let bytes = sys::read_at(source.fd(), from, at).map_err(unread)?;
+        let found = read_full(readable.as_fd(), &mut to[..bytes.max(1)], at);
+        if found.map_err(dest_unread)? != bytes || from[..bytes] != to[..bytes] {
+            return Ok(false);
+        }
+        if bytes == 0 {
+            break;
+        }
+        at += bytes as u64;
     }
     let inode = Inode::Opened(dest);
     // If no time can be set, both names are left as they are.
@@ -79,38 +100,27 @@ fn compare(
     Ok(true)
 }
 
-/// Reads source and dest, and compares them. Fails if the source cannot be read.
-fn read_both(
+/// Opens a dest, which is open to write to it or only held, to read it.
+fn open_to_read(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    source: &OpenSource,
     dest: BorrowedFd<'_>,
-) -> Result<bool, Errno> {
-    let opened = ctx.descriptors.making_room(|| {
-        sys::reopen(dest, sys::Access::Read).or_else(|_| {
-            let (dir, name) = (entry.dest_dir, entry.dest_name);
-            sys::open_source(dir, name, Symlinks::Follow, Blocking::OnlyForLease)
-        })
-    });
-    // Whoever may read the source may read it under its other name, too.
-    let Ok(dest) = opened else {
-        return Ok(false);
+    present: &Stat,
+) -> Result<Fd, Errno> {
+    let by_name = || {
+        let (dir, name) = (entry.dest_dir, entry.dest_name);
+        let opened = sys::open_source(dir, name, Symlinks::Follow, Blocking::OnlyForLease)?;
+        match FileId::of(&sys::stat_open(&opened)?) == FileId::of(present) {
+            true => Ok(opened),
+            false => Err(Errno::STALE),
+        }
     };
-    let mut buffers = [vec![0; READ_BYTES], vec![0; READ_BYTES]];
-    let mut at = 0;
-    while !ctx.report.must_stop() {
-        let [from, to] = &mut buffers;
-        let bytes = sys::read_at(source.fd(), from, at)?;
-        let found = read_full(dest.as_fd(), &mut to[..bytes.max(1)], at);
-        if found.ok() != Some(bytes) || from[..bytes] != to[..bytes] {
-            return Ok(false);
-        }
-        if bytes == 0 {
-            return Ok(true);
-        }
-        at += bytes as u64;
-    }
-    Ok(false)
+    ctx.descriptors
+        .making_room(|| match sys::reopen(dest, sys::Access::Read) {
+            // /proc is missing.
+            Err(Errno::NOENT | Errno::NOTDIR) => by_name(),
+            opened => opened,
+        })
 }
 
 /// Reads until the buffer is full or the file ends. Returns the number of bytes.

@@ -3,6 +3,7 @@
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{
     Clear, Lookups, Making, Removal, clear, clear_whatever_the_source,
@@ -55,8 +56,11 @@ pub(in crate::copy) fn decide(
     source: Option<Facts>,
 ) -> Result<Option<Clear>, Failure> {
     let origin = ctx.dest_directory_origin(entry);
-    let (treatment, is_of_run) = (ctx.treatment(entry), ctx.is_of_run(entry));
-    let rules = ctx.policy.clear_rules(entry, treatment, origin, is_of_run);
+    let may_be_other_copy = collisions::may_be_other_copy(ctx, entry);
+    let treatment = ctx.treatment(entry);
+    let rules = ctx
+        .policy
+        .clear_rules(entry, treatment, origin, may_be_other_copy);
     let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
     let symlinks = match making {
         Making::File => rules.links_at_dest,

@@ -13,17 +13,19 @@ use super::alias;
 use super::clear::{Cleared, clear_dest, unlink_dest};
 use super::unnamed;
 use crate::copy::attributes;
-use crate::copy::collisions::Writing;
+use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::look;
-use crate::copy::make::file::OpenSource;
+
 use crate::copy::names::{self, New};
 use crate::copy::naming::Naming;
 use crate::copy::plan::Plan;
+use crate::copy::source::OpenSource;
+use crate::copy::writers::Writing;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::operand;
@@ -95,7 +97,7 @@ fn create<'c>(
     let file = ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))?;
-    let writing = ctx.begin_writing_new(entry, source, file.as_fd());
+    let writing = collisions::begin_writing_new(ctx, entry, file.as_fd())?;
     Ok(OpenDest {
         writing,
         ..OpenDest::new_file(file, Naming::AtOnce)
@@ -221,21 +223,18 @@ fn open_without_content<'c>(
     if FileId::of(&source.stat) == FileId::of(&present) {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
-    let writing = ctx.begin_writing(&present);
-    let reopened = |access| {
-        ctx.descriptors
-            .making_room(|| sys::reopen(held.as_fd(), access))
+    let writing = collisions::begin_writing(ctx, &present);
+    let has_content = alias::has_content_of(ctx, entry, source, held.as_fd(), &present)?;
+    let access = match has_content {
+        // Only its attributes are set.
+        true if sys::check_writing(dest).is_ok() => sys::Access::Read,
+        true => return Ok(None),
+        false => sys::Access::WriteFromStart,
     };
-    let readable = reopened(sys::Access::Read);
-    let has_content = match &readable {
-        Ok(dest) => alias::has_content_of(ctx, entry, source, dest.as_fd(), &present)?,
-        Err(_) => false,
-    };
-    let opened = match has_content {
-        true => readable,
-        false => reopened(sys::Access::WriteFromStart),
-    };
-    let Ok(fd) = opened else {
+    let reopened = ctx
+        .descriptors
+        .making_room(|| sys::reopen(held.as_fd(), access));
+    let Ok(fd) = reopened else {
         return Ok(None);
     };
     let mode_before = attributes::restrict(&ctx.policy, fd.as_fd(), &present, &source.stat);
@@ -319,7 +318,7 @@ fn prepare_opened<'c>(
     let mut writing = None;
     let mut has_content = false;
     if is_file && !ctx.policy.options.attributes_only {
-        writing = ctx.begin_writing(&opened);
+        writing = collisions::begin_writing(ctx, &opened);
         has_content = alias::has_content_of(ctx, entry, source, dest.as_fd(), &opened)?;
         if !has_content {
             // An empty file is truncated too: that gives it a new time of modification.

@@ -9,6 +9,7 @@ use super::backup;
 use super::backup_names::BackupNumbers;
 use super::clear::unlink_dest;
 use super::time_probe;
+use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{links_at_dest, obstacle};
 use crate::copy::decide::overwrite::{Overwrite, Questions, overwrite};
@@ -45,7 +46,9 @@ pub(in crate::copy) fn decide(
     let source = &Facts::of(source);
     let symlinks = policy.symlinks_of_dest(source, treatment);
     let dest = match look::at_dest(ctx, entry, symlinks) {
-        Ok(_) if ctx.is_of_run(entry) => return Err(ctx.just_created(entry, source)),
+        Ok(_) if collisions::may_be_other_copy(ctx, entry) => {
+            return Err(collisions::just_created(ctx, entry, source));
+        }
         Ok(dest) => dest,
         Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
         // Opening the link fails too, and then it is unlinked.

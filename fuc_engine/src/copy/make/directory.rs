@@ -8,9 +8,10 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
-use crate::copy::attributes::{self, Attributes, DestAcl, Role, Times, Transfer};
+use crate::copy::attributes::{self, Attributes, Role, Times, Transfer};
+use crate::copy::collisions;
 use crate::copy::context::Context;
-use crate::copy::decide::mode::{self, Origin};
+use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::dest::backup::{Replaced, replace_by_directory};
 use crate::copy::dest::backup_names::BackupNumbers;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
@@ -99,7 +100,11 @@ pub(in crate::copy) fn enter(
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, NotEntered> {
-    match open(ctx, &place, purpose, numbers) {
+    let opened = open(ctx, &place, purpose, numbers).and_then(|opened| {
+        collisions::begin_filling(ctx, &place, opened.dest_identity)?;
+        Ok(opened)
+    });
+    match opened {
         Ok(opened) => {
             let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
             let node = Node::new(place, opened.mark, dir, finished.take());
@@ -288,7 +293,7 @@ fn make_unfilled(
             ctx.emit_directory_made(place);
             Ok(Origin::Created)
         }
-        Err(Errno::EXIST) if ctx.is_place_of_run(place) => {
+        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
             Err(refuse_to_merge(ctx, place, FileId::of(source)))
         }
         Err(Errno::EXIST) => match replace_by_directory(ctx, place, mode, numbers)? {
@@ -374,7 +379,7 @@ fn make_dest(
     });
     let origin = match made {
         Ok(()) => Origin::Created,
-        Err(Errno::EXIST) if ctx.is_place_of_run(place) => {
+        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
             return Err(refuse_to_merge(ctx, place, source.identity.file()));
         }
         Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Origin::Existing,
@@ -405,7 +410,6 @@ fn make_dest(
         errno => not_made(errno),
     })?;
     let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
-    ctx.begin_filling(place, fd.as_fd(), stat.identity)?;
     let mut mode_pending = None;
     if ctx.plan.is_none() && origin == Origin::Created {
         let granted = stat.mode & 0o7777;
@@ -456,7 +460,7 @@ pub(in crate::copy) fn let_owner_fill(
 fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) -> Error {
     match look::at_dest_of(ctx, place, Symlinks::NoFollow) {
         Ok(dest) if sys::file_type(&dest) == FileType::Directory => {
-            ctx.directory_just_created(place)
+            collisions::directory_just_created(ctx, place)
         }
         _ => diagnose::directory_creation(ctx, place, source, Errno::NOTDIR),
     }
@@ -529,7 +533,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     } else {
         Ok(())
     };
-    ctx.end_filling(node);
+    collisions::end_filling(ctx, node);
     if let Err(error) = finished.and_then(|()| sync(ctx, node)) {
         ctx.fail(node.place.operand, error);
     }

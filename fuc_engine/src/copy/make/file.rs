@@ -13,16 +13,16 @@
 //! guess costs one call. Copying 50,000 empty files by `stat` and `mknodat` took 0.67 of the
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::copy::attributes::{self, AttributeError, Attributes, DestAcl, path_only};
+use crate::copy::attributes::{self, AttributeError, Attributes, path_only};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
-use crate::copy::decide::mode::Origin;
+use crate::copy::decide::mode::{DestAcl, Origin};
 use crate::copy::dest::clear::clear_dest;
 use crate::copy::dest::open::{OpenDest, is_behind_link};
 use crate::copy::dest::overwrite;
@@ -33,71 +33,10 @@ use crate::copy::look;
 use crate::copy::naming::Naming;
 use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
+use crate::copy::source::OpenSource;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, At, Blocking, Borrowed, Fd, Inode, SharedFd, Stat, Storage};
-
-/// A source that is open.
-pub(in crate::copy) struct OpenSource {
-    fd: Fd,
-    /// Stat of the source when it was opened.
-    pub(in crate::copy) stat: Stat,
-    /// Says where the content is, if the source is a regular file.
-    pub(in crate::copy) storage: Storage,
-}
-
-impl OpenSource {
-    pub(in crate::copy) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
-    fn is_regular(&self) -> bool {
-        sys::file_type(&self.stat) == FileType::RegularFile
-    }
-
-    pub(in crate::copy) fn is_known_empty(&self) -> bool {
-        self.storage.reports_true_size() && self.stat.st_size == 0
-    }
-
-    /// Prepares to copy the content of a regular file once more.
-    pub(in crate::copy) fn rewind(&self) -> Result<(), Errno> {
-        sys::seek(self.fd.as_fd(), SeekFrom::Start(0)).map(drop)
-    }
-}
-
-/// A source that was opened, perhaps by another worker.
-pub(in crate::copy) struct SharedSource {
-    fd: SharedFd,
-    pub(in crate::copy) stat: Stat,
-    storage: Storage,
-}
-
-impl From<OpenSource> for SharedSource {
-    fn from(OpenSource { fd, stat, storage }: OpenSource) -> Self {
-        let fd = fd.into();
-        Self { fd, stat, storage }
-    }
-}
-
-impl SharedSource {
-    pub(in crate::copy) fn fd(&self) -> Result<Borrowed<'_>, Errno> {
-        self.fd.borrow()
-    }
-
-    /// Returns the source for this worker.
-    pub(in crate::copy) fn take(
-        self,
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-    ) -> Result<OpenSource, Failure> {
-        let Self { fd, stat, storage } = self;
-        let fd = ctx
-            .descriptors
-            .take(fd)
-            .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
-        Ok(OpenSource { fd, stat, storage })
-    }
-}
+use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
 
 /// Opens a source that was listed as a regular file. Returns `None` if its type has changed.
 #[inline(always)]

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::ContentError;
-use crate::copy::make::file::SharedSource;
 use crate::copy::node::CopyDir;
+use crate::copy::source::SharedSource;
 use crate::copy::stored::StoredEntry;
 use crate::sys::SharedFd;
 use crate::walk::OwnRange;

@@ -6,17 +6,20 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::FileType;
+
 use super::CopyRun;
 use super::tasks::{CopyTask, LargeFile};
-use crate::copy::context::Failure;
+use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
 use crate::copy::facts::{Entry, Symlinks};
+use crate::copy::node::CopyDir;
 use crate::copy::stored::StoredEntry;
 use crate::error::{Error, Operation};
-use crate::node::Side;
+use crate::node::{Place, Side};
 use crate::sys::{self, CWD};
-use crate::walk::{self, OpenDirs, Task, Walker};
+use crate::walk::{self, OpenDirs, Reconsidered, Task, Walker};
 
 /// Large files whose dests exist and are written in place, one after the other.
 ///
@@ -177,6 +180,41 @@ pub(super) fn copy_waiter<'a>(
 ) {
     resume(run, waiter, worker, |entry, worker| {
         run.look_and_make(entry, worker).map(drop)
+    });
+}
+
+/// Returns the type of a source below an operand that was listed as a directory, if it is not a directory. The filesystem
+/// may have listed the wrong type, or another process has replaced the directory.
+#[cold]
+pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
+    place.parent.as_ref()?;
+    let symlinks = ctx.symlinks_at(place);
+    let stat = ctx.at(place, Side::Source, |dir, name| {
+        sys::stat(dir, name, symlinks)
+    });
+    let kind = sys::file_type(&stat.ok()?);
+    (kind != FileType::Directory).then_some(kind)
+}
+
+/// Copies a source that was queued as a directory, but is of another type.
+#[cold]
+pub(super) fn copy_of_other_type<'a>(
+    run: &CopyRun<'a>,
+    place: Place<CopyDir>,
+    kind: FileType,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let symlinks = run.ctx.symlinks_at(&place);
+    let stored = StoredEntry::of_place(place, kind, symlinks);
+    resume(run, stored, worker, |entry, worker| {
+        let (dir, name) = (entry.source_dir, entry.source_name);
+        let reconsidered = entry
+            .node
+            .map(|node| walk::reconsider(run, node, dir, name, kind, worker));
+        match reconsidered {
+            Some(Reconsidered::Process) => run.process_listed(entry, kind, worker).map(drop),
+            _ => Ok(()),
+        }
     });
 }
 

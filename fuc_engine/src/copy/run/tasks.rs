@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::part::FilePart;
-use crate::copy::make::file::SharedSource;
 use crate::copy::node::CopyDir;
+use crate::copy::source::SharedSource;
 use crate::copy::stored::StoredEntry;
 use crate::walk::{OwnRange, OwnTask};
 

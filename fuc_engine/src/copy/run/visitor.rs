@@ -10,15 +10,13 @@ use rustix::io::Errno;
 
 use super::dest_filesystem::DestFilesystem;
 use super::pipeline::Processed;
-use super::postponed::{copy_large, copy_waiter, resume};
+use super::postponed::{self, copy_large, copy_waiter};
 use super::tasks::CopyTask;
 use super::{CopyRun, dividing, durable, operands, sharing, verifying};
-use crate::copy::context::Context;
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::scratch::CopyScratch;
-use crate::copy::stored::StoredEntry;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
@@ -26,8 +24,7 @@ use crate::report::{Counted, Report};
 use crate::sched::{Limits, SecondWorker, Zones};
 use crate::sys::{self, Identity, InheritedTable, Symlinks, TableUse};
 use crate::walk::{
-    self, Filters, Offer, OpenDirs, Purpose, Reconsidered, Sharer, SourceAndDest, Visit, Visitor,
-    Walker,
+    self, Filters, Offer, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
 };
 
 /// Time per entry without content from which an idle worker gets a part of the listing.
@@ -51,43 +48,6 @@ fn is_mount_point(node: &CopyNode) -> bool {
     };
     let parent = node.place.parent.as_ref();
     parent.is_some_and(|parent| device(parent) != device(node))
-}
-
-/// Returns the type of a source below an operand that was listed as a directory, if it is none. The filesystem may have
-/// listed the wrong type, or another process has replaced the directory.
-#[cold]
-fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
-    place.parent.as_ref()?;
-    let symlinks = ctx.symlinks_at(place);
-    let stat = ctx.at(place, Side::Source, |dir, name| {
-        sys::stat(dir, name, symlinks)
-    });
-    let kind = sys::file_type(&stat.ok()?);
-    (kind != FileType::Directory).then_some(kind)
-}
-
-impl CopyRun<'_> {
-    /// Copies a source that was queued as a directory, but is of another type.
-    #[cold]
-    fn copy_of_other_type(
-        &self,
-        place: Place<CopyDir>,
-        kind: FileType,
-        worker: &mut Walker<'_, '_, Self>,
-    ) {
-        let symlinks = self.ctx.symlinks_at(&place);
-        let stored = StoredEntry::of_place(place, kind, symlinks);
-        resume(self, stored, worker, |entry, worker| {
-            let (dir, name) = (entry.source_dir, entry.source_name);
-            let reconsidered = entry
-                .node
-                .map(|node| walk::reconsider(self, node, dir, name, kind, worker));
-            match reconsidered {
-                Some(Reconsidered::Process) => self.process_listed(entry, kind, worker).map(drop),
-                _ => Ok(()),
-            }
-        });
-    }
 }
 
 impl Visitor for CopyRun<'_> {
@@ -148,9 +108,9 @@ impl Visitor for CopyRun<'_> {
             Err(not_entered) => {
                 let place = not_entered.place;
                 if not_entered.unfilled.is_none()
-                    && let Some(kind) = other_type(ctx, &place)
+                    && let Some(kind) = postponed::other_type(ctx, &place)
                 {
-                    self.copy_of_other_type(place, kind, worker);
+                    postponed::copy_of_other_type(self, place, kind, worker);
                     return None;
                 }
                 if let Some(unfilled) = not_entered.unfilled {

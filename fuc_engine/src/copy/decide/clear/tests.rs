@@ -10,7 +10,7 @@ const PLAIN: ClearRules = ClearRules {
     separates_links: false,
     force: false,
     asks: false,
-    is_of_run: false,
+    may_be_other_copy: false,
 };
 const FOLLOWING: ClearRules = ClearRules {
     symlinks: Symlinks::Follow,

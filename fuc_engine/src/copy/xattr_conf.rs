@@ -1,6 +1,6 @@
 //! The rules of the system about extended attributes: `/etc/xattr.conf`, which `cp` obeys too.
 //!
-//! Each line has a pattern, as of `fnmatch` without flags, and an action. The last line that matches a name decides.
+//! Each line has a pattern, as of `fnmatch` without flags and without classes of characters, and an action. The last line that matches a name decides.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,7 @@ use crate::sys;
 
 /// Says what becomes of an extended attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Action {
+pub(super) enum Action {
     Copy,
     /// It is an ACL: it is copied if modes are preserved, and after the mode.
     KeepWithMode,
@@ -33,14 +33,14 @@ pub(super) fn is_posix_acl(name: &CStr) -> bool {
     POSIX_ACLS.contains(&name)
 }
 
-pub(in crate::copy) struct XattrConf {
+pub(super) struct XattrConf {
     /// Patterns and actions, the last line first.
     rules: Vec<(Vec<u8>, Action)>,
 }
 
 impl XattrConf {
     /// Reads the rules of the system.
-    pub(in crate::copy) fn read() -> Self {
+    pub(super) fn read() -> Self {
         Self::parse(&sys::read_xattr_conf().unwrap_or_else(|_| DEFAULT.to_vec()))
     }
 
@@ -64,7 +64,7 @@ impl XattrConf {
         }
     }
 
-    pub(in crate::copy) fn action(&self, name: &CStr) -> Action {
+    pub(super) fn action(&self, name: &CStr) -> Action {
         let matching = |(pattern, _): &&(Vec<u8>, _)| matches(pattern, name.to_bytes());
         self.rules
             .iter()
