@@ -80,7 +80,7 @@ pub(super) fn begin_writing<'c>(ctx: &'c Context<'_>, dest: &Stat) -> Option<Wri
 
 /// Lets no other worker write to a file that this worker has created, and removes content that one wrote before.
 ///
-/// Another worker may meet the file if operands are merged, or if it may have another name in a directory that existed.
+/// Another worker may meet the file if directories are merged, or if it may have another name in a directory that existed.
 pub(super) fn begin_writing_new<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
@@ -88,7 +88,7 @@ pub(super) fn begin_writing_new<'c>(
 ) -> Result<Option<Writing<'c>>, Errno> {
     let may_have_other_name =
         |node: &CopyNode| node.state.origin() == Origin::Existing && !is_native(ctx, entry);
-    if !ctx.merges_operands && !entry.node.is_some_and(may_have_other_name) {
+    if !ctx.merges_directories && !entry.node.is_some_and(may_have_other_name) {
         return Ok(None);
     }
     let writing = begin_writing(ctx, &sys::stat_open(dest)?);
@@ -118,7 +118,10 @@ pub(super) fn begin_filling(
     place: &Place<CopyDir>,
     dest: Identity,
 ) -> Result<(), Error> {
+    // A link may lead to the dest of another directory.
+    let may_be_link = ctx.policy.options.rules.follow_links_to_directories;
     if ctx.plan.is_some()
+        || may_be_link
         || !is_in_older_directory(place)
         || ctx.writers.begin_directory(dest.file(), place.operand)
     {

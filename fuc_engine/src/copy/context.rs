@@ -82,8 +82,8 @@ pub(super) struct Context<'a> {
     /// The directory that receives the copies; `None`: the dest is an exact path.
     pub(super) target: Option<OwnedFd>,
     pub(super) operands: Vec<Operand>,
-    /// Several operands may go to one directory.
-    pub(super) merges_operands: bool,
+    /// Several source directories may go to one dest, although no two names are taken for one.
+    pub(super) merges_directories: bool,
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,

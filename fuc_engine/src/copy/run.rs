@@ -116,7 +116,7 @@ impl<'a> CopyRun<'a> {
                 bases,
                 target: None,
                 operands: Vec::new(),
-                merges_operands: false,
+                merges_directories: false,
                 report,
                 failures: Failures::default(),
                 descriptors: Descriptors::new(),
@@ -220,7 +220,7 @@ impl<'a> CopyRun<'a> {
                 Err(error) => self.report_unprepared(error),
             }
         }
-        self.ctx.merges_operands = may_merge(options, &self.ctx.operands);
+        self.ctx.merges_directories = may_merge(options, &self.ctx.operands);
         let operands = self.ctx.operands.len();
         self.ctx.failures = match self.assists() {
             true => Failures::in_any_order(operands),
@@ -265,14 +265,16 @@ impl<'a> CopyRun<'a> {
 }
 
 /// Returns a range for each operand.
-/// Returns `true` if several operands may go to one directory, as the second `d` in `a/d b/d`, or the dot in `a/. d`.
+/// Returns `true` if several directories may be merged: through a link at the dest, or those of several operands, as in
+/// `a/d b/d` or `a/. d`.
 fn may_merge(options: &CopyOptions, operands: &[Operand]) -> bool {
     let mut names = HashSet::default();
     let is_shared = |operand: &Operand| {
         let name = operand.dest_name.to_bytes();
         name.ends_with(b".") || !names.insert(name.to_vec())
     };
-    operands.len() > 1 && (options.parents || operands.iter().any(is_shared))
+    options.rules.follow_links_to_directories
+        || operands.len() > 1 && (options.parents || operands.iter().any(is_shared))
 }
 
 fn one_by_one(operands: usize) -> Vec<Range<u32>> {
