@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking;
@@ -26,8 +27,8 @@ pub(super) enum Entered {
     Removed(Counted),
     /// The name stays. Any failure has already been reported.
     Left,
-    /// The directory could not be removed because the filesystem is full.
-    NoRoom(Errno),
+    /// The name, of this type, could not be removed because the filesystem is full.
+    NoRoom(FileType, Errno),
     /// Another process has replaced the directory by a file of another type. See [`remove_replaced`].
     Replaced,
 }
@@ -111,9 +112,14 @@ fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
 
 /// Removes a directory that is not entered.
 fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
-    context.at(name, |dir, name| context.remove_directory(dir, name))?;
-    context.removed_directory(name);
-    Ok(Entered::Removed(Counted::Directory))
+    match context.at(name, |dir, name| context.remove_directory(dir, name)) {
+        Ok(()) => {
+            context.removed_directory(name);
+            Ok(Entered::Removed(Counted::Directory))
+        }
+        Err(errno) if room::is_needed(errno) => Ok(Entered::NoRoom(FileType::Directory, errno)),
+        Err(errno) => Err(errno),
+    }
 }
 
 fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
@@ -162,7 +168,6 @@ fn remove_unread(
     }
     match remove(context, name) {
         Ok(removed) => removed,
-        Err(errno) if room::is_needed(errno) => Entered::NoRoom(errno),
         Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
         Err(errno) => left(context, name, reason_to_stay(unread, errno)),
     }
@@ -190,27 +195,27 @@ pub(super) fn remove_unlisted(
     if !may_be_empty || context.looks_at_entries || context.stays(&node.place) {
         return Err(unread);
     }
-    context
-        .at(Name::of(&node.place), sys::remove_directory)
-        .map_err(|errno| reason_to_stay(unread, errno))?;
-    state.mark_gone();
+    match context.at(Name::of(&node.place), sys::remove_directory) {
+        Ok(()) => state.mark_gone(),
+        // The removal is tried again when the directory is finished, and may wait then.
+        Err(errno) if room::is_needed(errno) => {}
+        Err(errno) => return Err(reason_to_stay(unread, errno)),
+    }
     Ok(())
 }
 
-/// Removes a name that was a directory until another process replaced it. Returns how it counts if it is gone.
-pub(super) fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Option<Counted> {
+/// Removes a name that was a directory until another process replaced it.
+pub(super) fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered {
     if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
-        return None;
+        return Entered::Left;
     }
     match context.at(name, |dir, name| context.unlink(dir, name)) {
         Ok(()) => {
             context.removed(name);
-            Some(Counted::Unknown)
+            Entered::Removed(Counted::Unknown)
         }
-        Err(errno) => {
-            context.fail_and_keep(name, errno);
-            None
-        }
+        Err(errno) if room::is_needed(errno) => Entered::NoRoom(FileType::Unknown, errno),
+        Err(errno) => left(context, name, errno),
     }
 }
 

@@ -210,13 +210,10 @@ impl<'a> Removal<'a> {
                 return Some(node);
             }
             Entered::Removed(counted) => Self::count(counted, worker),
-            Entered::NoRoom(errno) => {
-                place = self.wait_for_room(place, FileType::Directory, errno)?;
-            }
+            Entered::NoRoom(kind, errno) => place = self.wait_for_room(place, kind, errno)?,
             Entered::Replaced => {
-                if let Some(counted) = self.remove_replaced(&place, worker) {
-                    Self::count(counted, worker);
-                }
+                let entered = self.remove_replaced(&place, worker);
+                return self.node_of(entered, place, purpose, worker);
             }
             Entered::Left => {}
         }
@@ -347,13 +344,9 @@ impl<'a> Removal<'a> {
         walk::reconsider(self, node, dir, name, FileType::Directory, worker).visit()
     }
 
-    /// Removes a name that was a directory until another process replaced it. Returns how it counts if it is gone.
+    /// Removes a name that was a directory until another process replaced it.
     #[cold]
-    fn remove_replaced(
-        &self,
-        place: &RemovePlace,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<Counted> {
+    fn remove_replaced(&self, place: &RemovePlace, worker: &mut Walker<'_, '_, Self>) -> Entered {
         let name = Name::of(place);
         if let Some(parent) = &place.parent
             && self.filters.is_some()
@@ -365,10 +358,10 @@ impl<'a> Removal<'a> {
             });
             match reconsidered {
                 Ok(Reconsidered::Process) => {}
-                Ok(Reconsidered::Queued | Reconsidered::LeftAlone) => return None,
+                Ok(Reconsidered::Queued | Reconsidered::LeftAlone) => return Entered::Left,
                 Err(errno) => {
                     self.context.fail_and_keep(name, errno);
-                    return None;
+                    return Entered::Left;
                 }
             }
         }

@@ -1,9 +1,10 @@
 //! Filesystems on which a removal needs room, and so may fail until others are done.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use testkit::{
     or_skip,
+    probe::{Errno, FileType, Fs, FuseMount, Habits, LoopMount, Removal},
     run::{Outcome, Run, Status},
     tree::{Scratch, Tree},
 };
@@ -110,4 +111,76 @@ fn an_operand_that_must_be_empty_waits_for_room() {
     let run = run.arg(link.path()).args(["-d", "file", "empty"]);
     run.current_dir(&scratch).output().assert_success();
     assert!(!scratch.path().join("empty").exists());
+}
+
+#[test]
+fn an_empty_directory_that_cannot_be_listed_waits_for_room() {
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    let full = "rmz: cannot remove 'empty': No space left on device\n";
+    for (when, status, complaint) in [("1", 0, ""), ("1..2", 0, ""), ("1+", 1, full)] {
+        let scratch = tree();
+        let unlisted = "inject=getdents64:error=EIO:when=1";
+        let full = format!("inject=unlinkat:error=ENOSPC:when={when}");
+        let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", unlisted, "-e", &full]);
+        let outcome = run.args([RMZ, "empty"]).current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(status), "{when}: {outcome}");
+        assert_eq!(outcome.stderr_text(), complaint, "{when}");
+        assert_eq!(scratch.path().join("empty").exists(), status == 1);
+    }
+}
+
+#[test]
+fn names_are_removed_although_all_fail_for_a_moment_after_each_removal() {
+    for error in [Errno::NOSPC, Errno::DQUOT] {
+        let pause = Duration::from_millis(20);
+        let mount = or_skip!(FuseMount::with(Habits {
+            removal: Removal::Pausing(error, pause),
+            ..Habits::default()
+        }));
+        let stored = Tree::at(mount.stored());
+        for number in 0..5 {
+            stored
+                .file(format!("t/{number}/f"), "")
+                .dir(format!("t/{number}/d"));
+        }
+        let run = Run::new(RMZ).arg("t").current_dir(mount.path());
+        let outcome = run.output();
+        outcome.assert_success();
+        assert_eq!(outcome.stderr_text(), "", "{error:?}");
+        assert!(!mount.stored().join("t").exists());
+    }
+}
+
+#[test]
+fn a_file_in_place_of_a_directory_waits_for_room() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        removal: Removal::Hesitant(Errno::NOSPC),
+        listed_type: Some(FileType::Directory),
+        ..Habits::default()
+    }));
+    Tree::at(mount.stored()).file("t/odd", "");
+    let run = Run::new(RMZ).args(["-v", "t"]).current_dir(mount.path());
+    let outcome = run.output();
+    outcome.assert_success();
+    assert_eq!(
+        outcome.stdout_text(),
+        "removed 't/odd'\nremoved directory 't'\n"
+    );
+    assert!(!mount.stored().join("t").exists());
+}
+
+#[test]
+fn an_empty_subvolume_waits_for_room() {
+    let mount = or_skip!(LoopMount::new(Fs::Btrfs, 300));
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    for when in ["1", "1..5"] {
+        let script = format!(
+            r#"mkdir d && btrfs -q subvolume create d/s &&
+            yes | strace -f -o /dev/null -e inject=unlinkat:error=ENOSPC:when={when} {RMZ} -i --one-file-system d"#
+        );
+        let run = Run::new("sh").args(["-c", &script]);
+        let outcome = run.current_dir(mount.path()).output();
+        assert_eq!(outcome.status, Status::Exit(0), "{when}: {outcome}");
+        assert!(!mount.path().join("d").exists());
+    }
 }
