@@ -158,7 +158,7 @@ impl RemoveOp {
     /// else is removed.
     ///
     /// A removal that fails because the filesystem is full is tried again when the others are done, until none
-    /// succeeds for about two seconds.
+    /// succeeds for about two seconds. If more than 65,536 names have failed so, the others are reported at once.
     ///
     /// It is not a failure if the observer declines. If it declines that a directory is
     /// entered, the ancestors of the directory stay and are not reported. If it declines
@@ -252,7 +252,7 @@ impl RemoveOp {
     ///
     /// Each engine reports the failures and events that it meets, and its own part of the summary. The order
     /// of the operands holds for this engine's reports only. Questions, too, come from every engine and
-    /// in no order.
+    /// in no order. A removal that fails because the filesystem is full is not tried again.
     ///
     /// # Panics
     /// If the system refuses the thread that talks to the other engines.

@@ -275,6 +275,9 @@ impl<'a> Removal<'a> {
 
     /// Lets a name wait that could not be removed because the filesystem is full. If that is not possible, reports
     /// the failure and gives the place back.
+    ///
+    /// In a run of several engines nothing waits: a directory of another engine must be given back before the
+    /// operands are done.
     #[cold]
     fn wait_for_room(
         &self,
@@ -282,11 +285,9 @@ impl<'a> Removal<'a> {
         kind: FileType,
         errno: Errno,
     ) -> Option<RemovePlace> {
-        let stealing = self.stealing.as_ref();
-        // The end of the run is known to the engine that leads.
-        let rejected = match stealing.is_some_and(|it| it.part() == Part::Assistant) {
-            true => Err(place),
-            false => self.waiting.add(place, kind),
+        let rejected = match self.stealing {
+            Some(_) => Err(place),
+            None => self.waiting.add(place, kind),
         };
         let place = rejected.err()?;
         self.context.fail_and_keep(Name::of(&place), errno);

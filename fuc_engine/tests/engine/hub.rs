@@ -269,16 +269,14 @@ pub(crate) struct Slow {
     failures: Mutex<Vec<Error>>,
     leads: bool,
     has_help: Arc<AtomicBool>,
-}
-
-impl Slow {
-    const ALONE: Duration = Duration::from_millis(5);
-    const WITH_HELP: Duration = Duration::from_micros(300);
+    /// The time for each entry once another engine has processed one.
+    pub(crate) with_help: Duration,
 }
 
 impl Observer for Slow {
     fn failed(&self, error: Error) {
         self.failures.failed(error);
+        self.linger();
     }
 
     fn wants_events(&self) -> bool {
@@ -286,12 +284,20 @@ impl Observer for Slow {
     }
 
     fn on_event(&self, _: Event<'_>) {
+        self.linger();
+    }
+}
+
+impl Slow {
+    const ALONE: Duration = Duration::from_millis(5);
+
+    fn linger(&self) {
         if !self.leads {
             self.has_help.store(true, Ordering::Relaxed);
         }
         let has_help = self.has_help.load(Ordering::Relaxed);
         thread::sleep(if has_help {
-            Self::WITH_HELP
+            self.with_help
         } else {
             Self::ALONE
         });
@@ -305,6 +311,7 @@ pub(crate) fn slow(engines: usize) -> Vec<Slow> {
         failures: Mutex::default(),
         leads: engine == 0,
         has_help: Arc::clone(&has_help),
+        with_help: Duration::from_micros(300),
     };
     (0..engines).map(observer).collect()
 }

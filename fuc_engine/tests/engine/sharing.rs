@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use fuc_engine::{Cancel, Candidate, Operation, RemoveOp, Verdict};
 use proptest::prelude::*;
 use rustix::io::Errno;
-use testkit::probe::{has_program, is_root};
+use testkit::probe::{FuseMount, Habits, Removal, has_program, is_root};
 use testkit::run::Run;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, chain, comb, wide, wide_dirs};
@@ -184,6 +185,34 @@ fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
         1 + 3 * DIRS,
         "only the ancestors stay"
     );
+}
+
+#[test]
+fn names_that_need_room_are_reported_although_the_leader_steals() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        removal: Removal::Hesitant(Errno::NOSPC),
+        ..Habits::default()
+    }));
+    build(&mount.stored().join("t"));
+    let root = mount.path().join("t");
+    let hub = Hub::new(2, || {});
+    let mut observers = slow(2);
+    // The leader is done first, and asks the other engine for work.
+    observers[0].with_help = Duration::ZERO;
+    observers[1].with_help = Duration::from_millis(5);
+    let summaries = hub.remove(&RemoveOp::new().threads(1), &[&root], &observers);
+    assert!(hub.stolen_from_assistants() > 0);
+    const FILES: usize = 2 * DIRS + 1;
+    assert_eq!(totals(&summaries), (0, FILES as u64));
+    let failed = failures(observers);
+    let mut names: Vec<_> = failed.iter().map(|it| &it.path).collect();
+    names.dedup();
+    assert_eq!(names.len(), FILES);
+    assert_eq!(
+        Failure::failed(Operation::Remove, names[0], Errno::NOSPC),
+        failed[0]
+    );
+    assert_eq!(Snapshot::of(&root, Attributes::NAMES).len(), BUILT);
 }
 
 #[test]
