@@ -1,6 +1,5 @@
 //! One run of a removal: the [`Visitor`] that the walk calls.
 
-use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::iter;
 use std::num::NonZeroUsize;
@@ -8,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -21,7 +21,7 @@ use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::operand::{Begun, begin_operand, place_of};
 use super::options::{Ask, RemoveOptions};
-use super::room::{self, Patience, Waiting, WaitingList};
+use super::room::{self, Waiting, WaitingList};
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Exchange, Finished};
 use crate::error::{Error, Operation};
@@ -55,7 +55,7 @@ pub(super) enum Own {
     /// Begin operands, in order.
     Operands(Range<u32>),
     /// Try again to remove names that wait for room.
-    Waiting(VecDeque<Waiting>),
+    Waiting(Vec<Waiting>),
 }
 
 impl OwnTask<RemoveDir> for Own {}
@@ -285,44 +285,64 @@ impl<'a> Removal<'a> {
         kind: FileType,
         errno: Errno,
     ) -> Option<RemovePlace> {
-        let rejected = match self.stealing {
-            Some(_) => Err(place),
-            None => self.waiting.add(place, kind),
+        let name = Waiting { place, kind, errno };
+        let Waiting { place, .. } = match self.stealing {
+            Some(_) => name,
+            None => self.waiting.add(name).err()?,
         };
-        let place = rejected.err()?;
         self.context.fail_and_keep(Name::of(&place), errno);
         Some(place)
     }
 
-    /// Tries again to remove names that wait for room.
-    fn retry(&self, mut waiting: VecDeque<Waiting>, worker: &mut Walker<'_, '_, Self>) {
-        let context = &self.context;
-        let mut patience = Patience::default();
-        while let Some(next) = waiting.pop_front() {
-            let name = Name::of(&next.place);
-            if context.report.must_stop() {
-                name.keep();
-            } else {
-                match next.remove(context) {
-                    Ok(()) => {
-                        Self::count(Counted::of(next.kind), worker);
-                        patience = Patience::default();
-                    }
-                    // Another operand leads to the same name.
-                    Err(Errno::NOENT) => {}
-                    Err(errno) => {
-                        let others = waiting.len();
-                        if room::is_needed(errno) && patience.after_failure(others).goes_on() {
-                            waiting.push_back(next);
-                            continue;
-                        }
-                        context.fail_and_keep(name, errno);
-                    }
-                }
+    /// Tries again to remove names that wait for room, in rounds.
+    fn retry(&self, mut waiting: Vec<Waiting>, worker: &mut Walker<'_, '_, Self>) {
+        let mut pauses = room::pauses();
+        loop {
+            let before = waiting.len();
+            let names = waiting.into_iter();
+            waiting = names
+                .filter_map(|name| self.try_again(name, worker))
+                .collect();
+            match waiting.len() {
+                0 => return,
+                left if left < before => pauses = room::pauses(),
+                _ => match pauses.next() {
+                    Some(pause) => thread::sleep(pause),
+                    None => break,
+                },
             }
-            self.leave(next.place, worker);
-            context.report.publish(&mut worker.scratch.tally);
         }
+        for Waiting { place, errno, .. } in waiting {
+            self.context.fail_and_keep(Name::of(&place), errno);
+            self.leave(place, worker);
+        }
+    }
+
+    /// Tries again to remove a name. Returns it if it still waits.
+    fn try_again(
+        &self,
+        mut waiting: Waiting,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Option<Waiting> {
+        let context = &self.context;
+        let name = Name::of(&waiting.place);
+        if context.report.must_stop() {
+            name.keep();
+        } else {
+            match waiting.remove(context) {
+                Ok(()) => Self::count(Counted::of(waiting.kind), worker),
+                // Another operand leads to the same name.
+                Err(Errno::NOENT) => {}
+                Err(errno) if room::is_needed(errno) => {
+                    waiting.errno = errno;
+                    return Some(waiting);
+                }
+                Err(errno) => context.fail_and_keep(name, errno),
+            }
+        }
+        self.leave(waiting.place, worker);
+        context.report.publish(&mut worker.scratch.tally);
+        None
     }
 
     /// Ends the work on a name that is a directory, or has waited.

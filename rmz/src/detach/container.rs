@@ -391,11 +391,14 @@ fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
     Ok(names)
 }
 
-/// Removes a name. If the filesystem is full, tries again for about two seconds: the removals before may make room.
+/// Removes a name. If the filesystem is full, tries again, because the removals before may make room. The pauses are
+/// those of the engine, and take about two seconds.
 fn with_room(mut remove: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
-    for exponent in 0..11 {
+    for exponent in 0..26 {
         match remove() {
-            Err(Errno::NOSPC | Errno::DQUOT) => thread::sleep(Duration::from_millis(1 << exponent)),
+            Err(Errno::NOSPC | Errno::DQUOT) => {
+                thread::sleep(Duration::from_millis(100.min(1 << exponent)));
+            }
             removed => return removed,
         }
     }
