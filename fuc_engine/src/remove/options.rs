@@ -28,7 +28,8 @@ pub struct RemoveOptions {
     pub ignore_missing: bool,
     /// Refuses the root directory, whatever path leads to it.
     pub preserve_root: bool,
-    /// Refuses an operand that is a directory on another device than its parent, or a bind mount.
+    /// Refuses an operand that is a directory on another device than its parent, or a bind mount. The kernel can
+    /// tell a bind mount of the same filesystem apart since Linux 5.8.
     pub preserve_mount_points: bool,
     /// Removes operands that are empty directories, even without `recursive`. The kernel refuses other
     /// directories, so `preserve_root` and `preserve_mount_points` do not matter.

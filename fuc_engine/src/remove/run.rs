@@ -51,14 +51,14 @@ const SHARE_FROM: Duration = Duration::from_millis(1);
 const SLOW_BYTES: u64 = 1 << 20;
 
 /// A task of a removal.
-pub(super) enum Own {
+pub(super) enum RemoveTask {
     /// Begin operands, in order.
     Operands(Range<u32>),
     /// Try again to remove names that wait for room.
     Waiting(Vec<Waiting>),
 }
 
-impl OwnTask<RemoveDir> for Own {}
+impl OwnTask<RemoveDir> for RemoveTask {}
 
 /// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
 pub(super) struct Removal<'a> {
@@ -67,7 +67,7 @@ pub(super) struct Removal<'a> {
     filters: Option<Filters>,
     waiting: WaitingList,
     /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, RemoveDir, Own>>,
+    stealing: Option<Stealing<'a, RemoveDir, RemoveTask>>,
     /// The filesystem of the last operand, once more than one worker may be wanted. The last operand is the
     /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
     filesystem: OnceLock<Option<u64>>,
@@ -117,8 +117,8 @@ impl<'a> Removal<'a> {
         let operands = self.independent_operands().into_iter();
         // Removals that succeed may fill the list again.
         let waiting = iter::from_fn(|| self.waiting.take());
-        let tasks = operands.map(Own::Operands);
-        let tasks = tasks.chain(waiting.map(Own::Waiting));
+        let tasks = operands.map(RemoveTask::Operands);
+        let tasks = tasks.chain(waiting.map(RemoveTask::Waiting));
         walk::run(&self, self.sharer(), tasks);
         self.context.failures.report_rest(&self.context.report);
         self.context.report
@@ -411,7 +411,7 @@ impl<'a> Removal<'a> {
 }
 
 impl<'a> Sharer<Removal<'a>> for Removal<'a> {
-    fn stealing(&self) -> &Stealing<'_, RemoveDir, Own> {
+    fn stealing(&self) -> &Stealing<'_, RemoveDir, RemoveTask> {
         self.stealing.as_ref().expect("BUG: nothing is shared")
     }
 
@@ -450,7 +450,7 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
 impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
     type Open<'n> = SourceOnly<'n>;
-    type Task = Own;
+    type Task = RemoveTask;
     type Scratch = ();
 
     fn descriptors(&self) -> &Descriptors<RemoveDir> {
@@ -573,7 +573,7 @@ impl Visitor for Removal<'_> {
                 return ControlFlow::Break(());
             }
             Err(errno) if room::is_needed(errno) => {
-                let waits = self.wait_for_room(again(node), FileType::Directory, errno);
+                let waits = self.wait_for_room(place_again(node), FileType::Directory, errno);
                 if waits.is_none() {
                     return ControlFlow::Break(());
                 }
@@ -586,17 +586,17 @@ impl Visitor for Removal<'_> {
         ControlFlow::Continue(())
     }
 
-    fn run_own(&self, task: Own, worker: &mut Walker<'_, '_, Self>) {
+    fn run_own(&self, task: RemoveTask, worker: &mut Walker<'_, '_, Self>) {
         let operands = match task {
-            Own::Operands(operands) => operands,
-            Own::Waiting(waiting) => return self.retry(waiting, worker),
+            RemoveTask::Operands(operands) => operands,
+            RemoveTask::Waiting(waiting) => return self.retry(waiting, worker),
         };
         if self.context.report.must_stop() {
             return;
         }
         let (portion, rest) = operand::portion(operands);
         if let Some(rest) = rest {
-            worker.push(Task::Own(Own::Operands(rest)));
+            worker.push(Task::Own(RemoveTask::Operands(rest)));
         }
         let queued_before = worker.queued_tasks();
         for operand in portion {
@@ -731,7 +731,7 @@ fn prepare(
 /// Returns a task that lists a directory once more.
 fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
     Task::Enter {
-        place: again(node),
+        place: place_again(node),
         purpose: Purpose::Process {
             pass: node.state.pass + 1,
         },
@@ -739,7 +739,7 @@ fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
 }
 
 /// Returns the place of a directory that is not done, and remains a user of its parent.
-fn again(node: &RemoveNode) -> RemovePlace {
+fn place_again(node: &RemoveNode) -> RemovePlace {
     RemovePlace {
         parent: node.place.parent.clone(),
         name: node.place.name.clone(),
