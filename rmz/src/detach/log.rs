@@ -87,6 +87,8 @@ impl Log {
         let mut rest = &message[..];
         while !rest.is_empty() {
             match self.target.write(rest) {
+                // A file that takes nothing would take nothing again.
+                Ok(0) => return,
                 Ok(written) => rest = &rest[written..],
                 // A signal asks the process to end, but lines about what stays still follow.
                 Err(Errno::INTR) => {}

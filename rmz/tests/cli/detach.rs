@@ -998,6 +998,25 @@ fn a_log_that_is_never_read_does_not_stop_the_removal() {
 }
 
 #[test]
+fn a_log_that_takes_nothing_does_not_stop_the_removal() {
+    let scratch = Scratch::new();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    Tree::at(scratch.path()).file("d/f", "");
+    let faults = ["inject=write:retval=0", "inject=unlinkat:error=EIO:when=1"];
+    let [write, unlink] = faults;
+    Run::new("strace")
+        .args(["-f", "-o", "/dev/null", "-e", write, "-e", unlink, RMZ])
+        .args(["--detach", "d"])
+        .env("RMZ_LOG", "log")
+        .current_dir(&scratch)
+        .output()
+        .assert_success();
+    wait_for_background(scratch.path());
+    assert_eq!(fs::read(scratch.path().join("log")).expect("a log"), b"");
+    assert_eq!(containers(scratch.path()).len(), 1);
+}
+
+#[test]
 fn one_question_is_asked_and_none_about_protected_files() {
     for (answer, is_left) in [("n\n", true), ("y\n", false)] {
         let scratch = Scratch::new();
