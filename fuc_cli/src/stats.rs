@@ -49,7 +49,19 @@ pub struct Run<'a> {
     pub shares: &'a [u64],
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Returns a run of one process that begins now.
+    #[must_use]
+    pub fn beginning_now(summary: &'a Summary, tool: Tool, execution: Execution) -> Self {
+        Self {
+            summary,
+            tool,
+            execution,
+            began: Instant::now(),
+            shares: &[],
+        }
+    }
+
     /// Returns `true` if the run knows sizes: a real removal looks at none.
     fn has_bytes(&self) -> bool {
         self.tool == Tool::Copy || self.execution == Execution::DryRun
@@ -85,14 +97,7 @@ impl Stats {
         console.usage_error(&error, b"");
         let mut summary = Summary::default();
         summary.failures = 1;
-        let run = Run {
-            summary: &summary,
-            tool,
-            execution,
-            began: Instant::now(),
-            shares: &[],
-        };
-        self.show(&run, console);
+        self.show(&Run::beginning_now(&summary, tool, execution), console);
         Ok(Outcome::Incomplete)
     }
 
@@ -222,16 +227,6 @@ mod tests {
         summary
     }
 
-    fn run(summary: &Summary, tool: Tool, execution: Execution) -> Run<'_> {
-        Run {
-            summary,
-            tool,
-            execution,
-            began: Instant::now(),
-            shares: &[],
-        }
-    }
-
     #[test]
     fn the_json_has_the_documented_keys_and_units() {
         let expected = concat!(
@@ -242,7 +237,7 @@ mod tests {
             "\n"
         );
         let summary = summary();
-        let run = run(&summary, Tool::Copy, Execution::Real);
+        let run = Run::beginning_now(&summary, Tool::Copy, Execution::Real);
         assert_eq!(json(&run, Duration::from_millis(500)), expected);
     }
 
@@ -250,7 +245,7 @@ mod tests {
     fn the_text_has_the_rows_of_the_tool() {
         let labels = |tool, execution| {
             let summary = summary();
-            let run = run(&summary, tool, execution);
+            let run = Run::beginning_now(&summary, tool, execution);
             let text = text(&run, Duration::from_millis(500));
             let label = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
             text.lines().map(label).collect::<Vec<_>>().join(", ")
@@ -275,7 +270,7 @@ mod tests {
         let summary = summary();
         let run = Run {
             shares: &[700, 300, 500],
-            ..run(&summary, Tool::Copy, Execution::Real)
+            ..Run::beginning_now(&summary, Tool::Copy, Execution::Real)
         };
         let json = json(&run, Duration::from_millis(500));
         let end = r#","ranks":3,"fewest_entries_per_rank":300,"most_entries_per_rank":700}"#;

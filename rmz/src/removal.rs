@@ -89,13 +89,7 @@ fn declined(options: &Options, console: &Console) -> Outcome {
 
 /// Ends a run without work, which shows its totals as any other.
 fn nothing(options: &Options, summary: Summary, console: &Console) -> Outcome {
-    let run = Run {
-        summary: &summary,
-        tool: Tool::Remove,
-        execution: options.engine.execution,
-        began: Instant::now(),
-        shares: &[],
-    };
+    let run = Run::beginning_now(&summary, Tool::Remove, options.engine.execution);
     options.stats.show(&run, console);
     Outcome::Complete
 }
