@@ -17,8 +17,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
 
@@ -125,11 +125,16 @@ impl Exclusions {
             return Ok(None);
         }
         let parsed = self.read(console)?.into_iter();
-        let (texts, patterns) = parsed.map(|it| (it.text, it.pattern)).unzip();
+        let (texts, patterns): (Vec<_>, _) = parsed.map(|it| (it.text, it.pattern)).unzip();
+        let working_directory = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let misreadings = texts.iter().enumerate();
+        let misreadings =
+            misreadings.filter_map(|(index, text)| Misreading::of(index, text, &working_directory));
         let shared = Shared {
+            misreadings: misreadings.collect(),
             texts,
             patterns,
-            working_directory: OnceLock::new(),
+            working_directory,
             reads_gitignore: self.reads_gitignore,
             unread: Mutex::default(),
         };
@@ -239,8 +244,10 @@ struct Shared {
     texts: Vec<Text>,
     /// The patterns of the user, relative to the operand.
     patterns: Vec<Pattern>,
-    /// Is looked up once, for a pattern with a slash. It is empty if it cannot be found.
-    working_directory: OnceLock<PathBuf>,
+    /// The patterns with a slash.
+    misreadings: Vec<Misreading>,
+    /// Is `/` if it cannot be found.
+    working_directory: PathBuf,
     reads_gitignore: bool,
     /// The `.gitignore` files that could not be read.
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
@@ -303,8 +310,8 @@ pub fn taken_operands(
 /// Returns `true` if the filter, if there is one, does not exclude an operand itself.
 ///
 /// # Errors
-/// If a pattern is probably meant as a path beside the operand: it begins with the path of the operand, or matches the
-/// operand or a directory above it. Each pattern is looked up below the operand, and so would exclude nothing that
+/// If a pattern is probably meant as a path beside the operand. It then begins with the path of the operand, or matches
+/// the operand or a directory above it. Each pattern is looked up below the operand, and so would exclude nothing that
 /// the user means.
 pub fn is_taken(
     filter: Option<&ExcludeFilter>,
@@ -315,79 +322,100 @@ pub fn is_taken(
         return Ok(true);
     };
     let shared = &filter.shared;
-    for (text, pattern) in shared.texts.iter().zip(&shared.patterns) {
-        if let Some(reason) = shared.misunderstanding(&text.text, pattern, operand, console) {
+    if !shared.misreadings.is_empty() {
+        let path = normal(&shared.working_directory.join(operand));
+        for misreading in &shared.misreadings {
+            let text = &shared.texts[misreading.index];
+            let pattern = &shared.patterns[misreading.index];
+            let quoted = || console.quoted(operand.as_bytes());
+            let reason = if let Some(meant) = misreading.meant(&path, &text.text) {
+                let meant = console.quoted(&meant);
+                [b"it is relative to ", &*quoted(), b"; write ", &meant].concat()
+            } else if misreading.is_about(&path, pattern) {
+                let reason = b"it is relative to each operand, and so does not exclude ";
+                [reason, &*quoted()].concat()
+            } else {
+                continue;
+            };
             return Err(text.invalid(text.text.as_bytes(), &reason, console));
         }
     }
     Ok(!excludes_operand(filter, operand))
 }
 
-impl Shared {
-    /// Returns the reason why a pattern would not exclude what the user probably means, if that concerns the operand.
-    fn misunderstanding(
-        &self,
-        text: &OsStr,
-        pattern: &Pattern,
-        operand: &OsStr,
-        console: &Console,
-    ) -> Option<Vec<u8>> {
-        let text = text.as_bytes();
-        let path = text.strip_prefix(b"!").unwrap_or(text);
-        if !path.contains(&b'/') {
+/// A pattern with a slash, read as a path that does not begin in an operand.
+#[derive(Debug)]
+struct Misreading {
+    /// The index of the pattern.
+    index: usize,
+    path: PathBuf,
+    /// The directory in which the path begins.
+    base: PathBuf,
+    /// `true` if the path has several names, and is not about all entries of each operand or of each directory in it.
+    is_specific: bool,
+}
+
+impl Misreading {
+    /// Returns `None` if the pattern has no slash.
+    fn of(index: usize, text: &Text, working_directory: &Path) -> Option<Self> {
+        let text = text.text.as_bytes();
+        let path = Path::new(OsStr::from_bytes(text.strip_prefix(b"!").unwrap_or(text)));
+        if !text.contains(&b'/') {
             return None;
         }
-        let directory = self
-            .working_directory
-            .get_or_init(|| env::current_dir().unwrap_or_default());
-        let [named, below] = [OsStr::from_bytes(path), operand].map(|path| directory.join(path));
-        let [named, below] = [&named, &below].map(|path| components(path));
-        let base = match path.starts_with(b"/") {
-            true => Vec::new(),
-            false => components(directory),
+        let base = match path.is_absolute() {
+            true => PathBuf::from("/"),
+            false => working_directory.to_path_buf(),
         };
-        let quoted = console.quoted(operand.as_bytes());
-        // A pattern has the same meaning for a directory in which the paths of the user begin.
-        if base.starts_with(&below) {
-            return None;
-        }
-        if let Some(rest @ [_, ..]) = named.strip_prefix(&*below) {
-            let sign = &text[..text.len() - path.len()];
-            let end = &path[path.len() - usize::from(path.ends_with(b"/"))..];
-            let meant = [sign, b"/", &rest.join(&b'/'), end].concat();
-            let meant = console.quoted(&meant);
-            return Some([b"it is relative to ", &*quoted, b"; write ", &meant].concat());
-        }
-        let names = named.strip_prefix(&*base)?;
-        // All entries of each operand, or of each directory in it.
-        let is_about_all = names
-            .iter()
-            .all(|name| name.iter().all(|&byte| byte == b'*'));
-        if names.len() < 2 || is_about_all {
-            return None;
-        }
-        let path = below.strip_prefix(&*base)?;
-        let mut above = (1..=path.len()).map(|end| path[..end].join(&b'/'));
-        above.any(|path| pattern.excludes_path(&path)).then(|| {
-            let reason = b"it is relative to each operand, and so does not exclude ";
-            [reason, &*quoted].concat()
+        let path = normal(&working_directory.join(path));
+        let is_of_stars = |name: &OsStr| name.as_bytes().iter().all(|&byte| byte == b'*');
+        let is_specific = path
+            .strip_prefix(&base)
+            .is_ok_and(|names| names.iter().count() > 1 && !names.iter().all(is_of_stars));
+        Some(Self {
+            index,
+            path,
+            base,
+            is_specific,
         })
+    }
+
+    /// Returns the pattern that the user probably means if the path leads below the operand. `text` is the pattern.
+    fn meant(&self, operand: &Path, text: &OsStr) -> Option<Vec<u8>> {
+        // A pattern has the same meaning for a directory in which the paths of the user begin.
+        if self.base.starts_with(operand) {
+            return None;
+        }
+        let rest = self.path.strip_prefix(operand).ok()?.as_os_str();
+        let text = text.as_bytes();
+        let sign = &text[..usize::from(text.starts_with(b"!"))];
+        let end = &text[text.len() - usize::from(text.ends_with(b"/"))..];
+        (!rest.is_empty()).then(|| [sign, b"/", rest.as_bytes(), end].concat())
+    }
+
+    /// Returns `true` if the path would exclude the operand, or a directory above it.
+    fn is_about(&self, operand: &Path, pattern: &Pattern) -> bool {
+        let below = operand.strip_prefix(&self.base);
+        self.is_specific
+            && below.is_ok_and(|below| {
+                let mut above = below.ancestors().map(|path| path.as_os_str().as_bytes());
+                above.any(|path| !path.is_empty() && pattern.excludes_path(path))
+            })
     }
 }
 
-/// Returns the names in a path, as if none of them were a link.
-fn components(path: &Path) -> Vec<&[u8]> {
-    let mut names = Vec::new();
-    for name in path.as_os_str().as_bytes().split(|&byte| byte == b'/') {
-        match name {
-            b"" | b"." => {}
-            b".." if names.last().is_some_and(|last| last != b"..") => {
-                names.pop();
+/// Returns an absolute path without `.` and `..`, as if none of its names were a link.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                normal.pop();
             }
-            name => names.push(name),
+            component => normal.push(component),
         }
     }
-    names
+    normal
 }
 
 /// Returns `true` if the filter excludes an operand itself. Only patterns without a slash decide about operands, but not
