@@ -133,8 +133,8 @@ impl Outcome {
 impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
     ///
-    /// Under its strict name it does not return if a library is preloaded that intercepts file calls: then another
-    /// program of that name is executed.
+    /// Does not return under its strict name if a preloaded library intercepts file calls. Then another program of
+    /// that name is executed.
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let invocation = Invocation::of_this_process(self.name, self.strict_name);

@@ -60,7 +60,7 @@ pub(crate) fn restore_sigpipe() {
     }
 }
 
-/// Executes `program` in place of this process, as if this process had never been: with the same SIGPIPE, and
+/// Executes `program` in place of this process, with the state that this process inherited: the same SIGPIPE, and
 /// without the streams that the runtime has opened. Returns the reason if that is not possible.
 pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
     restore_sigpipe();
