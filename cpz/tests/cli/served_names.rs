@@ -102,8 +102,14 @@ fn two_large_files_are_never_mixed() {
             .file(format!("s/Small{number}"), vec![b'A'; 3000])
             .file(format!("s/small{number}"), vec![b'b'; 2000]);
     }
-    for is_new in [true, false] {
+    for (is_new, numbering) in [
+        (true, Numbering::True),
+        (false, Numbering::True),
+        (false, Numbering::Lasting),
+        (false, Numbering::Fresh),
+    ] {
         let place = or_skip!(FuseMount::with(Habits {
+            numbering,
             write_latency: Duration::from_millis(1),
             ..with_names(Names::LowerCase)
         }));
@@ -219,9 +225,12 @@ fn a_source_is_not_emptied_through_its_mirror() {
         let [stored, shown] = [place.stored(), place.path()].map(|at| at.join("f"));
         let before = fs::metadata(&stored).unwrap().modified().unwrap();
         for [from, to] in [[&stored, &shown], [&shown, &stored]] {
-            Run::new(CPZ).arg(from).arg(to).output();
-            assert_eq!(fs::read(&stored).unwrap(), b"precious");
-            assert_eq!(fs::metadata(&stored).unwrap().modified().unwrap(), before);
+            for option in ["-r", "-f", "--remove-destination"] {
+                Run::new(CPZ).arg(option).arg(from).arg(to).output();
+                assert_eq!(fs::read(&stored).unwrap(), b"precious", "{option}");
+                let modified = fs::metadata(&stored).unwrap().modified().unwrap();
+                assert_eq!(modified, before, "{option}");
+            }
         }
     }
 }
@@ -272,6 +281,25 @@ fn files_that_can_only_be_opened_empty_are_overwritten() {
             .args(["--attributes-only", "s/f", "d/f"])
             .check(build);
         parity.clone().args(["d/f", "d/f"]).check(build);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_truncated_are_overwritten() {
+    for errno in [Errno::PERM, Errno::NOSYS] {
+        let place = or_skip!(FuseMount::with(Habits {
+            truncate: Some(errno),
+            ..Habits::default()
+        }));
+        let parity = NEWEST_CP.parity().on(place.path());
+        for option in ["-r", "-a", "-f", "-u"] {
+            parity.clone().args([option, "n", "f"]).check(|tree| {
+                tree.file("n", "new").file("f", "old content");
+            });
+            parity.clone().args([option, "n", "f"]).check(|tree| {
+                tree.file("n", "new").file("f", "");
+            });
+        }
     }
 }
 

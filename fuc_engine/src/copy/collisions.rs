@@ -9,6 +9,7 @@
 //!   sure that no two workers of this process write it at once. Several engines are not kept apart.
 
 use std::ffi::{CStr, CString};
+use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 
@@ -21,8 +22,9 @@ use super::decide::overwrite;
 use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::node::{CopyDir, CopyNode};
-use super::writers::Writing;
+use super::writers::{Writing, Written};
 use crate::error::{Error, Refusal};
+use crate::hashing::Seeded;
 use crate::node::{Dir, Place, Side};
 use crate::sys::{self, Identity, Stat, Storage};
 
@@ -72,10 +74,49 @@ pub(super) fn directory_just_created(ctx: &Context<'_>, place: &Place<CopyDir>) 
         .with_other(Side::Source, ctx.place_path(place, Side::Source))
 }
 
+fn has_workers(ctx: &Context<'_>) -> bool {
+    ctx.policy.options.threads != Some(NonZeroUsize::MIN)
+}
+
+/// Lets no other worker write to a dest whose name a filesystem may take for this one, in a directory that existed.
+/// Native filesystems need no such care, because their inode numbers show what is one file.
+pub(super) fn reserve_name<'c>(ctx: &'c Context<'_>, entry: &Entry<'_>) -> Option<Writing<'c>> {
+    let node = entry.node?;
+    if node.state.origin() == Origin::Created
+        || !has_workers(ctx)
+        || is_node_native(ctx, node, entry.dest_dir)
+    {
+        return None;
+    }
+    let directory = node.dir.slot(Side::Dest).identity()?.file();
+    let hash = Seeded::default().hash_one((directory, folded(entry.dest_name)));
+    Some(ctx.writers.begin(Written::Name(hash)))
+}
+
+/// Returns what is left of a name on every filesystem: ASCII letters without their case, digits, and ideographs, of a part
+/// that no filesystem in use cuts off. Letters that a mark follows are left out, because they may be one character.
+fn folded(name: &CStr) -> String {
+    const LONGEST: usize = 64;
+    let name = name.to_string_lossy();
+    let mut chars = name.chars().peekable();
+    let mut kept = String::new();
+    while let Some(c) = chars.next() {
+        let has_mark = chars
+            .peek()
+            .is_some_and(|next| ('\u{300}'..='\u{36f}').contains(next));
+        match c {
+            'a'..='z' | 'A'..='Z' if has_mark => {}
+            '0'..='9' | 'a'..='z' | 'A'..='Z' => kept.push(c.to_ascii_lowercase()),
+            '\u{4e00}'..='\u{9fff}' => kept.push(c),
+            _ => {}
+        }
+    }
+    kept.chars().take(LONGEST).collect()
+}
+
 /// Lets no other worker write to a file that this worker has opened.
 pub(super) fn begin_writing<'c>(ctx: &'c Context<'_>, dest: &Stat) -> Option<Writing<'c>> {
-    let has_workers = ctx.policy.options.threads != Some(NonZeroUsize::MIN);
-    has_workers.then(|| ctx.writers.begin(FileId::of(dest)))
+    has_workers(ctx).then(|| ctx.writers.begin(Written::File(FileId::of(dest))))
 }
 
 /// Lets no other worker write to a file that this worker has created, and removes content that one wrote before.
@@ -178,6 +219,20 @@ fn other_spellings(name: &CStr) -> [CString; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_may_be_one_are_folded_to_one() {
+        for (name, other) in [
+            (c"Data.TXT", c"dATA.txt"),
+            (c"caf\xc3\xa9 1", c"cafe\xcc\x81 1"),
+            (c"a. ", c"A"),
+            (c"a:b", c"a_b"),
+        ] {
+            assert_eq!(folded(name), folded(other), "{name:?}");
+        }
+        assert_ne!(folded(c"a1"), folded(c"a2"));
+        assert_ne!(folded(c"\xe4\xb8\x80"), folded(c"\xe4\xba\x8c"));
+    }
 
     #[test]
     fn another_spelling_has_the_other_case() {

@@ -138,7 +138,7 @@ fn compares_targets(ctx: &Context<'_>, place: &Place<CopyDir>) -> bool {
 
 /// The diagnosis of a source directory that cannot be opened.
 pub(super) enum Unopened {
-    /// Only the permission to read it is missing. cp makes an empty dest, then reports the error.
+    /// It cannot be read. cp makes an empty dest, then reports the error.
     Unreadable(Error, Unreadable),
     /// The dest is the source.
     IsItsDest,
@@ -183,7 +183,12 @@ pub(super) fn directory_opening(
         }
     };
     let error = failed(Operation::ReadDirectory, errno);
-    if errno == Errno::ACCESS {
+    // As in cp, only a directory that is not there, or that may be opened later, gets no dest.
+    let is_missing = matches!(
+        errno,
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MFILE | Errno::NFILE | Errno::NOMEM
+    );
+    if !is_missing {
         Unopened::Unreadable(error, Unreadable { source, dest })
     } else {
         Unopened::Failed(error)

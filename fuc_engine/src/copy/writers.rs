@@ -10,8 +10,8 @@ use crate::sys::Storage;
 
 #[derive(Default)]
 pub(super) struct Writers {
-    /// At most one file for each worker.
-    files: Mutex<Vec<FileId>>,
+    /// At most one file and one name for each worker.
+    files: Mutex<Vec<Written>>,
     file_done: Condvar,
     /// Directories that are being filled, and the operand whose entries go there.
     directories: Mutex<HashSet<(FileId, u32)>>,
@@ -19,35 +19,46 @@ pub(super) struct Writers {
     native: AtomicU64,
 }
 
+/// A file that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    File(FileId),
+    /// The hash of a name and its directory, if inode numbers say nothing.
+    Name(u64),
+}
+
 /// A file that no other worker writes until this is dropped.
 pub(super) struct Writing<'w> {
     writers: &'w Writers,
-    id: FileId,
+    file: Written,
 }
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.writers.files().retain(|&id| id != self.id);
+        self.writers.files().retain(|&file| file != self.file);
         self.writers.file_done.notify_all();
     }
 }
 
 impl Writers {
-    fn files(&self) -> MutexGuard<'_, Vec<FileId>> {
+    fn files(&self) -> MutexGuard<'_, Vec<Written>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no other worker writes the file. A worker writes one file at a time, and does not wait
-    /// while it writes, so this ends.
-    pub(super) fn begin(&self, id: FileId) -> Writing<'_> {
+    /// Waits until no other worker writes the file. A worker first waits for a name, then for a file, and no more until it
+    /// has written the file, so this ends.
+    pub(super) fn begin(&self, file: Written) -> Writing<'_> {
         let mut files = self.files();
-        while files.contains(&id) {
+        while files.contains(&file) {
             let woken = self.file_done.wait(files);
             files = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        files.push(id);
+        files.push(file);
         drop(files);
-        Writing { writers: self, id }
+        Writing {
+            writers: self,
+            file,
+        }
     }
 
     fn directories(&self) -> MutexGuard<'_, HashSet<(FileId, u32)>> {
@@ -91,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_file_is_written_by_one_worker_at_a_time() {
-        let id = |inode| FileId { device: 0, inode };
+        let id = |inode| Written::File(FileId { device: 0, inode });
         let (writers, is_done) = (Writers::default(), AtomicBool::new(false));
         let first = writers.begin(id(1));
         let other = writers.begin(id(2));

@@ -142,6 +142,10 @@ fn remove_unopened(
         return Entered::Left;
     }
     match errno {
+        // A filesystem may say this about a directory, too.
+        Errno::NOTDIR | Errno::LOOP if !context.asks && !context.options.one_file_system => {
+            remove(context, name).unwrap_or(Entered::Replaced)
+        }
         Errno::NOTDIR | Errno::LOOP => Entered::Replaced,
         errno => remove_unread(context, guards, place, errno),
     }

@@ -62,9 +62,18 @@ pub(crate) enum AtimeEffect {
     Changes,
 }
 
+/// Number of attempts to open a file that signals may interrupt. A broken server can answer each of them like that.
+const MOST_INTERRUPTIONS: u32 = 100;
+
 fn open(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, creation_mode: u32) -> Result<Fd, Errno> {
     let mode = Mode::from_raw_mode(creation_mode & 0o777);
-    retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode).map(Fd::from))
+    for _ in 0..MOST_INTERRUPTIONS {
+        match openat(dir, name, flags | OFlags::CLOEXEC, mode) {
+            Err(Errno::INTR) => {}
+            opened => return opened.map(Fd::from),
+        }
+    }
+    Err(Errno::INTR)
 }
 
 fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno> {

@@ -1,8 +1,8 @@
-//! Trees on a filesystem whose server lists wrong types.
+//! Trees on a filesystem whose server lists wrong types, or does not open directories.
 
 use testkit::{
     or_skip,
-    probe::{FileType, FuseMount, Habits, has_program},
+    probe::{Errno, FileType, FuseMount, Habits, has_program},
     run::{Run, Status},
     skip,
     tree::Tree,
@@ -72,4 +72,46 @@ fn a_directory_in_one_that_may_not_be_changed_is_emptied_whatever_type_is_listed
         let left = mount.stored().join("s/odd-directory").read_dir().unwrap();
         assert_eq!(left.count(), 0, "{listed_type:?}");
     }
+}
+
+#[test]
+fn an_empty_directory_is_removed_whatever_opening_it_says() {
+    for errno in [
+        Errno::IO,
+        Errno::PERM,
+        Errno::STALE,
+        Errno::NOTDIR,
+        Errno::LOOP,
+        Errno::INTR,
+    ] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            opendir: Some(errno),
+            ..Habits::default()
+        }));
+        for operand in ["t", "t/bad", "t/"] {
+            let stored = Tree::at(mount.stored());
+            stored.file("t/f", "").dir("t/bad");
+            let outcome = Run::new(RMZ)
+                .arg(operand)
+                .current_dir(mount.path())
+                .output();
+            assert_eq!(outcome.status, Status::Exit(0), "{errno} {outcome}");
+            assert!(outcome.stderr.is_empty(), "{errno} {outcome}");
+            assert!(!mount.stored().join(operand).exists(), "{errno} {operand}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_opened_stays_if_it_is_not_empty() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        opendir: Some(Errno::IO),
+        ..Habits::default()
+    }));
+    Tree::at(mount.stored()).file("t/bad/f", "").file("t/g", "");
+    let outcome = Run::new(RMZ).arg("t").current_dir(mount.path()).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let expected = "rmz: cannot remove 't/bad': Input/output error\n";
+    assert_eq!(outcome.stderr_text(), expected);
+    assert!(mount.stored().join("t/bad/f").exists() && !mount.stored().join("t/g").exists());
 }

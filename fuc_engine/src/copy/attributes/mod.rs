@@ -208,6 +208,12 @@ impl Transfer<'_> {
             Times::AccessAndModification => self.dest.set_times(self.stat),
             Times::Modification => self.dest.set_modified(sys::modified(self.stat)),
         };
+        // The server has followed the link, which may lead nowhere yet. It cannot set the times of a link.
+        if set == Err(InodeError::Failed(Errno::NOENT))
+            && sys::file_type(self.stat) == FileType::Symlink
+        {
+            return Ok(());
+        }
         let operation = match self.role {
             Role::Copy => Operation::KeepTimes,
             Role::Parent => Operation::KeepParentTimes,

@@ -43,6 +43,51 @@ pub(super) fn has_content_of(
     compare(ctx, entry, source, dest, present)
 }
 
+/// Returns `true` if the file that is at the dest, which is about to be unlinked, has the content of its source. It may be
+/// the only name of the source then.
+///
+/// # Errors
+/// As [`has_content_of`].
+#[cold]
+pub(super) fn is_content_of(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<bool, Failure> {
+    let at = |dir, name, symlinks| {
+        let opened = || sys::open_source(dir, name, symlinks, Blocking::OnlyForLease);
+        let fd = ctx.descriptors.making_room(opened)?;
+        let stat = sys::stat_open(&fd)?;
+        Ok((fd, stat))
+    };
+    let is_file = |stat: &Stat| sys::file_type(stat) == FileType::RegularFile;
+    let looked_at = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
+    let may_be_alias = |dest: &Stat| {
+        let device = FileId::of(dest).device;
+        is_file(dest)
+            && dest.st_size == source.st_size
+            && FileId::of(dest) != FileId::of(source)
+            && (device != FileId::of(source).device
+                || !ctx.writers.is_native(device, entry.dest_dir))
+    };
+    if !is_file(source) || !looked_at.is_ok_and(|dest| may_be_alias(&dest)) {
+        return Ok(false);
+    }
+    let opened: Result<_, Errno> = at(entry.source_dir, entry.source_name, entry.symlinks)
+        .and_then(|source| {
+            Ok((
+                source,
+                at(entry.dest_dir, entry.dest_name, Symlinks::NoFollow)?,
+            ))
+        });
+    let Ok(((fd, stat), (dest, present))) = opened else {
+        return Ok(false);
+    };
+    let storage = Storage::of(fd.as_fd());
+    let source = OpenSource { fd, stat, storage };
+    has_content_of(ctx, entry, &source, dest.as_fd(), &present)
+}
+
 #[cold]
 fn compare(
     ctx: &Context<'_>,

@@ -43,8 +43,8 @@ pub(in crate::copy) struct OpenDest<'w> {
     pub(in crate::copy) mode_before: Option<u32>,
     /// The dest has the content of its source already.
     pub(in crate::copy) has_content: bool,
-    /// Keeps other workers from writing to the dest, if they could.
-    pub(in crate::copy) writing: Option<Writing<'w>>,
+    /// Keeps other workers from writing to the dest, if they could, by its name and by its number.
+    pub(in crate::copy) writing: [Option<Writing<'w>>; 2],
 }
 
 impl OpenDest<'_> {
@@ -56,7 +56,7 @@ impl OpenDest<'_> {
             naming,
             mode_before: None,
             has_content: false,
-            writing: None,
+            writing: [None, None],
         }
     }
 }
@@ -77,11 +77,16 @@ pub(in crate::copy) fn open<'c>(
     {
         return Ok(OpenDest::new_file(file, naming));
     }
-    match create(ctx, entry, &source.stat) {
-        Ok(dest) => Ok(dest),
-        Err(Errno::EXIST) => open_existing(ctx, entry, source),
-        Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
+    let reserved = collisions::reserve_name(ctx, entry);
+    let mut dest = match create(ctx, entry, &source.stat) {
+        Ok(dest) => dest,
+        Err(Errno::EXIST) => open_existing(ctx, entry, source)?,
+        Err(errno) => return Err(diagnose::file_creation(ctx, entry, errno)),
+    };
+    if reserved.is_some() {
+        dest.writing[0] = reserved;
     }
+    Ok(dest)
 }
 
 #[inline]
@@ -99,7 +104,7 @@ fn create<'c>(
         .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))?;
     let writing = collisions::begin_writing_new(ctx, entry, file.as_fd())?;
     Ok(OpenDest {
-        writing,
+        writing: [None, writing],
         ..OpenDest::new_file(file, Naming::AtOnce)
     })
 }
@@ -186,7 +191,8 @@ fn open_existing<'c>(
             if let Some(opened) = open_without_content(ctx, entry, source, dest)? {
                 return Ok(opened);
             }
-            if !ctx.policy.options.force {
+            let is_kept = ctx.plan.is_none() && alias::is_content_of(ctx, entry, &source.stat)?;
+            if !ctx.policy.options.force || is_kept {
                 return Err(diagnose::file_creation(ctx, entry, errno));
             }
             // The copy had begun, so `-v` names it even if the removal fails.
@@ -242,7 +248,7 @@ fn open_without_content<'c>(
         origin: Origin::Existing,
         mode_before,
         has_content,
-        writing,
+        writing: [None, writing],
         ..OpenDest::new_file(fd, Naming::AtOnce)
     }))
 }
@@ -296,7 +302,7 @@ fn prepare_opened<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    dest: Fd,
+    mut dest: Fd,
 ) -> Result<OpenDest<'c>, Failure> {
     if ctx.plan.is_some() {
         return Ok(OpenDest::new_file(dest, Naming::AtOnce));
@@ -322,7 +328,13 @@ fn prepare_opened<'c>(
         has_content = alias::has_content_of(ctx, entry, source, dest.as_fd(), &opened)?;
         if !has_content {
             // An empty file is truncated too: that gives it a new time of modification.
-            sys::set_size(dest.as_fd(), 0).map_err(failed)?;
+            if let Err(errno) = sys::set_size(dest.as_fd(), 0) {
+                // The filesystem may remove content only when the file is opened.
+                let reopened = ctx
+                    .descriptors
+                    .making_room(|| sys::reopen(dest.as_fd(), sys::Access::WriteFromStart));
+                dest = reopened.map_err(|_| failed(errno))?;
+            }
         }
     } else if entry.blocking() == Blocking::OnlyForLease {
         // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
@@ -337,7 +349,7 @@ fn prepare_opened<'c>(
         naming: Naming::AtOnce,
         mode_before,
         has_content,
-        writing,
+        writing: [None, writing],
     })
 }
 

@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::alias;
 use super::backup;
 use super::backup_names::BackupNumbers;
 use super::clear::unlink_dest;
@@ -170,6 +171,11 @@ pub(in crate::copy) fn prepare(
         DestTreatment::Renamed => {
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
             Ok(Prepared::Vacant { backup })
+        }
+        DestTreatment::Unlinked
+            if ctx.plan.is_none() && alias::is_content_of(ctx, entry, source)? =>
+        {
+            Ok(Prepared::Occupied)
         }
         DestTreatment::Unlinked => {
             unlink_dest(ctx, entry)?;
