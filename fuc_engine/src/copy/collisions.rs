@@ -74,6 +74,15 @@ pub(super) fn directory_just_created(ctx: &Context<'_>, place: &Place<CopyDir>) 
         .with_other(Side::Source, ctx.place_path(place, Side::Source))
 }
 
+/// Returns `true` if another worker may meet the dest that this worker creates.
+#[inline]
+pub(super) fn may_be_met(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    ctx.merges_directories
+        || entry
+            .node
+            .is_some_and(|node| node.state.origin() == Origin::Existing)
+}
+
 fn has_workers(ctx: &Context<'_>) -> bool {
     ctx.policy.options.threads != Some(NonZeroUsize::MIN)
 }

@@ -37,11 +37,13 @@ pub(super) struct LinkedTo {
 
 impl CopyScratch {
     /// Returns the storage of the filesystem of `file`, whose stat is given.
+    #[inline]
     pub(super) fn storage(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> Storage {
         self.storage_of_device(stat.st_dev, file)
     }
 
     /// Returns the storage of the filesystem with this device number, on which `file` is.
+    #[inline]
     pub(super) fn storage_of_device(&mut self, device: u64, file: BorrowedFd<'_>) -> Storage {
         match self.storage {
             Some((known, storage)) if known == device => storage,

@@ -44,7 +44,23 @@ pub(in crate::copy) struct OpenDest<'w> {
     /// The dest has the content of its source already.
     pub(in crate::copy) has_content: bool,
     /// Keeps other workers from writing to the dest, if they could, by its name and by its number.
-    pub(in crate::copy) writing: [Option<Writing<'w>>; 2],
+    pub(in crate::copy) writing: Option<Box<Guards<'w>>>,
+}
+
+/// The guards that keep other workers from writing to a file.
+pub(in crate::copy) struct Guards<'w> {
+    _name: Option<Writing<'w>>,
+    _file: Option<Writing<'w>>,
+}
+
+impl<'w> Guards<'w> {
+    fn of_file(file: Option<Writing<'w>>) -> Option<Box<Self>> {
+        let guards = |file| Self {
+            _name: None,
+            _file: Some(file),
+        };
+        file.map(guards).map(Box::new)
+    }
 }
 
 impl OpenDest<'_> {
@@ -56,7 +72,7 @@ impl OpenDest<'_> {
             naming,
             mode_before: None,
             has_content: false,
-            writing: [None, None],
+            writing: None,
         }
     }
 }
@@ -77,19 +93,52 @@ pub(in crate::copy) fn open<'c>(
     {
         return Ok(OpenDest::new_file(file, naming));
     }
-    let reserved = collisions::reserve_name(ctx, entry);
-    let mut dest = match create(ctx, entry, &source.stat) {
-        Ok(dest) => dest,
-        Err(Errno::EXIST) => open_existing(ctx, entry, source)?,
-        Err(errno) => return Err(diagnose::file_creation(ctx, entry, errno)),
-    };
-    if reserved.is_some() {
-        dest.writing[0] = reserved;
+    if collisions::may_be_met(ctx, entry) {
+        return open_alone(ctx, entry, source);
     }
-    Ok(dest)
+    create_or_open(ctx, entry, source)
 }
 
-#[inline]
+#[inline(always)]
+fn create_or_open<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+) -> Result<OpenDest<'c>, Failure> {
+    match create(ctx, entry, &source.stat) {
+        Ok(dest) => Ok(dest),
+        Err(Errno::EXIST) => open_existing(ctx, entry, source),
+        Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
+    }
+}
+
+/// Opens a dest that another worker may meet, and keeps it from writing to it.
+#[cold]
+fn open_alone<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+) -> Result<OpenDest<'c>, Failure> {
+    let name = collisions::reserve_name(ctx, entry);
+    let dest = create_or_open(ctx, entry, source)?;
+    let file = match (dest.origin, &dest.writing) {
+        (Origin::Created, None) if ctx.plan.is_none() => {
+            collisions::begin_writing_new(ctx, entry, dest.fd.as_fd())
+                .map_err(|errno| diagnose::file_creation(ctx, entry, errno))?
+        }
+        _ => None,
+    };
+    let writing = match (name, file, dest.writing) {
+        (None, None, before) => before,
+        (_name, _file, before) => Some(Box::new(Guards {
+            _name,
+            _file: _file.or(before.and_then(|guards| guards._file)),
+        })),
+    };
+    Ok(OpenDest { writing, ..dest })
+}
+
+#[inline(always)]
 fn create<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
@@ -102,11 +151,7 @@ fn create<'c>(
     let file = ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))?;
-    let writing = collisions::begin_writing_new(ctx, entry, file.as_fd())?;
-    Ok(OpenDest {
-        writing: [None, writing],
-        ..OpenDest::new_file(file, Naming::AtOnce)
-    })
+    Ok(OpenDest::new_file(file, Naming::AtOnce))
 }
 
 /// Plans to create the dest, instead of [`create`].
@@ -248,7 +293,7 @@ fn open_without_content<'c>(
         origin: Origin::Existing,
         mode_before,
         has_content,
-        writing: [None, writing],
+        writing: Guards::of_file(writing),
         ..OpenDest::new_file(fd, Naming::AtOnce)
     }))
 }
@@ -349,7 +394,7 @@ fn prepare_opened<'c>(
         naming: Naming::AtOnce,
         mode_before,
         has_content,
-        writing: [None, writing],
+        writing: Guards::of_file(writing),
     })
 }
 

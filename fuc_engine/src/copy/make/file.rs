@@ -123,15 +123,12 @@ fn open(
 
 /// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
 /// or if its copy needs more than creation. Nothing was made in that case.
+#[inline(always)]
 pub(in crate::copy) fn try_copy_empty(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
 ) -> bool {
-    // A process that watches an older directory waits for a file to be closed.
-    if ctx.dest_directory_origin(entry) == Origin::Existing {
-        return false;
-    }
     let Ok(stat) = look::at_source(entry) else {
         return false;
     };

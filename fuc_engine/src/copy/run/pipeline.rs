@@ -23,6 +23,7 @@ use super::tasks::{CopyTask, LargeFile};
 use super::{CopyRun, dividing, durable, sharing, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
+use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
 use crate::copy::dest::open;
 use crate::copy::dest::overwrite::{self, Decided, Prepared};
@@ -257,11 +258,21 @@ impl CopyRun<'_> {
     ) -> Result<Processed, Failure> {
         let is_entry = !entry.is_operand() && self.ctx.policy.options.as_links.is_none();
         if is_entry && sys::file_type(source) == FileType::RegularFile {
-            let outcome = self.make_listed_file(entry, worker)?;
+            let outcome = self.make_listed_file_rarely(entry, worker)?;
             self.retry_if_changed(entry, outcome, worker)
         } else {
             self.make_seen(entry, source, worker)
         }
+    }
+
+    /// Does the same as [`make_listed_file`](Self::make_listed_file), which is inlined for entries without rules.
+    #[cold]
+    fn make_listed_file_rarely(
+        &self,
+        entry: &Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<Outcome, Failure> {
+        self.make_listed_file(entry, worker)
     }
 
     /// Looks at the source and copies it, if its type has changed since it was listed.
@@ -320,6 +331,7 @@ impl CopyRun<'_> {
     }
 
     /// Copies a source that was listed as a regular file, without looking at it first.
+    #[inline(always)]
     pub(super) fn make_listed_file(
         &self,
         entry: &Entry<'_>,
@@ -328,6 +340,8 @@ impl CopyRun<'_> {
         let (ctx, scratch) = (&self.ctx, &mut worker.scratch.own);
         if scratch.expects_empty
             && ctx.policy.creates_empty_files
+            // A process that watches an older directory waits for a file to be closed.
+            && entry.node.is_some_and(|node| node.state.origin() == Origin::Created)
             && file::try_copy_empty(ctx, entry, scratch)
         {
             self.count_copied(Counted::File, 0, worker);
