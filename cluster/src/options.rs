@@ -32,6 +32,7 @@ wire_open_struct!(CopyOptions {
     parents,
     preserve,
     context,
+    closes_empty_files,
     attributes_only,
     durable,
     verify,
