@@ -83,7 +83,7 @@ impl Stats {
     /// Ends a run that an error has prevented: reports it, and shows totals without work.
     ///
     /// # Errors
-    /// Returns the error if there are no totals: they are hidden, or the command line is wrong.
+    /// Returns the error if no totals are shown: if they are hidden, or if the command line is wrong.
     pub fn end_prevented(
         self,
         error: UsageError,

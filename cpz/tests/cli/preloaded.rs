@@ -172,7 +172,7 @@ fn the_other_cp_gets_the_environment_the_signals_and_the_streams_of_ours() {
     }
 }
 
-/// Runs a script as a user who cannot give files away, under `cp`.
+/// Runs a script under `cp`, as a user without the right to give files away.
 #[track_caller]
 fn owners(program: &str, place: &Scratch, run: Run) {
     let run = run.current_dir(place).env("PATH", path(place));
@@ -246,7 +246,7 @@ fn the_files_of_a_debian_package_have_the_owners_that_were_set_under_fakeroot() 
         \tdpkg-deb --build debian/p ..\n";
     tree.file("p/debian/rules", rules);
     tree.select("p/debian/rules").mode(0o755);
-    // The user who builds owns all files.
+    // All files belong to the user that builds.
     let script = "export HOME=$PWD; cp -r p own && cd own && dpkg-buildpackage -rfakeroot -us -uc -b -d >../log 2>&1 || cat ../log >&2; \
         dpkg-deb -c ../p_1_all.deb | grep /f$ | grep -o '[0-9]*/[0-9]*' | head -n 1 | tr / :";
     owners("dpkg", &place, Run::new("sh").args(["-c", script]));

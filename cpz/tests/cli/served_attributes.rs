@@ -157,10 +157,10 @@ fn an_inherited_acl_that_cannot_be_removed_grants_nothing() {
     assert_eq!(mode(place.stored().join("d/f")), 0o600);
 }
 
-/// An ACL of NFSv4 with an entry for the owner, and one for `who`.
-fn nfs4_acl(who: &str) -> Vec<u8> {
+/// Returns an ACL of NFSv4 with an entry for the owner and an entry for `name`.
+fn nfs4_acl(name: &str) -> Vec<u8> {
     let mut acl = 2_u32.to_be_bytes().to_vec();
-    for name in ["OWNER@", who] {
+    for name in ["OWNER@", name] {
         let length = name.len() as u32;
         acl.extend([0, 0, 0x0012_0089, length].map(u32::to_be_bytes).concat());
         acl.extend(name.as_bytes());

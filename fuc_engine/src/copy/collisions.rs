@@ -129,18 +129,10 @@ pub(super) fn begin_writing<'c>(ctx: &'c Context<'_>, dest: &Stat) -> Option<Wri
 }
 
 /// Lets no other worker write to a file that this worker has created, and removes content that one wrote before.
-///
-/// Another worker may meet the file if directories are merged, or if it may have another name in a directory that existed.
 pub(super) fn begin_writing_new<'c>(
     ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
     dest: BorrowedFd<'_>,
 ) -> Result<Option<Writing<'c>>, Errno> {
-    let may_have_other_name =
-        |node: &CopyNode| node.state.origin() == Origin::Existing && !is_native(ctx, entry);
-    if !ctx.merges_directories && !entry.node.is_some_and(may_have_other_name) {
-        return Ok(None);
-    }
     let writing = begin_writing(ctx, &sys::stat_open(dest)?);
     if writing.is_some() && sys::stat_open(dest)?.st_size > 0 {
         sys::set_size(dest, 0)?;

@@ -1,4 +1,4 @@
-//! What the run knows about the times that the filesystems of its dests store.
+//! The filesystems of the dests, and the rules by which they store times, as far as probes have shown them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

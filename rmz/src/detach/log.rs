@@ -29,7 +29,7 @@ const PRIORITY: &str = "<11>";
 /// The permissions of a new log file, which contains names of files.
 const LOG_MODE: u32 = 0o600;
 
-/// The time that a log without room gets to make some. After it, lines for which there is no room are lost: a log that
+/// Longest time to wait for a log that has no room for a line. After it, such lines are lost: a log that
 /// is never read must not stop the removal.
 const PATIENCE: Duration = Duration::from_secs(2);
 

@@ -1,4 +1,4 @@
-//! What a filesystem makes of the times that files are given, as probes have shown it.
+//! The rules by which a filesystem stores times: the step to which it cuts them, and its earliest and latest time.
 //!
 //! ```text
 //!      first                                  last

@@ -48,6 +48,7 @@ pub(in crate::copy) struct OpenDest<'w> {
 }
 
 /// The guards that keep other workers from writing to a file.
+#[derive(Default)]
 pub(in crate::copy) struct Guards<'w> {
     _name: Option<Writing<'w>>,
     _file: Option<Writing<'w>>,
@@ -120,22 +121,18 @@ fn open_alone<'c>(
     source: &OpenSource,
 ) -> Result<OpenDest<'c>, Failure> {
     let name = collisions::reserve_name(ctx, entry);
-    let dest = create_or_open(ctx, entry, source)?;
-    let file = match (dest.origin, &dest.writing) {
-        (Origin::Created, None) if ctx.plan.is_none() => {
-            collisions::begin_writing_new(ctx, entry, dest.fd.as_fd())
-                .map_err(|errno| diagnose::file_creation(ctx, entry, errno))?
-        }
-        _ => None,
-    };
-    let writing = match (name, file, dest.writing) {
-        (None, None, before) => before,
-        (_name, _file, before) => Some(Box::new(Guards {
-            _name,
-            _file: _file.or(before.and_then(|guards| guards._file)),
-        })),
-    };
-    Ok(OpenDest { writing, ..dest })
+    let mut dest = create_or_open(ctx, entry, source)?;
+    // A file that existed is guarded already.
+    let is_new = dest.origin == Origin::Created && dest.writing.is_none() && ctx.plan.is_none();
+    if is_new && (name.is_some() || ctx.merges_directories) {
+        let file = collisions::begin_writing_new(ctx, dest.fd.as_fd())
+            .map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
+        dest.writing = Guards::of_file(file);
+    }
+    if name.is_some() {
+        dest.writing.get_or_insert_default()._name = name;
+    }
+    Ok(dest)
 }
 
 #[inline(always)]
