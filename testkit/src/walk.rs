@@ -16,7 +16,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, fstat, openat, statat},
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, Timespec, Timestamps, fstat, openat,
+        statat,
+    },
     io::Errno,
 };
 
@@ -142,6 +145,24 @@ pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
 /// Returns the file type in `stat`.
 pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
+}
+
+/// Returns the times in `stat`.
+pub(crate) fn times(stat: &Stat) -> Timestamps {
+    Timestamps {
+        last_access: time(stat.st_atime, stat.st_atime_nsec),
+        last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
+    }
+}
+
+/// Joins a time of `stat`, in which the type of nanoseconds depends on the architecture.
+fn time(seconds: i64, nanoseconds: impl TryInto<i64>) -> Timespec {
+    Timespec {
+        tv_sec: seconds,
+        tv_nsec: nanoseconds
+            .try_into()
+            .unwrap_or_else(|_| unreachable!("BUG: a second has 10^9 nanoseconds")),
+    }
 }
 
 pub(crate) fn dir_flags() -> OFlags {

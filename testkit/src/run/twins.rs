@@ -17,8 +17,8 @@ use rustix::{
 };
 
 use crate::{
-    tree::{OMIT, Scratch, Tree},
-    walk::{Start, Visitor, file_type, names, walk},
+    tree::{Scratch, Tree},
+    walk::{Start, Visitor, file_type, names, times, walk},
 };
 
 /// The time that entries of twins get, unless their builder set one: 2001-09-09.
@@ -134,19 +134,21 @@ impl Settling {
             let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
             chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
         }
-        let settled = |seconds: i64| {
-            let fresh = u64::try_from(seconds).is_ok_and(|s| self.is_fresh(s));
+        let settled = |time: Timespec| {
+            let fresh = u64::try_from(time.tv_sec).is_ok_and(|seconds| self.is_fresh(seconds));
             match fresh {
                 true => Timespec {
                     tv_sec: TWIN_TIME_SECONDS,
                     tv_nsec: 0,
                 },
-                false => OMIT,
+                false => time,
             }
         };
+        // Both are set, because some filesystems take the current time for one that is omitted.
+        let read = times(stat);
         let times = Timestamps {
-            last_access: settled(stat.st_atime),
-            last_modification: settled(stat.st_mtime),
+            last_access: settled(read.last_access),
+            last_modification: settled(read.last_modification),
         };
         Ok(utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }

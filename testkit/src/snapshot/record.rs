@@ -14,8 +14,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
-        openat, readlinkat, statat, statx, utimensat,
+        AtFlags, Mode, OFlags, Stat, StatxFlags, Timespec, Timestamps, lgetxattr, llistxattr,
+        major, minor, openat, readlinkat, statat, statx, utimensat,
     },
     io::Errno,
 };
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     tree::OMIT,
-    walk::{Start, Visitor, file_type, identity, names, walk},
+    walk::{Start, Visitor, file_type, identity, names, times, walk},
 };
 
 /// The kernel's limit for the value of an extended attribute and for the list of their names.
@@ -105,6 +105,7 @@ impl Recorder {
         };
         let device = matches!(kind, Kind::CharDevice | Kind::BlockDevice)
             && wanted.contains(Attributes::DEVICE);
+        let read = times(&stat);
         let mode = kind != Kind::Symlink && wanted.contains(Attributes::MODE);
         let entry = Entry {
             parent,
@@ -117,12 +118,8 @@ impl Recorder {
             same_inode_as: self.link(kind, &stat),
             device: device.then(|| (major(stat.st_rdev), minor(stat.st_rdev))),
             owner: wanted.when(Attributes::OWNER, || (stat.st_uid, stat.st_gid)),
-            mtime: wanted.when(Attributes::MTIME, || {
-                moment(stat.st_mtime, stat.st_mtime_nsec)
-            }),
-            atime: wanted.when(Attributes::ATIME, || {
-                moment(stat.st_atime, stat.st_atime_nsec)
-            }),
+            mtime: wanted.when(Attributes::MTIME, || moment(read.last_modification)),
+            atime: wanted.when(Attributes::ATIME, || moment(read.last_access)),
             xattrs,
             has_holes: file(Attributes::HOLES).then(|| stat.st_blocks * 512 < stat.st_size),
             locked: false,
@@ -172,11 +169,8 @@ impl Place<'_> {
         let target = readlinkat(self.dir, self.name, Vec::new())?;
         if wanted.contains(Attributes::ATIME) {
             let times = Timestamps {
-                last_access: rustix::fs::Timespec {
-                    tv_sec: stat.st_atime,
-                    tv_nsec: nanos(stat.st_atime_nsec),
-                },
                 last_modification: OMIT,
+                ..times(stat)
             };
             // Reading a link changes its atime. Only its owner may restore it, so ignore a failure.
             let _ = utimensat(self.dir, self.name, &times, AtFlags::SYMLINK_NOFOLLOW);
@@ -215,16 +209,9 @@ impl Place<'_> {
     }
 }
 
-fn moment(seconds: i64, nanoseconds: impl TryInto<i64>) -> Moment {
+fn moment(time: Timespec) -> Moment {
     Moment::At {
-        seconds,
-        nanos: nanos(nanoseconds),
+        seconds: time.tv_sec,
+        nanos: time.tv_nsec,
     }
-}
-
-/// Converts nanoseconds, whose type depends on the architecture.
-fn nanos(nanoseconds: impl TryInto<i64>) -> i64 {
-    nanoseconds
-        .try_into()
-        .unwrap_or_else(|_| unreachable!("BUG: a second has 10^9 nanoseconds"))
 }
