@@ -9,7 +9,6 @@ use crossbeam_channel::{Receiver, Sender};
 use super::gate::{Gate, IdleOutcome};
 use super::governor::{FIRST, Governor};
 use super::meter::Meter;
-use super::placement::Placement;
 use super::zones::Occupancy;
 
 /// Sent to a worker that has run out of tasks.
@@ -47,7 +46,6 @@ pub(super) struct Hub<T> {
     when_done: Mutex<VecDeque<T>>,
     pub(super) meter: Meter,
     pub(super) occupancy: Occupancy,
-    pub(super) placement: Placement,
     /// `None` until there is a backlog.
     pub(super) governor: Mutex<Option<Governor>>,
     /// The thread that stepped the governor last, until it runs out of tasks. It does not park: the others
@@ -67,7 +65,6 @@ impl<T> Hub<T> {
             when_done: Mutex::default(),
             meter: Meter::new(FIRST),
             occupancy: Occupancy::new(),
-            placement: Placement::new(),
             governor: Mutex::new(None),
             leader: Mutex::default(),
         }

@@ -74,9 +74,6 @@
 //! asks whether another worker is in one of them. If so, the worker puts the task off: it queues the task again, a few
 //! tasks further down, and runs the next one. After as many tasks in occupied zones, it runs one of them in any case.
 //!
-//! **Processors.** While no more workers are active than there are processors, a started worker that shares its processor
-//! with another worker moves to one that no worker uses; see [`placement`].
-//!
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
 //! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
 //! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
@@ -102,7 +99,6 @@ mod gate;
 mod governor;
 mod hub;
 mod meter;
-mod placement;
 mod worker;
 mod zones;
 

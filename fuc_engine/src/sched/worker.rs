@@ -11,7 +11,6 @@ use super::gate::{IdleOutcome, Recipient};
 use super::governor::{Governor, Limits, SecondWorker};
 use super::hub::{EndThreads, Hub, Inlet, Message, ReportPanic};
 use super::meter::{Lap, Part};
-use super::placement::PlacedWorker;
 use super::zones::Zones;
 use crate::sys::{self, InheritedTable, StarterProcessor, TableUse};
 
@@ -116,7 +115,6 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     put_off: usize,
     /// The zones in which this worker is counted.
     zones: Zones,
-    placed: PlacedWorker,
     pub(crate) scratch: J::Scratch,
     lap: Lap,
     job: &'e J,
@@ -159,7 +157,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             fast_parts: 0,
             put_off: 0,
             zones: Zones::NONE,
-            placed: hub.placement.add_worker(),
             scratch: job.scratch(),
             lap: Lap::new(),
             job,
@@ -391,7 +388,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             }
         }
         self.job.out_of_tasks(&mut self.scratch);
-        self.hub.placement.leave(&self.placed);
         self.hub
             .leader()
             .take_if(|leader| *leader == thread::current().id());
@@ -458,11 +454,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         };
         if lap.is_due {
             self.step_governor(lap.ended_nanos, has_backlog);
-        }
-        let active = self.hub.gate.active();
-        if active > 1 {
-            let placement = &self.hub.placement;
-            placement.keep_apart(&mut self.placed, active, lap.ended_nanos);
         }
         lap.part
     }
@@ -551,7 +542,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             // Others must not keep out of zones in which nothing is done.
             let zones = self.zones;
             self.leave_zones();
-            self.hub.placement.leave(&self.placed);
             self.hub.gate.park();
             self.enter_zones(zones);
             self.hub.meter.start_lap(&mut self.lap);

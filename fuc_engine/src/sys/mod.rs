@@ -72,9 +72,7 @@ pub(crate) use names::*;
 pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
-pub(crate) use processor::{
-    StarterProcessor, current_processor, movable_processors, move_to_processor,
-};
+pub(crate) use processor::StarterProcessor;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;
