@@ -23,7 +23,7 @@ use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{self, Limits, SecondWorker};
+use crate::sched::{self, Limits, SecondWorker, When};
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
     self, Filters, Offer, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
@@ -93,7 +93,7 @@ pub(crate) fn count<P: AsRef<Path>>(
         descriptors: Descriptors::new(),
     };
     sched::scope(&look_ahead, |worker| {
-        worker.push(Task::Own(0..look_ahead.operands.len() as u32));
+        worker.push(Task::Own(0..look_ahead.operands.len() as u32), When::Next);
         worker.run_all();
     });
     let seen = look_ahead.seen.lock();
@@ -316,7 +316,7 @@ impl Visitor for LookAhead<'_> {
         }
         let (portion, rest) = operand::portion(operands);
         if let Some(rest) = rest {
-            worker.push(Task::Own(rest));
+            worker.push(Task::Own(rest), When::Next);
         }
         for operand in portion {
             let name = &self.operands[operand as usize];
@@ -332,7 +332,7 @@ impl Visitor for LookAhead<'_> {
                         operand,
                     };
                     let purpose = Purpose::Process { pass: 0 };
-                    worker.push(Task::Enter { place, purpose });
+                    worker.push(Task::Enter { place, purpose }, When::Next);
                 }
                 Ok(_) => self.count(0, worker),
             }

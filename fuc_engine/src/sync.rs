@@ -13,14 +13,14 @@ pub(crate) mod checker;
 
 #[cfg(not(all(test, fuc_loom)))]
 pub(crate) use std::{
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64},
     sync::{Condvar, Mutex, MutexGuard},
     thread::yield_now,
 };
 
 #[cfg(all(test, fuc_loom))]
 pub(crate) use {
-    checker::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar},
+    checker::{AtomicBool, AtomicU32, AtomicU64, Condvar},
     loom::sync::{Mutex, MutexGuard},
     loom::thread::yield_now,
 };

@@ -29,7 +29,7 @@ use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{Limits, SecondWorker};
+use crate::sched::{Limits, SecondWorker, When};
 use crate::sys::{self, Entry, Fd, Symlinks};
 use crate::walk::{
     self, Filters, Offer, OpenDirs, OwnTask, Part, Purpose, Reconsidered, Sharer, SourceOnly,
@@ -157,7 +157,7 @@ impl<'a> Removal<'a> {
         let may_have_more = self.may_have_more(node);
         self.context.descriptors.close(node, Side::Source);
         if may_have_more && node.state.pass < MOST_PASSES {
-            worker.push(list_again(node));
+            worker.push(list_again(node), When::Next);
             return ControlFlow::Break(());
         }
         if may_have_more {
@@ -408,6 +408,32 @@ impl<'a> Removal<'a> {
         worker.scratch.tally.count(counted);
         worker.count(1);
     }
+
+    /// Removes operands that are not directories, and queues the directories.
+    fn begin_operands(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
+        for operand in operands {
+            if self.context.report.must_stop() {
+                break;
+            }
+            self.context.report.publish(&mut worker.scratch.tally);
+            match begin_operand(&self.context, operand) {
+                Begun::Removed(counted) => Self::count(counted, worker),
+                Begun::Left => {}
+                Begun::NoRoom(kind, errno) => {
+                    let place = place_of(&self.context, operand);
+                    if self.wait_for_room(place, kind, errno).is_none() {
+                        continue;
+                    }
+                }
+                Begun::Enter(place) => {
+                    let purpose = Purpose::Process { pass: 0 };
+                    worker.push(Task::Enter { place, purpose }, When::Next);
+                    continue;
+                }
+            }
+            self.context.finish_operand(operand);
+        }
+    }
 }
 
 impl<'a> Sharer<Removal<'a>> for Removal<'a> {
@@ -569,7 +595,7 @@ impl Visitor for Removal<'_> {
             Err(Errno::NOTEMPTY | Errno::EXIST)
                 if state.has_shrunk() && !state.is_declined() && state.pass < MOST_PASSES =>
             {
-                worker.push(list_again(node));
+                worker.push(list_again(node), When::Next);
                 return ControlFlow::Break(());
             }
             Err(errno) if room::is_needed(errno) => {
@@ -596,33 +622,9 @@ impl Visitor for Removal<'_> {
         }
         let (portion, rest) = operand::portion(operands);
         if let Some(rest) = rest {
-            worker.push(Task::Own(RemoveTask::Operands(rest)));
+            worker.push(Task::Own(RemoveTask::Operands(rest)), When::Next);
         }
-        let queued_before = worker.queued_tasks();
-        for operand in portion {
-            if self.context.report.must_stop() {
-                break;
-            }
-            self.context.report.publish(&mut worker.scratch.tally);
-            match begin_operand(&self.context, operand) {
-                Begun::Removed(counted) => Self::count(counted, worker),
-                Begun::Left => {}
-                Begun::NoRoom(kind, errno) => {
-                    let place = place_of(&self.context, operand);
-                    if self.wait_for_room(place, kind, errno).is_none() {
-                        continue;
-                    }
-                }
-                Begun::Enter(place) => {
-                    let purpose = Purpose::Process { pass: 0 };
-                    worker.push(Task::Enter { place, purpose });
-                    continue;
-                }
-            }
-            self.context.finish_operand(operand);
-        }
-        // Without this, the operand queued last would run first.
-        worker.reverse_top(worker.queued_tasks().saturating_sub(queued_before));
+        worker.in_order(|worker| self.begin_operands(portion, worker));
     }
 
     fn limits(&self) -> Limits {

@@ -1,174 +1,222 @@
-//! Counts workers by state and decides which of them may run.
+//! Holds the queued tasks that belong to no worker, and decides which workers run.
 //!
-//! Workers take its lock when they change their state or leave a spare task. Other busy workers only read flags.
-//! [`super`] shows the protocol.
+//! The invariant: each queue and each count changes under one lock. So a run has ended if, under the lock, no worker
+//! has tasks and no queue has any. [`super`] shows how tasks get from one worker to another.
+//!
+//! Workers take the lock when they change their state or hand tasks over. Other busy workers only read hints.
 
+use std::collections::VecDeque;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard};
 
-/// Counts of workers by state, and how many should be running.
-#[derive(Debug)]
-struct State {
-    /// Running workers, plus batches under way to a worker that was idle.
-    active: usize,
-    /// How many should be active; at least 1.
-    target: usize,
-    /// Workers without tasks: they wait on the channel, and no batch is under way to them.
-    idle: usize,
-    /// Spares in the list: tasks for the next workers that run out of tasks.
-    spares: usize,
-    /// Batches from other processes, in the channel for the next workers that run out of tasks.
-    deliveries: usize,
-    /// Workers that wait, with tasks of their own, until they may go on.
-    parked: usize,
-    /// Workers that may go on and have not yet noticed. They count as active.
-    permits: usize,
-    /// Started threads and the main one. They never end before the scope does.
+/// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
+const SHORTEST_WAIT: Duration = Duration::from_micros(100);
+/// The longest such time.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+/// Number of the worker on the thread that has called [`scope`](super::scope).
+pub(super) const MAIN: usize = 0;
+
+struct State<T> {
+    /// The main thread, and those that were started or are about to be. They never end before the scope does.
     threads: usize,
+    /// Workers without tasks.
+    idle: usize,
+    /// Workers that wait, with tasks of their own, because too many are active.
+    parked: usize,
+    /// How many workers should be active; at least 1.
+    target: usize,
     /// How many threads there may be. It is not raised again after one was refused.
     most: usize,
     was_refused: bool,
+    /// The worker that stepped the governor last, until it runs out of tasks. It does not park: the others
+    /// may be in slow operations, and then none would make progress. Without a leader, the next worker
+    /// that should park becomes the leader.
+    leader: Option<usize>,
     /// `true` once the scope ends or a worker has panicked. Then no worker is parked any more.
     is_over: bool,
-    /// Tasks that other processes have, and that will come back.
-    elsewhere: usize,
+    /// Tasks for idle workers. A batch for which no worker is idle goes to the next one that ends a task.
+    batches: VecDeque<VecDeque<T>>,
+    /// Tasks for the next workers that run out of tasks. The busy workers that left them may need long.
+    spares: VecDeque<T>,
     /// Tasks that wait until no worker has another one.
-    deferred: usize,
+    when_idle: VecDeque<T>,
+    /// Tasks that wait until no worker has another one, and no other process either.
+    when_done: VecDeque<T>,
+    /// Number of tasks that other processes have, and that will come back.
+    elsewhere: usize,
 }
 
-impl State {
-    /// Returns how many workers that have no tasks should get some.
+impl<T> State<T> {
+    /// Returns how many workers run, or are about to run a batch.
+    fn active(&self) -> usize {
+        let running = self.threads - self.idle - self.parked;
+        running + self.batches.len().min(self.idle)
+    }
+
+    /// Returns how many workers are idle, and stay so if no other task comes.
+    fn free(&self) -> usize {
+        self.idle.saturating_sub(self.batches.len())
+    }
+
+    /// Returns how many workers that have no tasks should get some. Parked workers go on first.
     fn wanted(&self) -> usize {
-        let reachable = self.idle + (self.most - self.threads);
-        self.target.saturating_sub(self.active).min(reachable)
+        let reachable = self.free() + (self.most - self.threads);
+        let missing = self.target.saturating_sub(self.active() + self.parked);
+        missing.min(reachable)
     }
 
-    fn outcome(&self) -> IdleOutcome {
-        if self.active == 0 && self.elsewhere == 0 {
-            IdleOutcome::AllDone
-        } else {
-            IdleOutcome::Wait
+    /// Returns tasks for a worker that is counted as idle. It leaves spares to others if enough workers are active.
+    fn take(&mut self) -> Option<VecDeque<T>> {
+        if let Some(batch) = self.batches.pop_front() {
+            return Some(batch);
         }
+        let task = if self.active() < self.target && !self.spares.is_empty() {
+            self.spares.pop_front()
+        } else if self.idle == self.threads {
+            self.when_idle.pop_front()
+        } else {
+            None
+        };
+        task.map(|task| VecDeque::from([task]))
+    }
+
+    /// Returns `true` if no task is left in this process, and none will come back to it.
+    fn has_ended(&self) -> bool {
+        let is_empty = self.batches.is_empty() && self.spares.is_empty();
+        let is_idle = self.idle == self.threads && is_empty && self.when_idle.is_empty();
+        is_idle && self.elsewhere == 0
+    }
+
+    /// Counts a thread that the caller must start, and that has no tasks at first. Returns the number of its worker.
+    fn add_thread(&mut self) -> usize {
+        let number = self.threads;
+        self.threads += 1;
+        self.idle += 1;
+        number
     }
 }
 
-pub(super) struct Gate {
-    state: Mutex<State>,
+/// The time at which a task in one of the gate's queues runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    Idle,
+    Done,
+}
+
+pub(super) struct Gate<T> {
+    state: Mutex<State<T>>,
+    /// Wakes workers without tasks.
+    work: Condvar,
     unparked: Condvar,
-    /// How many batches are wanted now. This is a hint: it is read without the lock and checked
-    /// under it.
-    starving: AtomicUsize,
-    /// `true` if more workers are active than should be. This is a hint, too.
-    surplus: AtomicBool,
-    /// How many workers are active. This is a hint, too.
-    active: AtomicUsize,
+    /// The [`hints`] that are true.
+    hints: AtomicU32,
     /// `true` if another process asks for tasks, and no worker has claimed the request.
     request: AtomicBool,
-    /// `true` if there are deliveries. This is a hint.
-    delivery: AtomicBool,
 }
 
-/// Which worker gets a batch.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Recipient {
-    /// One that waits on the channel.
-    Idle,
-    /// None is idle: the sender starts a thread.
-    NewThread,
+/// Facts that busy workers read without the lock, and check under it.
+mod hints {
+    /// Another worker should get tasks and could.
+    pub(super) const STARVING: u32 = 1;
+    /// More workers are active than should be.
+    pub(super) const SURPLUS: u32 = 2;
+    /// More than one worker is active.
+    pub(super) const COMPANY: u32 = 4;
+    /// There is a batch for which no worker is idle.
+    pub(super) const DELIVERY: u32 = 8;
 }
 
-/// The next step of a worker without tasks.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum IdleOutcome {
-    /// Wait on the channel. A batch may be there already.
-    Wait,
-    /// Run the spare that was left first.
-    RunSpare,
-    /// Run one of the deferred tasks, because no worker has another one.
-    RunDeferred,
-    /// No worker has any task left, and no other process has one.
-    AllDone,
-}
-
-impl Gate {
+impl<T> Gate<T> {
     pub(super) fn new() -> Self {
         let state = State {
-            active: 1,
-            target: 1,
-            idle: 0,
-            spares: 0,
-            deliveries: 0,
-            parked: 0,
-            permits: 0,
             threads: 1,
+            idle: 0,
+            parked: 0,
+            target: 1,
             most: usize::MAX,
             was_refused: false,
+            leader: None,
             is_over: false,
+            batches: VecDeque::new(),
+            spares: VecDeque::new(),
+            when_idle: VecDeque::new(),
+            when_done: VecDeque::new(),
             elsewhere: 0,
-            deferred: 0,
         };
         Self {
             state: Mutex::new(state),
+            work: Condvar::new(),
             unparked: Condvar::new(),
-            starving: AtomicUsize::new(0),
-            surplus: AtomicBool::new(false),
-            active: AtomicUsize::new(1),
+            hints: AtomicU32::new(0),
             request: AtomicBool::new(false),
-            delivery: AtomicBool::new(false),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets parked workers go on while there is room for them, then updates the hints.
-    fn rebalance(&self, state: &mut State) {
-        while state.parked > 0 && state.active < state.target {
-            state.parked -= 1;
-            state.permits += 1;
-            state.active += 1;
+    /// Updates the hints after a change of `state`. Wakes one parked worker or one idle worker that should go on. It
+    /// calls this function in its turn, and so wakes the next one.
+    fn rebalance(&self, state: &State<T>) {
+        let active = state.active();
+        let wanted = state.wanted();
+        let hints = [
+            (wanted > 0, hints::STARVING),
+            (active > state.target, hints::SURPLUS),
+            (active > 1, hints::COMPANY),
+            (state.batches.len() > state.idle, hints::DELIVERY),
+        ];
+        let hints = hints.map(|(is_true, hint)| u32::from(is_true) * hint);
+        // Relaxed: hints publish nothing.
+        self.hints.store(hints.into_iter().sum(), Relaxed);
+        if state.parked > 0 && active < state.target {
             self.unparked.notify_one();
         }
-        // Relaxed: hints that are checked again under the lock.
-        self.starving.store(state.wanted(), Ordering::Relaxed);
-        self.surplus
-            .store(state.active > state.target, Ordering::Relaxed);
-        self.active.store(state.active, Ordering::Relaxed);
+        if wanted > 0 && state.free() > 0 && !state.spares.is_empty() {
+            self.work.notify_one();
+        }
+    }
+
+    fn has(&self, hint: u32) -> bool {
+        self.hints.load(Relaxed) & hint != 0
     }
 
     /// Returns `true` if another worker should get tasks and could.
     pub(super) fn is_starving(&self) -> bool {
-        self.starving.load(Ordering::Relaxed) > 0
+        self.has(hints::STARVING)
     }
 
-    /// Returns `true` if more workers than the caller are active. This is a hint: it may be out of date.
+    /// Returns `true` if more workers than the caller are active.
     pub(super) fn has_company(&self) -> bool {
-        self.active() > 1
-    }
-
-    /// Returns how many workers are active. This is a hint, too.
-    pub(super) fn active(&self) -> usize {
-        self.active.load(Ordering::Relaxed)
+        self.has(hints::COMPANY)
     }
 
     /// Returns `true` if a worker should [`park`](Self::park).
     pub(super) fn has_surplus(&self) -> bool {
-        self.surplus.load(Ordering::Relaxed)
+        self.has(hints::SURPLUS)
     }
 
-    /// Sets how many workers should be active, and how many threads there may be. Returns how
-    /// many there can be, which is less if the kernel has refused one.
-    pub(super) fn set_target(&self, target: usize, most: usize) -> usize {
+    /// Returns `true` if a worker should [take a batch](Self::take_batch), although it has other tasks.
+    pub(super) fn has_delivery(&self) -> bool {
+        self.has(hints::DELIVERY)
+    }
+
+    /// Sets how many workers should be active, and how many threads there may be. The worker with the number `leader`
+    /// does not park. Returns how many threads there can be, which is less if the kernel has refused one.
+    pub(super) fn set_target(&self, target: usize, most: usize, leader: usize) -> usize {
         let mut state = self.lock();
         if !state.is_over {
             state.target = target.max(1);
+            state.leader = Some(leader);
             if !state.was_refused {
                 state.most = most.max(state.threads);
             }
-            self.rebalance(&mut state);
+            self.rebalance(&state);
         }
         state.most
     }
@@ -179,7 +227,8 @@ impl Gate {
         state.is_over = true;
         state.target = usize::MAX;
         state.most = state.threads;
-        self.rebalance(&mut state);
+        self.rebalance(&state);
+        self.work.notify_all();
     }
 
     /// Returns `true` once the scope ends or a worker has panicked.
@@ -187,209 +236,235 @@ impl Gate {
         self.lock().is_over
     }
 
-    /// Returns how many threads have been started, plus one for the main thread.
-    pub(super) fn threads(&self) -> usize {
-        self.lock().threads
-    }
-
-    /// Reserves a recipient for one batch, which the caller must send. It counts as active at once.
-    pub(super) fn permit_batch(&self) -> Option<Recipient> {
-        self.reserve_recipient(&mut self.lock())
-    }
-
-    fn reserve_recipient(&self, state: &mut State) -> Option<Recipient> {
-        if state.active >= state.target || state.parked > 0 {
+    /// Hands the tasks that `take` returns to a worker without tasks, if one should get some. Returns the number of the
+    /// worker if the caller must [start](Self::refuse_thread) its thread.
+    pub(super) fn give(&self, take: impl FnOnce() -> VecDeque<T>) -> Option<usize> {
+        let mut state = self.lock();
+        if state.wanted() == 0 {
             return None;
         }
-        let recipient = if state.idle > 0 {
-            state.idle -= 1;
-            Recipient::Idle
-        } else if state.threads < state.most {
-            state.threads += 1;
-            Recipient::NewThread
-        } else {
-            return None;
-        };
-        state.active += 1;
-        self.rebalance(state);
-        Some(recipient)
+        let started = (state.free() == 0).then(|| state.add_thread());
+        state.batches.push_back(take());
+        self.work.notify_one();
+        self.rebalance(&state);
+        started
     }
 
-    /// Calls `leave` if other workers are active, and there are fewer spares than active workers. `leave` must add one
-    /// task to the list of spares. If a worker that waits for tasks could get the task instead, nothing is left.
+    /// Counts a thread for a spare that no idle worker can take, if more workers should be active. Returns the number
+    /// of the worker, whose thread the caller must [start](Self::refuse_thread).
+    pub(super) fn add_thread_for_spare(&self) -> Option<usize> {
+        let mut state = self.lock();
+        let is_needed = state.wanted().min(state.spares.len()) > state.free();
+        is_needed.then(|| state.add_thread())
+    }
+
+    /// Stops counting a thread that was to be started, because the kernel has refused it. No other thread will be
+    /// started.
+    pub(super) fn refuse_thread(&self) {
+        let mut state = self.lock();
+        state.threads -= 1;
+        state.idle -= 1;
+        state.most = state.threads;
+        state.was_refused = true;
+        self.rebalance(&state);
+    }
+
+    /// Leaves the task that `take` returns as a spare, if other workers are active, and there are fewer spares than
+    /// active workers. If a worker that waits for tasks could get the task instead, nothing is left.
     ///
     /// Copying 1,500 files in 256 directories to a server that answers after 1 ms: allowing twice as many spares takes
     /// 1.26 of the time (5 rounds; cell slow-1ms-copy-256). Removing six files of 86 to 152 MB in small directories on
     /// tmpfs: allowing a single spare takes 1.03 to 1.20 of the time, because a small directory may be that spare, and
     /// then a large file waits (21 rounds; cell remove-10-1gb).
-    pub(super) fn leave_spare(&self, leave: impl FnOnce()) {
+    pub(super) fn leave_spare(&self, take: impl FnOnce() -> Option<T>) {
         let mut state = self.lock();
-        let others_run = state.active > 1 && state.parked == 0;
-        let has_room = state.spares < state.active && state.active <= state.target;
+        let active = state.active();
+        let others_run = active > 1 && state.parked == 0;
+        let has_room = state.spares.len() < active && active <= state.target;
         if others_run && has_room && state.wanted() == 0 {
-            // The task is added under the lock, before it is counted: a worker that finds it counted takes it at once.
-            leave();
-            state.spares += 1;
+            state.spares.extend(take());
         }
     }
 
-    /// Claims a spare task, and reserves a recipient for it, to which the caller must send it. The recipient counts
-    /// as active at once.
-    pub(super) fn claim_spare(&self) -> Option<Recipient> {
+    /// Queues a task to run when no worker has another one.
+    pub(super) fn defer(&self, task: T, until: Until) {
         let mut state = self.lock();
-        if state.spares == 0 {
-            return None;
+        match until {
+            Until::Idle => state.when_idle.push_back(task),
+            Until::Done => state.when_done.push_back(task),
         }
-        let recipient = self.reserve_recipient(&mut state)?;
-        state.spares -= 1;
-        Some(recipient)
     }
 
-    /// Takes back a permission for a new thread that the kernel has refused, because the caller keeps the
-    /// batch. No other thread will be started.
-    pub(super) fn thread_refused(&self) {
-        self.start_no_more(&mut self.lock());
-    }
-
-    /// Returns a claimed spare, which is still in the list, because the kernel has refused the thread. No other thread
-    /// will be started.
-    pub(super) fn give_spare_back(&self) {
+    /// Counts the worker with this number as idle, and waits for tasks. Returns `None` if the scope ends. Returns
+    /// `None` to the main thread, too, when the run has ended. If the wait is long and tasks are wanted, steals from
+    /// other processes.
+    pub(super) fn next(
+        &self,
+        worker: usize,
+        thieves: Option<&dyn Thieves<T>>,
+    ) -> Option<VecDeque<T>> {
         let mut state = self.lock();
-        state.spares += 1;
-        self.start_no_more(&mut state);
-    }
-
-    /// Stops counting a thread that the kernel has refused, and starts no other one.
-    fn start_no_more(&self, state: &mut State) {
-        state.active -= 1;
-        state.threads -= 1;
-        state.most = state.threads;
-        state.was_refused = true;
-        self.rebalance(state);
-    }
-
-    /// Counts a task that waits until no worker has another one. The caller is active.
-    pub(super) fn defer(&self) {
-        self.lock().deferred += 1;
-    }
-
-    /// Counts a worker without tasks as idle, unless there is a delivery or a spare, which it then takes. It leaves
-    /// spares to others if too many workers are active. The last active worker takes a deferred task instead.
-    pub(super) fn go_idle(&self) -> IdleOutcome {
-        let mut state = self.lock();
-        if state.deliveries > 0 {
-            state.deliveries -= 1;
-            return IdleOutcome::Wait;
-        }
-        if state.spares > 0 && state.active <= state.target {
-            state.spares -= 1;
-            return IdleOutcome::RunSpare;
-        }
-        let is_last = state.active == 1 && state.parked == 0;
-        if is_last && state.deferred > 0 {
-            state.deferred -= 1;
-            return IdleOutcome::RunDeferred;
-        }
-        state.active -= 1;
         state.idle += 1;
-        self.rebalance(&mut state);
-        state.outcome()
-    }
-
-    /// Counts the main thread, which goes on after a run, as active again.
-    pub(super) fn wake_main(&self) {
-        let mut state = self.lock();
-        state.idle -= 1;
-        state.active += 1;
-        self.rebalance(&mut state);
-    }
-
-    /// Waits while more workers are active than should be.
-    #[cold]
-    pub(super) fn park(&self) {
-        let mut state = self.lock();
-        if state.active <= state.target {
-            return;
+        state.leader.take_if(|leader| *leader == worker);
+        if worker != MAIN && state.has_ended() {
+            // The main thread waits among the others.
+            self.work.notify_all();
         }
-        state.active -= 1;
+        self.wait(state, worker, thieves)
+    }
+
+    /// Does the same for a new thread, which is counted as idle already.
+    pub(super) fn first(
+        &self,
+        worker: usize,
+        thieves: Option<&dyn Thieves<T>>,
+    ) -> Option<VecDeque<T>> {
+        self.wait(self.lock(), worker, thieves)
+    }
+
+    fn wait<'g>(
+        &'g self,
+        mut state: MutexGuard<'g, State<T>>,
+        worker: usize,
+        thieves: Option<&dyn Thieves<T>>,
+    ) -> Option<VecDeque<T>> {
+        let mut patience = SHORTEST_WAIT;
+        loop {
+            if state.is_over {
+                return None;
+            }
+            let has_ended = worker == MAIN && state.has_ended();
+            let tasks = match has_ended {
+                true => state.when_done.pop_front().map(|task| [task].into()),
+                false => state.take(),
+            };
+            if tasks.is_some() || has_ended {
+                state.idle -= 1;
+                self.rebalance(&state);
+                return tasks;
+            }
+            self.rebalance(&state);
+            let Some(thieves) = thieves else {
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = self.work.wait_timeout(state, patience);
+            let timeout;
+            (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            if timeout.timed_out() {
+                patience = LONGEST_WAIT.min(patience * 2);
+                // Otherwise, the governor wants no more workers than are active.
+                if state.wanted() > 0 {
+                    drop(state);
+                    thieves.steal();
+                    state = self.lock();
+                }
+            }
+        }
+    }
+
+    /// Waits while more workers are active than should be, unless the worker with this number is the leader. Returns
+    /// `true` if it has waited. Calls `begin` first then.
+    #[cold]
+    pub(super) fn park(&self, worker: usize, begin: impl FnOnce()) -> bool {
+        let mut state = self.lock();
+        let is_leader = *state.leader.get_or_insert(worker) == worker;
+        if is_leader || state.active() <= state.target {
+            return false;
+        }
+        begin();
         state.parked += 1;
-        self.rebalance(&mut state);
-        while state.permits == 0 {
+        while state.active() >= state.target {
+            self.rebalance(&state);
             state = self
                 .unparked
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        state.permits -= 1;
+        state.parked -= 1;
+        self.rebalance(&state);
+        true
     }
-}
 
-/// The exchange of tasks with other processes; see [`super`].
-impl Gate {
-    /// Asks the workers for tasks. The first one that has some to give claims the request.
-    pub(super) fn request(&self) {
-        // Relaxed: the request publishes nothing but itself.
-        self.request.store(true, Ordering::Relaxed);
+    /// Takes a batch for which no worker is idle, for a worker that may have other tasks.
+    #[cold]
+    pub(super) fn take_batch(&self) -> Option<VecDeque<T>> {
+        let mut state = self.lock();
+        if state.batches.len() <= state.idle {
+            return None;
+        }
+        let batch = state.batches.pop_front();
+        self.rebalance(&state);
+        batch
     }
 
     /// Returns `true` if another process asks for tasks.
     pub(super) fn has_request(&self) -> bool {
-        self.request.load(Ordering::Relaxed)
+        self.request.load(Relaxed)
     }
 
     /// Claims the request. Returns `false` if another worker has claimed it.
     pub(super) fn claim_request(&self) -> bool {
-        self.request.swap(false, Ordering::Relaxed)
+        self.request.swap(false, Relaxed)
     }
 
     /// Counts tasks that will come back from another process. The caller is active, or no worker is yet.
     pub(super) fn expect(&self, tasks: usize) {
         self.lock().elsewhere += tasks;
     }
+}
 
-    /// Reserves a recipient for a batch from another process, which the caller must send. With it, `back` tasks
-    /// come back that were expected.
-    pub(super) fn admit(&self, back: usize) {
-        let mut state = self.lock();
+/// Exchanges tasks with other processes, each of which steals from others when its workers have none.
+pub(crate) trait Thieves<T>: Sync {
+    /// Returns `true` if another process could run the task.
+    fn can_take(&self, task: &T) -> bool;
+
+    /// Gives tasks to another process, which has asked for some. Each of them comes back through
+    /// [`Inlet::put_back`].
+    fn give(&self, tasks: Vec<T>);
+
+    /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
+    /// come through an [`Inlet`].
+    fn steal(&self);
+}
+
+/// The way by which tasks from other processes come to the workers.
+pub(crate) struct Inlet<'e, T>(pub(super) &'e Gate<T>);
+
+impl<T> Inlet<'_, T> {
+    /// Asks the workers for tasks that another process wants. The first one that has some to give claims the request.
+    pub(crate) fn request(&self) {
+        self.0.request.store(true, Relaxed);
+    }
+
+    /// Hands tasks of another process to the workers.
+    pub(crate) fn put(&self, tasks: VecDeque<T>) {
+        self.put_counted(tasks, 0);
+    }
+
+    /// Hands a task to the workers with which `given` tasks come back that were [given](Thieves::give).
+    pub(crate) fn put_back(&self, task: T, given: usize) {
+        self.put_counted([task].into(), given);
+    }
+
+    fn put_counted(&self, tasks: VecDeque<T>, back: usize) {
+        let mut state = self.0.lock();
         state.elsewhere -= back;
-        if state.idle > 0 {
-            state.idle -= 1;
-            state.active += 1;
-            self.rebalance(&mut state);
-        } else {
-            state.deliveries += 1;
-            self.delivery.store(true, Ordering::Relaxed);
+        state.batches.push_back(tasks);
+        self.0.work.notify_one();
+        self.0.rebalance(&state);
+    }
+
+    /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
+    pub(crate) fn close(&self) {
+        let mut state = self.0.lock();
+        state.elsewhere -= 1;
+        if state.has_ended() {
+            self.0.work.notify_all();
         }
-    }
-
-    /// Returns `true` if a batch from another process may wait for a worker.
-    pub(super) fn has_delivery(&self) -> bool {
-        self.delivery.load(Ordering::Relaxed)
-    }
-
-    /// Takes a delivery for a worker that may have other tasks, too. `receive` receives it, and must not
-    /// wait: it may be counted, but not sent yet.
-    ///
-    /// It is received under the lock. Otherwise a worker could go idle in between and receive it, although it does not
-    /// count. Then the run could end before the tasks of the caller.
-    #[cold]
-    pub(super) fn take_delivery<T>(&self, receive: impl FnOnce() -> Option<T>) -> Option<T> {
-        let mut state = self.lock();
-        let taken = match state.deliveries {
-            0 => None,
-            _ => receive(),
-        };
-        state.deliveries -= usize::from(taken.is_some());
-        // Stored under the lock, as in `admit`, so that no delivery is overlooked.
-        self.delivery.store(state.deliveries > 0, Ordering::Relaxed);
-        taken
-    }
-
-    /// Expects `tasks` tasks less. If no task is left then, the caller must wake the main thread.
-    pub(super) fn expect_no_more(&self, tasks: usize) -> IdleOutcome {
-        let mut state = self.lock();
-        state.elsewhere -= tasks;
-        state.outcome()
     }
 }
 
@@ -397,207 +472,4 @@ impl Gate {
 mod models;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_batch_is_permitted_before_the_governor_wants_a_second_worker() {
-        let gate = Gate::new();
-        assert_eq!(gate.permit_batch(), None);
-        gate.set_target(2, 2);
-        assert!(gate.is_starving());
-        assert_eq!(gate.permit_batch(), Some(Recipient::NewThread));
-        assert_eq!(gate.permit_batch(), None);
-        assert!(!gate.is_starving());
-    }
-
-    #[test]
-    fn the_worker_that_goes_idle_last_finds_all_done() {
-        let gate = Gate::new();
-        gate.set_target(2, 2);
-        gate.permit_batch();
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.permit_batch(), Some(Recipient::Idle));
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn workers_without_tasks_take_spares_and_stay_active() {
-        let gate = Gate::new();
-        gate.set_target(2, 2);
-        gate.leave_spare(|| panic!("no other worker runs"));
-        gate.permit_batch();
-        let mut left = 0;
-        for _ in 0..20 {
-            gate.leave_spare(|| left += 1);
-        }
-        assert_eq!(left, 2, "one for each worker");
-        for _ in 0..left {
-            assert_eq!(gate.go_idle(), IdleOutcome::RunSpare);
-        }
-        assert!(!gate.is_starving());
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert!(gate.is_starving());
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
-        let gate = Gate::new();
-        gate.set_target(3, 3);
-        gate.permit_batch();
-        gate.permit_batch();
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        gate.set_target(2, 3);
-        let mut left = 0;
-        gate.leave_spare(|| left += 1);
-        gate.leave_spare(|| left += 1);
-        assert_eq!(left, 2);
-        assert_eq!(gate.claim_spare(), None, "two workers are enough");
-        assert_eq!(gate.go_idle(), IdleOutcome::RunSpare);
-        gate.set_target(3, 3);
-        assert_eq!(gate.claim_spare(), Some(Recipient::Idle));
-        assert_eq!(gate.claim_spare(), None, "there is none");
-    }
-
-    #[test]
-    fn no_spare_is_left_if_an_idle_worker_should_get_the_task() {
-        let gate = Gate::new();
-        gate.set_target(3, 3);
-        gate.permit_batch();
-        gate.permit_batch();
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        gate.leave_spare(|| panic!("a worker is idle"));
-        assert!(gate.is_starving());
-    }
-
-    #[test]
-    fn a_worker_too_many_leaves_spares_to_others() {
-        let gate = Gate::new();
-        gate.set_target(2, 2);
-        gate.permit_batch();
-        gate.leave_spare(|| ());
-        gate.set_target(1, 2);
-        gate.leave_spare(|| panic!("too many workers are active"));
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.go_idle(), IdleOutcome::RunSpare);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
-        let gate = Gate::new();
-        gate.set_target(2, 2);
-        gate.permit_batch();
-        gate.set_target(1, 2);
-        assert!(gate.has_surplus());
-        std::thread::scope(|scope| {
-            let parked = scope.spawn(|| gate.park());
-            while gate.has_surplus() {
-                std::thread::yield_now();
-            }
-            assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-            parked.join().unwrap();
-        });
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_run_goes_on_while_another_process_has_tasks() {
-        let gate = Gate::new();
-        gate.expect(2);
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        gate.admit(1);
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        gate.admit(1);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_busy_worker_takes_a_batch_from_another_process_when_it_has_no_other() {
-        let gate = Gate::new();
-        gate.admit(0);
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
-        let gate = Gate::new();
-        gate.set_target(2, 2);
-        gate.permit_batch();
-        gate.defer();
-        gate.defer();
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait, "the other worker runs");
-        assert_eq!(gate.go_idle(), IdleOutcome::RunDeferred);
-        assert_eq!(gate.permit_batch(), Some(Recipient::Idle));
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.go_idle(), IdleOutcome::RunDeferred);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn deferred_tasks_do_not_wait_for_another_process() {
-        let gate = Gate::new();
-        gate.expect(1);
-        gate.defer();
-        assert_eq!(gate.go_idle(), IdleOutcome::RunDeferred);
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        gate.admit(1);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_busy_worker_takes_each_delivery_once() {
-        let gate = Gate::new();
-        assert!(!gate.has_delivery());
-        gate.admit(0);
-        gate.admit(0);
-        for _ in 0..2 {
-            assert!(gate.has_delivery());
-            assert_eq!(gate.take_delivery(|| Some(())), Some(()));
-        }
-        assert!(!gate.has_delivery());
-        assert_eq!(gate.take_delivery(|| Some(())), None);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_delivery_that_is_not_sent_yet_stays_counted() {
-        let gate = Gate::new();
-        gate.admit(0);
-        assert_eq!(gate.take_delivery(|| None::<()>), None);
-        assert!(gate.has_delivery());
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn a_run_that_no_more_tasks_can_come_to_has_ended() {
-        let gate = Gate::new();
-        gate.expect(1);
-        assert_eq!(gate.go_idle(), IdleOutcome::Wait);
-        assert_eq!(gate.expect_no_more(1), IdleOutcome::AllDone);
-    }
-
-    #[test]
-    fn one_worker_claims_a_request() {
-        let gate = Gate::new();
-        assert!(!gate.claim_request());
-        gate.request();
-        assert!(gate.has_request() && gate.claim_request());
-        assert!(!gate.claim_request());
-    }
-
-    #[test]
-    fn no_thread_is_started_after_one_was_refused() {
-        let gate = Gate::new();
-        gate.set_target(4, 4);
-        assert_eq!(gate.permit_batch(), Some(Recipient::NewThread));
-        gate.thread_refused();
-        assert_eq!(gate.set_target(4, 4), 1);
-        assert_eq!(gate.permit_batch(), None);
-        assert_eq!(gate.go_idle(), IdleOutcome::AllDone);
-    }
-}
+mod tests;

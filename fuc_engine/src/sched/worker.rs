@@ -1,23 +1,17 @@
-//! A worker: its stack, and how tasks get from one worker to another.
+//! A worker: runs its tasks, and hands some of them to others.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvError};
-
-use super::gate::{IdleOutcome, Recipient};
-use super::governor::{Governor, Limits, SecondWorker};
-use super::hub::{EndThreads, Hub, Inlet, Message, ReportPanic};
-use super::meter::{Lap, Part};
-use super::zones::Zones;
+use super::gate::{Gate, Inlet, MAIN, Thieves, Until};
+use super::governor::{FIRST, Governor, Limits, SecondWorker};
+use super::meter::{Lap, Meter, Part};
+use super::stack::Stack;
+use super::zones::{Occupancy, Zones};
 use crate::sys::{self, InheritedTable, StarterProcessor, TableUse};
 
-/// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
-const SHORTEST_WAIT: Duration = Duration::from_micros(100);
-/// The longest such time.
-const LONGEST_WAIT: Duration = Duration::from_millis(50);
 /// Stack of a started thread, as the docs of [`Observer`](crate::Observer) promise. It holds
 /// the frames of one task, and tasks do not recurse. Copying 100,000 empty files with 2 MiB takes
 /// 1.00 of the time (cell copy-100k), so only the address space counts.
@@ -90,25 +84,51 @@ pub(crate) trait Job: Sync {
     }
 }
 
-/// Exchanges tasks with other processes, each of which steals from others when its workers have none.
-pub(crate) trait Thieves<T>: Sync {
-    /// Returns `true` if another process could run the task.
-    fn can_take(&self, task: &T) -> bool;
+/// The time at which a queued task runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Before all others of its worker.
+    Next,
+    /// After the one queued last. No checkpoint may lie between the two.
+    AfterNewest,
+    /// After all that the running task has queued.
+    AfterOwn,
+    /// After the [`MOST_PUT_OFF`] ones queued last. The running task is queued again.
+    PutOff,
+    /// After all others of its worker. Another worker gets it at once if one is idle, or else when it runs out of
+    /// tasks.
+    Last,
+    /// When no other task is queued or running on any worker of this process. Several such tasks run one after the
+    /// other, in the order in which they were queued. They do not wait for tasks that other processes have, because
+    /// those may wait for them.
+    Idle,
+    /// When no other task is queued or running, not even in another process. Several such tasks run one after the
+    /// other, in the order in which they were queued. No task of another process may wait for them.
+    Done,
+}
 
-    /// Gives tasks to another process, which has asked for some. Each of them comes back through
-    /// [`Inlet::put_back`].
-    fn give(&self, tasks: Vec<T>);
+/// The state that all workers of a scope share.
+struct Shared<T> {
+    gate: Gate<T>,
+    meter: Meter,
+    occupancy: Occupancy,
+    /// `None` until there is a backlog.
+    governor: Mutex<Option<Governor>>,
+}
 
-    /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
-    /// come through an [`Inlet`].
-    fn steal(&self);
+/// Guard that ends all threads when the main thread leaves the scope, or any thread panics.
+struct EndScope<'a, T>(&'a Gate<T>);
+
+impl<T> Drop for EndScope<'_, T> {
+    fn drop(&mut self) {
+        self.0.release_all();
+    }
 }
 
 /// One thread's share of a job.
 pub(crate) struct Worker<'s, 'e, J: Job> {
-    stack: VecDeque<J::Task>,
-    /// Number of tasks on the stack that were there when the running task began. They are the oldest.
-    inherited: usize,
+    number: usize,
+    stack: Stack<J::Task>,
     /// Number of parts of tasks since the last one that took at least [`SLOW_OPERATION`], or since the beginning.
     fast_parts: u32,
     /// Number of tasks that were put off since this worker was in zones.
@@ -118,7 +138,7 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     pub(crate) scratch: J::Scratch,
     lap: Lap,
     job: &'e J,
-    hub: &'e Hub<J::Task>,
+    shared: &'e Shared<J::Task>,
     scope: &'s Scope<'s, 'e>,
 }
 
@@ -136,82 +156,92 @@ pub(crate) fn shared_scope<J: Job, R>(
     attend: Option<impl FnOnce(&Inlet<'_, J::Task>) + Send>,
     main: impl FnOnce(&mut Worker<'_, '_, J>) -> R,
 ) -> R {
-    let hub = Hub::new();
-    let inlet = Inlet(&hub);
+    let shared = Shared {
+        gate: Gate::new(),
+        meter: Meter::new(FIRST),
+        occupancy: Occupancy::new(),
+        governor: Mutex::new(None),
+    };
+    let inlet = Inlet(&shared.gate);
     thread::scope(|scope| {
-        let _end = EndThreads(&hub);
+        let _end = EndScope(&shared.gate);
         if let Some(attend) = attend {
-            hub.gate.expect(1);
+            shared.gate.expect(1);
             let inlet = &inlet;
             scope.spawn(move || attend(inlet));
         }
-        main(&mut Worker::new(job, &hub, scope))
+        main(&mut Worker::new(MAIN, job, &shared, scope))
     })
 }
 
 impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
-    fn new(job: &'e J, hub: &'e Hub<J::Task>, scope: &'s Scope<'s, 'e>) -> Self {
+    fn new(
+        number: usize,
+        job: &'e J,
+        shared: &'e Shared<J::Task>,
+        scope: &'s Scope<'s, 'e>,
+    ) -> Self {
         Self {
-            stack: VecDeque::new(),
-            inherited: 0,
+            number,
+            stack: Stack::new(),
             fast_parts: 0,
             put_off: 0,
             zones: Zones::NONE,
             scratch: job.scratch(),
             lap: Lap::new(),
             job,
-            hub,
+            shared,
             scope,
         }
     }
 
-    /// Queues a task; the one queued last runs first.
-    pub(crate) fn push(&mut self, task: J::Task) {
-        self.stack.push_back(task);
+    /// Queues a task.
+    #[inline]
+    pub(crate) fn push(&mut self, task: J::Task, when: When) {
+        match when {
+            When::Next => self.stack.push(task),
+            When::AfterNewest => self.stack.insert_below(1, task),
+            When::AfterOwn => self.stack.insert_below_own(task),
+            When::PutOff => {
+                self.put_off += 1;
+                self.stack.insert_below(MOST_PUT_OFF, task);
+            }
+            When::Last => {
+                self.stack.insert_oldest(task);
+                self.offer_oldest();
+            }
+            When::Idle => self.shared.gate.defer(task, Until::Idle),
+            When::Done => self.shared.gate.defer(task, Until::Done),
+        }
     }
 
-    /// Queues a task to run after the one queued last. No checkpoint may lie between the two.
-    pub(crate) fn push_under_newest(&mut self, task: J::Task) {
-        self.stack.insert(self.stack.len().saturating_sub(1), task);
+    /// Calls `queue`. The tasks that it pushes run in the order in which it pushes them.
+    pub(crate) fn in_order<R>(&mut self, queue: impl FnOnce(&mut Self) -> R) -> R {
+        let below = self.stack.len();
+        let result = queue(self);
+        self.stack.reverse_above(below);
+        result
     }
 
-    /// Queues a task to run after all tasks that the running one has queued.
-    pub(crate) fn push_under_own(&mut self, task: J::Task) {
-        self.stack.insert(self.inherited, task);
-    }
-
-    /// Queues a task to run after all others.
-    pub(crate) fn push_under_all(&mut self, task: J::Task) {
-        self.inherited += 1;
-        self.stack.push_front(task);
-    }
-
-    /// Returns `true` if the running task should be [put off](Self::put_off), because another worker is in one of its
+    /// Returns `true` if the running task should be [put off](When::PutOff), because another worker is in one of its
     /// zones, and a queued task may be in others.
     pub(crate) fn should_put_off(&self, zones: Zones) -> bool {
-        self.put_off < MOST_PUT_OFF.min(self.stack.len()) && self.hub.occupancy.is_occupied(zones)
-    }
-
-    /// Queues the running task again, below the [`MOST_PUT_OFF`] ones queued last.
-    pub(crate) fn put_off(&mut self, task: J::Task) {
-        self.put_off += 1;
-        let position = self.stack.len().saturating_sub(MOST_PUT_OFF);
-        self.inherited += usize::from(position < self.inherited);
-        self.stack.insert(position, task);
+        self.put_off < MOST_PUT_OFF.min(self.stack.len())
+            && self.shared.occupancy.is_occupied(zones)
     }
 
     /// Counts this worker, which is in no zone, in `zones`.
     pub(crate) fn enter_zones(&mut self, zones: Zones) {
         self.put_off = 0;
         self.zones = zones;
-        self.hub.occupancy.enter(zones);
+        self.shared.occupancy.enter(zones);
     }
 
     /// Counts this worker in no zone any more.
     #[inline]
     pub(crate) fn leave_zones(&mut self) {
         if self.zones != Zones::NONE {
-            self.hub.occupancy.leave(self.zones);
+            self.shared.occupancy.leave(self.zones);
             self.zones = Zones::NONE;
         }
     }
@@ -221,14 +251,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.zones != Zones::NONE
     }
 
-    /// Reverses the order of the `above` tasks queued last.
-    pub(crate) fn reverse_top(&mut self, above: usize) {
-        if above > 1 {
-            let below = self.stack.len().saturating_sub(above);
-            self.stack.make_contiguous()[below..].reverse();
-        }
-    }
-
     /// Returns how many tasks are queued on this worker.
     pub(crate) fn queued_tasks(&self) -> usize {
         self.stack.len()
@@ -236,128 +258,40 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Returns `true` if another worker would take a task now.
     pub(crate) fn has_idle_worker(&self) -> bool {
-        self.hub.gate.is_starving()
+        self.shared.gate.is_starving()
     }
 
     /// Returns `true` if other workers run, would take a task now, or may soon be started.
     pub(crate) fn has_company(&self) -> bool {
-        self.is_at_start() || self.has_idle_worker() || self.hub.gate.has_company()
-    }
-
-    /// Gives the oldest task to an idle worker, or else leaves it for the next worker that runs out of tasks.
-    pub(crate) fn offer(&mut self) {
-        if !self.has_idle_worker() {
-            self.offer_spare();
-        }
-        if self.has_idle_worker() {
-            self.give_oldest();
-        }
+        self.is_at_start() || self.has_idle_worker() || self.shared.gate.has_company()
     }
 
     /// Counts tasks that another process is about to get, although it has not asked for them. They come back through
     /// [`Inlet::put_back`].
     pub(crate) fn expect(&self, tasks: usize) {
-        self.hub.gate.expect(tasks);
+        self.shared.gate.expect(tasks);
     }
 
-    /// Queues a task to run when no other task is queued or running on any worker of this process. Several
-    /// such tasks run one after the other, in the order in which they were queued.
-    ///
-    /// It does not wait for tasks that other processes have, because they may wait for this one.
-    pub(crate) fn push_when_idle(&mut self, task: J::Task) {
-        // The worker that takes it finds it: the queue has it before the gate counts it.
-        self.hub.deferred().push_back(task);
-        self.hub.gate.defer();
-    }
-
-    /// Queues a task to run when no other task is queued or running, not even in another process. Several such tasks
-    /// run one after the other, in the order in which they were queued. No task of another process may wait for it.
-    pub(crate) fn push_when_done(&mut self, task: J::Task) {
-        self.hub.when_done().push_back(task);
-    }
-
-    /// Runs all queued tasks, and the tasks that these queue, until no worker has any left.
+    /// Runs all queued tasks, and the tasks that these queue, until no worker has any left, and no other process has one.
+    /// Runs none if a worker has panicked.
     pub(crate) fn run_all(&mut self) {
-        self.run_until_done();
-        loop {
-            // The guard must not live while the task runs.
-            let task = self.hub.when_done().pop_front();
-            let Some(task) = task else { return };
-            self.push(task);
-            self.run_until_done();
-        }
-    }
-
-    /// Runs tasks until no worker has any left, and no other process has one. Runs none if a worker has panicked: it
-    /// still counts as active, so this run would never end.
-    fn run_until_done(&mut self) {
-        if self.hub.gate.is_over() {
-            return;
-        }
-        loop {
-            if self.run_own() == IdleOutcome::AllDone {
-                break;
-            }
-            match self.wait(&self.hub.done.receiver) {
-                Some(tasks) => self.stack = tasks,
-                None => break,
+        while !self.shared.gate.is_over() {
+            self.run_stack();
+            match self.shared.gate.next(self.number, self.job.thieves()) {
+                Some(tasks) => self.stack.extend(tasks),
+                None => return,
             }
         }
-        self.hub.gate.wake_main();
     }
 
     /// Runs what other workers give away, until the scope ends.
     fn serve(mut self) {
-        let _panic = ReportPanic(self.hub);
-        let never = crossbeam_channel::never();
-        while let Some(tasks) = self.wait(&never) {
-            self.stack = tasks;
-            if self.run_own() == IdleOutcome::AllDone {
-                self.hub.wake_main();
-            }
-        }
-    }
-
-    /// Runs the tasks of this worker, then spares, and then deferred tasks if no other worker has any. Counts the
-    /// worker as idle, unless a delivery is there for it.
-    fn run_own(&mut self) -> IdleOutcome {
-        loop {
-            self.run_stack();
-            let next = match self.hub.gate.go_idle() {
-                IdleOutcome::RunSpare => self.hub.spares().pop_front(),
-                IdleOutcome::RunDeferred => self.hub.deferred().pop_front(),
-                outcome => return outcome,
-            };
+        let _end = EndScope(&self.shared.gate);
+        let mut tasks = self.shared.gate.first(self.number, self.job.thieves());
+        while let Some(next) = tasks {
             self.stack.extend(next);
-        }
-    }
-
-    /// Waits for tasks, and steals from other processes if the wait is long. Returns `None` on a message of
-    /// `done`, or if the scope ends.
-    fn wait(&self, done: &Receiver<()>) -> Option<VecDeque<J::Task>> {
-        let messages = &self.hub.messages.receiver;
-        let received = |message| match message {
-            Ok(Message::Tasks(tasks)) => Some(tasks),
-            Ok(Message::End) | Err(RecvError) => None,
-        };
-        let Some(thieves) = self.job.thieves() else {
-            return crossbeam_channel::select! {
-                recv(messages) -> message => received(message),
-                recv(done) -> _ => None,
-            };
-        };
-        let mut patience = SHORTEST_WAIT;
-        loop {
-            crossbeam_channel::select! {
-                recv(messages) -> message => return received(message),
-                recv(done) -> _ => return None,
-                default(patience) => {}
-            }
-            // Otherwise, the governor wants no more workers than are active.
-            if self.has_idle_worker() {
-                thieves.steal();
-            }
-            patience = LONGEST_WAIT.min(patience * 2);
+            self.run_stack();
+            tasks = self.shared.gate.next(self.number, self.job.thieves());
         }
     }
 
@@ -365,17 +299,16 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     // `cpz-directories` counts them.
     #[inline(never)]
     fn run_stack(&mut self) {
-        self.hub.meter.start_lap(&mut self.lap);
-        while let Some(task) = self.stack.pop_back() {
-            self.inherited = self.stack.len();
+        self.shared.meter.start_lap(&mut self.lap);
+        while let Some(task) = self.stack.begin_newest() {
             self.job.run(task, self);
-            if self.hub.gate.has_delivery() {
-                self.take_delivery();
+            if self.shared.gate.has_delivery() {
+                self.take_batch();
             }
             let has_more = !self.stack.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
-            let part = match has_more && self.hub.meter.continues(&mut self.lap) {
+            let part = match has_more && self.shared.meter.continues(&mut self.lap) {
                 true => Part::SHORT,
                 false => self.record(has_more),
             };
@@ -388,28 +321,15 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             }
         }
         self.job.out_of_tasks(&mut self.scratch);
-        self.hub
-            .leader()
-            .take_if(|leader| *leader == thread::current().id());
     }
 
-    /// Takes tasks from another process, to run them before its own: otherwise, tasks that other processes give unasked
-    /// could become as many as the job has.
+    /// Takes a batch to run it before its own tasks. Otherwise, tasks that other processes give unasked could become as
+    /// many as the job has.
     #[cold]
     #[inline(never)]
-    fn take_delivery(&mut self) {
-        let messages = &self.hub.messages;
-        let receive = || match messages.receiver.try_recv() {
-            Ok(Message::Tasks(tasks)) => Some(tasks),
-            Ok(Message::End) => {
-                // The main thread has panicked. The message is for a worker that waits.
-                let _ = messages.sender.send(Message::End);
-                None
-            }
-            Err(_) => None,
-        };
-        let delivered = self.hub.gate.take_delivery(receive);
-        self.stack.extend(delivered.into_iter().flatten());
+    fn take_batch(&mut self) {
+        let batch = self.shared.gate.take_batch();
+        self.stack.extend(batch.unwrap_or_default());
     }
 
     /// Hands out work, or waits if there are too many workers. A long task calls it between its
@@ -425,7 +345,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Returns `true` if this worker is the only one, and its speed has not been measured yet.
     pub(crate) fn is_at_start(&self) -> bool {
-        self.hub.meter.is_at_start()
+        self.shared.meter.is_at_start()
     }
 
     /// Lets other workers in without waiting for a measurement, because the next entry takes long.
@@ -433,7 +353,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// takes 0.1 ms, which may be longer than the work.
     pub(crate) fn expect_slow_work(&mut self) {
         if self.is_at_start() && self.job.second_worker() == SecondWorker::Pays {
-            self.hub.meter.set_due(Some(Duration::ZERO));
+            self.shared.meter.set_due(Some(Duration::ZERO));
             self.checkpoint();
         }
     }
@@ -449,7 +369,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[inline(never)]
     fn record(&mut self, has_backlog: bool) -> Part {
         sys::close_orphans();
-        let Some(lap) = self.hub.meter.record(&mut self.lap) else {
+        let Some(lap) = self.shared.meter.record(&mut self.lap) else {
             return Part::SHORT;
         };
         if lap.is_due {
@@ -460,9 +380,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     #[cold]
     fn step_governor(&self, now_nanos: u64, has_backlog: bool) {
-        let Hub { gate, meter, .. } = self.hub;
+        let Shared { gate, meter, .. } = self.shared;
         // Another worker is stepping the governor now, so this one need not.
-        let Ok(mut guard) = self.hub.governor.try_lock() else {
+        let Ok(mut guard) = self.shared.governor.try_lock() else {
             return;
         };
         let was_stepped = !meter.is_due(now_nanos);
@@ -474,24 +394,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let sample = meter.sample();
             if governor.step(Duration::from_nanos(now_nanos), sample) {
                 meter.start_window(now_nanos, &sample);
-                *self.hub.leader() = Some(thread::current().id());
-                governor.limit(gate.set_target(governor.workers(), governor.most()));
+                let (workers, most) = (governor.workers(), governor.most());
+                governor.limit(gate.set_target(workers, most, self.number));
             }
         }
         meter.set_due(governor.due());
         drop(guard);
-        self.send_spares();
-    }
-
-    /// Sends the spare tasks to as many workers as are wanted.
-    fn send_spares(&self) {
-        while let Some(recipient) = self.hub.gate.claim_spare() {
-            if recipient == Recipient::NewThread && !self.start_thread() {
-                self.hub.gate.give_spare_back();
-                continue;
-            }
-            let spare = self.hub.spares().pop_front();
-            self.send(spare.into_iter().collect());
+        while let Some(number) = gate.add_thread_for_spare() {
+            self.start_thread(number);
         }
     }
 
@@ -517,18 +427,18 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// operations are expected, leaves the oldest task as a spare. Parks this worker if too many are active.
     fn adapt(&mut self, keep: usize) {
         if self.stack.len() > keep {
-            if self.hub.gate.has_request() {
+            if self.shared.gate.has_request() {
                 self.give_to_thief();
             }
-            let gate = &self.hub.gate;
+            let gate = &self.shared.gate;
             if self.fast_parts < FAST_PARTS && gate.has_company() && !gate.is_starving() {
-                self.offer_spare();
+                self.leave_spare();
             }
-            if self.hub.gate.is_starving() {
+            if self.shared.gate.is_starving() {
                 self.give_work(keep);
             }
         }
-        if self.hub.gate.has_surplus() {
+        if self.shared.gate.has_surplus() {
             self.park();
         }
     }
@@ -536,78 +446,58 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Waits while more workers are active than should be, unless this one is the leader.
     #[cold]
     fn park(&mut self) {
-        let this = thread::current().id();
-        let leader = *self.hub.leader().get_or_insert(this);
-        if leader != this {
-            // Others must not keep out of zones in which nothing is done.
-            let zones = self.zones;
-            self.leave_zones();
-            self.hub.gate.park();
-            self.enter_zones(zones);
-            self.hub.meter.start_lap(&mut self.lap);
+        let Shared {
+            gate, occupancy, ..
+        } = self.shared;
+        // Others must not keep out of zones in which nothing is done.
+        if gate.park(self.number, || occupancy.leave(self.zones)) {
+            occupancy.enter(self.zones);
+            self.shared.meter.start_lap(&mut self.lap);
         }
     }
 
-    /// Keeps the `keep` newest tasks. Of the others, gives away every other one from the newest on, and the oldest,
-    /// [`max_batch`](Job::max_batch) in all.
-    ///
-    /// So neighbouring tasks run at the same time. Removing 50,000 empty files in 500 directories side by side from XFS
-    /// with two workers, two cores: giving the oldest half takes 1.9 times as long (7 rounds). The oldest task may be a
-    /// big one.
+    /// Gives away [`max_batch`](Job::max_batch) tasks at once, but keeps the `keep` newest.
     #[cold]
     fn give_work(&mut self, keep: usize) {
-        let end = self.stack.len() - keep;
-        let begin = end.saturating_sub(2 * (self.job.max_batch() - 1));
-        let window = (begin..).zip(self.stack.range(begin..));
-        let is_given: Vec<_> = window
-            .map(|(position, task)| {
-                let is_alternate = position < end && (end - position) % 2 == 1;
-                is_alternate && self.job.can_migrate(task)
-            })
-            .collect();
-        let gives_oldest = begin > 0 && self.can_give_oldest();
-        if !gives_oldest && !is_given.contains(&true) || !self.reserve_recipient() {
-            return;
-        }
-        let inherited = self.inherited;
-        let window = self.stack.split_off(begin);
-        let mut given = VecDeque::with_capacity(1 + window.len().div_ceil(2));
-        if gives_oldest {
-            given.extend(self.pop_oldest());
-        }
-        for ((position, task), is_given) in (begin..).zip(window).zip(is_given) {
-            if is_given {
-                given.push_back(task);
-                self.inherited -= usize::from(position < inherited);
-            } else {
-                self.stack.push_back(task);
-            }
-        }
-        self.send(given);
-    }
-
-    /// Gives away the oldest task.
-    fn give_oldest(&mut self) {
-        if self.can_give_oldest() && self.reserve_recipient() {
-            let oldest = self.pop_oldest();
-            self.send(oldest.into_iter().collect());
+        let can_migrate = |task: &J::Task| self.job.can_migrate(task);
+        let chosen = self.stack.choose(keep, self.job.max_batch(), can_migrate);
+        if let Some(share) = chosen {
+            self.give(|stack| stack.take(share));
         }
     }
 
-    /// Reserves a recipient for a batch, and starts a thread if no worker is idle. Returns `true` if there is one.
-    /// Then the caller must send tasks.
-    fn reserve_recipient(&self) -> bool {
-        let Some(recipient) = self.hub.gate.permit_batch() else {
-            return false;
-        };
-        let has_recipient = recipient != Recipient::NewThread || self.start_thread();
-        if !has_recipient {
-            self.hub.gate.thread_refused();
+    /// Hands the tasks that `take` takes to another worker, if one should get some.
+    fn give(&mut self, take: impl FnOnce(&mut Stack<J::Task>) -> VecDeque<J::Task>) {
+        let stack = &mut self.stack;
+        if let Some(number) = self.shared.gate.give(|| take(stack)) {
+            self.start_thread(number);
         }
-        has_recipient
     }
 
-    /// Gives tasks to another process: up to half of those that it can take, and never the last task.
+    /// Gives the oldest task to an idle worker, or else leaves it for the next worker that runs out of tasks.
+    fn offer_oldest(&mut self) {
+        if !self.has_idle_worker() {
+            self.leave_spare();
+        }
+        if self.has_idle_worker() && self.can_give_oldest() {
+            self.give(|stack| stack.pop_oldest().into_iter().collect());
+        }
+    }
+
+    /// Leaves the oldest task for the next worker that runs out of tasks while this one is busy.
+    #[cold]
+    fn leave_spare(&mut self) {
+        if self.can_give_oldest() {
+            self.shared.gate.leave_spare(|| self.stack.pop_oldest());
+        }
+    }
+
+    fn can_give_oldest(&self) -> bool {
+        let oldest = self.stack.oldest();
+        oldest.is_some_and(|task| self.job.can_migrate(task))
+    }
+
+    /// Gives tasks to another process.
     #[cold]
     #[inline(never)]
     fn give_to_thief(&mut self) {
@@ -615,63 +505,21 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             return;
         };
         // If there is nothing to give, the other process asks again later.
-        if !self.hub.gate.claim_request() {
+        if !self.shared.gate.claim_request() {
             return;
         }
-        let given = self.stealable(thieves);
-        if given.is_empty() {
-            return;
-        }
-        let inherited = given.end.min(self.inherited);
-        self.inherited -= inherited.saturating_sub(given.start);
-        let tasks: Vec<_> = self.stack.drain(given).collect();
-        // The tasks may come back as soon as they are given.
-        self.hub.gate.expect(tasks.len());
-        thieves.give(tasks);
-    }
-
-    /// Returns the part of the stack to give to another process. It begins with the oldest task that the process
-    /// can take.
-    fn stealable(&self, thieves: &dyn Thieves<J::Task>) -> Range<usize> {
         let can_take = |task: &J::Task| thieves.can_take(task);
-        let first = self.stack.iter().position(can_take);
-        let Some(first) = first else {
-            return 0..0;
-        };
-        let half = (self.stack.len() - first).div_ceil(2).min(MOST_GIVEN);
-        let most = half.min(self.stack.len() - 1);
-        let tasks = self.stack.iter().skip(first).take(most);
-        first..first + tasks.take_while(|task| can_take(task)).count()
-    }
-
-    /// Leaves the oldest task for the next worker that runs out of tasks while this one is busy.
-    #[cold]
-    fn offer_spare(&mut self) {
-        if self.can_give_oldest() {
-            let hub = self.hub;
-            hub.gate
-                .leave_spare(|| hub.spares().extend(self.pop_oldest()));
+        let tasks = self.stack.take_oldest(MOST_GIVEN, can_take);
+        if !tasks.is_empty() {
+            // The tasks may come back as soon as they are given.
+            self.shared.gate.expect(tasks.len());
+            thieves.give(tasks);
         }
     }
 
-    fn can_give_oldest(&self) -> bool {
-        let oldest = self.stack.front();
-        oldest.is_some_and(|task| self.job.can_migrate(task))
-    }
-
-    fn pop_oldest(&mut self) -> Option<J::Task> {
-        self.inherited = self.inherited.saturating_sub(1);
-        self.stack.pop_front()
-    }
-
-    /// Sends tasks, which are at least one: their recipient is promised some.
-    fn send(&self, tasks: VecDeque<J::Task>) {
-        let _ = self.hub.messages.sender.send(Message::Tasks(tasks));
-    }
-
-    /// Returns `false` if the kernel refuses another thread.
-    fn start_thread(&self) -> bool {
-        let (job, hub, scope) = (self.job, self.hub, self.scope);
+    /// Starts the thread of the worker with this number.
+    fn start_thread(&self, number: usize) {
+        let (job, shared, scope) = (self.job, self.shared, self.scope);
         let table = InheritedTable::of_this_thread();
         let processor = StarterProcessor::of_this_thread();
         let serve = move || {
@@ -679,17 +527,16 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 processor.leave();
             }
             let _table = job.begin_thread(table);
-            Worker::new(job, hub, scope).serve();
+            Worker::new(number, job, shared, scope).serve();
         };
-        let is_started = thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, serve)
-            .is_ok();
-        // The new thread may be queued behind this one, and only it can move itself.
-        if is_started && processor.is_some() {
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let is_started = thread.spawn_scoped(scope, serve).is_ok();
+        if !is_started {
+            shared.gate.refuse_thread();
+        } else if processor.is_some() {
+            // The new thread may be queued behind this one, and only it can move itself.
             thread::yield_now();
         }
-        is_started
     }
 }
 

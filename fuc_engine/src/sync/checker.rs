@@ -24,8 +24,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::LockResult;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use loom::sync::MutexGuard;
+use loom::sync::{MutexGuard, WaitTimeoutResult};
 
 /// The effect of an atomic or a condition variable on other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -251,9 +252,8 @@ macro_rules! atomics {
 
 atomics! {
     AtomicBool bool: store swap;
-    AtomicU32 u32: fetch_add fetch_sub;
+    AtomicU32 u32: store fetch_add fetch_sub;
     AtomicU64 u64: store fetch_sub compare_exchange fetch_update;
-    AtomicUsize usize: store;
 }
 
 #[derive(Debug)]
@@ -269,6 +269,23 @@ impl Condvar {
         if is_granted(Guarantee::Wakeup) {
             self.0.notify_one();
         }
+    }
+
+    #[track_caller]
+    pub(crate) fn notify_all(&self) {
+        if is_granted(Guarantee::Wakeup) {
+            self.0.notify_all();
+        }
+    }
+
+    /// Waits without a limit: loom knows no time.
+    #[track_caller]
+    pub(crate) fn wait_timeout<'g, T>(
+        &self,
+        guard: MutexGuard<'g, T>,
+        limit: Duration,
+    ) -> LockResult<(MutexGuard<'g, T>, WaitTimeoutResult)> {
+        self.0.wait_timeout(guard, limit)
     }
 
     #[track_caller]

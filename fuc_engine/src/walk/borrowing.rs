@@ -4,6 +4,7 @@
 //! names to failures and means to reopen a descriptor, as any other. But its directory belongs to the other engine.
 //! So the climb ends there, and the last use of the parent gives the entries back instead of finishing it.
 
+use crate::sched::When;
 use std::iter;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -44,7 +45,7 @@ pub(super) fn begin<V: Visitor>(
     for name in &stolen.names {
         let place = parent.child(name);
         let purpose = Purpose::Process { pass: 0 };
-        worker.push(Task::Enter { place, purpose });
+        worker.push(Task::Enter { place, purpose }, When::Next);
     }
     leave(visitor, Some(parent), worker);
 }

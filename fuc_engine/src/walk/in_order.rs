@@ -5,6 +5,7 @@
 //! rest of the buffer waits as a task below the subdirectory's own. If more of the
 //! directory is left to list, a descriptor at the right offset waits with it.
 
+use crate::sched::When;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
@@ -48,7 +49,7 @@ pub(super) fn list<V: Visitor>(
         visitor.descriptors().take_back(1);
     }
     match left {
-        Ok(Some(remainder)) => worker.push_under_newest(Task::Remainder { node, remainder }),
+        Ok(Some(remainder)) => worker.push(Task::Remainder { node, remainder }, When::AfterNewest),
         Ok(None) => leave(visitor, Some(node), worker),
         Err(errno) => {
             visitor.listing_failed(&node, errno);

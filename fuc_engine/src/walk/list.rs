@@ -28,7 +28,7 @@ use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
 use super::{NodeOf, Offer, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
 use crate::report::Throttled;
-use crate::sched::Zones;
+use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd};
 
 /// The result of [`process`].
@@ -54,7 +54,7 @@ pub(super) fn begin<V: Visitor>(visitor: &V, node: NodeOf<V>, worker: &mut Walke
     if zones != Zones::NONE {
         // A directory that is put off stays open.
         if worker.should_put_off(zones) && !visitor.descriptors().are_short() {
-            return worker.put_off(Task::List { node });
+            return worker.push(Task::List { node }, When::PutOff);
         }
         worker.enter_zones(zones);
     }
@@ -133,7 +133,7 @@ fn list_into<V: Visitor>(
         {
             let node = NodeOf::<V>::clone(node);
             let position = position.into();
-            worker.push_under_own(Task::Resume { node, position });
+            worker.push(Task::Resume { node, position }, When::AfterOwn);
             return Ok(Listed::Paused);
         }
     }
@@ -155,8 +155,7 @@ fn offer_rest<V: Visitor>(
     let node = NodeOf::<V>::clone(node);
     // Only the oldest task is offered.
     let position = position.into();
-    worker.push_under_all(Task::Resume { node, position });
-    worker.offer();
+    worker.push(Task::Resume { node, position }, When::Last);
     true
 }
 

@@ -54,7 +54,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, Limits, SecondWorker, Thieves, Worker, Zones};
+use crate::sched::{Job, Limits, SecondWorker, Thieves, When, Worker, Zones};
 use crate::sys::{Entry, InheritedTable, Listing, SharedFd, Symlinks, TableUse};
 
 use in_order::Remainder;
@@ -323,13 +323,16 @@ pub(crate) fn queue<V: Visitor>(
     entry: Entry<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
-    worker.push(Task::Enter {
-        place: node.child(entry.name),
-        purpose: match entry.is_skipped() {
-            true => Purpose::ProcessEntries,
-            false => Purpose::Process { pass: 0 },
+    worker.push(
+        Task::Enter {
+            place: node.child(entry.name),
+            purpose: match entry.is_skipped() {
+                true => Purpose::ProcessEntries,
+                false => Purpose::Process { pass: 0 },
+            },
         },
-    });
+        When::Next,
+    );
     Visit::Queued
 }
 

@@ -3,6 +3,7 @@
 //! A range is a task of the visitor. A thief may give a range that it has not begun to a third engine. So all engines
 //! get ranges of a file, although only one of them has cut it.
 
+use crate::sched::When;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,7 +102,7 @@ pub(super) fn take_forwarded_back<V: Visitor>(
 ) {
     match given {
         Given::Finished(Finished { kept: false, .. }) => give_back(sharer, stolen.ticket, given),
-        Given::Finished(_) | Given::NotReached => worker.push(Task::Stolen(stolen)),
+        Given::Finished(_) | Given::NotReached => worker.push(Task::Stolen(stolen), When::Next),
     }
 }
 

@@ -4,6 +4,7 @@
 //! finished only after all of its parts.
 
 use super::{NodeOf, Task, Visitor, Walker};
+use crate::sched::When;
 use crate::sys::{Entries, Listing};
 
 /// Hands `listing` to an idle worker. If none is idle, and this one expects slow operations, leaves it for the next
@@ -13,7 +14,7 @@ pub(super) fn share<V: Visitor>(
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    worker.push(batch(listing, node));
+    worker.push(batch(listing, node), When::Next);
     worker.checkpoint();
 }
 
@@ -36,7 +37,7 @@ pub(super) fn queue_rest<V: Visitor>(
     if has_entries {
         let mut rest = worker.scratch.buffer();
         rest.take_rest(&entries);
-        worker.push_under_newest(batch(rest, node));
+        worker.push(batch(rest, node), When::AfterNewest);
     }
     worker.expect_slow_work();
     usize::from(has_entries)

@@ -4,7 +4,7 @@ use super::stealing;
 use super::tickets::{Part, Sharer, Stealing};
 use super::{Task, Visitor};
 use crate::node::Dir;
-use crate::sched::{self, Inlet};
+use crate::sched::{self, Inlet, When};
 use crate::sys;
 
 /// Runs tasks of the visitor, one after the other, with everything that they queue. If there is a sharer, takes part
@@ -23,7 +23,7 @@ pub(crate) fn run<V: Visitor>(
             return worker.run_all();
         }
         for task in tasks {
-            worker.push(Task::Own(task));
+            worker.push(Task::Own(task), When::Next);
             worker.run_all();
         }
     });

@@ -9,7 +9,7 @@ use super::tickets::{Entrusted, Family, Kept, MOST_LEVELS, Sharer, Stealing, abo
 use super::{Purpose, Task, Visitor, Walker, leave, ranges};
 use crate::distribute::{Finished, Given, Incoming};
 use crate::node::Place;
-use crate::sched::{Inlet, Thieves};
+use crate::sched::{Inlet, Thieves, When};
 
 impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
     fn can_take(&self, task: &Task<V>) -> bool {
@@ -118,7 +118,7 @@ fn take_directories_back<V: Visitor>(
         match (given, &place.parent) {
             (Given::NotReached, _) if !must_stop => {
                 let purpose = Purpose::Process { pass: 0 };
-                worker.push(Task::Enter { place, purpose });
+                worker.push(Task::Enter { place, purpose }, When::Next);
                 continue;
             }
             (Given::NotReached, Some(parent)) => sharer.note(parent, Finished::NOT_BEGUN),

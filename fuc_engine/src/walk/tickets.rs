@@ -2,6 +2,7 @@
 //!
 //! [`crate::distribute`] shows the protocol, and [`super::stealing`] what is given and taken back.
 
+use crate::sched::When;
 use std::ffi::CStr;
 use std::iter;
 use std::os::fd::AsFd;
@@ -56,7 +57,7 @@ pub(crate) trait Sharer<V: Visitor>: Sync {
 
     /// Goes on with a task of the visitor that comes back from another engine.
     fn own_returned(&self, task: V::Task, _given: Given, worker: &mut Walker<'_, '_, V>) {
-        worker.push(Task::Own(task));
+        worker.push(Task::Own(task), When::Next);
     }
 
     /// Copies a range of the file `name` in the borrowed directory `parent`. Reports no failure, because the other

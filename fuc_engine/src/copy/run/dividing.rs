@@ -45,6 +45,7 @@ use crate::copy::stored::StoredEntry;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
 use crate::observer::{CopyMethod, HoleDetection, Mechanism};
+use crate::sched::When;
 use crate::sys::{self, At, Blocking, Stat, Storage};
 use crate::walk::{self, OpenDirs, Task, Walker};
 
@@ -100,7 +101,7 @@ pub(super) fn divide<'a>(
             content,
             stays: false,
         };
-        worker.push(Task::Own(CopyTask::Part(part)));
+        worker.push(Task::Own(CopyTask::Part(part)), When::Next);
     }
     Ok(None)
 }
@@ -259,7 +260,7 @@ pub(super) fn take_back<'a>(
                 stays: true,
                 ..part
             };
-            worker.push(Task::Own(CopyTask::Part(part)));
+            worker.push(Task::Own(CopyTask::Part(part)), When::Next);
         }
     }
 }
@@ -311,7 +312,7 @@ fn finish<'a>(run: &CopyRun<'a>, file: DividedFile, worker: &mut Walker<'_, '_, 
     ctx.descriptors.take_back(DividedFile::DESCRIPTORS);
     run.room.release(bytes);
     for file in run.crowd.end_divided() {
-        worker.push(Task::Own(CopyTask::Large(file)));
+        worker.push(Task::Own(CopyTask::Large(file)), When::Next);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Begins the operands of a run, in their order.
 
+use crate::sched::When;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::PoisonError;
@@ -39,19 +40,15 @@ pub(super) fn begin<'a>(
     operands: Operands,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    let queued_before = worker.queued_tasks();
-    let left = begin_portion(run, &operands, worker);
-    let queued = worker.queued_tasks().saturating_sub(queued_before);
-    // Without this, the operand queued last would run first.
-    worker.reverse_top(queued);
+    let left = worker.in_order(|worker| begin_portion(run, &operands, worker));
     let task = |operands| Task::Own(CopyTask::Operands(operands));
     match left {
         Remaining::Nothing => {}
         Remaining::Next(range) => {
             let is_alone = false;
-            worker.push_under_own(task(Operands { range, is_alone }));
+            worker.push(task(Operands { range, is_alone }), When::AfterOwn);
         }
-        Remaining::WhenDone(range) => worker.push_when_done(task(Operands::alone(range))),
+        Remaining::WhenDone(range) => worker.push(task(Operands::alone(range)), When::Done),
     }
 }
 
@@ -163,7 +160,7 @@ fn begin_one<'a>(
             operand: entry.operand,
         };
         let purpose = Purpose::Process { pass: 0 };
-        worker.push(Task::Enter { place, purpose });
+        worker.push(Task::Enter { place, purpose }, When::Next);
         return Ok(Begun::Queued);
     }
     let processed = if ctx.has_rules(entry) {

@@ -41,6 +41,7 @@ use crate::error::{self, Error, Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
 use crate::report::Counted;
+use crate::sched::When;
 use crate::sys::{self, Stat, Storage};
 use crate::walk::{self, Reconsidered, Task, Walker};
 
@@ -722,11 +723,11 @@ fn queue_large<'a>(
         entry: StoredEntry::of(entry),
         bytes: room::bytes_on_disk(stat),
     });
-    worker.push(Task::Own(CopyTask::Large(file)));
+    worker.push(Task::Own(CopyTask::Large(file)), When::Next);
 }
 
 fn queue_waiters<'a>(waiters: Vec<StoredEntry>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
     for waiter in waiters {
-        worker.push(Task::Own(CopyTask::Waiter(waiter)));
+        worker.push(Task::Own(CopyTask::Waiter(waiter)), When::Next);
     }
 }

@@ -1,6 +1,7 @@
 //! Copies whose turn comes later: large files, and entries that waited for another name of their
 //! source.
 
+use crate::sched::When;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -141,7 +142,7 @@ fn copy_when_possible<'a>(
         .reserve(file.bytes, || free_bytes(run, &file.entry))
     else {
         if let Some(file) = run.crowd.wait(file) {
-            worker.push_when_idle(Task::Own(CopyTask::Large(file)));
+            worker.push(Task::Own(CopyTask::Large(file)), When::Idle);
         }
         return;
     };

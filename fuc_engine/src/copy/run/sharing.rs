@@ -1,5 +1,6 @@
 //! The part of an engine in a copy that several engines share.
 
+use crate::sched::When;
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -65,7 +66,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
         match task {
             CopyTask::Part(part) => dividing::take_back(self, part, given, worker),
-            task => worker.push(Task::Own(task)),
+            task => worker.push(Task::Own(task), When::Next),
         }
     }
 

@@ -4,6 +4,7 @@
 //! Otherwise each direct read would first write its file alone. With this step, verifying 20,000 files
 //! of 4 KiB took 0.86 times as long as without it (ext4, 2 cores, 5 runs).
 
+use crate::sched::When;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -93,7 +94,7 @@ fn add_file<'a>(
         (complete, needs_task)
     };
     if needs_task {
-        worker.push_when_idle(Task::Own(CopyTask::VerifyRest));
+        worker.push(Task::Own(CopyTask::VerifyRest), When::Idle);
     }
     if let Some(files) = complete {
         write_to_disk(run, &files);
@@ -107,7 +108,7 @@ pub(super) fn queue_rest<'a>(run: &CopyRun<'a>, worker: &mut Walker<'_, '_, Copy
     write_to_disk(run, &rest);
     while !rest.is_empty() {
         let part = rest.split_off(rest.len().saturating_sub(SHARE));
-        worker.push(Task::Own(CopyTask::Verify(part)));
+        worker.push(Task::Own(CopyTask::Verify(part)), When::Next);
     }
 }
 

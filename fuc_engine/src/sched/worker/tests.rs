@@ -22,8 +22,8 @@ impl Job for Doubling {
         if height == 0 {
             self.leaves.fetch_add(1, Ordering::Relaxed);
         } else {
-            worker.push(height - 1);
-            worker.push(height - 1);
+            worker.push(height - 1, When::Next);
+            worker.push(height - 1, When::Next);
         }
     }
 
@@ -87,10 +87,10 @@ fn record_order(
 ) {
     order.lock().unwrap().push(task);
     if task == 0 {
-        worker.push_when_done(9);
-        worker.push_when_idle(7);
-        worker.push_when_idle(8);
-        worker.push(1);
+        worker.push(9, When::Done);
+        worker.push(7, When::Idle);
+        worker.push(8, When::Idle);
+        worker.push(1, When::Next);
     }
 }
 
@@ -103,8 +103,8 @@ fn a_task_for_when_all_are_idle_runs_last() {
         run: record_order,
     };
     scope(&job, |worker| {
-        worker.push(2);
-        worker.push(0);
+        worker.push(2, When::Next);
+        worker.push(0, When::Next);
         worker.run_all();
     });
     assert_eq!(job.state.into_inner().unwrap(), [0, 1, 2, 7, 8, 9]);
@@ -117,7 +117,7 @@ fn every_task_of_several_runs_is_run_once() {
     };
     scope(&job, |worker| {
         for run in 1..=3 {
-            worker.push(18);
+            worker.push(18, When::Next);
             worker.run_all();
             assert_eq!(job.leaves.load(Ordering::Relaxed), run << 18);
         }
@@ -149,8 +149,8 @@ impl Job for Slow {
             changed.notify_all();
             return;
         }
-        worker.push(1);
-        worker.push(2);
+        worker.push(1, When::Next);
+        worker.push(2, When::Next);
         assert!(worker.is_at_start());
         worker.expect_slow_work();
         assert!(!worker.is_at_start());
@@ -186,7 +186,7 @@ impl Slow {
             has_run: Default::default(),
         };
         scope(&job, |worker| {
-            worker.push(0);
+            worker.push(0, When::Next);
             worker.run_all();
         });
     }
@@ -213,10 +213,10 @@ impl Job for Undecided {
     fn scratch(&self) {}
 
     fn run(&self, (): (), worker: &mut Worker<'_, '_, Self>) {
-        worker.push(());
+        worker.push((), When::Next);
         worker.expect_slow_work();
         assert!(worker.is_at_start());
-        worker.stack.clear();
+        while worker.stack.begin_newest().is_some() {}
     }
 
     fn can_migrate(&self, (): &()) -> bool {
@@ -244,7 +244,7 @@ fn slow_work_changes_nothing_unless_a_second_worker_pays() {
         SecondWorker::SeldomPays,
     ] {
         scope(&Undecided(second), |worker| {
-            worker.push(());
+            worker.push((), When::Next);
             worker.run_all();
         });
     }
@@ -258,12 +258,12 @@ fn record_zones(
 ) {
     let zones = Zones::NONE.with(u64::from(task % 2));
     if worker.should_put_off(zones) {
-        return worker.put_off(task);
+        return worker.push(task, When::PutOff);
     }
     worker.enter_zones(zones);
-    assert!(worker.hub.occupancy.is_occupied(zones));
+    assert!(worker.shared.occupancy.is_occupied(zones));
     if task == 199 {
-        worker.hub.occupancy.leave(Zones::NONE.with(0));
+        worker.shared.occupancy.leave(Zones::NONE.with(0));
     }
     order.lock().unwrap().push(task);
     worker.leave_zones();
@@ -278,8 +278,8 @@ fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
         run: record_zones,
     };
     scope(&job, |worker| {
-        worker.hub.occupancy.enter(Zones::NONE.with(0));
-        tasks.for_each(|task| worker.push(task));
+        worker.shared.occupancy.enter(Zones::NONE.with(0));
+        tasks.for_each(|task| worker.push(task, When::Next));
         worker.run_all();
     });
     job.state.into_inner().unwrap()
@@ -311,22 +311,22 @@ fn a_parked_worker_is_in_no_zone() {
         run: |(), _, _| {},
     };
     scope(&job, |worker| {
-        let (gate, occupancy) = (&worker.hub.gate, &worker.hub.occupancy);
+        let (gate, occupancy) = (&worker.shared.gate, &worker.shared.occupancy);
         let zones = Zones::NONE.with(0);
-        gate.set_target(2, 2);
-        assert_eq!(gate.permit_batch(), Some(Recipient::NewThread));
-        gate.set_target(1, 2);
+        gate.set_target(2, 2, MAIN);
+        let other = gate.give(|| [0].into()).expect("another worker is wanted");
+        assert!(gate.first(other, None).is_some());
+        // The leader would not park.
+        gate.set_target(1, 2, other);
         thread::scope(|threads| {
             let other = threads.spawn(|| {
                 while gate.has_surplus() {
                     thread::yield_now();
                 }
                 let is_occupied = occupancy.is_occupied(zones);
-                assert_eq!(gate.go_idle(), IdleOutcome::Wait);
+                gate.release_all();
                 is_occupied
             });
-            // The leader would not park.
-            *worker.hub.leader() = Some(other.thread().id());
             worker.enter_zones(zones);
             worker.park();
             assert!(!other.join().unwrap());
@@ -352,7 +352,7 @@ fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Gi
         return;
     }
     drop(tasks);
-    (1..=7).for_each(|task| worker.push(task));
+    (1..=7).for_each(|task| worker.push(task, When::Next));
     worker.expect_slow_work();
     let limit = Duration::from_secs(60);
     let tasks = given.tasks.lock().unwrap();
@@ -371,7 +371,7 @@ fn a_worker_gives_away_every_other_one_of_its_newest_tasks_and_the_oldest() {
         run: record_given,
     };
     scope(&job, |worker| {
-        worker.push(0);
+        worker.push(0, When::Next);
         worker.run_all();
     });
     let mut tasks = job.state.tasks.into_inner().unwrap();
@@ -405,7 +405,7 @@ impl Paused {
             run,
         };
         scope(&job, |worker| {
-            tasks.for_each(|task| worker.push(task));
+            tasks.for_each(|task| worker.push(task, When::Next));
             worker.run_all();
         });
         job.state.ran.into_inner().unwrap()
@@ -433,10 +433,10 @@ fn pause(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>
     paused.record(task);
     match task {
         3 => {
-            (11..=16).for_each(|task| worker.push(task));
+            (11..=16).for_each(|task| worker.push(task, When::Next));
             worker.expect_slow_work();
             paused.wait_while(|[_, other]| other.len() < 3);
-            worker.push_under_own(10);
+            worker.push(10, When::AfterOwn);
         }
         0 => paused.wait_while(|[caller, _]| caller.len() < 8),
         _ => {}
@@ -457,11 +457,13 @@ fn wait_in_last(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<
     paused.record(task);
     match task {
         0 => {
-            (1..=2).for_each(|task| worker.push(task));
+            (1..=2).for_each(|task| worker.push(task, When::Next));
             worker.expect_slow_work();
         }
         1 => paused.wait_while(|[caller, _]| !caller.contains(&3)),
-        2 => [4, 3].into_iter().for_each(|task| worker.push(task)),
+        2 => [4, 3]
+            .into_iter()
+            .for_each(|task| worker.push(task, When::Next)),
         3 => paused.wait_while(|[_, other]| !other.contains(&4)),
         _ => {}
     }
@@ -514,7 +516,7 @@ impl Job for Timed {
 fn a_task_that_is_slow_for_its_work_is_noted() {
     let is_noted = |time| {
         scope(&Timed, |worker| {
-            worker.push(time);
+            worker.push(time, When::Next);
             worker.run_all();
             worker.scratch == 1
         })
@@ -546,8 +548,8 @@ struct Panic {
 fn panic_elsewhere(panic: &Panic, task: u32, worker: &mut Worker<'_, '_, Numbers<Panic>>) {
     match task {
         0 => {
-            worker.push(1);
-            worker.push(1);
+            worker.push(1, When::Next);
+            worker.push(1, When::Next);
             worker.expect_slow_work();
             let has_begun = panic.has_begun.lock().unwrap();
             let limit = Duration::from_secs(60);
@@ -584,7 +586,7 @@ fn a_panic_on_another_thread_ends_all_runs() {
         let runs = || {
             scope(&job, |worker| {
                 for task in [0, 2] {
-                    worker.push(task);
+                    worker.push(task, When::Next);
                     worker.run_all();
                 }
             });

@@ -1,0 +1,278 @@
+//! Tests of the gate by one thread, whose calls stand for those of several workers.
+
+use super::*;
+
+/// A worker that is not the main one.
+const OTHER: usize = 1;
+
+fn gate() -> Gate<u32> {
+    Gate::new()
+}
+
+/// Returns a gate with so many running workers, which are as many as there should be.
+fn gate_of(workers: usize) -> Gate<u32> {
+    let gate = gate();
+    gate.set_target(workers, workers, MAIN);
+    for number in 1..workers {
+        assert_eq!(give(&gate, 0), Some(number));
+        assert_eq!(gate.first(number, None), Some([0].into()));
+    }
+    gate
+}
+
+fn give(gate: &Gate<u32>, task: u32) -> Option<usize> {
+    gate.give(|| [task].into())
+}
+
+/// Counts a worker as idle, without waiting.
+fn go_idle(gate: &Gate<u32>) {
+    gate.lock().idle += 1;
+    gate.rebalance(&gate.lock());
+}
+
+#[track_caller]
+fn assert_next(gate: &Gate<u32>, worker: usize, task: u32) {
+    assert_eq!(gate.next(worker, None), Some([task].into()));
+}
+
+#[track_caller]
+fn assert_ended(gate: &Gate<u32>) {
+    assert_eq!(gate.next(MAIN, None), None);
+}
+
+#[test]
+fn no_task_is_given_before_the_governor_wants_a_second_worker() {
+    let gate = gate();
+    assert_eq!(gate.give(|| panic!("one worker is enough")), None);
+    gate.set_target(2, 2, MAIN);
+    assert!(gate.is_starving());
+    assert_eq!(give(&gate, 7), Some(OTHER));
+    assert!(!gate.is_starving());
+    assert_eq!(gate.give(|| panic!("two workers are enough")), None);
+    assert_eq!(gate.first(OTHER, None), Some([7].into()));
+}
+
+#[test]
+fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
+    let gate = gate_of(2);
+    gate.set_target(2, 3, MAIN);
+    go_idle(&gate);
+    assert_eq!(give(&gate, 7), None);
+    assert_eq!(gate.first(OTHER, None), Some([7].into()));
+}
+
+#[test]
+fn a_run_ends_when_all_workers_are_idle() {
+    let gate = gate_of(2);
+    go_idle(&gate);
+    assert_ended(&gate);
+    assert!(!gate.is_over());
+}
+
+#[test]
+fn workers_without_tasks_take_spares_and_stay_active() {
+    let gate = gate();
+    gate.set_target(2, 2, MAIN);
+    gate.leave_spare(|| panic!("no other worker runs"));
+    let gate = gate_of(2);
+    for task in 1..20 {
+        gate.leave_spare(|| Some(task));
+    }
+    assert_eq!(gate.lock().spares, [1, 2], "one for each worker");
+    assert_next(&gate, OTHER, 1);
+    assert_next(&gate, MAIN, 2);
+    assert!(gate.has_company() && !gate.is_starving());
+    go_idle(&gate);
+    assert!(gate.is_starving());
+    assert_ended(&gate);
+}
+
+#[test]
+fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
+    let gate = gate_of(3);
+    go_idle(&gate);
+    gate.set_target(2, 3, MAIN);
+    gate.leave_spare(|| Some(1));
+    gate.leave_spare(|| Some(2));
+    assert_eq!(gate.lock().take(), None, "two workers are enough");
+    assert_next(&gate, OTHER, 1);
+    gate.set_target(3, 3, MAIN);
+    assert_eq!(gate.first(2, None), Some([2].into()));
+}
+
+#[test]
+fn threads_are_started_for_spares_that_no_idle_worker_can_take() {
+    let gate = gate_of(3);
+    gate.leave_spare(|| Some(1));
+    gate.leave_spare(|| Some(2));
+    assert_eq!(gate.add_thread_for_spare(), None, "three are enough");
+    gate.set_target(9, 9, MAIN);
+    assert_eq!(gate.add_thread_for_spare(), Some(3));
+    assert_eq!(gate.add_thread_for_spare(), Some(4));
+    assert_eq!(gate.add_thread_for_spare(), None, "there are two spares");
+    assert_eq!(gate.first(4, None), Some([1].into()));
+    assert_eq!(gate.first(3, None), Some([2].into()));
+}
+
+#[test]
+fn no_spare_is_left_if_an_idle_worker_should_get_the_task() {
+    let gate = gate_of(3);
+    go_idle(&gate);
+    gate.leave_spare(|| panic!("a worker is idle"));
+    assert!(gate.is_starving());
+}
+
+#[test]
+fn a_worker_too_many_leaves_spares_to_others() {
+    let gate = gate_of(2);
+    gate.leave_spare(|| Some(1));
+    gate.set_target(1, 2, MAIN);
+    gate.leave_spare(|| panic!("too many workers are active"));
+    gate.lock().idle += 1;
+    assert_eq!(gate.lock().take(), None);
+    assert_next(&gate, MAIN, 1);
+    assert_ended(&gate);
+}
+
+#[test]
+fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
+    let gate = gate_of(2);
+    gate.set_target(1, 2, MAIN);
+    assert!(gate.has_surplus());
+    assert!(!gate.park(MAIN, || panic!("the leader does not park")));
+    std::thread::scope(|scope| {
+        let parked = scope.spawn(|| gate.park(OTHER, || ()));
+        while gate.has_surplus() {
+            std::thread::yield_now();
+        }
+        go_idle(&gate);
+        assert!(parked.join().unwrap());
+    });
+    assert!(!gate.has_surplus() && !gate.has_company());
+}
+
+#[test]
+fn a_worker_that_runs_out_of_tasks_is_not_the_leader_any_more() {
+    let gate = gate_of(2);
+    gate.set_target(2, 2, OTHER);
+    gate.leave_spare(|| Some(1));
+    assert_next(&gate, OTHER, 1);
+    gate.set_target(1, 2, MAIN);
+    assert_eq!(gate.lock().leader, Some(MAIN));
+    gate.lock().leader = None;
+    assert!(!gate.park(OTHER, || panic!("the first to park is the leader")));
+}
+
+#[test]
+fn a_run_goes_on_while_another_process_has_tasks() {
+    let gate = gate();
+    gate.expect(2);
+    go_idle(&gate);
+    for task in [1, 2] {
+        assert!(!gate.lock().has_ended());
+        Inlet(&gate).put_back(task, 1);
+        assert_eq!(gate.first(MAIN, None), Some([task].into()));
+        go_idle(&gate);
+    }
+    assert!(gate.lock().has_ended());
+}
+
+#[test]
+fn a_busy_worker_takes_each_batch_for_which_no_worker_is_idle() {
+    let gate = gate();
+    assert!(!gate.has_delivery());
+    Inlet(&gate).put([1].into());
+    Inlet(&gate).put([2].into());
+    assert!(gate.has_delivery());
+    assert_eq!(gate.take_batch(), Some([1].into()));
+    assert!(gate.has_delivery());
+    assert_next(&gate, MAIN, 2);
+    assert!(!gate.has_delivery());
+    assert_eq!(gate.take_batch(), None);
+    assert_ended(&gate);
+}
+
+#[test]
+fn a_busy_worker_leaves_a_batch_to_an_idle_one() {
+    let gate = gate_of(2);
+    go_idle(&gate);
+    Inlet(&gate).put([1].into());
+    assert!(!gate.has_delivery());
+    assert_eq!(gate.take_batch(), None);
+    assert!(gate.has_company());
+}
+
+#[test]
+fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
+    let gate = gate_of(2);
+    for task in [1, 2] {
+        gate.defer(task, Until::Idle);
+    }
+    gate.defer(3, Until::Done);
+    gate.lock().idle += 1;
+    assert_eq!(gate.lock().take(), None, "the other worker runs");
+    for task in 1..=3 {
+        assert_next(&gate, MAIN, task);
+    }
+    assert_ended(&gate);
+}
+
+#[test]
+fn tasks_deferred_until_workers_are_idle_do_not_wait_for_another_process() {
+    let gate = gate();
+    gate.expect(1);
+    gate.defer(2, Until::Done);
+    gate.defer(1, Until::Idle);
+    assert_next(&gate, MAIN, 1);
+    go_idle(&gate);
+    assert!(!gate.lock().has_ended());
+    Inlet(&gate).close();
+    assert_eq!(gate.first(MAIN, None), Some([2].into()));
+    assert_ended(&gate);
+}
+
+#[test]
+fn one_worker_claims_a_request() {
+    let gate = gate();
+    assert!(!gate.claim_request());
+    Inlet(&gate).request();
+    assert!(gate.has_request() && gate.claim_request());
+    assert!(!gate.claim_request());
+}
+
+#[test]
+fn no_thread_is_started_after_one_was_refused() {
+    let gate = gate();
+    gate.set_target(4, 4, MAIN);
+    assert_eq!(give(&gate, 7), Some(OTHER));
+    gate.refuse_thread();
+    assert_eq!(gate.set_target(4, 4, MAIN), 1);
+    assert_eq!(gate.give(|| panic!("no other worker is there")), None);
+    assert!(gate.has_delivery());
+    assert_eq!(gate.take_batch(), Some([7].into()));
+    assert_ended(&gate);
+}
+
+#[test]
+fn a_worker_steals_only_while_tasks_are_wanted() {
+    struct Thief<'a>(&'a Gate<u32>);
+
+    impl Thieves<u32> for Thief<'_> {
+        fn can_take(&self, _: &u32) -> bool {
+            true
+        }
+
+        fn give(&self, _: Vec<u32>) {
+            panic!("BUG: it only steals");
+        }
+
+        fn steal(&self) {
+            Inlet(self.0).put([5].into());
+        }
+    }
+
+    let gate = gate();
+    gate.expect(1);
+    let thief = Thief(&gate);
+    assert_eq!(gate.next(MAIN, Some(&thief)), Some([5].into()));
+}

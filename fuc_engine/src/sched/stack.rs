@@ -1,0 +1,150 @@
+//! The tasks of one worker, which runs the newest first. Others get its oldest, or every other one of its newest.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+pub(super) struct Stack<T> {
+    /// The oldest task is the first.
+    tasks: VecDeque<T>,
+    /// Number of tasks that were there when the running task began. They are the oldest.
+    inherited: usize,
+}
+
+/// Tasks that a worker may give away.
+pub(super) struct Share {
+    has_oldest: bool,
+    /// The position of the first task in `is_given`.
+    begin: usize,
+    is_given: Vec<bool>,
+}
+
+impl<T> Stack<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            tasks: VecDeque::new(),
+            inherited: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Takes the newest task to run it. All others are inherited then.
+    #[inline]
+    pub(super) fn begin_newest(&mut self) -> Option<T> {
+        let task = self.tasks.pop_back()?;
+        self.inherited = self.tasks.len();
+        Some(task)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, task: T) {
+        self.tasks.push_back(task);
+    }
+
+    pub(super) fn extend(&mut self, tasks: VecDeque<T>) {
+        self.tasks.extend(tasks);
+    }
+
+    /// Inserts a task below the `above` newest ones.
+    pub(super) fn insert_below(&mut self, above: usize, task: T) {
+        let position = self.tasks.len().saturating_sub(above);
+        self.inherited += usize::from(position < self.inherited);
+        self.tasks.insert(position, task);
+    }
+
+    /// Inserts a task below those that the running one has pushed.
+    pub(super) fn insert_below_own(&mut self, task: T) {
+        self.tasks.insert(self.inherited, task);
+    }
+
+    pub(super) fn insert_oldest(&mut self, task: T) {
+        self.inherited += 1;
+        self.tasks.push_front(task);
+    }
+
+    /// Reverses the order of all tasks but the `below` oldest ones.
+    pub(super) fn reverse_above(&mut self, below: usize) {
+        if self.tasks.len() > below + 1 {
+            self.tasks.make_contiguous()[below..].reverse();
+        }
+    }
+
+    pub(super) fn oldest(&self) -> Option<&T> {
+        self.tasks.front()
+    }
+
+    pub(super) fn pop_oldest(&mut self) -> Option<T> {
+        self.inherited = self.inherited.saturating_sub(1);
+        self.tasks.pop_front()
+    }
+
+    /// Chooses at most `most` tasks for another worker, but keeps the `keep` newest: every other one of the newest, and
+    /// the oldest. Returns `None` if there are none.
+    ///
+    /// So neighbouring tasks run at the same time. Removing 50,000 empty files in 500 directories side by side from XFS
+    /// with two workers, two cores: giving the oldest half takes 1.9 times as long (7 rounds). The oldest task may be a
+    /// big one.
+    pub(super) fn choose(
+        &self,
+        keep: usize,
+        most: usize,
+        can_migrate: impl Fn(&T) -> bool,
+    ) -> Option<Share> {
+        let end = self.tasks.len() - keep;
+        let begin = end.saturating_sub(2 * (most - 1));
+        let window = (begin..).zip(self.tasks.range(begin..));
+        let is_given: Vec<_> = window
+            .map(|(position, task)| {
+                let is_alternate = position < end && (end - position) % 2 == 1;
+                is_alternate && can_migrate(task)
+            })
+            .collect();
+        let has_oldest = begin > 0 && self.oldest().is_some_and(can_migrate);
+        let is_some = has_oldest || is_given.contains(&true);
+        is_some.then_some(Share {
+            has_oldest,
+            begin,
+            is_given,
+        })
+    }
+
+    /// Takes the chosen tasks.
+    pub(super) fn take(&mut self, share: Share) -> VecDeque<T> {
+        let inherited = self.inherited;
+        let window = self.tasks.split_off(share.begin);
+        let mut given = VecDeque::with_capacity(1 + window.len().div_ceil(2));
+        if share.has_oldest {
+            given.extend(self.pop_oldest());
+        }
+        for ((position, task), is_given) in (share.begin..).zip(window).zip(share.is_given) {
+            if is_given {
+                given.push_back(task);
+                self.inherited -= usize::from(position < inherited);
+            } else {
+                self.tasks.push_back(task);
+            }
+        }
+        given
+    }
+
+    /// Takes up to half of the tasks for another process, at most `most`, and never the last one. They begin with the
+    /// oldest that it can take.
+    pub(super) fn take_oldest(&mut self, most: usize, can_take: impl Fn(&T) -> bool) -> Vec<T> {
+        let Some(first) = self.tasks.iter().position(&can_take) else {
+            return Vec::new();
+        };
+        let half = (self.tasks.len() - first).div_ceil(2).min(most);
+        let most = half.min(self.tasks.len() - 1);
+        let tasks = self.tasks.iter().skip(first).take(most);
+        let taken: Range<_> = first..first + tasks.take_while(|task| can_take(task)).count();
+        let inherited = taken.end.min(self.inherited);
+        self.inherited -= inherited.saturating_sub(first);
+        self.tasks.drain(taken).collect()
+    }
+}
