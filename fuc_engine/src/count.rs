@@ -4,12 +4,12 @@
 //! cannot be looked at is left out, because the run itself reports it.
 
 use std::ffi::{CStr, OsStr};
-use std::ops::{ControlFlow, Range};
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -23,10 +23,11 @@ use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{self, Limits, SecondWorker, When};
+use crate::sched::{self, When};
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
-    self, Filters, Offer, OpenDirs, Purpose, Reconsidered, SourceOnly, Task, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Reconsidered, Settings, SourceOnly, Task, Tuning, Visit, Visitor,
+    Walker,
 };
 
 /// The most files with several names that a look-ahead remembers, in about 2 MB.
@@ -83,7 +84,7 @@ pub(crate) fn count<P: AsRef<Path>>(
 ) -> bool {
     let observer = Silent(counts);
     let look_ahead = LookAhead {
-        filters: survey.filter.take().map(Filters::new),
+        settings: Settings::new(Some(NonZeroUsize::MIN), survey.filter.take()),
         survey,
         seen: Mutex::default(),
         operands: (operands.iter())
@@ -116,7 +117,7 @@ struct LookAhead<'a> {
     survey: Survey<'a>,
     /// Files with several names, of which one was counted. At most [`MOST_REMEMBERED`].
     seen: Mutex<HashSet<FileId>>,
-    filters: Option<Filters>,
+    settings: Settings,
     operands: Vec<Box<CStr>>,
     report: Report<'a>,
     descriptors: Descriptors<CountedDir>,
@@ -235,18 +236,18 @@ impl Visitor for LookAhead<'_> {
         &self.report
     }
 
-    fn filters(&self) -> Option<&Filters> {
-        self.filters.as_ref()
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn tuning(&self) -> Tuning {
+        Tuning::ALONE
     }
 
     fn operand_path(&self, operand: u32) -> &Path {
         Path::new(OsStr::from_bytes(
             self.operands[operand as usize].to_bytes(),
         ))
-    }
-
-    fn symlinks(&self) -> Symlinks {
-        Symlinks::NoFollow
     }
 
     fn enter(
@@ -259,10 +260,6 @@ impl Visitor for LookAhead<'_> {
             self.count(0, worker);
         }
         self.node_of(place, worker)
-    }
-
-    fn is_worth_a_worker(&self, _dirs: &SourceOnly<'_>, _entry: Entry<'_>) -> bool {
-        false
     }
 
     fn visit(
@@ -296,20 +293,6 @@ impl Visitor for LookAhead<'_> {
         Visit::Done
     }
 
-    fn path(&self, node: &CountedNode) -> PathBuf {
-        node.place.path(self.operand_path(node.place.operand))
-    }
-
-    fn listing_failed(&self, _node: &CountedNode, _errno: Errno) {}
-
-    fn entries_stay(&self, _node: &CountedNode) {}
-
-    fn entries_left_alone(&self, _node: &CountedNode) {}
-
-    fn finish(&self, _node: &CountedNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
     fn run_own(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
         if self.report.must_stop() {
             return;
@@ -337,25 +320,5 @@ impl Visitor for LookAhead<'_> {
                 Ok(_) => self.count(0, worker),
             }
         }
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::of(1)
-    }
-
-    fn second_worker(&self) -> SecondWorker {
-        SecondWorker::SeldomPays
-    }
-
-    fn share_from(&self, _scratch: &()) -> Duration {
-        Duration::MAX
-    }
-
-    fn offers(&self) -> Offer {
-        Offer::Nothing
-    }
-
-    fn is_in_order(&self) -> bool {
-        false
     }
 }

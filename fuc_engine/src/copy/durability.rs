@@ -72,7 +72,7 @@ impl Durability {
             return Ok(());
         }
         let file = open()?;
-        let needs_each = !sys::syncfs_is_enough(file.as_fd());
+        let needs_each = !sys::Filesystem::of(file.as_fd()).syncs_all;
         filesystems.push(Filesystem {
             device,
             file: file.into(),

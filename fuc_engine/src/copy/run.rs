@@ -13,7 +13,6 @@
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
-//! - [`dest_filesystem`]: the filesystem of the dests, on which the number of workers depends.
 //! - [`dividing`]: files that several engines copy together.
 //! - [`part`]: a range of such a file, as a task.
 //! - [`durable`]: which directories and filesystems are written to the disk.
@@ -54,9 +53,8 @@ use crate::observer::{BYTES_PER_WORK, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sys::{self, Identity, PrivateTables};
-use crate::walk::{self, Filters, Part, Sharer, Stealing, Walker};
+use crate::walk::{self, Part, Settings, Sharer, Stealing, Walker};
 
-mod dest_filesystem;
 mod dividing;
 mod durable;
 mod operands;
@@ -68,7 +66,6 @@ mod tasks;
 mod verifying;
 mod visitor;
 
-use dest_filesystem::DestFilesystem;
 use postponed::{Crowd, Overwrites};
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;
@@ -92,10 +89,8 @@ pub(super) struct CopyRun<'a> {
     unverified: Unverified,
     overwrites: Overwrites,
     crowd: Crowd,
-    filters: Option<Filters>,
+    settings: Settings,
     tables: Option<PrivateTables>,
-    /// Unset until the governor considers a second worker.
-    dest_filesystem: OnceLock<Option<DestFilesystem>>,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
 }
@@ -108,9 +103,15 @@ impl<'a> CopyRun<'a> {
         report: Report<'a>,
         filter: Option<SharedFilter>,
     ) -> Self {
+        let policy = Policy::new(options);
         Self {
+            settings: Settings {
+                is_in_order: options.rules.ask,
+                symlinks: policy.symlinks_of_entries,
+                ..Settings::new(options.threads, filter)
+            },
             ctx: Context {
-                policy: Policy::new(options),
+                policy,
                 acl_of_target: OnceLock::new(),
                 dest,
                 bases,
@@ -137,9 +138,7 @@ impl<'a> CopyRun<'a> {
             unverified: Unverified::default(),
             overwrites: Overwrites::default(),
             crowd: Crowd::default(),
-            filters: filter.map(Filters::new),
             tables: None,
-            dest_filesystem: OnceLock::new(),
             stealing: None,
         }
     }
@@ -306,6 +305,7 @@ mod tests {
     use crate::copy::options::Preserve;
     use crate::observer::{Event, Observer};
     use crate::sys::{AllocationGroups, CWD};
+    use crate::walk::Tuning;
     use std::fs;
     use std::num::NonZeroUsize;
     use std::os::fd::AsFd;
@@ -407,11 +407,11 @@ mod tests {
         };
         let mut run = CopyRun::new(&options, bases, &dest, report, None);
         let stat = sys::stat_directory(fs::File::open(dir.path()).unwrap().as_fd()).unwrap();
-        let filesystem = DestFilesystem {
-            magic: 0,
+        let tuning = Tuning {
             groups: Some(AllocationGroups::single(stat.identity.device())),
+            ..Tuning::of_copy(None)
         };
-        assert!(run.dest_filesystem.set(Some(filesystem)).is_ok());
+        assert!(run.settings.tuning.set(tuning).is_ok());
         let summary = run.run([tree.path()]);
         (dir, summary)
     }

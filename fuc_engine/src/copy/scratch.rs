@@ -13,8 +13,6 @@ use crate::sys::{Fd, Stat, Storage};
 pub(super) struct CopyScratch {
     /// `true` if the last file was empty, so that the next one probably is, too.
     pub(super) expects_empty: bool,
-    /// `true` if the last entry had content that was copied.
-    pub(super) had_content: bool,
     /// The filesystem that was queried last, by its device number.
     storage: Option<(u64, Storage)>,
     /// Buffer for content that is read and written.

@@ -5,10 +5,8 @@ use std::iter;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -29,26 +27,16 @@ use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{Limits, SecondWorker, When};
-use crate::sys::{self, Entry, Fd, Symlinks};
+use crate::sched::When;
+use crate::sys::{self, Entry, Fd, Storage, Symlinks};
 use crate::walk::{
-    self, Filters, Offer, OpenDirs, OwnTask, Part, Purpose, Reconsidered, Sharer, SourceOnly,
-    Stealing, Task, Visit, Visitor, Walker,
+    self, OpenDirs, OwnTask, Part, Purpose, Reason, Reconsidered, Settings, Sharer, SourceOnly,
+    Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
 const MOST_PASSES: u8 = 8;
-
-/// Time per entry from which an idle worker gets a part of the listing: the kernel frees about 10 MB in
-/// this time.
-const SHARE_FROM: Duration = Duration::from_millis(1);
-
-/// Bytes on the disk of a file whose removal takes long enough to start another worker before.
-///
-/// Removing ten files in one directory on tmpfs, two cores, without the look at the first file: 1.12 of the
-/// time with files of 1 MB, 1.04 with files of 250 KB (40 rounds). A similar cell: remove-10-1gb.
-const SLOW_BYTES: u64 = 1 << 20;
 
 /// A task of a removal.
 pub(super) enum RemoveTask {
@@ -64,13 +52,10 @@ impl OwnTask<RemoveDir> for RemoveTask {}
 pub(super) struct Removal<'a> {
     context: Context<'a>,
     guards: Guards,
-    filters: Option<Filters>,
+    settings: Settings,
     waiting: WaitingList,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, RemoveDir, RemoveTask>>,
-    /// The filesystem of the last operand, once more than one worker may be wanted. The last operand is the
-    /// last to be removed. If it is gone, or is not a directory, its filesystem stays unknown.
-    filesystem: OnceLock<Option<u64>>,
 }
 
 impl<'a> Removal<'a> {
@@ -93,13 +78,23 @@ impl<'a> Removal<'a> {
         }
         context.failures = Failures::of(context.operands.len());
         let guards = Guards::new(&context);
+        let is_alone = options.threads == Some(NonZeroUsize::MIN);
+        // The user must be able to follow the order of the questions.
+        let is_in_order = match options.ask {
+            Ask::Never => false,
+            Ask::IfWriteProtected => is_alone,
+            Ask::Always => true,
+        };
         Self {
             context,
             guards,
-            filters: extent.filter.map(Filters::new),
+            settings: Settings {
+                is_in_order,
+                may_be_slow: true,
+                ..Settings::new(options.threads, extent.filter)
+            },
             waiting: WaitingList::default(),
             stealing: None,
-            filesystem: OnceLock::new(),
         }
     }
 
@@ -128,23 +123,10 @@ impl<'a> Removal<'a> {
     /// so that the events come in the order of the operands.
     fn independent_operands(&self) -> Vec<Range<u32>> {
         let operands = &self.context.operands;
-        if self.is_in_order() || self.context.report.wants_events() {
+        if self.settings.is_in_order || self.context.report.wants_events() {
             return (0..operands.len() as u32).map(|i| i..i + 1).collect();
         }
         operand::independent_runs(operands.iter().map(|path| &**path))
-    }
-
-    /// Returns `true` if the caller allows one worker only.
-    fn is_alone(&self) -> bool {
-        self.context.options.threads == Some(NonZeroUsize::MIN)
-    }
-
-    fn filesystem(&self) -> Option<u64> {
-        *self.filesystem.get_or_init(|| {
-            let last = (self.context.operands.len() as u32).saturating_sub(1);
-            let fd = self.context.open_operand(last, Side::Source).ok()?;
-            sys::filesystem(fd.as_fd())
-        })
     }
 
     /// Finishes an operand that stays, or lists it again.
@@ -184,7 +166,7 @@ impl<'a> Removal<'a> {
         }
         let may_skip = || {
             let dir = context.descriptors.pin(node, Side::Source, context);
-            dir.map_or(true, |dir| sys::may_skip_entries(dir.as_fd()))
+            dir.map_or(true, |dir| Storage::of(dir.as_fd()) != Storage::Native)
         };
         !context.asks && may_skip()
     }
@@ -370,7 +352,7 @@ impl<'a> Removal<'a> {
     fn remove_replaced(&self, place: &RemovePlace, worker: &mut Walker<'_, '_, Self>) -> Entered {
         let name = Name::of(place);
         if let Some(parent) = &place.parent
-            && self.filters.is_some()
+            && self.settings.filters.is_some()
         {
             let reconsidered = self.context.at(name, |dir, name| {
                 let stat = sys::stat(dir, name, Symlinks::NoFollow)?;
@@ -400,6 +382,17 @@ impl<'a> Removal<'a> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         self.remove_entry(node, dirs, name, kind, worker)
+    }
+
+    /// Handles a listing that broke off.
+    fn not_listed(&self, node: &RemoveNode, errno: Errno) {
+        let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
+            return;
+        };
+        if !self.context.is_ignorable(Name::of(&node.place), errno) {
+            node.state.keep();
+        }
+        self.context.fail_and_keep(Name::of(&node.place), errno);
     }
 
     /// Counts a name that was removed.
@@ -491,8 +484,16 @@ impl Visitor for Removal<'_> {
         &self.context.report
     }
 
-    fn filters(&self) -> Option<&Filters> {
-        self.filters.as_ref()
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Looks at the filesystem of the last operand, which is the last to be removed. If it is gone, or is not a directory,
+    /// its filesystem stays unknown.
+    fn tuning(&self) -> Tuning {
+        let last = (self.context.operands.len() as u32).saturating_sub(1);
+        let dir = self.context.open_operand(last, Side::Source).ok();
+        Tuning::of_removal(dir.as_ref().map(AsFd::as_fd))
     }
 
     fn is_planned_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
@@ -503,10 +504,6 @@ impl Visitor for Removal<'_> {
         self.context.operand_path(operand)
     }
 
-    fn symlinks(&self) -> Symlinks {
-        Symlinks::NoFollow
-    }
-
     fn enter(
         &self,
         place: RemovePlace,
@@ -515,11 +512,6 @@ impl Visitor for Removal<'_> {
     ) -> Option<RemoveNode> {
         let entered = directory::enter(&self.context, &self.guards, &place, purpose);
         self.node_of(entered, place, purpose, worker)
-    }
-
-    fn is_worth_a_worker(&self, dirs: &SourceOnly<'_>, entry: Entry<'_>) -> bool {
-        let stat = || sys::stat(dirs.source(), entry.name, Symlinks::NoFollow);
-        !self.is_alone() && stat().is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES)
     }
 
     // Inlined by force, because two loops call this function. Without that, the removal of a file
@@ -546,26 +538,12 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    fn path(&self, node: &RemoveNode) -> PathBuf {
-        self.context.path(Name::of(&node.place))
-    }
-
-    fn entries_stay(&self, node: &RemoveNode) {
-        node.state.keep();
-    }
-
-    fn entries_left_alone(&self, node: &RemoveNode) {
-        node.state.leave_alone();
-    }
-
-    fn listing_failed(&self, node: &RemoveNode, errno: Errno) {
-        let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
-            return;
-        };
-        if !self.context.is_ignorable(Name::of(&node.place), errno) {
-            node.state.keep();
+    fn entries_stay(&self, node: &RemoveNode, reason: Reason) {
+        match reason {
+            Reason::Cancelled => node.state.keep(),
+            Reason::Filtered => node.state.leave_alone(),
+            Reason::NotListed(errno) => self.not_listed(node, errno),
         }
-        self.context.fail_and_keep(Name::of(&node.place), errno);
     }
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
@@ -625,68 +603,6 @@ impl Visitor for Removal<'_> {
             worker.push(Task::Own(RemoveTask::Operands(rest)), When::Next);
         }
         worker.in_order(|worker| self.begin_operands(portion, worker));
-    }
-
-    fn limits(&self) -> Limits {
-        if self.is_in_order() {
-            Limits::of(1)
-        } else {
-            walk::worker_limits(self.context.options.threads)
-        }
-    }
-
-    /// On btrfs each removal goes through the single tree of the subvolume, and kernel threads do a part of the
-    /// work. Trying a second worker at once takes 1.12 of the time for 50,000 files of 4 KiB, and 0.94 for empty
-    /// ones (two cores, 9 rounds). Cells: btrfs-remove, btrfs-remove-data.
-    ///
-    /// On XFS it depends on the tree. Removing 50,000 empty files with two workers takes 0.6 of the time of one in
-    /// 500 directories side by side, and twice the time in a tree of ftzz. Cell: xfs-remove.
-    fn second_worker(&self) -> SecondWorker {
-        match self.filesystem() {
-            Some(sys::BTRFS) => SecondWorker::SeldomPays,
-            Some(sys::XFS) => SecondWorker::Unknown,
-            _ => SecondWorker::Pays,
-        }
-    }
-
-    /// The kernel locks the directory for each removal. Filesystems that store files themselves free the
-    /// blocks of large files without the lock, which takes milliseconds. If a server does the work, the lock
-    /// is held until it answers: then more workers in one directory only wait for each other. XFS frees the blocks
-    /// on kernel threads, so there, too. Removing 50,000 empty files in one directory of XFS, two cores: twice the time
-    /// if they are shared, and 1.4 with files of 4 KiB (7 rounds).
-    fn share_from(&self, _scratch: &()) -> Duration {
-        if self.is_alone() {
-            return Duration::MAX;
-        }
-        match self.filesystem() {
-            Some(magic) if magic == sys::XFS || sys::is_of_server(magic) => Duration::MAX,
-            _ => SHARE_FROM,
-        }
-    }
-
-    /// Any entry may be a large file, because a listing has no sizes. Without an offer of the rest, the other workers
-    /// wait until that file is gone. Removing a file of 500 MB among 10,000 of 4 KB then takes 1.53 of the time on tmpfs,
-    /// 1.24 on ext4 and 0.99 on btrfs; removing 100,000 empty files in one directory takes 1.04, 1.05 and 1.04 (two
-    /// cores of an Intel Xeon, 7 and 9 rounds). On an AMD EPYC, before started threads moved, it was 0.94 for the empty
-    /// files on tmpfs. On XFS the large file takes 0.76 of the time without offers. Cells: large-among-tmpfs-remove,
-    /// large-among-ext4-remove, remove-flat.
-    ///
-    /// The files after a large one may be large, too. Removing ten files of 31 to 164 MB on tmpfs, two cores, takes 1.05
-    /// of the time without offers of halves (8 trees, 5 rounds each). Cell: remove-10-1gb.
-    fn offers(&self) -> Offer {
-        match self.share_from(&()) {
-            Duration::MAX => Offer::Nothing,
-            _ => Offer::RestAndHalfOfBuffer,
-        }
-    }
-
-    /// Returns `true` if the user must be able to follow the order of the questions.
-    fn is_in_order(&self) -> bool {
-        match self.context.options.ask {
-            Ask::Never => false,
-            Ask::IfWriteProtected => self.is_alone(),
-            Ask::Always => true,
-        }
     }
 
     fn sharer(&self) -> Option<&dyn Sharer<Self>> {

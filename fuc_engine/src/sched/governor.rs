@@ -62,6 +62,7 @@
 use std::time::Duration;
 
 use super::meter::Sample;
+use crate::sys::SecondWorker;
 
 use tuning::{
     ACCOUNTED, AS_FAST, BLOCKS, FEW_PARTS, FEWER, HOLD_RANGE, INITIAL_HOLD, LOAD, LONGEST, LOST,
@@ -87,20 +88,6 @@ impl Limits {
             waiting: most,
         }
     }
-}
-
-/// Says what is known about a second worker before anything has been measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SecondWorker {
-    /// It is faster, so there are two when there is a backlog.
-    Pays,
-    /// It is faster for many entries, so there are two when there is a backlog. But even a large entry may take no time, so
-    /// there is only one before anything has been measured.
-    PaysForMany,
-    /// It is faster on some machines, and slower on others. So it is tried at once.
-    Unknown,
-    /// It is seldom faster, so it is tried late.
-    SeldomPays,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -352,7 +339,7 @@ impl Governor {
     /// Returns the number to begin with when there is a backlog.
     fn initial(&self) -> usize {
         match self.second {
-            SecondWorker::Pays | SecondWorker::PaysForMany => self.limits.computing.min(2),
+            SecondWorker::Pays => self.limits.computing.min(2),
             SecondWorker::Unknown | SecondWorker::SeldomPays => 1,
         }
     }

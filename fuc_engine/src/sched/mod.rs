@@ -59,6 +59,6 @@ mod worker;
 mod zones;
 
 pub(crate) use gate::{Inlet, Thieves};
-pub(crate) use governor::{Limits, SecondWorker};
+pub(crate) use governor::Limits;
 pub(crate) use worker::{Job, When, Worker, scope, shared_scope};
 pub(crate) use zones::Zones;

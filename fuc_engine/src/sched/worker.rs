@@ -6,11 +6,11 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use super::gate::{Gate, Inlet, MAIN, Thieves, Until};
-use super::governor::{FIRST, Governor, Limits, SecondWorker};
+use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, Meter, Part};
 use super::stack::Stack;
 use super::zones::{Occupancy, Zones};
-use crate::sys::{self, InheritedTable, StarterProcessor, TableUse};
+use crate::sys::{self, InheritedTable, SecondWorker, StarterProcessor, TableUse};
 
 /// Stack of a started thread, as the docs of [`Observer`](crate::Observer) promise. It holds
 /// the frames of one task, and tasks do not recurse. Copying 100,000 empty files with 2 MiB takes

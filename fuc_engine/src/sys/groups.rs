@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
-use super::filesystem::{XFS, filesystem};
+use super::filesystem::Filesystem;
 use super::identity::Identity;
 use super::open::{Symlinks, open_directory};
 use super::stat::stat_directory;
@@ -42,7 +42,7 @@ impl AllocationGroups {
     pub(crate) fn of(dir: BorrowedFd<'_>) -> Option<Self> {
         // The ioctl refuses descriptors that only name an inode.
         let dir = open_directory(dir, c".", Symlinks::NoFollow).ok()?;
-        if filesystem(dir.as_fd()) != Some(XFS) {
+        if !Filesystem::of(dir.as_fd()).has_groups {
             return None;
         }
         // SAFETY: the directory is on an XFS, which fills the whole structure if the call succeeds. All values of its

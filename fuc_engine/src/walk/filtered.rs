@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Visit, Visitor, Walker, queue};
+use super::{NodeOf, Reason, Visit, Visitor, Walker, queue};
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, SharedFilter, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
@@ -89,7 +89,7 @@ fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
 /// listed, because another filter would decide about its entries.
 #[inline]
 pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
-    match visitor.filters() {
+    match &visitor.settings().filters {
         Some(_) => enter_filtered(visitor, node),
         None => Ok(()),
     }
@@ -105,7 +105,7 @@ fn enter_filtered<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno
 
 /// Finds the filter for the entries of `node`, whose directory is open as `dir`.
 pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: BorrowedFd<'_>) {
-    let Some(filters) = visitor.filters() else {
+    let Some(filters) = &visitor.settings().filters else {
         return;
     };
     let descriptors = visitor.descriptors();
@@ -123,7 +123,7 @@ pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: Borrowe
 /// Forgets the filter of a directory that is finished.
 #[inline]
 pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
-    if let Some(filters) = visitor.filters() {
+    if let Some(filters) = &visitor.settings().filters {
         // The last user of a filter runs its destructor, which must not happen under the lock.
         let _filter = filters.of_directories().remove(&address(node));
     }
@@ -137,7 +137,7 @@ pub(super) fn retain<V: Visitor>(
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
 ) {
-    if let Some(filters) = visitor.filters() {
+    if let Some(filters) = &visitor.settings().filters {
         retain_taken(visitor, filters, listing, node, dir);
     }
 }
@@ -161,7 +161,7 @@ fn retain_taken<V: Visitor>(
         if visitor.is_planned_gone(dir, entry.name) {
             return None;
         }
-        let kind = kind_of(dir, entry, visitor.symlinks());
+        let kind = kind_of(dir, entry, visitor.settings().symlinks);
         decide(visitor, &*filter, node, dir, Entry::new(entry.name, kind))
     });
 }
@@ -183,10 +183,10 @@ fn decide<'e, V: Visitor>(
         kind: entry.kind(),
         above: above(visitor, node),
         // A link may lead nowhere.
-        open: &|| open(visitor.symlinks()).or_else(|_| open(Symlinks::NoFollow)),
+        open: &|| open(visitor.settings().symlinks).or_else(|_| open(Symlinks::NoFollow)),
     });
     if verdict != Verdict::Take {
-        visitor.entries_left_alone(node);
+        visitor.entries_stay(node, Reason::Filtered);
     }
     match verdict {
         Verdict::Take => Some(entry),
@@ -229,7 +229,7 @@ pub(crate) fn reconsider<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Reconsidered {
     let entry = Entry::new(name, kind);
-    let taken = match visitor.filters() {
+    let taken = match &visitor.settings().filters {
         Some(filters) => decide(visitor, &*filters.of(node), node, dir, entry),
         None => Some(entry),
     };

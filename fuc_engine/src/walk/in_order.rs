@@ -11,7 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use super::list::lend_position;
-use super::{NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
+use super::{
+    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, open_dirs, path,
+};
 use crate::sys::{Listing, SharedFd};
 
 /// The entries of a directory that have not been visited.
@@ -52,7 +54,7 @@ pub(super) fn list<V: Visitor>(
         Ok(Some(remainder)) => worker.push(Task::Remainder { node, remainder }, When::AfterNewest),
         Ok(None) => leave(visitor, Some(node), worker),
         Err(errno) => {
-            visitor.listing_failed(&node, errno);
+            visitor.entries_stay(&node, Reason::NotListed(errno));
             leave(visitor, Some(node), worker);
         }
     }
@@ -68,7 +70,7 @@ fn visit<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Option<Remainder>, Errno> {
     let dirs = open_dirs(visitor, node)?;
-    visitor.report().offer_directory(|| visitor.path(node));
+    visitor.report().offer_directory(|| path(visitor, node));
     let mut position = None;
     if let Some(remainder) = remainder {
         let left = visit_files(visitor, &remainder.listing, node, &dirs, worker);
@@ -121,7 +123,7 @@ fn visit_files<V: Visitor>(
     let mut entries = listing.entries();
     while let Some(entry) = entries.next() {
         if visitor.report().must_stop() {
-            visitor.entries_stay(node);
+            visitor.entries_stay(node, Reason::Cancelled);
             return None;
         }
         let visit = visitor.visit(node, dirs, entry, worker);

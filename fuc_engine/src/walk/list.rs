@@ -5,7 +5,7 @@
 //! that the memory for queued tasks does not grow with the width of a directory. Only a few directories that are put off
 //! may come below that task at each pause.
 //!
-//! In a wide directory, workers take turns if the visitor [offers](Visitor::offers) the rest. A worker that has filled a
+//! In a wide directory, workers take turns if two may be faster than one there. A worker that has filled a
 //! buffer makes a `Resume` task of the rest of the directory, before it visits the entries of its buffer. So a slow
 //! entry usually holds up one buffer at most. It holds up the rest, too, if the governor wants only one worker.
 //!
@@ -24,12 +24,14 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::limits::{MANY_CHILDREN, SLOW_ENTRY};
 use super::share::{queue_rest, share, share_half};
-use super::{NodeOf, Offer, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, open_dirs};
+use super::tuning::{MANY_CHILDREN, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, tuning, zones};
+use super::{
+    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, open_dirs, path,
+};
 use crate::report::Throttled;
 use crate::sched::{When, Zones};
-use crate::sys::{self, Entries, Fd, Listing, SharedFd};
+use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
 /// The result of [`process`].
 struct Processed {
@@ -48,7 +50,7 @@ enum Listed {
 
 /// Lists `node` from the start, or puts that off if another worker is in the same zone.
 pub(super) fn begin<V: Visitor>(visitor: &V, node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
-    let zones = visitor.zones(&node);
+    let zones = zones(visitor, &node);
     // Without this condition, a directory outside of all zones takes 23 more instructions. The guard's case
     // `cpz-directories` counts them.
     if zones != Zones::NONE {
@@ -74,7 +76,7 @@ pub(super) fn list<V: Visitor>(
     match listed {
         Ok(Listed::Paused) => return,
         Ok(Listed::ToTheEnd) => {}
-        Err(errno) => visitor.listing_failed(&node, errno),
+        Err(errno) => visitor.entries_stay(&node, Reason::NotListed(errno)),
     }
     leave(visitor, Some(node), worker);
 }
@@ -89,7 +91,7 @@ pub(super) fn resume<V: Visitor>(
     match visitor.descriptors().take(position) {
         Ok(position) => list(visitor, node, Some(position), worker),
         Err(errno) => {
-            visitor.listing_failed(&node, errno);
+            visitor.entries_stay(&node, Reason::NotListed(errno));
             leave(visitor, Some(node), worker);
         }
     }
@@ -103,25 +105,25 @@ fn list_into<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
     let dirs = open_dirs(visitor, node)?;
-    visitor.report().offer_directory(|| visitor.path(node));
+    visitor.report().offer_directory(|| path(visitor, node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
     while buffer.fill(dir)? {
         let is_wide = buffer.is_nearly_full();
         filtered::retain(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
-            visitor.entries_stay(node);
+            visitor.entries_stay(node, Reason::Cancelled);
             break;
         }
         if is_wide
             && worker.has_company()
-            && visitor.offers() != Offer::Nothing
+            && may_share(visitor)
             && offer_rest(visitor, node, dir, worker)
         {
             process(visitor, buffer, node, &dirs, worker);
             break;
         }
-        if is_wide && wants_entries(worker) && may_share(visitor, worker) {
+        if is_wide && wants_entries(worker) && may_share(visitor) {
             let empty = worker.scratch.buffer();
             share(std::mem::replace(buffer, empty), node, worker);
             continue;
@@ -183,7 +185,7 @@ pub(super) fn process_batch<V: Visitor>(
         Ok(dirs) => {
             process(visitor, &listing, &node, &dirs, worker);
         }
-        Err(errno) => visitor.listing_failed(&node, errno),
+        Err(errno) => visitor.entries_stay(&node, Reason::NotListed(errno)),
     }
     worker.scratch.keep_buffer(listing);
     leave(visitor, Some(node), worker);
@@ -221,15 +223,15 @@ fn process<V: Visitor>(
             continue;
         }
         visitor.report().publish(&mut worker.scratch.tally);
-        visitor.report().offer_directory(|| visitor.path(node));
+        visitor.report().offer_directory(|| path(visitor, node));
         let throttled = visitor.report().throttle();
         let time = worker.checkpoint();
         // The governor may have begun at this checkpoint, and then the zones are known.
         if !worker.is_in_zones() {
-            worker.enter_zones(visitor.zones(node));
+            worker.enter_zones(zones(visitor, node));
         }
         if visitor.report().must_stop() {
-            visitor.entries_stay(node);
+            visitor.entries_stay(node, Reason::Cancelled);
             break;
         }
         let visited = worker.scratch.checkpoint_interval();
@@ -237,18 +239,17 @@ fn process<V: Visitor>(
         worker.scratch.quick += visited;
         // A throttled run has a checkpoint after each entry.
         if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
-            let shareable = per_entry >= visitor.share_from(&worker.scratch.own);
-            worker.scratch.note_slow(shareable);
+            worker.scratch.note_slow(per_entry);
         }
         if (wants_entries(worker) || offers_half(visitor, worker))
-            && per_entry >= visitor.share_from(&worker.scratch.own)
+            && per_entry >= share_from(visitor, worker)
         {
             entries = share_half(entries, node, worker);
         }
         left = worker.scratch.checkpoint_interval();
     }
     if is_interrupted {
-        queued += queue_rest(entries, node, worker);
+        queued += queue_rest(visitor, entries, node, worker);
     }
     Processed {
         queued,
@@ -271,26 +272,41 @@ fn look_ahead<'a, V: Visitor>(
         return entries;
     };
     worker.scratch.has_looked = true;
-    if !visitor.is_worth_a_worker(dirs, first) {
+    let settings = visitor.settings();
+    if !settings.may_be_slow || settings.is_alone() {
+        return entries;
+    }
+    let stat = sys::stat(dirs.source(), first.name, Symlinks::NoFollow);
+    if !stat.is_ok_and(|stat| stat.st_blocks as u64 * 512 >= SLOW_BYTES) {
         return entries;
     }
     worker.expect_slow_work();
-    match wants_entries(worker) && may_share(visitor, worker) {
+    match wants_entries(worker) && may_share(visitor) {
         true => share_half(entries, node, worker),
         false => entries,
     }
 }
 
 /// Returns `true` if two workers may be faster than one in the same directory.
-fn may_share<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
-    visitor.share_from(&worker.scratch.own) < Duration::MAX
+fn may_share<V: Visitor>(visitor: &V) -> bool {
+    tuning(visitor).share_from < Duration::MAX
+}
+
+/// Returns the time per entry from which another worker gets half of the rest of a listing. The tuning is known if a
+/// worker is idle, or if an entry took longer than the first measurement.
+fn share_from<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> Duration {
+    match visitor.settings().tuning.get() {
+        None => Duration::MAX,
+        Some(_) if worker.scratch.had_content => SHARE_CONTENT_FROM,
+        Some(tuning) => tuning.share_from,
+    }
 }
 
 /// Returns `true` if this worker should leave half of its entries for the next one that runs out of tasks, because they
 /// may be slow, and there is nothing else to leave.
 fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
-    worker.scratch.expects_shareable()
-        && visitor.offers() == Offer::RestAndHalfOfBuffer
+    visitor.settings().may_be_slow
+        && worker.scratch.slowest() >= share_from(visitor, worker)
         && worker.queued_tasks() == 0
         && worker.has_company()
 }

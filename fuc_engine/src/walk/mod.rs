@@ -28,7 +28,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `limits` | the tuning constants, and the number of workers |
+//! | `tuning` | what pays for an operation on a filesystem, and the settings of a walk |
 //! | `filtered` | asking the caller's filter |
 //! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, and processing its entries |
@@ -54,27 +54,26 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, Limits, SecondWorker, Thieves, When, Worker, Zones};
-use crate::sys::{Entry, InheritedTable, Listing, SharedFd, Symlinks, TableUse};
+use crate::sched::{Job, Limits, Thieves, When, Worker};
+use crate::sys::{Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
 use in_order::Remainder;
-use limits::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 use tickets::{Entrusted, Kept};
+use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 
 pub(crate) use borrowing::give_back;
 pub(crate) use entrusting::entrust;
-pub(crate) use filtered::{Filters, Reconsidered, reconsider};
-pub(crate) use limits::worker_limits;
+pub(crate) use filtered::{Reconsidered, reconsider};
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 pub(crate) use ranges::{OwnRange, OwnTask};
 pub(crate) use sharing::run;
 pub(crate) use tickets::{Part, Sharer, Stealing};
+pub(crate) use tuning::{Settings, Tuning};
 
 mod borrowing;
 mod entrusting;
 mod filtered;
 mod in_order;
-mod limits;
 mod list;
 mod open_dirs;
 mod ranges;
@@ -82,6 +81,7 @@ mod share;
 mod sharing;
 mod stealing;
 mod tickets;
+mod tuning;
 
 /// A removal or a copy, as the walk sees it.
 pub(crate) trait Visitor: Sync + Sized {
@@ -100,19 +100,18 @@ pub(crate) trait Visitor: Sync + Sized {
 
     fn report(&self) -> &Report<'_>;
 
-    /// Returns the caller's filters, if there are any.
-    fn filters(&self) -> Option<&Filters>;
+    fn settings(&self) -> &Settings;
+
+    /// Finds out what pays on the filesystem of the operands. Called once at most, when another worker may be wanted.
+    fn tuning(&self) -> Tuning;
 
     /// Returns `true` if a dry run has planned to remove an entry. The filter is not asked about it.
     fn is_planned_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
         false
     }
 
-    /// Returns the path of an operand, as the caller names it.
+    /// Returns the path of an operand, as the caller names it; of a copy, that of the source.
     fn operand_path(&self, operand: u32) -> &Path;
-
-    /// Returns whether symbolic links below operands are followed.
-    fn symlinks(&self) -> Symlinks;
 
     /// Opens the directory at `place`.
     ///
@@ -125,10 +124,6 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
-    /// Returns `true` if `entry` will keep this worker busy for so long that another one must be started
-    /// first. Called at most once by each worker, for the first entry that is not a directory.
-    fn is_worth_a_worker(&self, dirs: &Self::Open<'_>, entry: Entry<'_>) -> bool;
-
     /// Processes an entry of `node`. Calls [`queue`] for a directory, and [`reconsider`] if the entry proves to be
     /// of another type.
     fn visit(
@@ -139,47 +134,16 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit;
 
-    /// Returns the path of `node` for users; of a copy, that of the source.
-    fn path(&self, node: &NodeOf<Self>) -> PathBuf;
-
-    /// Reports that the listing of `node` broke off.
-    fn listing_failed(&self, node: &NodeOf<Self>, errno: Errno);
-
-    /// Notes that entries of `node` stay because the run was cancelled.
-    fn entries_stay(&self, node: &NodeOf<Self>);
-
-    /// Notes that entries of `node` stay because the filter does not take them.
-    fn entries_left_alone(&self, node: &NodeOf<Self>);
+    /// Notes that some entries of `node` are not visited.
+    fn entries_stay(&self, _node: &NodeOf<Self>, _reason: Reason) {}
 
     /// Finishes a directory under which nothing is left to do. See [`node::climb`].
-    fn finish(&self, node: &NodeOf<Self>, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()>;
+    fn finish(&self, _node: &NodeOf<Self>, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
-
-    /// Returns the limits on workers; see [`Job::limits`].
-    fn limits(&self) -> Limits;
-
-    /// Returns what is known about a second worker; see [`Job::second_worker`].
-    fn second_worker(&self) -> SecondWorker;
-
-    /// Returns the time per entry from which another worker gets half of the rest of a listing.
-    /// It is [`Duration::MAX`] if two workers are never faster than one in the same directory. `scratch` is
-    /// that of the worker that lists.
-    fn share_from(&self, scratch: &Self::Scratch) -> Duration;
-
-    /// Returns the zones that a worker is in while it processes the entries of `node`, as far as they are known.
-    fn zones(&self, _node: &NodeOf<Self>) -> Zones {
-        Zones::NONE
-    }
-
-    /// Returns what a worker offers to others before it visits entries.
-    fn offers(&self) -> Offer;
-
-    /// Returns `true` if entries are visited in the order of the listing, and each
-    /// subdirectory is finished before the entry after it. [`limits`](Self::limits)
-    /// must then allow for a single worker only.
-    fn is_in_order(&self) -> bool;
 
     /// See [`Job::begin_thread`].
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
@@ -192,17 +156,14 @@ pub(crate) trait Visitor: Sync + Sized {
     }
 }
 
-/// The part of a directory that a worker offers to others before it visits entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
-    /// If the directory is wide: the rest of it, but not the entries of the buffer.
-    RestOfListing,
-    /// The rest of a wide directory, as with [`RestOfListing`](Self::RestOfListing). After an entry that took
-    /// [`Visitor::share_from`] or longer, also half of the entries of the buffer, if no task is queued that could be
-    /// offered.
-    RestAndHalfOfBuffer,
-    /// Nothing, because only one worker is allowed, or two workers in one directory are never faster.
-    Nothing,
+/// The reason why entries of a directory are not visited.
+pub(crate) enum Reason {
+    /// The run was cancelled.
+    Cancelled,
+    /// The filter does not take them.
+    Filtered,
+    /// The listing broke off.
+    NotListed(Errno),
 }
 
 /// The directories in flight of a visitor `V`.
@@ -277,10 +238,12 @@ pub(crate) struct Scratch<V: Visitor> {
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow, or since the beginning.
     quick: usize,
-    /// `true` if some of the slow entries took [`Visitor::share_from`] or longer.
-    has_shareable: bool,
-    /// `true` after [`Visitor::is_worth_a_worker`] was called.
+    /// See [`slowest`](Self::slowest).
+    slowest: Duration,
+    /// `true` after the first entry that is not a directory was looked at.
     has_looked: bool,
+    /// `true` if the last entry had content that was copied.
+    pub(crate) had_content: bool,
 }
 
 impl<V: Visitor> Scratch<V> {
@@ -294,15 +257,18 @@ impl<V: Visitor> Scratch<V> {
         }
     }
 
-    /// Notes that the last entries were slow. `shareable` says whether they took [`Visitor::share_from`] or longer.
-    fn note_slow(&mut self, shareable: bool) {
-        self.has_shareable = shareable || self.expects_shareable();
+    /// Notes that the last entries were slow.
+    fn note_slow(&mut self, per_entry: Duration) {
+        self.slowest = self.slowest().max(per_entry);
         self.quick = 0;
     }
 
-    /// Returns `true` if one of the last entries took [`Visitor::share_from`] or longer, and few were fast since.
-    fn expects_shareable(&self) -> bool {
-        self.has_shareable && self.quick < CHECKPOINT_ENTRIES
+    /// Returns the time per entry of the slowest of the last entries, or zero if many were fast since.
+    fn slowest(&self) -> Duration {
+        match self.quick < CHECKPOINT_ENTRIES {
+            true => self.slowest,
+            false => Duration::ZERO,
+        }
     }
 
     fn buffer(&mut self) -> Listing {
@@ -334,6 +300,11 @@ pub(crate) fn queue<V: Visitor>(
         When::Next,
     );
     Visit::Queued
+}
+
+/// Returns the path of `node` for users; of a copy, that of the source.
+fn path<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> PathBuf {
+    node.place.path(visitor.operand_path(node.place.operand))
 }
 
 /// Gives up one use of `parent` and climbs. A [`Place`] in `parent` is such a use.
@@ -384,7 +355,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         Task::Own(task) => return visitor.run_own(task, worker),
     };
     if let Some(node) = &node {
-        visitor.entries_stay(node);
+        visitor.entries_stay(node, Reason::Cancelled);
     }
     leave(visitor, node, worker);
 }
@@ -401,8 +372,9 @@ impl<V: Visitor> Job for V {
             entrusted: Vec::new(),
             spare: None,
             quick: 0,
-            has_shareable: false,
+            slowest: Duration::ZERO,
             has_looked: false,
+            had_content: false,
         }
     }
 
@@ -415,12 +387,12 @@ impl<V: Visitor> Job for V {
             Task::Enter { place, purpose } => {
                 if let Some(node) = self.enter(place, purpose, worker) {
                     match filtered::enter(self, &node) {
-                        Ok(()) if self.is_in_order() => {
+                        Ok(()) if self.settings().is_in_order => {
                             in_order::list(self, node, None, worker);
                         }
                         Ok(()) => list::begin(self, node, worker),
                         Err(errno) => {
-                            self.listing_failed(&node, errno);
+                            self.entries_stay(&node, Reason::NotListed(errno));
                             leave(self, Some(node), worker);
                         }
                     }
@@ -461,7 +433,7 @@ impl<V: Visitor> Job for V {
     }
 
     fn note_slow_task(&self, scratch: &mut Scratch<V>) {
-        scratch.note_slow(false);
+        scratch.note_slow(Duration::ZERO);
     }
 
     fn out_of_tasks(&self, scratch: &mut Scratch<V>) {
@@ -495,11 +467,11 @@ impl<V: Visitor> Job for V {
     }
 
     fn limits(&self) -> Limits {
-        Visitor::limits(self)
+        self.settings().limits()
     }
 
     fn second_worker(&self) -> SecondWorker {
-        Visitor::second_worker(self)
+        tuning::tuning(self).second_worker
     }
 
     fn thieves(&self) -> Option<&dyn Thieves<Task<V>>> {

@@ -3,6 +3,7 @@
 //! A part is a `Batch` task. It counts as a user of the node, so the directory is
 //! finished only after all of its parts.
 
+use super::tuning::tuning;
 use super::{NodeOf, Task, Visitor, Walker};
 use crate::sched::When;
 use crate::sys::{Entries, Listing};
@@ -29,6 +30,7 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
 /// tasks queued.
 #[cold]
 pub(super) fn queue_rest<V: Visitor>(
+    visitor: &V,
     entries: Entries<'_>,
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,
@@ -39,7 +41,10 @@ pub(super) fn queue_rest<V: Visitor>(
         rest.take_rest(&entries);
         worker.push(batch(rest, node), When::AfterNewest);
     }
-    worker.expect_slow_work();
+    // Within XFS, a large file is usually cloned in no time.
+    if worker.is_at_start() && tuning(visitor).groups.is_none() {
+        worker.expect_slow_work();
+    }
     usize::from(has_entries)
 }
 

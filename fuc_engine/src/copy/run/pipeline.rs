@@ -614,7 +614,7 @@ impl CopyRun<'_> {
     fn count_copied(&self, counted: Counted, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.count(counted);
         worker.scratch.tally.count_bytes(bytes);
-        worker.scratch.own.had_content = bytes > 0;
+        worker.scratch.had_content = bytes > 0;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
 

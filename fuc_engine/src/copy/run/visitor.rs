@@ -2,13 +2,10 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
-use super::dest_filesystem::DestFilesystem;
 use super::pipeline::Processed;
 use super::postponed::{self, copy_large, copy_waiter};
 use super::tasks::CopyTask;
@@ -21,24 +18,11 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
 use crate::report::{Counted, Report};
-use crate::sched::{Limits, SecondWorker, Zones};
-use crate::sys::{self, Identity, InheritedTable, Symlinks, TableUse};
+use crate::sys::{self, Identity, InheritedTable, TableUse};
 use crate::walk::{
-    self, Filters, Offer, OpenDirs, Purpose, Sharer, SourceAndDest, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Reason, Settings, Sharer, SourceAndDest, Tuning, Visit, Visitor,
+    Walker,
 };
-
-/// Time per entry without content from which an idle worker gets a part of the listing.
-///
-/// Copying 1,500 files in one directory to a server that answers after 0.1 ms: with 1 ms 2.1 of the
-/// time. Cell: slow-0.1ms-copy-flat. Copying 2,000 empty files in one directory on ext4: with 12 µs 1.1 of
-/// the time (41 rounds).
-const SHARE_EMPTY_FROM: Duration = Duration::from_micros(100);
-
-/// The same for entries with content, which is copied without a lock of the directory.
-///
-/// Copying 1,000 files of 16 KiB in one directory with 100 µs: 1.13 of the time on ext4, 1.06 on tmpfs
-/// (41 rounds, two cores).
-const SHARE_CONTENT_FROM: Duration = Duration::from_micros(12);
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
 fn is_mount_point(node: &CopyNode) -> bool {
@@ -68,16 +52,29 @@ impl Visitor for CopyRun<'_> {
         &self.ctx.report
     }
 
-    fn filters(&self) -> Option<&Filters> {
-        self.filters.as_ref()
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn tuning(&self) -> Tuning {
+        let ctx = &self.ctx;
+        let opened = match ctx.target {
+            // A dest that is not a directory does not need more workers.
+            None if !ctx.operands.is_empty() => ctx.open_operand(0, Side::Dest).ok(),
+            // An engine that cannot take part has no operands.
+            _ => None,
+        };
+        let target = ctx.target.as_ref().map(AsFd::as_fd);
+        let tuning = Tuning::of_copy(target.or(opened.as_ref().map(AsFd::as_fd)));
+        Tuning {
+            // A dry run makes nothing that workers would wait for.
+            groups: tuning.groups.filter(|_| ctx.plan.is_none()),
+            ..tuning
+        }
     }
 
     fn operand_path(&self, operand: u32) -> &Path {
         self.ctx.operand_path(operand, Side::Source)
-    }
-
-    fn symlinks(&self) -> Symlinks {
-        self.ctx.policy.symlinks_of_entries
     }
 
     fn enter(
@@ -134,11 +131,6 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Returns `false`: large files become tasks, and their size is known without another call.
-    fn is_worth_a_worker(&self, _dirs: &SourceAndDest<'_>, _entry: sys::Entry<'_>) -> bool {
-        false
-    }
-
     fn visit(
         &self,
         node: &CopyNode,
@@ -168,22 +160,15 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn path(&self, node: &CopyNode) -> PathBuf {
-        self.ctx.place_path(&node.place, Side::Source)
-    }
-
-    /// Does nothing: a directory of which entries are not copied is finished like any other.
-    fn entries_stay(&self, _node: &CopyNode) {}
-
-    /// Does nothing, as [`entries_stay`](Self::entries_stay).
-    fn entries_left_alone(&self, _node: &CopyNode) {}
-
-    fn listing_failed(&self, node: &CopyNode, errno: Errno) {
-        let operation = Operation::ReadDirectory;
-        let error = self
-            .ctx
-            .place_error(&node.place, Side::Source, operation, errno);
-        self.ctx.fail(node.place.operand, error);
+    /// Reports a listing that broke off. Otherwise the directory is finished like any other.
+    fn entries_stay(&self, node: &CopyNode, reason: Reason) {
+        if let Reason::NotListed(errno) = reason {
+            let operation = Operation::ReadDirectory;
+            let error = self
+                .ctx
+                .place_error(&node.place, Side::Source, operation, errno);
+            self.ctx.fail(node.place.operand, error);
+        }
     }
 
     fn finish(&self, node: &CopyNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
@@ -208,79 +193,11 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn limits(&self) -> Limits {
-        if self.is_in_order() {
-            Limits::of(1)
-        } else {
-            walk::worker_limits(self.ctx.policy.options.threads)
-        }
-    }
-
-    /// On btrfs, each name goes into the single tree of the subvolume, and kernel threads do a part of the work later. Copying
-    /// 50,000 files with two workers takes 0.9 of the time on one processor, and 1.2 on others. Cell: btrfs-copy.
-    ///
-    /// On XFS, two workers in different [zones](Self::zones) take 0.68 (4 KB) and 0.72 (empty) of the time of one. Directly after a large copy or removal, a
-    /// trial of a second worker often fails, and runs take 1.16 to 1.21 of the time if there is one (15 rounds). Cells:
-    /// xfs-copy, xfs-copy-data, and those of `benches steady`. Within XFS, a large file is usually cloned in no time.
-    fn second_worker(&self) -> SecondWorker {
-        let filesystem = self.dest_filesystem.get_or_init(|| match &self.ctx.target {
-            Some(target) => DestFilesystem::of(target.as_fd()),
-            // An engine that cannot take part has no operands.
-            None if self.ctx.operands.is_empty() => None,
-            // A dest that is not a directory does not need more workers.
-            None => {
-                let dest = self.ctx.open_operand(0, Side::Dest).ok()?;
-                DestFilesystem::of(dest.as_fd())
-            }
-        });
-        match filesystem {
-            Some(DestFilesystem {
-                groups: Some(_), ..
-            }) => SecondWorker::PaysForMany,
-            Some(DestFilesystem {
-                magic: sys::BTRFS | sys::XFS,
-                ..
-            }) => SecondWorker::Unknown,
-            _ => SecondWorker::Pays,
-        }
-    }
-
-    /// There are none until a second worker is considered, because until then the filesystem of the dests is unknown.
-    ///
-    /// Without zones, two workers in nested directories of XFS wait for each other most of the time. Copying 50,000 files
-    /// within an XFS of four groups then takes 1.52 of the time with 4 KB and 1.35 without content, and 1.64 from a tmpfs. In
-    /// 500 directories side by side it takes 1.01 (two cores of an Intel Xeon, 5 to 7 rounds). Cells: xfs-copy,
-    /// xfs-copy-data.
-    fn zones(&self, node: &CopyNode) -> Zones {
-        match self.dest_filesystem.get() {
-            Some(Some(filesystem)) if self.ctx.plan.is_none() => filesystem.zones(node),
-            _ => Zones::NONE,
-        }
-    }
-
-    fn share_from(&self, scratch: &CopyScratch) -> Duration {
-        match scratch.had_content {
-            true => SHARE_CONTENT_FROM,
-            false => SHARE_EMPTY_FROM,
-        }
-    }
-
-    /// Offers of half a buffer are worse, because a server makes one change in a directory at a time. Copying 1,500 files
-    /// in 8 directories to a server: 1.19 of the time if it answers after 1 ms, 1.24 after 0.1 ms (7 rounds). Cells:
-    /// slow-1ms-copy-8 and slow-0.1ms-copy-8.
-    fn offers(&self) -> Offer {
-        Offer::RestOfListing
-    }
-
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
         match self.private_tables() {
             Some(permit) => table.replace(permit, &self.ctx.kept_descriptors()),
             None => table.keep(),
         }
-    }
-
-    fn is_in_order(&self) -> bool {
-        self.ctx.policy.options.rules.ask
     }
 
     /// Returns `None` in a dry run, which changes nothing that other engines could see. So the leader does all of it.
