@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -19,7 +20,6 @@ use super::decide::treatment::DestTreatment;
 use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
 use super::known_times::KnownTimes;
-use super::naming::UnnamedFiles;
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
@@ -87,7 +87,8 @@ pub(super) struct Context<'a> {
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,
-    pub(super) unnamed_dests: UnnamedFiles,
+    /// A filesystem of the dests has no files without a name, as far as is known.
+    pub(super) lacks_unnamed_files: AtomicBool,
     pub(super) writers: Writers,
     pub(super) known_times: KnownTimes,
     /// The changes that a dry run has planned. `None`: the run is a real one.

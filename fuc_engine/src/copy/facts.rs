@@ -6,11 +6,13 @@ use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use rustix::fs::FileType;
 
-use super::node::CopyNode;
+use super::node::{CopyDir, CopyNode};
 use crate::hashing::Seeded;
+use crate::node::Place;
 use crate::sys::{self, At, Blocking, Device, Stat};
 
 pub(super) use crate::sys::{FileId, FileTime, Symlinks};
@@ -83,9 +85,9 @@ impl Fingerprint {
     }
 }
 
-/// The knowledge about the dest of an entry before its copy is made.
+/// The knowledge about the dest of an entry before its copy is made. `N` holds the name of a backup.
 #[derive(Clone, Copy)]
-pub(super) enum DestState<'a> {
+pub(super) enum DestState<N> {
     /// Unknown: no rules apply, so the dest is looked at only if creation fails.
     Unchecked,
     /// A file that may be written to.
@@ -94,12 +96,23 @@ pub(super) enum DestState<'a> {
     /// another process creates there now is not written to.
     Vacant {
         /// New name of the file that was there, relative to the directory of the dest.
-        backup: Option<&'a CStr>,
+        backup: Option<N>,
     },
 }
 
-impl<'a> DestState<'a> {
-    pub(super) fn backup(self) -> Option<&'a CStr> {
+impl<N> DestState<N> {
+    /// Changes the way in which the name of the backup is held.
+    pub(super) fn map<'s, M>(&'s self, name: impl FnOnce(&'s N) -> M) -> DestState<M> {
+        match self {
+            Self::Unchecked => DestState::Unchecked,
+            Self::Occupied => DestState::Occupied,
+            Self::Vacant { backup } => DestState::Vacant {
+                backup: backup.as_ref().map(name),
+            },
+        }
+    }
+
+    pub(super) fn backup(self) -> Option<N> {
         match self {
             Self::Vacant { backup } => backup,
             Self::Unchecked | Self::Occupied => None,
@@ -119,7 +132,7 @@ pub(super) struct Entry<'a> {
     pub(super) kind: FileType,
     /// Says whether a source that is a symbolic link is followed.
     pub(super) symlinks: Symlinks,
-    pub(super) dest_state: DestState<'a>,
+    pub(super) dest_state: DestState<&'a CStr>,
     /// `None` for an operand.
     pub(super) node: Option<&'a CopyNode>,
     /// Index of the operand that the entry is or lies below.
@@ -178,6 +191,60 @@ impl<'a> Entry<'a> {
             dir: self.dest_dir,
             name: self.dest_name,
             symlinks: Symlinks::NoFollow,
+        }
+    }
+}
+
+/// An entry that is kept for later, without the directories that it was found in. It delays the finish of its node.
+pub(super) struct StoredEntry {
+    /// `None` for an operand.
+    pub(super) node: Option<CopyNode>,
+    /// Name of the dest. In a node the source has the same name.
+    pub(super) name: Box<CStr>,
+    pub(super) operand: u32,
+    kind: FileType,
+    symlinks: Symlinks,
+    dest_state: DestState<Box<CStr>>,
+}
+
+impl StoredEntry {
+    pub(super) fn of(entry: &Entry<'_>) -> Self {
+        if let Some(node) = entry.node {
+            node.retain();
+        }
+        Self {
+            node: entry.node.map(Arc::clone),
+            name: entry.dest_name.into(),
+            operand: entry.operand,
+            kind: entry.kind,
+            symlinks: entry.symlinks,
+            dest_state: entry.dest_state.map(|&name| name.into()),
+        }
+    }
+
+    /// Keeps a source of type `kind` that was queued as a directory. Takes over the use of its parent.
+    pub(super) fn of_place(place: Place<CopyDir>, kind: FileType, symlinks: Symlinks) -> Self {
+        Self {
+            node: place.parent,
+            name: (*place.name).into(),
+            operand: place.operand,
+            kind,
+            symlinks,
+            dest_state: DestState::Unchecked,
+        }
+    }
+
+    /// Returns the entry as its directory lists it.
+    pub(super) fn listed(&self) -> sys::Entry<'_> {
+        sys::Entry::new(&self.name, self.kind)
+    }
+
+    /// Returns the entry as it was when it was stored. `entry` holds its names and directories.
+    pub(super) fn restore<'a>(&'a self, entry: Entry<'a>) -> Entry<'a> {
+        Entry {
+            symlinks: self.symlinks,
+            dest_state: self.dest_state.map(|name| &**name),
+            ..entry
         }
     }
 }

@@ -21,9 +21,9 @@ use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::facts::StoredEntry;
 use super::facts::{Entry, FileId, FileTime, Fingerprint, Symlinks};
 use super::node::CopyNode;
-use super::stored::StoredEntry;
 use crate::hashing::{HashMap, Seeded};
 use crate::sys::{self, Stat};
 

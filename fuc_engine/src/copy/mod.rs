@@ -14,7 +14,7 @@
 //! | `options/` | the choices of a caller: public data only |
 //! | `options/preserve` | the attributes that a copy gets from its source |
 //! | `options/overwrite` | the rules for dests that exist, and the names of backups |
-//! | `facts` | facts about a file, made once from a stat; an entry: its names and directories |
+//! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later |
 //! | `policy` | the options of a run, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
 //! | `decide/overwrite` | whether a dest that exists is replaced |
@@ -29,8 +29,6 @@
 //! | `dest/overwrite` | applies the rules for existing dests |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
-//! | `dest/unnamed` | large dests, which get their name when they are complete |
-//! | `dest/hidden` | dests that several engines write, which have a hidden name until they are complete |
 //! | `dest/time_probe` | asks the filesystem of a dest which times it stores |
 //! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
@@ -51,11 +49,12 @@
 //! | `make/directory` | enters and finishes directories |
 //! | `names` | creates, renames and unlinks dests, or plans that in a dry run |
 //! | `plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
-//! | `naming` | when dests get their names |
-//! | `stored` | an entry that is kept for later, without its open directories |
 //! | `hardlinks` | the table of sources with several names |
 //! | `known_times` | what the filesystems of dests have shown about the times that they store |
-//! | `room` | room for large files on the filesystems of dests |
+//! | `large` | the sizes from which files are treated differently |
+//! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
+//! | `large/room` | the large files that are being written, and those that wait for them |
+//! | `large/divided` | a file that several engines copy together |
 //! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
 //! | `bases` | the directories in which relative paths are looked up |
@@ -73,12 +72,11 @@
 //! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
 //! | `run/operands` | begins the operands, in their order |
 //! | `run/pipeline` | leads one entry through the stages |
-//! | `run/postponed` | copies large files, and entries that waited for another name of their source |
+//! | `run/large` | leads a large file from its listing to its end |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | which copies are compared with their sources, and when |
-//! | `run/dividing` | large files that several engines copy together |
 //! | `run/sharing` | the part in a copy that several engines share |
-//! | `run/tasks` | what is queued besides directories |
+//! | `run/tasks` | what is queued besides directories, and entries that are copied later |
 //!
 //! Only `op` imports `run`. `decide` makes no system call. Only `dest` renames, replaces, unlinks
 //! or truncates a dest that was there before its copy.
@@ -96,10 +94,10 @@ mod durability;
 mod facts;
 mod hardlinks;
 mod known_times;
+mod large;
 mod look;
 mod make;
 mod names;
-mod naming;
 mod node;
 mod op;
 mod operand;
@@ -107,11 +105,9 @@ mod options;
 mod parents;
 mod plan;
 mod policy;
-mod room;
 mod run;
 mod scratch;
 mod source;
-mod stored;
 mod verify;
 mod way;
 mod writers;

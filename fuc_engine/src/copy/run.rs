@@ -13,16 +13,15 @@
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`operands`]: begins the operands, in their order.
-//! - [`dividing`]: files that several engines copy together.
-//! - [`part`]: a range of such a file, as a task.
+//! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: which copies are compared with their sources.
-//! - [`tasks`]: what is queued besides directories.
-//! - [`postponed`]: large files, and entries that waited for another name of their source.
+//! - [`tasks`]: what is queued besides directories, and entries that are copied later.
 //! - [`sharing`]: the part in a copy that several engines share.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::bases::Bases;
@@ -32,14 +31,13 @@ use super::durability::Durability;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
 use super::known_times::KnownTimes;
-use super::naming::UnnamedFiles;
+use super::large::room::Room;
 use super::node::CopyDir;
 use super::operand::Operand;
 use super::options::{CopyOptions, Dereference, Dest};
 use super::parents::{self, MadeParents};
 use super::plan::Plan;
 use super::policy::Policy;
-use super::room::Room;
 use super::scratch::{CopyScratch, CopyWorker};
 use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
@@ -55,18 +53,15 @@ use crate::report::Report;
 use crate::sys::{self, Identity, PrivateTables};
 use crate::walk::{self, Part, Settings, Sharer, Stealing, Walker};
 
-mod dividing;
 mod durable;
+mod large;
 mod operands;
-mod part;
 mod pipeline;
-mod postponed;
 mod sharing;
 mod tasks;
 mod verifying;
 mod visitor;
 
-use postponed::{Crowd, Overwrites};
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;
 
@@ -87,8 +82,6 @@ pub(super) struct CopyRun<'a> {
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
-    overwrites: Overwrites,
-    crowd: Crowd,
     settings: Settings,
     tables: Option<PrivateTables>,
     /// The other engines that work on the operands, if there are any.
@@ -121,7 +114,7 @@ impl<'a> CopyRun<'a> {
                 report,
                 failures: Failures::default(),
                 descriptors: Descriptors::new(),
-                unnamed_dests: UnnamedFiles::default(),
+                lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
                 known_times: KnownTimes::default(),
                 plan: None,
@@ -136,8 +129,6 @@ impl<'a> CopyRun<'a> {
             parents: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
-            overwrites: Overwrites::default(),
-            crowd: Crowd::default(),
             tables: None,
             stealing: None,
         }

@@ -24,6 +24,7 @@ use rustix::fs::SeekFrom;
 use super::error::ContentError;
 use super::read_ahead::ReadAhead;
 use super::sparse::SparseWriter;
+use crate::copy::large::{CLONE_FROM, TRIAL_FROM};
 use crate::copy::options::{CopyOptions, Reflink, Sparse};
 use crate::observer::{CopyMethod, HoleDetection, Mechanism};
 use crate::sys::{self, Stat, Storage};
@@ -45,11 +46,6 @@ const REQUESTS: u32 = 4;
 /// Copying 200 MB within a server's filesystem, which answers after 1 ms, 0.1 ms and at once: 2.4, 1.4 and 1.0
 /// of the time if the kernel copies (medians of 3 to 5, two cores). The test server is `benches serve`.
 const SLOW_REQUEST: Duration = Duration::from_micros(50);
-/// Size of the smallest file that begins with a trial. The trial copies a third of it.
-const WORTH_A_TRIAL: u64 = 1 << 20;
-/// Smallest file for which cloning is tried even if the options do not ask for it. For smaller
-/// files the extra call does not pay, because `copy_file_range` clones too if the filesystem can.
-const WORTH_CLONING: u64 = 4 << 20;
 /// Bytes of a large file that are moved by one call. Between two calls, a worker can report
 /// progress and give work away. This many bytes take some milliseconds, so the additional calls
 /// cost next to nothing.
@@ -138,7 +134,7 @@ impl<'a> Source<'a> {
     /// Returns `true` if the file is large and a server stores it. On other filesystems `read` and `write`
     /// are never faster than the kernel.
     fn is_worth_a_trial(&self) -> bool {
-        self.size >= WORTH_A_TRIAL && self.storage == Storage::Server
+        self.size >= TRIAL_FROM && self.storage == Storage::Server
     }
 }
 
@@ -277,7 +273,7 @@ impl<'a> ContentCopy<'a> {
         let is_asked_for = self.ways.reflink == Reflink::Always;
         let is_worth_it = self.ways.let_kernel_copy()
             && self.source.reports_true_size()
-            && self.source.size >= WORTH_CLONING;
+            && self.source.size >= CLONE_FROM;
         self.method.reflink = match self.ways.let_kernel_copy() {
             // `copy_file_range` may share blocks without saying so.
             true => Mechanism::Unknown,

@@ -5,8 +5,6 @@
 //! - [`clear`]: makes room for a copy whose creation failed with `EEXIST`.
 //! - [`alias`]: finds out whether a dest is the source, or equal to it.
 //! - [`open`]: creates or opens a dest file, and truncates it.
-//! - [`unnamed`]: large dests that get their name when they are complete.
-//! - [`hidden`]: dests that several engines write, which get their name when they are complete.
 //! - [`time_probe`]: asks the filesystem of a dest which times it stores.
 //! - [`replace`]: renames a new link over the dest.
 //! - [`backup`]: renames dests to backups, and back.
@@ -16,9 +14,7 @@ mod alias;
 pub(super) mod backup;
 pub(super) mod backup_names;
 pub(super) mod clear;
-pub(super) mod hidden;
 pub(super) mod open;
 pub(super) mod overwrite;
 pub(super) mod replace;
 pub(super) mod time_probe;
-pub(super) mod unnamed;

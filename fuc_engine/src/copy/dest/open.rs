@@ -11,7 +11,6 @@ use rustix::io::Errno;
 
 use super::alias;
 use super::clear::{Cleared, clear_dest, unlink_dest};
-use super::unnamed;
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
@@ -19,10 +18,9 @@ use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
+use crate::copy::large::naming::{self, Naming};
 use crate::copy::look;
-
 use crate::copy::names::{self, New};
-use crate::copy::naming::Naming;
 use crate::copy::plan::Plan;
 use crate::copy::source::OpenSource;
 use crate::copy::writers::Writing;
@@ -38,7 +36,7 @@ pub(in crate::copy) struct OpenDest<'w> {
     pub(in crate::copy) is_file: bool,
     pub(in crate::copy) origin: Origin,
     /// A dest that was created without a name gets it [`WhenComplete`](Naming::WhenComplete).
-    pub(in crate::copy) naming: Naming,
+    pub(in crate::copy) naming: Naming<'w>,
     /// The mode that an existing dest gets back if its copy fails, if it was changed.
     pub(in crate::copy) mode_before: Option<u32>,
     /// The dest has the content of its source already.
@@ -64,8 +62,8 @@ impl<'w> Guards<'w> {
     }
 }
 
-impl OpenDest<'_> {
-    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming) -> Self {
+impl<'w> OpenDest<'w> {
+    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming<'w>) -> Self {
         Self {
             fd,
             is_file: true,
@@ -85,12 +83,12 @@ pub(in crate::copy) fn open<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    naming: Naming,
+    naming: Naming<'c>,
 ) -> Result<OpenDest<'c>, Failure> {
     if naming == Naming::WhenComplete
         && ctx.plan.is_none()
-        && unnamed::is_large_enough(ctx, &source.stat)
-        && let Some(file) = unnamed::try_create(ctx, entry, &source.stat)
+        && naming::is_large_enough(ctx, &source.stat)
+        && let Some(file) = naming::try_create_unnamed(ctx, entry, &source.stat)
     {
         return Ok(OpenDest::new_file(file, naming));
     }

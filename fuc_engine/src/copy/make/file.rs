@@ -26,11 +26,10 @@ use crate::copy::decide::mode::{DestAcl, Origin};
 use crate::copy::dest::clear::clear_dest;
 use crate::copy::dest::open::{OpenDest, is_behind_link};
 use crate::copy::dest::overwrite;
-use crate::copy::dest::unnamed;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
+use crate::copy::large::naming::{self, Naming};
 use crate::copy::look;
-use crate::copy::naming::Naming;
 use crate::copy::options::Reflink;
 use crate::copy::scratch::{CopyScratch, CopyWorker};
 use crate::copy::source::OpenSource;
@@ -187,10 +186,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
             Err(error) => return content_not_moved(ctx, entry, &dest, &source.stat, error),
         }
     };
-    let name = |dest: &OpenDest<'_>| {
-        dest.naming == Naming::AtOnce || unnamed::name(ctx, entry, dest.fd.as_fd())
-    };
-    complete(ctx, entry, source, dest, moved, labelled, name)
+    complete(ctx, entry, source, dest, moved, labelled)
 }
 
 /// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
@@ -204,8 +200,7 @@ pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(
     }
 }
 
-/// Gives a dest with all of its content its attributes, then its name by `name`, and closes it. `name` returns `false` if
-/// that is not possible.
+/// Gives a dest with all of its content its attributes, then its name, and closes it.
 #[inline(always)]
 pub(in crate::copy) fn complete(
     ctx: &Context<'_>,
@@ -214,7 +209,6 @@ pub(in crate::copy) fn complete(
     dest: OpenDest<'_>,
     moved: Moved,
     labelled: Result<(), AttributeError>,
-    name: impl FnOnce(&OpenDest<'_>) -> bool,
 ) -> Result<Filled, Failure> {
     let attributes = ctx
         .policy
@@ -225,7 +219,8 @@ pub(in crate::copy) fn complete(
             .file_complete(dest.fd.as_fd())
             .map_err(|errno| not_synced(ctx, entry, &dest, &source.stat, errno))?;
     }
-    if !name(&dest) {
+    if dest.naming != Naming::AtOnce && !naming::give_name(ctx, entry, dest.fd.as_fd(), dest.naming)
+    {
         return Ok(Filled::Nameless);
     }
     let OpenDest {
@@ -337,7 +332,10 @@ fn discard(
     dest: &OpenDest<'_>,
     source: &Stat,
 ) -> Result<(), Error> {
-    if dest.naming == Naming::WhenComplete {
+    if dest.naming != Naming::AtOnce {
+        if let Naming::Hidden(hidden) = dest.naming {
+            naming::remove_hidden(entry, hidden, dest.fd.as_fd());
+        }
         ctx.report.discarded();
         return Ok(());
     }
@@ -368,9 +366,9 @@ fn mark_incomplete(dest: &OpenDest<'_>, source: &Stat) {
 /// Leaves the content that was moved before an error at the dest, as cp does.
 fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest<'_>, source: &Stat) {
     mark_incomplete(dest, source);
-    if dest.naming == Naming::WhenComplete {
+    if dest.naming != Naming::AtOnce {
         // If this fails, the dest has no content. The error to report is that of moving it.
-        let _ = unnamed::name(ctx, entry, dest.fd.as_fd());
+        let _ = naming::give_name(ctx, entry, dest.fd.as_fd(), dest.naming);
     }
 }
 

@@ -19,24 +19,23 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::tasks::{CopyTask, LargeFile};
-use super::{CopyRun, dividing, durable, sharing, verifying};
+use super::tasks::CopyTask;
+use super::{CopyRun, durable, large, sharing, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
 use crate::copy::dest::open;
 use crate::copy::dest::overwrite::{self, Decided, Prepared};
-use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
+use crate::copy::facts::{DestState, Entry, FileId, StoredEntry, Symlinks};
 use crate::copy::hardlinks::{Claim, FirstCopy};
+use crate::copy::large::TASK_FROM;
+use crate::copy::large::naming::Naming;
 use crate::copy::look;
 use crate::copy::make::file::{self, Filled};
 use crate::copy::make::{Created, hardlink, link, special, symlink};
-use crate::copy::naming::Naming;
-use crate::copy::options::{LinkKind, Reflink, Replace};
-use crate::copy::room;
-use crate::copy::source::{OpenSource, SharedSource};
-use crate::copy::stored::StoredEntry;
+use crate::copy::options::{LinkKind, Replace};
+use crate::copy::source::OpenSource;
 use crate::error::{self, Error, Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
@@ -44,9 +43,6 @@ use crate::report::Counted;
 use crate::sched::When;
 use crate::sys::{self, Stat, Storage};
 use crate::walk::{self, Reconsidered, Task, Walker};
-
-/// Size from which a file is a task of its own.
-const LARGE_BYTES: u64 = 4 << 20;
 
 /// The result for an entry that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,11 +104,23 @@ impl CopyRun<'_> {
             ControlFlow::Break(processed) => return Ok(processed),
         };
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
-        if self.is_large_task(entry, &source) {
-            queue_large(entry, &source, None, worker);
+        if large::is_task(&self.ctx, entry, &source) {
+            large::queue(entry, &source, None, worker);
             return Ok(Processed::QueuedLarge);
         }
         self.copy_by_rules(entry, &source, worker)
+    }
+
+    /// Looks at the source, applies the rules about its dest, and copies it now, however large it is.
+    pub(super) fn look_and_copy_by_rules(
+        &self,
+        entry: &Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Result<(), Failure> {
+        match self.look(entry, worker)? {
+            ControlFlow::Continue(source) => self.copy_by_rules(entry, &source, worker).map(drop),
+            ControlFlow::Break(_) => Ok(()),
+        }
     }
 
     /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
@@ -209,7 +217,7 @@ impl CopyRun<'_> {
             Decided::Proceed(dest) => {
                 // Other names of a source may become links, which need no room.
                 if !ctx.policy.has_other_names(entry, source) {
-                    self.check_room(entry, source)?;
+                    large::check_room(self, entry, source)?;
                 }
                 self.check_dest_of_operand(entry, source)?;
                 match dest {
@@ -424,43 +432,28 @@ impl CopyRun<'_> {
             })?;
             return Ok(Processed::Handled);
         }
-        let is_small = (source.stat.st_size as u64) < LARGE_BYTES;
-        if is_small || !self.is_large_task(entry, &source.stat) {
+        let is_small = (source.stat.st_size as u64) < TASK_FROM;
+        if is_small || !large::is_task(&self.ctx, entry, &source.stat) {
             self.copy_content(entry, source, worker)?;
             return Ok(Processed::Handled);
         }
         let stat = source.stat;
-        queue_large(entry, &stat, Some(source), worker);
+        large::queue(entry, &stat, Some(source), worker);
         Ok(Processed::QueuedLarge)
     }
 
     /// Opens the dest and copies the content. Returns the file that was written, if further
     /// names of its source may link to it.
-    pub(super) fn copy_content(
+    fn copy_content(
         &self,
         entry: &Entry<'_>,
         source: OpenSource,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
-        if source.stat.st_size as u64 >= LARGE_BYTES {
-            return self.copy_large_content(entry, source, worker);
+        if source.stat.st_size as u64 >= TASK_FROM {
+            return large::copy_content(self, entry, source, worker);
         }
         self.open_and_fill(entry, &source, Naming::WhenComplete, worker)
-    }
-
-    /// Copies the content if there is room. If several engines may be faster, queues it in ranges.
-    #[cold]
-    fn copy_large_content(
-        &self,
-        entry: &Entry<'_>,
-        source: OpenSource,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<Option<FileId>, Failure> {
-        self.check_room(entry, &source.stat)?;
-        if dividing::may_divide(self, entry, &source) {
-            return dividing::divide(self, entry, source, worker);
-        }
-        self.open_and_fill_rarely(entry, &source, Naming::WhenComplete, worker)
     }
 
     /// Copies a file whose content may have been read before.
@@ -469,7 +462,7 @@ impl CopyRun<'_> {
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
-        naming: Naming,
+        naming: Naming<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         source.rewind().map_err(|errno| {
@@ -482,11 +475,11 @@ impl CopyRun<'_> {
     /// Does the same as [`open_and_fill`](Self::open_and_fill). With more than one other call of that function, it would
     /// not be inlined for small files.
     #[cold]
-    fn open_and_fill_rarely(
+    pub(super) fn open_and_fill_rarely(
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
-        naming: Naming,
+        naming: Naming<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         self.open_and_fill(entry, source, naming, worker)
@@ -497,7 +490,7 @@ impl CopyRun<'_> {
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
-        naming: Naming,
+        naming: Naming<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
@@ -563,45 +556,6 @@ impl CopyRun<'_> {
         };
         self.count_copied(Counted::File, bytes, worker);
         self.ctx.emit_copied(entry);
-    }
-
-    /// Returns `true` if the source is a task of its own, so that several workers can share a
-    /// directory of large files. If so, a descriptor was lent to the task.
-    #[cold]
-    fn is_large_task(&self, entry: &Entry<'_>, source: &Stat) -> bool {
-        self.has_large_content(source)
-            // If rules were applied, the dest may have been moved away, so the file is copied at
-            // once.
-            && matches!(entry.dest_state, DestState::Unchecked)
-            && !entry.is_operand()
-            && !self.ctx.policy.options.rules.ask
-            // Other names of the source wait until the copy is complete, so it is made at once.
-            && !self.ctx.policy.has_other_names(entry, source)
-            && self.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
-    }
-
-    /// Returns `true` if much content may have to be written.
-    #[inline]
-    fn has_large_content(&self, source: &Stat) -> bool {
-        let options = self.ctx.policy.options;
-        source.st_size as u64 >= LARGE_BYTES
-            && sys::file_type(source) == FileType::RegularFile
-            && options.reflink != Reflink::Always
-            && !options.attributes_only
-            && options.as_links.is_none()
-            && self.ctx.plan.is_none()
-    }
-
-    /// Fails before a dest is touched, if a large file has no room.
-    #[cold]
-    fn check_room(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
-        if !self.has_large_content(source) {
-            return Ok(());
-        }
-        match self.room.shortage(entry, source) {
-            None => Ok(()),
-            Some(errno) => Err(self.ctx.making_failure(entry, Operation::Write, errno)),
-        }
     }
 
     /// Counts and reports a copy without content.
@@ -709,21 +663,6 @@ fn is_listed_by_server(entry: &Entry<'_>, worker: &mut Walker<'_, '_, CopyRun<'_
         let scratch = &mut worker.scratch.own;
         scratch.storage_of_device(device, entry.source_dir) == Storage::Server
     })
-}
-
-/// Queues a large file, for which a descriptor was lent.
-fn queue_large<'a>(
-    entry: &Entry<'_>,
-    stat: &Stat,
-    source: Option<OpenSource>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
-    let file = Box::new(LargeFile {
-        source: source.map(SharedSource::from),
-        entry: StoredEntry::of(entry),
-        bytes: room::bytes_on_disk(stat),
-    });
-    worker.push(Task::Own(CopyTask::Large(file)), When::Next);
 }
 
 fn queue_waiters<'a>(waiters: Vec<StoredEntry>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {

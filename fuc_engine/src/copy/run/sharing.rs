@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use super::tasks::CopyTask;
-use super::{CopyRun, dividing};
+use super::{CopyRun, large};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, Symlinks};
+use crate::copy::large::divided;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode, Mark};
 use crate::copy::way::{self, DestParent};
@@ -65,7 +66,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
 
     fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
         match task {
-            CopyTask::Part(part) => dividing::take_back(self, part, given, worker),
+            CopyTask::Part(part) => large::take_back(self, part, given, worker),
             task => worker.push(Task::Own(task), When::Next),
         }
     }
@@ -77,9 +78,9 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         range: &FileRange,
         worker: &mut Walker<'_, '_, CopyRun<'a>>,
     ) -> Given {
-        match dividing::copy_for_another_engine(self, parent, name, range, worker) {
-            Some(()) => Given::Finished(Finished::DONE),
-            None => Given::NotReached,
+        match divided::copy_for_another_engine(&self.ctx, parent, name, range, worker) {
+            Ok(()) => Given::Finished(Finished::DONE),
+            Err(_) => Given::NotReached,
         }
     }
 

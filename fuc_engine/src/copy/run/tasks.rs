@@ -1,12 +1,21 @@
-//! The tasks of a copy other than listing a directory.
+//! The tasks of a copy other than listing a directory, and entries whose copies come later than their listing.
 
 use std::ops::Range;
+use std::os::fd::AsFd;
 
-use super::part::FilePart;
+use rustix::fs::FileType;
+
+use super::CopyRun;
+use crate::copy::context::{Context, Failure};
+use crate::copy::dest::backup;
+use crate::copy::facts::{Entry, StoredEntry};
+use crate::copy::large::divided::FilePart;
+use crate::copy::large::room::LargeFile;
 use crate::copy::node::CopyDir;
-use crate::copy::source::SharedSource;
-use crate::copy::stored::StoredEntry;
-use crate::walk::{OwnRange, OwnTask};
+use crate::error::{Error, Operation};
+use crate::node::{Place, Side};
+use crate::sys::{self, CWD};
+use crate::walk::{self, OpenDirs, OwnRange, OwnTask, Reconsidered, Walker};
 
 /// Tasks of a copy other than listing a directory.
 pub(in crate::copy) enum CopyTask {
@@ -31,20 +40,6 @@ impl OwnTask<CopyDir> for CopyTask {
     }
 }
 
-/// A large file whose content is still to be copied. Its dest was not touched yet.
-pub(in crate::copy) struct LargeFile {
-    /// `None` if the rules about the dest are still to be applied.
-    pub(super) source: Option<SharedSource>,
-    pub(super) entry: StoredEntry,
-    /// Room that the copy needs.
-    pub(super) bytes: u64,
-}
-
-impl LargeFile {
-    /// Descriptors that are open while it is queued.
-    pub(super) const DESCRIPTORS: usize = 1;
-}
-
 /// Operands to begin, in order.
 pub(in crate::copy) struct Operands {
     pub(super) range: Range<u32>,
@@ -60,4 +55,110 @@ impl Operands {
             is_alone: true,
         }
     }
+}
+
+/// Copies or links an entry that has waited.
+pub(super) fn copy_waiter<'a>(
+    run: &CopyRun<'a>,
+    waiter: StoredEntry,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    resume(run, waiter, worker, |entry, worker| {
+        run.look_and_make(entry, worker).map(drop)
+    });
+}
+
+/// Returns the type of a source below an operand that was listed as a directory, if it is not a directory. The filesystem
+/// may have listed the wrong type, or another process has replaced the directory.
+#[cold]
+pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
+    place.parent.as_ref()?;
+    let symlinks = ctx.symlinks_at(place);
+    let stat = ctx.at(place, Side::Source, |dir, name| {
+        sys::stat(dir, name, symlinks)
+    });
+    let kind = sys::file_type(&stat.ok()?);
+    (kind != FileType::Directory).then_some(kind)
+}
+
+/// Copies a source that was queued as a directory, but is of another type.
+#[cold]
+pub(super) fn copy_of_other_type<'a>(
+    run: &CopyRun<'a>,
+    place: Place<CopyDir>,
+    kind: FileType,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let symlinks = run.ctx.symlinks_at(&place);
+    let stored = StoredEntry::of_place(place, kind, symlinks);
+    resume(run, stored, worker, |entry, worker| {
+        let (dir, name) = (entry.source_dir, entry.source_name);
+        let reconsidered = entry
+            .node
+            .map(|node| walk::reconsider(run, node, dir, name, kind, worker));
+        match reconsidered {
+            Some(Reconsidered::Process) => run.process_listed(entry, kind, worker).map(drop),
+            _ => Ok(()),
+        }
+    });
+}
+
+/// Opens the directories of a stored entry, and processes it by `process`. Reports its failure. If the
+/// run was cancelled, only restores its backup.
+pub(super) fn resume<'a, 's, 'e>(
+    run: &CopyRun<'a>,
+    stored: StoredEntry,
+    worker: &mut Walker<'s, 'e, CopyRun<'a>>,
+    process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
+) {
+    with_entry(run, stored, worker, |entry, worker| {
+        if run.ctx.report.must_stop() {
+            backup::restore(&run.ctx, entry);
+            return Ok(());
+        }
+        process(entry, worker)
+    });
+}
+
+/// Does the same as [`resume`], and calls `process` even if the run was cancelled.
+pub(super) fn with_entry<'a, 's, 'e>(
+    run: &CopyRun<'a>,
+    stored: StoredEntry,
+    worker: &mut Walker<'s, 'e, CopyRun<'a>>,
+    process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
+) {
+    let ctx = &run.ctx;
+    let process_or_report = |entry: &Entry<'_>| {
+        if let Err(failure) = process(entry, worker) {
+            ctx.report_failure(entry, failure);
+            backup::restore(ctx, entry);
+        }
+    };
+    match &stored.node {
+        None => match ctx.open_dest_parent(stored.operand) {
+            Ok(parent) => {
+                let entry = ctx.operand_entry(stored.operand, parent.as_fd());
+                process_or_report(&stored.restore(entry));
+            }
+            Err(errno) => {
+                let path = ctx.operand_path(stored.operand, Side::Dest).to_path_buf();
+                let error = Error::failed(Operation::Stat, path, errno).at_dest();
+                ctx.fail(stored.operand, error);
+            }
+        },
+        Some(node) => match walk::open_dirs(run, node) {
+            Ok(dirs) => {
+                let entry = Entry::listed(node, dirs.source(), dirs.dest(), stored.listed());
+                process_or_report(&stored.restore(entry));
+            }
+            Err(errno) => {
+                let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);
+                ctx.fail(stored.operand, error);
+                // The directories could not be opened, and only the paths are needed.
+                let entry = stored.restore(Entry::listed(node, CWD, CWD, stored.listed()));
+                backup::restore_in(ctx, node, &entry);
+            }
+        },
+    }
+    walk::leave(run, stored.node, worker);
 }

@@ -12,16 +12,14 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::CopyRun;
-use super::postponed::resume;
-use super::tasks::CopyTask;
+use super::tasks::{CopyTask, resume};
 use crate::copy::attributes::path_only;
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::links_at_dest;
 use crate::copy::durability::FEW;
-use crate::copy::facts::{DestState, Entry, Symlinks};
+use crate::copy::facts::{DestState, Entry, StoredEntry, Symlinks};
 use crate::copy::look;
 use crate::copy::scratch::CopyWorker;
-use crate::copy::stored::StoredEntry;
 use crate::copy::verify::{self, Compared};
 use crate::error::Refusal;
 use crate::node::Side;

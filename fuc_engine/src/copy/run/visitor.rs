@@ -7,9 +7,8 @@ use std::path::Path;
 use rustix::fs::FileType;
 
 use super::pipeline::Processed;
-use super::postponed::{self, copy_large, copy_waiter};
-use super::tasks::CopyTask;
-use super::{CopyRun, dividing, durable, operands, sharing, verifying};
+use super::tasks::{self, CopyTask};
+use super::{CopyRun, durable, large, operands, sharing, verifying};
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
@@ -105,9 +104,9 @@ impl Visitor for CopyRun<'_> {
             Err(not_entered) => {
                 let place = not_entered.place;
                 if not_entered.unfilled.is_none()
-                    && let Some(kind) = postponed::other_type(ctx, &place)
+                    && let Some(kind) = tasks::other_type(ctx, &place)
                 {
-                    postponed::copy_of_other_type(self, place, kind, worker);
+                    tasks::copy_of_other_type(self, place, kind, worker);
                     return None;
                 }
                 if let Some(unfilled) = not_entered.unfilled {
@@ -185,9 +184,9 @@ impl Visitor for CopyRun<'_> {
     fn run_own(&self, task: CopyTask, worker: &mut Walker<'_, '_, Self>) {
         match task {
             CopyTask::Operands(operands) => operands::begin(self, operands, worker),
-            CopyTask::Large(file) => copy_large(self, file, worker),
-            CopyTask::Part(part) => dividing::copy_part(self, part, worker),
-            CopyTask::Waiter(waiter) => copy_waiter(self, waiter, worker),
+            CopyTask::Large(file) => large::copy(self, file, worker),
+            CopyTask::Part(part) => large::copy_part(self, part, worker),
+            CopyTask::Waiter(waiter) => tasks::copy_waiter(self, waiter, worker),
             CopyTask::Verify(files) => verifying::compare_all(self, files, worker),
             CopyTask::VerifyRest => verifying::queue_rest(self, worker),
         }

@@ -1,0 +1,218 @@
+//! The way of a large file from its listing to its end; see [`large`](crate::copy::large).
+
+use std::os::fd::AsFd;
+
+use rustix::fs::FileType;
+
+use super::CopyRun;
+use super::tasks::{CopyTask, resume, with_entry};
+use crate::copy::context::{Context, Failure};
+use crate::copy::decide::mode::Origin;
+use crate::copy::facts::{DestState, Entry, FileId, StoredEntry, Symlinks};
+use crate::copy::large::TASK_FROM;
+use crate::copy::large::divided::{self, DividedFile, FilePart};
+use crate::copy::large::naming::Naming;
+use crate::copy::large::room::{LargeFile, Needs};
+use crate::copy::node::CopyNode;
+use crate::copy::options::Reflink;
+use crate::copy::source::{OpenSource, SharedSource};
+use crate::distribute::{Finished, Given};
+use crate::error::Operation;
+use crate::node::Side;
+use crate::sched::When;
+use crate::sys::{self, Pinned, Stat};
+use crate::walk::{Task, Walker};
+
+/// Returns `true` if much content may have to be written.
+#[inline]
+fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
+    let options = ctx.policy.options;
+    source.st_size as u64 >= TASK_FROM
+        && sys::file_type(source) == FileType::RegularFile
+        && options.reflink != Reflink::Always
+        && !options.attributes_only
+        && options.as_links.is_none()
+        && ctx.plan.is_none()
+}
+
+/// Returns `true` if the content may be copied at another time than the entries beside it.
+fn may_come_later(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
+    has_much_content(ctx, source)
+        && !entry.is_operand()
+        && !ctx.policy.options.rules.ask
+        // Other names of the source wait until the copy is complete, so it is made at once.
+        && !ctx.policy.has_other_names(entry, source)
+}
+
+/// Returns `true` if the source is a task of its own, so that several workers can share a
+/// directory of large files. If so, a descriptor was lent to the task.
+#[cold]
+pub(super) fn is_task(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
+    may_come_later(ctx, entry, source)
+        // If rules were applied, the dest may have been moved away, so the file is copied at
+        // once.
+        && matches!(entry.dest_state, DestState::Unchecked)
+        && ctx.descriptors.lend(LargeFile::DESCRIPTORS)
+}
+
+/// Queues a large file, for which a descriptor was lent.
+pub(super) fn queue<'a>(
+    entry: &Entry<'_>,
+    stat: &Stat,
+    source: Option<OpenSource>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let file = LargeFile {
+        source: source.map(SharedSource::from),
+        entry: StoredEntry::of(entry),
+        needs: Needs::of(stat),
+    };
+    push(Some(Box::new(file)), worker);
+}
+
+fn push<'a>(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+    if let Some(file) = file {
+        worker.push(Task::Own(CopyTask::Large(file)), When::Next);
+    }
+}
+
+/// Copies a large file, or keeps it until another one has ended. Its dest is created, truncated or renamed only now.
+pub(super) fn copy<'a>(
+    run: &CopyRun<'a>,
+    mut file: Box<LargeFile>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let ctx = &run.ctx;
+    file.needs.overwrites = is_written_in_place(ctx, &file.entry);
+    let free = |entry: &StoredEntry| sys::free_bytes(dest_dir(ctx, entry)?.as_fd());
+    let Some(file) = run.room.begin(file, free) else {
+        return;
+    };
+    // There may be room for another one, too.
+    push(run.room.next(), worker);
+    let LargeFile {
+        source,
+        entry,
+        needs,
+    } = *file;
+    if let Some(node) = &entry.node {
+        let directory = || ctx.place_path(&node.place, Side::Source);
+        ctx.report.offer_directory(directory);
+    }
+    resume(run, entry, worker, |entry, worker| match source {
+        Some(source) => copy_content(run, entry, source.take(ctx, entry)?, worker).map(drop),
+        None => run.look_and_copy_by_rules(entry, worker),
+    });
+    ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
+    push(run.room.end(needs), worker);
+}
+
+/// Returns `true` if the dest is a file that keeps its inode.
+fn is_written_in_place(ctx: &Context<'_>, entry: &StoredEntry) -> bool {
+    let rules = &ctx.policy.options.rules;
+    let is_new = |node: &CopyNode| node.state.origin() == Origin::Created;
+    if entry.node.as_ref().is_none_or(is_new) || rules.remove_first || rules.backup.is_some() {
+        return false;
+    }
+    let dest = dest_dir(ctx, entry);
+    dest.is_some_and(|dir| sys::stat(dir.as_fd(), &entry.name, Symlinks::Follow).is_ok())
+}
+
+fn dest_dir<'n>(ctx: &Context<'_>, entry: &'n StoredEntry) -> Option<Pinned<'n>> {
+    let node = entry.node.as_ref()?;
+    ctx.descriptors.pin(node, Side::Dest, ctx).ok()
+}
+
+/// Fails before a dest is touched, if a large file has no room.
+#[cold]
+pub(super) fn check_room(
+    run: &CopyRun<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<(), Failure> {
+    if !has_much_content(&run.ctx, source) {
+        return Ok(());
+    }
+    match run.room.shortage(entry, source) {
+        None => Ok(()),
+        Some(errno) => Err(run.ctx.making_failure(entry, Operation::Write, errno)),
+    }
+}
+
+/// Copies the content if there is room. If several engines may be faster, queues it in parts.
+#[cold]
+pub(super) fn copy_content<'a>(
+    run: &CopyRun<'a>,
+    entry: &Entry<'_>,
+    source: OpenSource,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<Option<FileId>, Failure> {
+    let ctx = &run.ctx;
+    check_room(run, entry, &source.stat)?;
+    let may_divide = run.stealing.is_some()
+        // A thief reaches files from the directory that they are in.
+        && may_come_later(ctx, entry, &source.stat)
+        && divided::may_divide(ctx, &source);
+    if !may_divide {
+        return run.open_and_fill_rarely(entry, &source, Naming::WhenComplete, worker);
+    }
+    let Some(dest) = divided::try_create(ctx, entry, &source) else {
+        return run.copy_from_start(entry, &source, Naming::WhenComplete, worker);
+    };
+    run.room.hold(Needs::of(&source.stat));
+    for part in divided::parts(ctx, entry, source, dest) {
+        worker.push(Task::Own(CopyTask::Part(part)), When::Next);
+    }
+    Ok(None)
+}
+
+/// Copies a part of a file that this engine has divided.
+pub(super) fn copy_part<'a>(
+    run: &CopyRun<'a>,
+    part: FilePart,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let last = part.copy(&run.ctx, worker);
+    finish(run, last, worker);
+}
+
+/// Goes on with a part that comes back from another engine.
+pub(super) fn take_back<'a>(
+    run: &CopyRun<'a>,
+    part: FilePart,
+    given: Given,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    match given {
+        Given::Finished(Finished { kept: false, .. }) => finish(run, part.done(), worker),
+        Given::Finished(_) | Given::NotReached => {
+            worker.push(Task::Own(CopyTask::Part(part.kept_here())), When::Next);
+        }
+    }
+}
+
+/// Completes a file of which no other part is left.
+fn finish<'a>(
+    run: &CopyRun<'a>,
+    file: Option<DividedFile>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let Some(DividedFile {
+        entry,
+        source,
+        dest,
+    }) = file
+    else {
+        return;
+    };
+    let needs = Needs::of(&source.stat);
+    with_entry(run, entry, worker, |entry, worker| {
+        let source = source.take(&run.ctx, entry)?;
+        let filled = dest.finish(&run.ctx, entry, &source);
+        let written = None;
+        run.note_filled(entry, &source, filled, written, worker)
+            .map(drop)
+    });
+    divided::take_back(&run.ctx);
+    push(run.room.end(needs), worker);
+}
