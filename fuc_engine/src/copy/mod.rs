@@ -65,7 +65,6 @@
 //! | `source` | sources that are open |
 //! | `xattr_conf` | the rules of the system about extended attributes |
 //! | `durability` | writes copies to the disk before the run ends |
-//! | `verify` | compares a copy with its source |
 //! | `way` | opens the directories between the target and a dest, one by one |
 //! | `parents` | the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
@@ -74,7 +73,7 @@
 //! | `run/pipeline` | leads one entry through the stages |
 //! | `run/large` | leads a large file from its listing to its end |
 //! | `run/durable` | which directories and filesystems are written to the disk |
-//! | `run/verifying` | which copies are compared with their sources, and when |
+//! | `run/verifying` | compares copies with their sources, in batches |
 //! | `run/sharing` | the part in a copy that several engines share |
 //! | `run/tasks` | what is queued besides directories, and entries that are copied later |
 //!
@@ -108,7 +107,6 @@ mod policy;
 mod run;
 mod scratch;
 mod source;
-mod verify;
 mod way;
 mod writers;
 mod xattr_conf;

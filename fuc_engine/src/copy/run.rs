@@ -15,7 +15,7 @@
 //! - [`operands`]: begins the operands, in their order.
 //! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
-//! - [`verifying`]: which copies are compared with their sources.
+//! - [`verifying`]: compares copies with their sources.
 //! - [`tasks`]: what is queued besides directories, and entries that are copied later.
 //! - [`sharing`]: the part in a copy that several engines share.
 

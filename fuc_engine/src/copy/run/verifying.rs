@@ -1,29 +1,31 @@
-//! Which copies are compared with their sources, and when.
+//! Compares copies with their sources, for [`CopyOptions::verify`](crate::CopyOptions::verify).
+//!
+//! Both files are read again, past the page cache if that is possible, and their hashes are compared.
 //!
 //! Copies are collected, and compared in batches. Before that, their filesystem is written to the disk.
 //! Otherwise each direct read would first write its file alone. With this step, verifying 20,000 files
 //! of 4 KiB took 0.86 times as long as without it (ext4, 2 cores, 5 runs).
 
 use crate::sched::When;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
+use twox_hash::XxHash3_128;
 
 use super::CopyRun;
 use super::tasks::{CopyTask, resume};
 use crate::copy::attributes::path_only;
-use crate::copy::context::Failure;
+use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::links_at_dest;
 use crate::copy::durability::FEW;
 use crate::copy::facts::{DestState, Entry, StoredEntry, Symlinks};
 use crate::copy::look;
 use crate::copy::scratch::CopyWorker;
-use crate::copy::verify::{self, Compared};
-use crate::error::Refusal;
-use crate::node::Side;
-use crate::sys::{self, At, Stat};
+use crate::error::{Operation, Refusal};
+use crate::sys::{self, At, Fd, Stat, Uncached};
 use crate::walk::{self, Task, Walker};
 
 /// Number of files that completes a batch. They take less than 200 KB of memory.
@@ -32,6 +34,10 @@ const BATCH_FILES: usize = 1024;
 const BATCH_BYTES: u64 = 64 << 20;
 /// Files that one worker compares before another one can have the rest.
 const SHARE: usize = 16;
+/// Bytes that are read by one call.
+const READ_BYTES: usize = 1 << 20;
+/// The largest alignment of the buffer that a block device requires.
+const ALIGNMENT: usize = 4096;
 
 /// Copies that are still to be compared with their sources.
 #[derive(Default)]
@@ -143,6 +149,14 @@ pub(super) fn compare_all<'a>(
     }
 }
 
+/// The content of a file that was read to its end.
+enum Content {
+    Hash(u128),
+    /// It is a directory, a FIFO or a device.
+    NotAFile,
+    Cancelled,
+}
+
 fn compare<'a>(
     run: &CopyRun<'a>,
     entry: &Entry<'_>,
@@ -154,34 +168,26 @@ fn compare<'a>(
         symlinks: links_at_dest(ctx.dest_directory_origin(entry)),
         ..entry.dest_at()
     };
-    let mut buffer = std::mem::take(&mut worker.scratch.own.uncached);
-    let progress = || worker.copied_piece(&ctx.report, 0);
-    let open = |at: At<'_>, way| {
-        let descriptors = &ctx.descriptors;
-        descriptors.making_room(|| sys::open_uncached(at, way))
-    };
-    let compared = verify::compare(entry.source_at(), dest, &open, &mut buffer, progress);
-    worker.scratch.own.uncached = buffer;
-    match compared {
-        Ok(Compared::Equal | Compared::Cancelled) => Ok(()),
-        Ok(Compared::Different { is_file }) => {
-            if is_file {
-                mark_incomplete(entry, dest);
-            }
-            Err(ctx.refused(entry, Refusal::Different))
+    let source = read(ctx, entry.source_at(), worker).map_err(|(step, errno)| {
+        let operation = match step {
+            Step::Open => Operation::OpenSource,
+            Step::Read => Operation::Read,
+        };
+        Failure::preparing(ctx.source_error(entry, operation, errno))
+    })?;
+    let copy = read(ctx, dest, worker).map_err(|(_, errno)| {
+        if errno == Errno::IO {
+            mark_incomplete(entry, dest);
         }
-        Err(unreadable) => {
-            let (side, operation) = (unreadable.side, unreadable.operation);
-            if side == Side::Dest && unreadable.errno == Errno::IO {
-                mark_incomplete(entry, dest);
-            }
-            let error = match side {
-                Side::Source => ctx.source_error(entry, operation, unreadable.errno),
-                Side::Dest => ctx.dest_error(entry, operation, unreadable.errno),
-            };
-            Err(Failure::preparing(error))
-        }
+        Failure::preparing(ctx.dest_error(entry, Operation::Read, errno))
+    })?;
+    match (source, copy) {
+        (Content::Cancelled, _) | (_, Content::Cancelled) => return Ok(()),
+        (Content::Hash(source), Content::Hash(copy)) if source == copy => return Ok(()),
+        (_, Content::NotAFile) => {}
+        (_, Content::Hash(_)) => mark_incomplete(entry, dest),
     }
+    Err(ctx.refused(entry, Refusal::Different))
 }
 
 /// Makes a dest older than its source, so that a later run copies it again.
@@ -190,4 +196,96 @@ fn mark_incomplete(entry: &Entry<'_>, dest: At<'_>) {
         // The difference is reported in any case.
         let _ = path_only::mark_incomplete(dest, &source);
     }
+}
+
+/// A step at which a file could not be read.
+enum Step {
+    Open,
+    Read,
+}
+
+/// Reads a file to its end. Accounts for each megabyte.
+fn read<'a>(
+    ctx: &Context<'_>,
+    at: At<'_>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<Content, (Step, Errno)> {
+    let mut reader = Reader::open(ctx, at).map_err(|errno| (Step::Open, errno))?;
+    let mut buffer = std::mem::take(&mut worker.scratch.own.uncached);
+    let progress = || worker.copied_piece(&ctx.report, 0);
+    let content = reader.hash(&mut buffer, progress);
+    worker.scratch.own.uncached = buffer;
+    content.map_err(|errno| (Step::Read, errno))
+}
+
+/// Reads a file past the page cache.
+struct Reader<'a> {
+    ctx: &'a Context<'a>,
+    at: At<'a>,
+    file: Fd,
+    way: Uncached,
+    /// Number of bytes that were read.
+    position: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn open(ctx: &'a Context<'a>, at: At<'a>) -> Result<Self, Errno> {
+        let (file, way) = match open_uncached(ctx, at, Uncached::Direct) {
+            Ok(file) => (file, Uncached::Direct),
+            Err(_) => (
+                open_uncached(ctx, at, Uncached::Dropped)?,
+                Uncached::Dropped,
+            ),
+        };
+        Ok(Self {
+            ctx,
+            at,
+            file,
+            way,
+            position: 0,
+        })
+    }
+
+    /// Reads the file to its end. Calls `progress` after each megabyte.
+    fn hash(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        mut progress: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Content, Errno> {
+        if sys::file_type(&sys::stat_open(&self.file)?) != FileType::RegularFile {
+            return Ok(Content::NotAFile);
+        }
+        buffer.resize(READ_BYTES + ALIGNMENT, 0);
+        let start = buffer.as_ptr().align_offset(ALIGNMENT);
+        let buffer = &mut buffer[start..start + READ_BYTES];
+        let mut hash = XxHash3_128::new();
+        loop {
+            match self.read(buffer)? {
+                0 => return Ok(Content::Hash(hash.finish_128())),
+                bytes => hash.write(&buffer[..bytes]),
+            }
+            if progress().is_break() {
+                return Ok(Content::Cancelled);
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let mut read = sys::read(self.file.as_fd(), buffer);
+        // The filesystem cannot read this part directly, or its server cannot read any. A disk that is bad is reported.
+        if self.way == Uncached::Direct && read.is_err_and(|errno| errno != Errno::IO) {
+            // A change of the open file's flags would not reach a server.
+            self.way = Uncached::Dropped;
+            self.file = open_uncached(self.ctx, self.at, self.way)?;
+            sys::seek(self.file.as_fd(), SeekFrom::Start(self.position))?;
+            read = sys::read(self.file.as_fd(), buffer);
+        }
+        let bytes = read?;
+        self.position += bytes as u64;
+        Ok(bytes)
+    }
+}
+
+fn open_uncached(ctx: &Context<'_>, at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
+    ctx.descriptors.making_room(|| sys::open_uncached(at, way))
 }
