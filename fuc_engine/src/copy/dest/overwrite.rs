@@ -16,7 +16,7 @@ use crate::copy::decide::clear::{links_at_dest, obstacle};
 use crate::copy::decide::overwrite::{Overwrite, Questions, overwrite};
 use crate::copy::decide::same_file::Sameness;
 use crate::copy::decide::treatment::DestTreatment;
-use crate::copy::facts::{Entry, Facts, Symlinks};
+use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
 use crate::error::Refusal;
 use crate::node::Side;
@@ -149,38 +149,32 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer
     answer
 }
 
-/// The state of a dest after [`prepare`].
-pub(in crate::copy) enum Prepared {
-    Occupied,
-    Vacant { backup: Option<Box<CStr>> },
-}
-
-/// Renames or unlinks the dest, if the rules say so.
+/// Renames or unlinks the dest, if the rules say so. Returns its state after that.
 pub(in crate::copy) fn prepare(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
     dest: &Stat,
     numbers: &mut BackupNumbers,
-) -> Result<Prepared, Failure> {
+) -> Result<DestState<Box<CStr>>, Failure> {
     match ctx.treatment(entry) {
         // A directory is not backed up.
         DestTreatment::Renamed if sys::file_type(dest) == FileType::Directory => {
-            Ok(Prepared::Occupied)
+            Ok(DestState::Occupied)
         }
         DestTreatment::Renamed => {
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
-            Ok(Prepared::Vacant { backup })
+            Ok(DestState::Vacant { backup })
         }
         DestTreatment::Unlinked
             if ctx.plan.is_none() && alias::is_content_of(ctx, entry, source)? =>
         {
-            Ok(Prepared::Occupied)
+            Ok(DestState::Occupied)
         }
         DestTreatment::Unlinked => {
             unlink_dest(ctx, entry)?;
-            Ok(Prepared::Vacant { backup: None })
+            Ok(DestState::Vacant { backup: None })
         }
-        DestTreatment::LinkedOver | DestTreatment::WrittenTo => Ok(Prepared::Occupied),
+        DestTreatment::LinkedOver | DestTreatment::WrittenTo => Ok(DestState::Occupied),
     }
 }

@@ -26,7 +26,7 @@ use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
 use crate::copy::dest::open;
-use crate::copy::dest::overwrite::{self, Decided, Prepared};
+use crate::copy::dest::overwrite::{self, Decided};
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry, Symlinks};
 use crate::copy::hardlinks::{Claim, FirstCopy};
 use crate::copy::large::TASK_FROM;
@@ -212,7 +212,7 @@ impl CopyRun<'_> {
             }
             Decided::ProceedThroughLoop => {
                 self.check_dest_of_operand(entry, source)?;
-                Prepared::Occupied
+                DestState::Occupied
             }
             Decided::Proceed(dest) => {
                 // Other names of a source may become links, which need no room.
@@ -221,7 +221,7 @@ impl CopyRun<'_> {
                 }
                 self.check_dest_of_operand(entry, source)?;
                 match dest {
-                    None => Prepared::Vacant { backup: None },
+                    None => DestState::Vacant { backup: None },
                     Some(dest) => {
                         let numbers = &mut worker.scratch.own.backup_numbers;
                         overwrite::prepare(ctx, entry, source, &dest, numbers)?
@@ -229,19 +229,14 @@ impl CopyRun<'_> {
                 }
             }
         };
-        let dest_state = match &prepared {
-            Prepared::Occupied => DestState::Occupied,
-            Prepared::Vacant { backup } => DestState::Vacant {
-                backup: backup.as_deref(),
-            },
-        };
         let entry = &Entry {
-            dest_state,
+            dest_state: prepared.map(|backup| &**backup),
             ..*entry
         };
         self.make_known(entry, source, worker).or_else(|failure| {
             // Nothing was changed, so the caller can try again.
-            if failure.is_dangling_dest() && matches!(prepared, Prepared::Vacant { backup: None }) {
+            if failure.is_dangling_dest() && matches!(prepared, DestState::Vacant { backup: None })
+            {
                 return Err(failure);
             }
             ctx.report_failure(entry, failure);
