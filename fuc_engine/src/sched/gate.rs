@@ -91,13 +91,21 @@ impl<T> State<T> {
         is_idle && self.elsewhere == 0
     }
 
-    /// Counts a thread that the caller must start, and that has no tasks at first. Returns the number of its worker.
-    fn add_thread(&mut self) -> usize {
+    /// Counts a thread that the caller must start, and that has no tasks at first.
+    fn add_thread(&mut self) -> Recipient {
         let number = self.threads;
         self.threads += 1;
         self.idle += 1;
-        number
+        Recipient::New(number)
     }
+}
+
+/// The worker for which a batch was queued. Another one may take it first.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Recipient {
+    Idle,
+    /// The caller must start a thread for the worker with this number, or [refuse](Gate::refuse_thread) it.
+    New(usize),
 }
 
 /// The time at which a task in one of the gate's queues runs.
@@ -160,13 +168,12 @@ impl<T> Gate<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Updates the hints after a change of `state`. Wakes one parked worker or one idle worker that should go on. It
-    /// calls this function in its turn, and so wakes the next one.
+    /// Updates the hints after a change of `state`. Wakes a parked worker if one should go on. It calls this function in
+    /// its turn, and so wakes the next one.
     fn rebalance(&self, state: &State<T>) {
         let active = state.active();
-        let wanted = state.wanted();
         let hints = [
-            (wanted > 0, hints::STARVING),
+            (state.wanted() > 0, hints::STARVING),
             (active > state.target, hints::SURPLUS),
             (active > 1, hints::COMPANY),
             (state.batches.len() > state.idle, hints::DELIVERY),
@@ -176,9 +183,6 @@ impl<T> Gate<T> {
         self.hints.store(hints.into_iter().sum(), Relaxed);
         if state.parked > 0 && active < state.target {
             self.unparked.notify_one();
-        }
-        if wanted > 0 && state.free() > 0 && !state.spares.is_empty() {
-            self.work.notify_one();
         }
     }
 
@@ -236,26 +240,33 @@ impl<T> Gate<T> {
         self.lock().is_over
     }
 
-    /// Hands the tasks that `take` returns to a worker without tasks, if one should get some. Returns the number of the
-    /// worker if the caller must [start](Self::refuse_thread) its thread.
-    pub(super) fn give(&self, take: impl FnOnce() -> VecDeque<T>) -> Option<usize> {
+    /// Hands the tasks that `take` returns to a worker without tasks, if one should get some.
+    pub(super) fn give(&self, take: impl FnOnce() -> VecDeque<T>) -> Option<Recipient> {
+        self.give_from(|_| take())
+    }
+
+    /// Hands the first spare to a worker without tasks, if one should get some.
+    pub(super) fn give_spare(&self) -> Option<Recipient> {
+        self.give_from(|spares| spares.pop_front().into_iter().collect())
+    }
+
+    fn give_from(&self, take: impl FnOnce(&mut VecDeque<T>) -> VecDeque<T>) -> Option<Recipient> {
         let mut state = self.lock();
         if state.wanted() == 0 {
             return None;
         }
-        let started = (state.free() == 0).then(|| state.add_thread());
-        state.batches.push_back(take());
+        let tasks = take(&mut state.spares);
+        if tasks.is_empty() {
+            return None;
+        }
+        let recipient = match state.free() {
+            0 => state.add_thread(),
+            _ => Recipient::Idle,
+        };
+        state.batches.push_back(tasks);
         self.work.notify_one();
         self.rebalance(&state);
-        started
-    }
-
-    /// Counts a thread for a spare that no idle worker can take, if more workers should be active. Returns the number
-    /// of the worker, whose thread the caller must [start](Self::refuse_thread).
-    pub(super) fn add_thread_for_spare(&self) -> Option<usize> {
-        let mut state = self.lock();
-        let is_needed = state.wanted().min(state.spares.len()) > state.free();
-        is_needed.then(|| state.add_thread())
+        Some(recipient)
     }
 
     /// Stops counting a thread that was to be started, because the kernel has refused it. No other thread will be

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use super::gate::{Gate, Inlet, MAIN, Thieves, Until};
+use super::gate::{Gate, Inlet, MAIN, Recipient, Thieves, Until};
 use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, Meter, Part};
 use super::stack::Stack;
@@ -400,8 +400,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
         meter.set_due(governor.due());
         drop(guard);
-        while let Some(number) = gate.add_thread_for_spare() {
-            self.start_thread(number);
+        while let Some(recipient) = gate.give_spare() {
+            self.start_if_new(recipient);
         }
     }
 
@@ -469,8 +469,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Hands the tasks that `take` takes to another worker, if one should get some.
     fn give(&mut self, take: impl FnOnce(&mut Stack<J::Task>) -> VecDeque<J::Task>) {
         let stack = &mut self.stack;
-        if let Some(number) = self.shared.gate.give(|| take(stack)) {
-            self.start_thread(number);
+        if let Some(recipient) = self.shared.gate.give(|| take(stack)) {
+            self.start_if_new(recipient);
         }
     }
 
@@ -517,8 +517,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         }
     }
 
-    /// Starts the thread of the worker with this number.
-    fn start_thread(&self, number: usize) {
+    /// Starts the thread of a recipient that has none.
+    fn start_if_new(&self, recipient: Recipient) {
+        let Recipient::New(number) = recipient else {
+            return;
+        };
         let (job, shared, scope) = (self.job, self.shared, self.scope);
         let table = InheritedTable::of_this_thread();
         let processor = StarterProcessor::of_this_thread();

@@ -18,6 +18,8 @@ const TASKS: usize = 6;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setting {
     Give,
+    /// The worker waits until another one has run the task that it has given.
+    GiveAndWait,
     /// Tasks are slow, so a worker leaves spare tasks.
     LeaveSpares,
     /// The same, and then the governor wants a third worker.
@@ -43,6 +45,8 @@ struct Run {
     done: [Seen; TASKS],
     /// Counts the tasks that have run. Loom does not know it, and so it is never old.
     tasks_run: Exact,
+    /// Says that a task has run, if a worker may wait for one.
+    has_run: (loom::sync::Mutex<()>, loom::sync::Condvar),
 }
 
 impl Run {
@@ -55,6 +59,10 @@ impl Run {
                 "a deferred task runs too early"
             );
             self.done[task].store(true, Relaxed);
+            if self.setting == Setting::GiveAndWait {
+                let _guard = self.has_run.0.lock().unwrap();
+                self.has_run.1.notify_all();
+            }
             if self.gate.has_delivery() {
                 stack.extend(self.gate.take_batch().unwrap_or_default());
             }
@@ -72,8 +80,12 @@ impl Run {
                 return;
             }
             if gate.is_starving() {
+                let oldest = stack[0];
                 self.start(gate.give(|| stack.pop_front().into_iter().collect()));
-            } else if !matches!(self.setting, Setting::Give | Setting::TargetFalls) {
+                if self.setting == Setting::GiveAndWait && !stack.contains(&oldest) {
+                    self.wait_for(oldest);
+                }
+            } else if self.leaves_spares() {
                 gate.leave_spare(|| stack.pop_front());
             }
         }
@@ -83,7 +95,9 @@ impl Run {
             }
             Setting::TargetRises | Setting::Refused => {
                 gate.set_target(3, 3, MAIN);
-                self.start(gate.add_thread_for_spare());
+                while let Some(recipient) = gate.give_spare() {
+                    self.start(Some(recipient));
+                }
             }
             _ => {}
         }
@@ -92,14 +106,29 @@ impl Run {
         }
     }
 
-    fn start(self: &Arc<Self>, number: Option<usize>) {
-        match number {
-            Some(2) if self.setting == Setting::Refused => self.gate.refuse_thread(),
-            Some(number) => {
+    fn leaves_spares(&self) -> bool {
+        let without = [Setting::Give, Setting::GiveAndWait, Setting::TargetFalls];
+        !without.contains(&self.setting)
+    }
+
+    /// Waits until another worker has run the task.
+    fn wait_for(&self, task: usize) {
+        let mut guard = self.has_run.0.lock().unwrap();
+        while !self.done[task].load(Relaxed) {
+            guard = self.has_run.1.wait(guard).unwrap();
+        }
+    }
+
+    fn start(self: &Arc<Self>, recipient: Option<Recipient>) {
+        match recipient {
+            Some(Recipient::New(2)) if self.setting == Setting::Refused => {
+                self.gate.refuse_thread();
+            }
+            Some(Recipient::New(number)) => {
                 let run = Arc::clone(self);
                 thread::spawn(move || run.serve(number));
             }
-            None => {}
+            Some(Recipient::Idle) | None => {}
         }
     }
 
@@ -146,6 +175,7 @@ fn run(workers: usize, setting: Setting) {
         setting,
         done: Default::default(),
         tasks_run: Exact::new(0),
+        has_run: Default::default(),
     });
     // The leader does not park, so it is none of the workers that do.
     run.gate.set_target(workers, workers, MAIN);
@@ -169,6 +199,9 @@ fn a_run_ends_once_and_when_no_task_is_left() {
         &[
             Model::new("one worker is given tasks", 2, || run(2, Setting::Give)),
             Model::new("two workers are given tasks", 2, || run(3, Setting::Give)),
+            Model::new("a worker waits for another one", 2, || {
+                run(2, Setting::GiveAndWait);
+            }),
             Model::new("a spare task is taken", 3, || run(2, Setting::LeaveSpares)),
             Model::new("a new worker takes a spare task", 2, || {
                 run(2, Setting::TargetRises);

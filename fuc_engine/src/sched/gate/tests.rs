@@ -14,13 +14,13 @@ fn gate_of(workers: usize) -> Gate<u32> {
     let gate = gate();
     gate.set_target(workers, workers, MAIN);
     for number in 1..workers {
-        assert_eq!(give(&gate, 0), Some(number));
+        assert_eq!(give(&gate, 0), Some(Recipient::New(number)));
         assert_eq!(gate.first(number, None), Some([0].into()));
     }
     gate
 }
 
-fn give(gate: &Gate<u32>, task: u32) -> Option<usize> {
+fn give(gate: &Gate<u32>, task: u32) -> Option<Recipient> {
     gate.give(|| [task].into())
 }
 
@@ -46,7 +46,7 @@ fn no_task_is_given_before_the_governor_wants_a_second_worker() {
     assert_eq!(gate.give(|| panic!("one worker is enough")), None);
     gate.set_target(2, 2, MAIN);
     assert!(gate.is_starving());
-    assert_eq!(give(&gate, 7), Some(OTHER));
+    assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     assert!(!gate.is_starving());
     assert_eq!(gate.give(|| panic!("two workers are enough")), None);
     assert_eq!(gate.first(OTHER, None), Some([7].into()));
@@ -57,7 +57,7 @@ fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
     let gate = gate_of(2);
     gate.set_target(2, 3, MAIN);
     go_idle(&gate);
-    assert_eq!(give(&gate, 7), None);
+    assert_eq!(give(&gate, 7), Some(Recipient::Idle));
     assert_eq!(gate.first(OTHER, None), Some([7].into()));
 }
 
@@ -94,22 +94,23 @@ fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
     gate.set_target(2, 3, MAIN);
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
-    assert_eq!(gate.lock().take(), None, "two workers are enough");
+    assert_eq!(gate.give_spare(), None, "two workers are enough");
     assert_next(&gate, OTHER, 1);
     gate.set_target(3, 3, MAIN);
+    assert_eq!(gate.give_spare(), Some(Recipient::Idle));
+    assert_eq!(gate.give_spare(), None, "there is none");
     assert_eq!(gate.first(2, None), Some([2].into()));
 }
 
 #[test]
-fn threads_are_started_for_spares_that_no_idle_worker_can_take() {
+fn threads_are_started_for_spares_if_no_worker_is_idle() {
     let gate = gate_of(3);
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
-    assert_eq!(gate.add_thread_for_spare(), None, "three are enough");
     gate.set_target(9, 9, MAIN);
-    assert_eq!(gate.add_thread_for_spare(), Some(3));
-    assert_eq!(gate.add_thread_for_spare(), Some(4));
-    assert_eq!(gate.add_thread_for_spare(), None, "there are two spares");
+    assert_eq!(gate.give_spare(), Some(Recipient::New(3)));
+    assert_eq!(gate.give_spare(), Some(Recipient::New(4)));
+    assert_eq!(gate.give_spare(), None, "there were two spares");
     assert_eq!(gate.first(4, None), Some([1].into()));
     assert_eq!(gate.first(3, None), Some([2].into()));
 }
@@ -244,7 +245,7 @@ fn one_worker_claims_a_request() {
 fn no_thread_is_started_after_one_was_refused() {
     let gate = gate();
     gate.set_target(4, 4, MAIN);
-    assert_eq!(give(&gate, 7), Some(OTHER));
+    assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     gate.refuse_thread();
     assert_eq!(gate.set_target(4, 4, MAIN), 1);
     assert_eq!(gate.give(|| panic!("no other worker is there")), None);
