@@ -3,7 +3,7 @@
 //! *Children finish their parents*, across machines, too. Every engine has the same operands. One of them *leads*:
 //! it begins the operands. The others *assist*: they begin with nothing, and steal. An engine whose workers have
 //! nothing to do is a *thief*. It asks another engine, the *victim*, for directories that are queued there and not
-//! begun. This module knows nothing of how they talk to each other: that is an [`Exchange`].
+//! begun, or for a part of a listing. This module knows nothing of how they talk to each other: that is an [`Exchange`].
 //!
 //! ```text
 //!   victim                                          thief
@@ -11,31 +11,33 @@
 //!                                                   a worker has no tasks: Exchange::steal
 //!   Incoming::Request  <---------------------------
 //!   a worker takes the oldest half of its queued
-//!   directories, keeps their uses of the parent's
-//!   node behind a ticket: Exchange::give  --------> Incoming::Stolen
+//!   directories, or half of the names of a listing,
+//!   and keeps a use of the parent's node behind a
+//!   ticket: Exchange::give  ----------------------> Incoming::Stolen
 //!                                                   opens the parent, makes a borrowed node of it;
-//!                                                   removes or copies the directories in it
+//!                                                   removes or copies the entries in it
 //!                                                   the last use of the borrowed node is dropped:
 //!   Incoming::Returned  <-------------------------- Exchange::give_back
-//!   drops the uses of the parent's node, and climbs
+//!   drops the use of the parent's node, and climbs
 //! ```
 //!
-//! - **What travels.** [`Stolen`] names directories of one parent: the index of the operand, the names on the way to
-//!   the parent, the identity of the parent, and the directories' own names. A copy has a parent on either side.
+//! - **What travels.** [`Stolen`] names entries of one parent: the index of the operand, the names on the way to the
+//!   parent, the identity of the parent, and the entries' own names and types. A copy has a parent on either side.
 //! - **How a thief reaches the parent.** It opens the operand and then one component after the other. It follows a
 //!   link only if the victim would follow it, too. The parent must then have the inode number that the victim
 //!   knows, and the time of birth if both know it. Device numbers differ between machines, so they are not compared.
 //!   From there on, the thief works as any worker of the victim does: relative to the parent's descriptor.
-//! - **What the victim counts.** A queued directory is a user of its parent's node. The ticket keeps this use until
-//!   the thief gives the directory back, so no other count is needed. The victim first notes what the thief
+//! - **What the victim counts.** Queued names are a user of their parent's node. The ticket keeps this use until
+//!   the thief gives the names back, so no other count is needed. The victim first notes what the thief
 //!   reports, [`Given::Finished`], and then climbs as if one of its workers had finished the directory.
 //! - **If a thief cannot reach the parent,** because it was renamed or is not mounted on that machine, it gives the
-//!   directories back as [`Given::NotReached`]. The victim queues them again. So a thief reports no failure that
+//!   names back as [`Given::NotReached`]. The victim queues them again. So a thief reports no failure that
 //!   the victim would not have met.
-//! - **What can be stolen.** The parts of one directory's listing cannot, and neither can operands. A directory very
-//!   deep below its operand stays, because a thief opens each level above it. A worker never gives its
-//!   last queued task. So a chain of directories never changes hands.
-//! - **Why it ends.** Each stolen directory is a user of a node of its victim. So the nodes of all engines are
+//! - **What can be stolen.** Operands cannot. Names very deep below their operand stay, because a thief opens each level
+//!   above them. A worker never gives its last queued directory. So a chain of directories never changes hands. It
+//!   gives a part of a listing if a thief asks and nothing that is queued can be given. So one flat directory is
+//!   divided, too.
+//! - **Why it ends.** All that is stolen is a user of a node of its victim. So the nodes of all engines are
 //!   one tree, whose root is the leader's operand. When the leader has finished it, no engine has work left. The
 //!   leader then reports its end by [`Exchange::end`], and each engine that assists gets [`Incoming::End`].
 //! - **If an engine dies,** its tickets never come back, and the others wait. The exchange must notice that and end
@@ -89,15 +91,10 @@
 //! - **If the home cannot reach the directory,** the entries fail: a copy of its own would lose the link.
 //! - **Operands** stay with the leader. So if an operand is not a directory, the leader must be the home of all files.
 
-mod bytes;
-mod range;
 mod stolen;
 
-pub(crate) use range::FileRange;
-pub(crate) use stolen::ParentId;
 pub use stolen::Stolen;
-
-use bytes::take;
+pub(crate) use stolen::{FileRange, ParentId};
 
 /// Connects an engine with the others that work on the same operands. See
 /// [`RemoveOp::lead`](crate::RemoveOp::lead) and [`CopyOp::lead`](crate::CopyOp::lead).
@@ -251,6 +248,13 @@ impl Given {
             _ => None,
         }
     }
+}
+
+/// Takes `N` bytes from the start of `bytes`. Returns `None` if there are fewer.
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
 }
 
 #[cfg(test)]

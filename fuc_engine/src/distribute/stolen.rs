@@ -1,19 +1,16 @@
 //! The form in which entries and ranges of files go from one engine to another.
 
 use std::ffi::CStr;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::Ticket;
-use super::bytes::{take, take_names};
-use super::range::FileRange;
+use super::{Ticket, take};
 use crate::node::Side;
 use crate::sys::{self, Identity};
 
-/// Directories with the same parent that a victim gives to a thief, or other entries of one directory that are
-/// entrusted to their home, or a range of a file.
+/// Entries of one directory that a victim gives to a thief or to their home, or a range of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stolen {
     pub(crate) ticket: Ticket,
@@ -24,12 +21,10 @@ pub struct Stolen {
     pub(crate) dest: ParentId,
     /// The part of the parent's state that its entries need, in a form that only a removal or only a copy knows.
     pub(crate) inheritance: u8,
-    /// The type of the entries, as their directory has listed them. Directories are stolen, and others are entrusted.
-    pub(crate) kind: FileType,
     /// The names on the way from the operand to the parent. There are none if the operand is the parent.
     pub(crate) path: Vec<Box<CStr>>,
-    /// The entries' names in the parent. There is at least one.
-    pub(crate) names: Vec<Box<CStr>>,
+    /// The entries' names in the parent, after the type of each as in [`Entry::record_type`]. There is at least one.
+    pub(crate) names: Vec<(u8, Box<CStr>)>,
     /// The part of the only entry that the thief copies. `None`: all of each entry.
     pub(crate) range: Option<Box<FileRange>>,
 }
@@ -97,12 +92,14 @@ impl Stolen {
         self.source.encode(bytes);
         self.dest.encode(bytes);
         bytes.push(self.inheritance);
-        bytes.push((self.kind.as_raw_mode() >> KIND_SHIFT) as u8);
-        for names in [&self.path, &self.names] {
-            bytes.extend_from_slice(&(names.len() as u32).to_le_bytes());
-            names
-                .iter()
-                .for_each(|name| bytes.extend_from_slice(name.to_bytes_with_nul()));
+        bytes.extend_from_slice(&(self.path.len() as u32).to_le_bytes());
+        for name in &self.path {
+            bytes.extend_from_slice(name.to_bytes_with_nul());
+        }
+        bytes.extend_from_slice(&(self.names.len() as u32).to_le_bytes());
+        for (record_type, name) in &self.names {
+            bytes.push(*record_type);
+            bytes.extend_from_slice(name.to_bytes_with_nul());
         }
         bytes.push(u8::from(self.range.is_some()));
         if let Some(range) = &self.range {
@@ -117,9 +114,12 @@ impl Stolen {
         let ticket = Ticket::decode(bytes)?;
         let operand = u32::from_le_bytes(take(bytes)?);
         let (source, dest) = (ParentId::decode(bytes)?, ParentId::decode(bytes)?);
-        let [inheritance, kind] = take(bytes)?;
-        let kind = FileType::from_raw_mode(u32::from(kind) << KIND_SHIFT);
-        let (path, names) = (take_names(bytes)?, take_names(bytes)?);
+        let [inheritance] = take(bytes)?;
+        let path = take_list(bytes, take_name)?;
+        let names = take_list(bytes, |bytes| {
+            let [record_type] = take(bytes)?;
+            Some((record_type, take_name(bytes)?))
+        })?;
         let range = match take(bytes)? {
             [0] => None,
             [1] if names.len() == 1 => Some(Box::new(FileRange::decode(bytes)?)),
@@ -131,7 +131,6 @@ impl Stolen {
             source,
             dest,
             inheritance,
-            kind,
             path,
             names,
             range,
@@ -139,17 +138,71 @@ impl Stolen {
     }
 }
 
-/// Position of the type in a mode. What is left of the mode fits into a byte.
-const KIND_SHIFT: u32 = 12;
+/// A range of one file that is copied by several engines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileRange {
+    /// The inode number of the source.
+    pub(crate) source_inode: u64,
+    /// The name of the incomplete dest, in the parent.
+    pub(crate) dest_name: Box<CStr>,
+    /// The inode number of the incomplete dest.
+    pub(crate) dest_inode: u64,
+    /// Positions of the content. The range is not empty.
+    pub(crate) content: Range<u64>,
+}
+
+impl FileRange {
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
+        let Range { start, end } = self.content;
+        for number in [self.source_inode, self.dest_inode, start, end] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(self.dest_name.to_bytes_with_nul());
+    }
+
+    pub(super) fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let mut number = || Some(u64::from_le_bytes(take(bytes)?));
+        let (source_inode, dest_inode) = (number()?, number()?);
+        let content = number()?..number()?;
+        let dest_name = take_name(bytes)?;
+        (!content.is_empty()).then_some(Self {
+            source_inode,
+            dest_name,
+            dest_inode,
+            content,
+        })
+    }
+}
+
+/// The longest name that is accepted, in bytes. No filesystem has longer ones.
+const LONGEST_NAME: usize = 4095;
+
+/// Takes a name from the start of `bytes`. Returns `None` unless it is a single component, and neither `.` nor `..`.
+fn take_name(bytes: &mut &[u8]) -> Option<Box<CStr>> {
+    let name = CStr::from_bytes_until_nul(bytes).ok()?;
+    *bytes = &bytes[name.count_bytes() + 1..];
+    let is_one_name = !matches!(name.to_bytes(), b"" | b"." | b"..")
+        && !name.to_bytes().contains(&b'/')
+        && name.count_bytes() <= LONGEST_NAME;
+    is_one_name.then(|| name.into())
+}
+
+/// Takes a list from the start of `bytes`.
+fn take_list<T>(bytes: &mut &[u8], take_item: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
+    let count = u32::from_le_bytes(take(bytes)?);
+    (0..count).map(|_| take_item(bytes)).collect()
+}
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes::LONGEST_NAME;
     use super::*;
     use std::ffi::CString;
 
+    const DIRECTORY: u8 = 4;
+
     fn stolen(path: &[&CStr], names: &[&CStr]) -> Stolen {
-        let boxed = |names: &[&CStr]| names.iter().map(|&name| name.into()).collect();
+        let boxed =
+            |names: &[&CStr]| -> Vec<Box<CStr>> { names.iter().map(|&name| name.into()).collect() };
         Stolen {
             ticket: Ticket {
                 victim: 1,
@@ -165,9 +218,10 @@ mod tests {
                 birth: u32::MAX,
             },
             inheritance: 4,
-            kind: FileType::Directory,
             path: boxed(path),
-            names: boxed(names),
+            names: (boxed(names).into_iter())
+                .map(|name| (DIRECTORY, name))
+                .collect(),
             range: None,
         }
     }
@@ -180,7 +234,6 @@ mod tests {
             content,
         };
         Stolen {
-            kind: FileType::RegularFile,
             range: Some(Box::new(range)),
             ..stolen(&[c"b"], &[c"c"])
         }
@@ -210,15 +263,13 @@ mod tests {
 
     #[test]
     fn each_type_is_read_as_it_was_written() {
-        use FileType::*;
-        for kind in [RegularFile, Directory, Symlink, Fifo, Socket, Unknown] {
-            let stolen = Stolen {
-                kind,
-                ..stolen(&[], &[c"a"])
-            };
-            let bytes = encoded(&stolen);
-            assert_eq!(Stolen::decode(&mut &bytes[..]), Some(stolen));
-        }
+        let names = (0..=u8::MAX).map(|record_type| (record_type, c"a".into()));
+        let stolen = Stolen {
+            names: names.collect(),
+            ..stolen(&[], &[])
+        };
+        let bytes = encoded(&stolen);
+        assert_eq!(Stolen::decode(&mut &bytes[..]), Some(stolen));
     }
 
     #[test]
@@ -230,7 +281,7 @@ mod tests {
     #[test]
     fn ranges_that_make_no_sense_are_refused() {
         let of_two_files = Stolen {
-            names: vec![c"a".into(), c"b".into()],
+            names: vec![(8, c"a".into()), (8, c"b".into())],
             ..range(c"d", 0..1)
         };
         let reversed = std::ops::Range { start: 2, end: 1 };

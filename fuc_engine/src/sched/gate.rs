@@ -428,10 +428,19 @@ impl<T> Gate<T> {
     }
 }
 
+/// An answer to the question whether another process may have a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    Never,
+    /// Unless it is the only task that the worker has queued.
+    UnlessLast,
+    Always,
+}
+
 /// Exchanges tasks with other processes, each of which steals from others when its workers have none.
 pub(crate) trait Thieves<T>: Sync {
-    /// Returns `true` if another process could run the task.
-    fn can_take(&self, task: &T) -> bool;
+    /// Returns whether another process could run the task.
+    fn can_take(&self, task: &T) -> Take;
 
     /// Gives tasks to another process, which has asked for some. Each of them comes back through
     /// [`Inlet::put_back`].

@@ -58,7 +58,7 @@ mod stack;
 mod worker;
 mod zones;
 
-pub(crate) use gate::{Inlet, Thieves};
+pub(crate) use gate::{Inlet, Take, Thieves};
 pub(crate) use governor::Limits;
 pub(crate) use worker::{Job, When, Worker, scope, shared_scope};
 pub(crate) use zones::Zones;

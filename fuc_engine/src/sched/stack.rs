@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::gate::Take;
+
 pub(super) struct Stack<T> {
     /// The oldest task is the first.
     tasks: VecDeque<T>,
@@ -133,18 +135,29 @@ impl<T> Stack<T> {
         given
     }
 
-    /// Takes up to half of the tasks for another process, at most `most`, and never the last one. They begin with the
-    /// oldest that it can take.
-    pub(super) fn take_oldest(&mut self, most: usize, can_take: impl Fn(&T) -> bool) -> Vec<T> {
-        let Some(first) = self.tasks.iter().position(&can_take) else {
-            return Vec::new();
+    /// Returns the positions of the tasks for another process: up to half of those that it can take, at most `most`.
+    /// They begin with the oldest that it can take.
+    pub(super) fn stealable(&self, most: usize, can_take: impl Fn(&T) -> Take) -> Range<usize> {
+        let takes = self.tasks.iter().map(can_take);
+        let mut takes = takes
+            .enumerate()
+            .skip_while(|(_, take)| *take == Take::Never);
+        let Some((first, take)) = takes.next() else {
+            return 0..0;
         };
         let half = (self.tasks.len() - first).div_ceil(2).min(most);
-        let most = half.min(self.tasks.len() - 1);
-        let tasks = self.tasks.iter().skip(first).take(most);
-        let taken: Range<_> = first..first + tasks.take_while(|task| can_take(task)).count();
-        let inherited = taken.end.min(self.inherited);
-        self.inherited -= inherited.saturating_sub(first);
-        self.tasks.drain(taken).collect()
+        let most = match take {
+            Take::Always => half,
+            _ => half.min(self.tasks.len() - 1),
+        };
+        let others = takes.take(most.saturating_sub(1));
+        let others = others.take_while(|(_, take)| *take != Take::Never);
+        first..first + most.min(1 + others.count())
+    }
+
+    pub(super) fn take_range(&mut self, range: Range<usize>) -> Vec<T> {
+        let inherited = range.end.min(self.inherited);
+        self.inherited -= inherited.saturating_sub(range.start);
+        self.tasks.drain(range).collect()
     }
 }

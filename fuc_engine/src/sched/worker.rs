@@ -1,6 +1,7 @@
 //! A worker: runs its tasks, and hands some of them to others.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::Duration;
@@ -497,6 +498,17 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         oldest.is_some_and(|task| self.job.can_migrate(task))
     }
 
+    /// Returns `true` if another process asks for tasks, and none that is queued here can be given to it.
+    pub(crate) fn is_asked(&self) -> bool {
+        let has_none = |thieves| self.stealable(thieves).is_empty();
+        self.shared.gate.has_request() && self.job.thieves().is_some_and(has_none)
+    }
+
+    fn stealable(&self, thieves: &dyn Thieves<J::Task>) -> Range<usize> {
+        self.stack
+            .stealable(MOST_GIVEN, |task| thieves.can_take(task))
+    }
+
     /// Gives tasks to another process.
     #[cold]
     #[inline(never)]
@@ -508,9 +520,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         if !self.shared.gate.claim_request() {
             return;
         }
-        let can_take = |task: &J::Task| thieves.can_take(task);
-        let tasks = self.stack.take_oldest(MOST_GIVEN, can_take);
-        if !tasks.is_empty() {
+        let stealable = self.stealable(thieves);
+        if !stealable.is_empty() {
+            let tasks = self.stack.take_range(stealable);
             // The tasks may come back as soon as they are given.
             self.shared.gate.expect(tasks.len());
             thieves.give(tasks);

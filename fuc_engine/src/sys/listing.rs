@@ -67,16 +67,24 @@ impl Listing {
     /// Replaces the content by these entries. No name may be longer than 65,000 bytes.
     pub(crate) fn refill<'e>(&mut self, entries: impl Iterator<Item = Entry<'e>>) {
         self.bytes.clear();
-        for entry in entries {
-            let name = entry.name.to_bytes_with_nul();
-            let start = self.bytes.len();
-            let length = (NAME + name.len()) as u16;
-            self.bytes.resize(start + usize::from(length), 0);
-            let record = &mut self.bytes[start..];
-            record[RECLEN..RECLEN + 2].copy_from_slice(&length.to_ne_bytes());
-            record[TYPE] = entry.record_type;
-            record[NAME..].copy_from_slice(name);
-        }
+        entries.for_each(|entry| self.push(entry));
+    }
+
+    /// Adds an entry. Its name must not be longer than 65,000 bytes.
+    pub(crate) fn push(&mut self, entry: Entry<'_>) {
+        let name = entry.name.to_bytes_with_nul();
+        let start = self.bytes.len();
+        let length = (NAME + name.len()) as u16;
+        self.bytes.resize(start + usize::from(length), 0);
+        let record = &mut self.bytes[start..];
+        record[RECLEN..RECLEN + 2].copy_from_slice(&length.to_ne_bytes());
+        record[TYPE] = entry.record_type;
+        record[NAME..].copy_from_slice(name);
+    }
+
+    /// Returns how many bytes the entries take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Adds all entries of `other`.
@@ -132,6 +140,16 @@ impl<'a> Entry<'a> {
         // The types of directory entries are the types of st_mode, shifted.
         let record_type = (kind.as_raw_mode() >> 12) as u8;
         Self { name, record_type }
+    }
+
+    /// Returns an entry whose type is [`record_type`](Self::record_type) of another one.
+    pub(crate) fn of_record(name: &'a CStr, record_type: u8) -> Self {
+        Self { name, record_type }
+    }
+
+    /// Returns the type, and the mark of a skipped directory, in one byte.
+    pub(crate) fn record_type(self) -> u8 {
+        self.record_type
     }
 
     /// Marks a directory that the filter skips: only its entries are processed.

@@ -4,16 +4,14 @@
 //! names to failures and means to reopen a descriptor, as any other. But its directory belongs to the other engine.
 //! So the climb ends there, and the last use of the parent gives the entries back instead of finishing it.
 
-use crate::sched::When;
 use std::iter;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::tickets::{Sharer, above};
-use super::{NodeOf, Purpose, Task, Visitor, Walker, filtered, leave, list, ranges};
+use super::exchange::{Sharer, above};
+use super::{NodeOf, Visitor, Walker, filtered, list, ranges};
 use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
@@ -36,18 +34,10 @@ pub(super) fn begin<V: Visitor>(
         return ranges::copy(visitor, sharer, parent, &stolen, range, worker);
     }
     stealing.borrow(&parent, stolen.ticket);
-    if stolen.kind != FileType::Directory {
-        let mut entries = worker.scratch.buffer();
-        let names = stolen.names.iter();
-        entries.refill(names.map(|name| Entry::new(name, stolen.kind)));
-        return list::process_batch(visitor, parent, entries, worker);
-    }
-    for name in &stolen.names {
-        let place = parent.child(name);
-        let purpose = Purpose::Process { pass: 0 };
-        worker.push(Task::Enter { place, purpose }, When::Next);
-    }
-    leave(visitor, Some(parent), worker);
+    let mut entries = worker.scratch.buffer();
+    let names = stolen.names.iter();
+    entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));
+    list::process_batch(visitor, parent, entries, worker);
 }
 
 /// Opens the parent of stolen entries, and makes a borrowed node of it.

@@ -202,7 +202,7 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(visitor, entries, node, dirs, worker);
-    } else if offers_half(visitor, worker) {
+    } else if offers_half(visitor, worker) || worker.is_asked() {
         entries = share_half(entries, node, worker);
     }
     let mut queued = 0;
@@ -241,8 +241,9 @@ fn process<V: Visitor>(
         if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
             worker.scratch.note_slow(per_entry);
         }
-        if (wants_entries(worker) || offers_half(visitor, worker))
-            && per_entry >= share_from(visitor, worker)
+        let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
+        if is_wanted && per_entry >= share_from(visitor, worker)
+            || worker.is_asked() && per_entry >= SLOW_ENTRY
         {
             entries = share_half(entries, node, worker);
         }

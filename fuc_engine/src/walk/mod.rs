@@ -21,8 +21,7 @@
 //! (`Remainder`) until the subdirectory before it is done.
 //!
 //! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
-//! task climbs from those that another engine has finished; see [`stealing`], [`entrusting`], [`ranges`] and
-//! [`borrowing`].
+//! task climbs from those that another engine has finished; see [`exchange`], [`ranges`] and [`borrowing`].
 //!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
@@ -34,9 +33,7 @@
 //! | `list` | listing a directory, and processing its entries |
 //! | `share` | giving a part of a listing to another worker |
 //! | `sharing` | running a job, alone or together with other engines |
-//! | `tickets` | what has changed hands between engines |
-//! | `stealing` | giving queued directories to other engines |
-//! | `entrusting` | giving entries to the engine that is their home |
+//! | `exchange` | giving names of a directory to other engines |
 //! | `ranges` | giving ranges of large files to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 //! | `in_order` | listing and visiting in order |
@@ -57,21 +54,20 @@ use crate::report::{Report, Tally};
 use crate::sched::{Job, Limits, Thieves, When, Worker};
 use crate::sys::{Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
+use exchange::{Kept, Names};
 use in_order::Remainder;
-use tickets::{Entrusted, Kept};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
 
 pub(crate) use borrowing::give_back;
-pub(crate) use entrusting::entrust;
+pub(crate) use exchange::{Part, Sharer, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, reconsider};
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 pub(crate) use ranges::{OwnRange, OwnTask};
 pub(crate) use sharing::run;
-pub(crate) use tickets::{Part, Sharer, Stealing};
 pub(crate) use tuning::{Settings, Tuning};
 
 mod borrowing;
-mod entrusting;
+mod exchange;
 mod filtered;
 mod in_order;
 mod list;
@@ -79,8 +75,6 @@ mod open_dirs;
 mod ranges;
 mod share;
 mod sharing;
-mod stealing;
-mod tickets;
 mod tuning;
 
 /// A removal or a copy, as the walk sees it.
@@ -233,7 +227,7 @@ pub(crate) struct Scratch<V: Visitor> {
     /// the guard's case `rmz-directories`).
     pub(crate) finished: Option<NodeOf<V>>,
     /// Entries that the running task has found for other engines.
-    entrusted: Vec<Entrusted<V::Dir>>,
+    entrusted: Vec<Names<V::Dir>>,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow, or since the beginning.
@@ -347,7 +341,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         }
         Task::Returned { kept, given } => {
             if let Some(sharer) = visitor.sharer() {
-                stealing::take_back(visitor, sharer, *kept, given, worker);
+                exchange::take_back(visitor, sharer, *kept, given, worker);
             }
             None
         }
@@ -414,7 +408,7 @@ impl<V: Visitor> Job for V {
             }
             Task::Returned { kept, given } => {
                 if let Some(sharer) = self.sharer() {
-                    stealing::take_back(self, sharer, *kept, given, worker);
+                    exchange::take_back(self, sharer, *kept, given, worker);
                 }
             }
             Task::Own(task) => self.run_own(task, worker),
@@ -423,7 +417,7 @@ impl<V: Visitor> Job for V {
         if !worker.scratch.entrusted.is_empty()
             && let Some(sharer) = self.sharer()
         {
-            entrusting::send_rest(sharer, worker);
+            exchange::send_rest(sharer, worker);
         }
         self.report().publish(&mut worker.scratch.tally);
     }

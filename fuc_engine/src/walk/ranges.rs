@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::tickets::{Kept, MOST_LEVELS, Sharer, Stealing, above};
+use super::exchange::{Kept, MOST_LEVELS, Sharer, Stealing, above};
 use super::{NodeOf, Task, Visitor, Walker, leave};
 use crate::distribute::{FileRange, Finished, Given, Stolen, Ticket};
 use crate::node::{Dir, Node};
@@ -58,9 +58,9 @@ pub(super) fn keep<D: Dir, T: OwnTask<D>>(stealing: &Stealing<'_, D, T>, task: T
     let Some(range) = task.range() else {
         unreachable!("BUG: a thief was given a task that it cannot take");
     };
-    let (parent, name) = (Arc::clone(range.parent), range.name.into());
+    let (parent, name) = (Arc::clone(range.parent), Box::<CStr>::from(range.name));
     let range = range.file_range();
-    stealing.keep_range(&parent, name, range, Kept::Own(task))
+    stealing.keep_range(&parent, &name, range, Kept::Own(task))
 }
 
 /// Keeps a range of another engine, which a third one will copy.
@@ -85,7 +85,7 @@ pub(super) fn copy<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) {
     let given = match stolen.names.first() {
-        Some(name) => sharer.copy_range(&parent, name, range, worker),
+        Some((_, name)) => sharer.copy_range(&parent, name, range, worker),
         None => Given::NotReached,
     };
     // The parent is closed before the ticket is given back.

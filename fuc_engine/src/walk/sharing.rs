@@ -1,7 +1,6 @@
 //! Runs a job, alone or together with other engines. [`crate::distribute`] shows the protocol.
 
-use super::stealing;
-use super::tickets::{Part, Sharer, Stealing};
+use super::exchange::{self, Part, Sharer, Stealing};
 use super::{Task, Visitor};
 use crate::node::Dir;
 use crate::sched::{self, Inlet, When};
@@ -53,7 +52,7 @@ fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, Task<V>>) {
     if part == Part::Leader {
         inlet.close();
     }
-    stealing::attend(sharer.stealing(), inlet);
+    exchange::attend(sharer.stealing(), inlet);
     if part == Part::Assistant {
         inlet.close();
     }

@@ -363,6 +363,34 @@ fn the_directories_of_a_wide_directory_are_shared() {
 }
 
 #[test]
+fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
+    for threads in [1, 2] {
+        let twins = Twins::new();
+        let tree = Tree::at(twins.source());
+        for number in 0..100 {
+            tree.file(format!("{number}"), format!("content {number}"))
+                .hardlink(format!("{number}"), format!("twin{number}"))
+                .symlink(format!("link{number}"), "17")
+                .fifo(format!("fifo{number}"))
+                .file(format!("dir{number}/below"), "");
+        }
+        let hub = Hub::new(3, || {});
+        let filter = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
+            b"dir3" | b"dir50" => Verdict::Skip,
+            b"fifo7" => Verdict::Prune,
+            _ => Verdict::Take,
+        };
+        let copy = archive().threads(threads).filtered_by(Arc::new(filter));
+        let summaries = twins.assert_alike(&hub, &copy, all_but_atime());
+        let shares = summaries.iter().map(|it| it.files);
+        assert!(shares.clone().all(|it| it > 0), "{threads}: {shares:?}");
+        let dest = Snapshot::of(&twins.dests()[1], Attributes::NAMES | Attributes::LINKS);
+        assert!(dest.kind("dir50/below").is_some());
+        assert_eq!(dest.kind("fifo7"), None);
+    }
+}
+
+#[test]
 fn each_engine_verifies_and_writes_what_it_has_copied() {
     for engines in [2, 3] {
         let twins = Twins::new();

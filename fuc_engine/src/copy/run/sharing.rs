@@ -21,7 +21,7 @@ use crate::descriptors::Roots;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
-use crate::sys::{self, Fd, Stat};
+use crate::sys::{self, Fd, Listing, Stat};
 use crate::walk::{self, Sharer, Stealing, Task, Walker};
 
 impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
@@ -84,8 +84,8 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         }
     }
 
-    fn home_not_reached(&self, node: &CopyNode, names: &[Box<CStr>]) {
-        for name in names {
+    fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
+        for sys::Entry { name, .. } in names.entries() {
             let path = |side| {
                 let operand = self.ctx.operand_path(node.place.operand, side);
                 node.place.path_of(operand, name)
@@ -139,7 +139,7 @@ pub(super) fn entrust<'a>(
         let [source, dest] = [Side::Source, Side::Dest].map(|side| run.ctx.path(entry, side));
         return Err(Failure::preparing(links_lost(source, dest)));
     };
-    if node.state.is_borrowed() || !matches!(entry.dest_state, DestState::Unchecked) {
+    if !matches!(entry.dest_state, DestState::Unchecked) {
         return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
     }
     let listed = sys::Entry::new(entry.source_name, entry.kind);

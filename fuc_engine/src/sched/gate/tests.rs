@@ -259,8 +259,8 @@ fn a_worker_steals_only_while_tasks_are_wanted() {
     struct Thief<'a>(&'a Gate<u32>);
 
     impl Thieves<u32> for Thief<'_> {
-        fn can_take(&self, _: &u32) -> bool {
-            true
+        fn can_take(&self, _: &u32) -> Take {
+            Take::Always
         }
 
         fn give(&self, _: Vec<u32>) {

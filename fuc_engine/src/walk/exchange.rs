@@ -1,0 +1,448 @@
+//! Gives entries to other engines, and goes on when they come back.
+//!
+//! The unit is [`Names`]: entries of one directory, with their types. It is one user of the directory, so the directory
+//! is finished only after the names have come back. A ticket remembers them until then. Names change hands for two
+//! reasons: a thief has asked, and gets queued directories or a part of a listing; or another engine is the *home* of the
+//! files, and gets them unasked.
+//!
+//! Names for the same home that a task finds in one directory travel together. They are sent when the task ends, or
+//! earlier if there are many. So no engine waits for a name that another worker keeps back.
+//!
+//! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
+
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::iter;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::{NodeOf, Purpose, Task, Visitor, Walker, leave, ranges};
+use crate::distribute::{Exchange, FileRange, Finished, Given, Incoming, ParentId, Stolen, Ticket};
+use crate::hashing::HashMap;
+use crate::node::{self, Dir, Node, Place, Side};
+use crate::sched::{Inlet, Take, Thieves, When};
+use crate::sys::{self, Entry, Fd, Listing};
+
+/// A directory with more levels above it stays with its engine, because a thief opens each of them.
+///
+/// Real trees have fewer. In a tree of two directories on each of 100,000 levels, directories would change hands
+/// on each level, and the time would grow with the square of the depth.
+pub(super) const MOST_LEVELS: usize = 256;
+
+/// Names for a home are sent when they take so many bytes: about 200 names.
+const MOST_WAITING_BYTES: usize = 8 << 10;
+
+/// The part of an engine in a job that several engines share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It begins the operands.
+    Leader,
+    /// It only works on what it gets from others.
+    Assistant,
+}
+
+/// The part of the work on entries of other engines that a removal or a copy defines.
+pub(crate) trait Sharer<V: Visitor>: Sync {
+    fn stealing(&self) -> &Stealing<'_, V::Dir, V::Task>;
+
+    /// Returns the number of operands.
+    fn operands(&self) -> usize;
+
+    /// Opens one side of an operand that this engine has not begun.
+    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno>;
+
+    /// Makes a node of a directory that belongs to another engine, for which that engine has returned
+    /// [`inheritance`](Dir::inheritance). [`Visitor::finish`] must [give it back](super::give_back).
+    fn borrow(&self, place: Place<V::Dir>, inheritance: u8) -> NodeOf<V>;
+
+    /// Returns `true` if the identity of a borrowed directory above the parent of the entries must be recorded.
+    fn needs_identity(&self, above: &NodeOf<V>) -> bool;
+
+    /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
+    fn reached(&self, _top: &NodeOf<V>) {}
+
+    /// Notes what another engine has done below `node`.
+    fn note(&self, node: &NodeOf<V>, finished: Finished);
+
+    /// Goes on with a task of the visitor that comes back from another engine.
+    fn own_returned(&self, task: V::Task, _given: Given, worker: &mut Walker<'_, '_, V>) {
+        worker.push(Task::Own(task), When::Next);
+    }
+
+    /// Copies a range of the file `name` in the borrowed directory `parent`. Reports no failure, because the other
+    /// engine copies the range again.
+    fn copy_range(
+        &self,
+        _parent: &NodeOf<V>,
+        _name: &CStr,
+        _range: &FileRange,
+        _worker: &mut Walker<'_, '_, V>,
+    ) -> Given {
+        Given::NotReached
+    }
+
+    /// Reports entries of `node` that were not processed, because their home could not reach the directory.
+    fn home_not_reached(&self, _node: &NodeOf<V>, _names: &Listing) {}
+}
+
+/// Entries of one directory that are given to one engine.
+pub(crate) struct Names<D: Dir> {
+    /// The directory. Together, the entries are one user of it.
+    parent: Arc<Node<D>>,
+    entries: Listing,
+    /// The engine to which the entries are given unasked.
+    home: Option<u32>,
+    /// Number of tasks that the entries were.
+    tasks: usize,
+}
+
+impl<D: Dir> Names<D> {
+    /// Returns no names yet, which are one more user of `parent`.
+    fn new(parent: &Arc<Node<D>>, home: Option<u32>) -> Self {
+        parent.retain();
+        Self {
+            parent: Arc::clone(parent),
+            entries: Listing::with_capacity(0),
+            home,
+            tasks: 0,
+        }
+    }
+}
+
+/// What an engine has given away.
+pub(crate) enum Kept<D: Dir, T> {
+    Names(Names<D>),
+    /// A task of the visitor, which copies a range of a file.
+    Own(T),
+    /// A range of another engine's file, which a third engine copies.
+    Forwarded(Box<Stolen>),
+}
+
+/// What has changed hands.
+pub(crate) struct Stealing<'a, D: Dir, T> {
+    exchange: &'a dyn Exchange,
+    part: Part,
+    away: Mutex<Away<D, T>>,
+    /// The tickets of the entries in each borrowed parent, by the address of its node.
+    borrowed: Mutex<HashMap<usize, Ticket>>,
+}
+
+struct Away<D: Dir, T> {
+    next_ticket: u64,
+    kept: HashMap<Ticket, Kept<D, T>>,
+}
+
+impl<'a, D: Dir, T> Stealing<'a, D, T> {
+    pub(crate) fn new(exchange: &'a dyn Exchange, part: Part) -> Self {
+        Self {
+            exchange,
+            part,
+            away: Mutex::new(Away {
+                next_ticket: 0,
+                kept: HashMap::default(),
+            }),
+            borrowed: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn part(&self) -> Part {
+        self.part
+    }
+
+    /// Reports that the run of this engine has ended.
+    pub(super) fn end(&self) {
+        self.exchange.end();
+    }
+
+    // No change to either table is left half done by a panic.
+
+    fn away(&self) -> MutexGuard<'_, Away<D, T>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn borrowed(&self) -> MutexGuard<'_, HashMap<usize, Ticket>> {
+        self.borrowed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the entries in a borrowed parent are those of a ticket.
+    pub(super) fn borrow(&self, parent: &Arc<Node<D>>, ticket: Ticket) {
+        self.borrowed().insert(address(parent), ticket);
+    }
+
+    /// Gives back the entries in a borrowed parent.
+    pub(super) fn give_back_all_in(&self, parent: &Arc<Node<D>>, given: Given) {
+        let ticket = self.borrowed().remove(&address(parent));
+        if let Some(ticket) = ticket {
+            self.give_back(ticket, given);
+        }
+    }
+
+    pub(super) fn give_back(&self, ticket: Ticket, given: Given) {
+        self.exchange.give_back(ticket, given);
+    }
+
+    pub(crate) fn exchange(&self) -> &dyn Exchange {
+        self.exchange
+    }
+
+    /// Returns what was kept under a ticket, which has come back.
+    pub(super) fn redeem(&self, ticket: Ticket) -> Option<Kept<D, T>> {
+        self.away().kept.remove(&ticket)
+    }
+
+    /// Keeps names until they come back.
+    fn keep_names(&self, names: Names<D>) -> Stolen {
+        let parent = Arc::clone(&names.parent);
+        let entries = names.entries.entries();
+        let travelling = entries.map(|entry| (entry.record_type(), entry.name.into()));
+        let travelling = travelling.collect();
+        self.keep(&parent, travelling, Kept::Names(names))
+    }
+
+    /// Keeps entries of `parent` until they come back.
+    fn keep(&self, parent: &Node<D>, names: Vec<(u8, Box<CStr>)>, kept: Kept<D, T>) -> Stolen {
+        Stolen {
+            ticket: self.new_ticket(kept),
+            operand: parent.place.operand,
+            source: identify(parent, Side::Source),
+            dest: identify(parent, Side::Dest),
+            inheritance: D::inheritance(&parent.state),
+            path: path_below_operand(parent),
+            names,
+            range: None,
+        }
+    }
+
+    /// Keeps a range of a file in `parent` until it comes back.
+    pub(super) fn keep_range(
+        &self,
+        parent: &Node<D>,
+        name: &CStr,
+        range: FileRange,
+        kept: Kept<D, T>,
+    ) -> Stolen {
+        let record_type = Entry::new(name, FileType::RegularFile).record_type();
+        Stolen {
+            range: Some(Box::new(range)),
+            ..self.keep(parent, vec![(record_type, name.into())], kept)
+        }
+    }
+
+    /// Keeps something under a new ticket until it comes back.
+    pub(super) fn new_ticket(&self, kept: Kept<D, T>) -> Ticket {
+        let mut away = self.away();
+        let ticket = Ticket {
+            victim: self.exchange.engine(),
+            number: away.next_ticket,
+        };
+        away.next_ticket += 1;
+        away.kept.insert(ticket, kept);
+        ticket
+    }
+}
+
+impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
+    fn can_take(&self, task: &Task<V>) -> Take {
+        let is_near = |place| above(place).nth(MOST_LEVELS).is_none();
+        match task {
+            Task::Enter {
+                place,
+                purpose: Purpose::Process { pass: 0 } | Purpose::ProcessEntries,
+            } if place.parent.is_some() && is_near(place) => Take::UnlessLast,
+            // Another task has the rest of the listing.
+            Task::Batch { node, .. } if is_near(&node.place) => Take::Always,
+            Task::Own(task) if ranges::can_take(task) => Take::UnlessLast,
+            Task::Stolen(stolen) if stolen.range.is_some() => Take::UnlessLast,
+            _ => Take::Never,
+        }
+    }
+
+    fn give(&self, tasks: Vec<Task<V>>) {
+        let mut all: Vec<Names<V::Dir>> = Vec::new();
+        let mut stolen = Vec::new();
+        for task in tasks {
+            match task {
+                Task::Enter { place, purpose } => add_directory(&mut all, place, purpose),
+                Task::Batch { node, listing } => all.push(Names {
+                    parent: node,
+                    entries: listing,
+                    home: None,
+                    tasks: 1,
+                }),
+                Task::Own(task) => stolen.push(ranges::keep(self, task)),
+                Task::Stolen(range) => stolen.push(ranges::keep_for_other(self, range)),
+                _ => unreachable!("BUG: a thief was given a task that it cannot take"),
+            }
+        }
+        stolen.extend(all.into_iter().map(|names| self.keep_names(names)));
+        self.exchange().give(stolen);
+    }
+
+    fn steal(&self) {
+        self.exchange().steal();
+    }
+}
+
+/// Adds a queued directory to the last names, if they have the same parent.
+fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purpose) {
+    let Some(parent) = place.parent else {
+        unreachable!("BUG: a thief was given an operand");
+    };
+    let is_last = |last: &Names<D>| last.home.is_none() && Arc::ptr_eq(&last.parent, &parent);
+    if !all.last().is_some_and(is_last) {
+        all.push(Names::new(&parent, None));
+    }
+    if let Some(last) = all.last_mut() {
+        let entry = Entry::new(&place.name, FileType::Directory);
+        last.entries.push(match purpose {
+            Purpose::ProcessEntries => entry.skipped(),
+            Purpose::Process { .. } => entry,
+        });
+        last.tasks += 1;
+    }
+    // The names are another user of the directory, so this one is never the last.
+    node::climb(parent, |_| unreachable!("BUG: the names are a user"));
+}
+
+/// Gives an entry of `node` to its home, at the latest when the task ends.
+pub(crate) fn entrust<V: Visitor>(
+    sharer: &dyn Sharer<V>,
+    node: &NodeOf<V>,
+    entry: Entry<'_>,
+    home: u32,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let waiting = &mut worker.scratch.entrusted;
+    let is_like =
+        |names: &Names<V::Dir>| names.home == Some(home) && Arc::ptr_eq(&names.parent, node);
+    let index = waiting.iter().position(is_like).unwrap_or_else(|| {
+        waiting.push(Names::new(node, Some(home)));
+        waiting.len() - 1
+    });
+    waiting[index].entries.push(entry);
+    if waiting[index].entries.bytes() >= MOST_WAITING_BYTES {
+        let full = waiting.swap_remove(index);
+        send(sharer, full, worker);
+    }
+}
+
+/// Gives the entries to their homes that the task has found.
+#[cold]
+pub(super) fn send_rest<V: Visitor>(sharer: &dyn Sharer<V>, worker: &mut Walker<'_, '_, V>) {
+    while let Some(names) = worker.scratch.entrusted.pop() {
+        send(sharer, names, worker);
+    }
+}
+
+fn send<V: Visitor>(sharer: &dyn Sharer<V>, names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
+    let stealing = sharer.stealing();
+    let Some(home) = names.home else {
+        unreachable!("BUG: names without a home were entrusted");
+    };
+    // They may come back as soon as they are given.
+    worker.expect(1);
+    let names = Names { tasks: 1, ..names };
+    let stolen = stealing.keep_names(names);
+    stealing.exchange().entrust(home, vec![stolen]);
+}
+
+/// Passes messages of other engines on to the workers, until the exchange ends.
+pub(super) fn attend<V: Visitor>(
+    stealing: &Stealing<'_, V::Dir, V::Task>,
+    inlet: &Inlet<'_, Task<V>>,
+) {
+    loop {
+        match stealing.exchange().receive() {
+            Incoming::Request => inlet.request(),
+            Incoming::Stolen(stolen) => {
+                let boxed = stolen.into_iter().map(Box::new);
+                inlet.put(boxed.map(Task::Stolen).collect::<VecDeque<_>>());
+            }
+            Incoming::Returned(ticket, given) => {
+                let kept = stealing.redeem(ticket);
+                if let Some(kept) = kept {
+                    let tasks = match &kept {
+                        Kept::Names(names) => names.tasks,
+                        Kept::Own(_) | Kept::Forwarded(_) => 1,
+                    };
+                    let kept = Box::new(kept);
+                    inlet.put_back(Task::Returned { kept, given }, tasks);
+                }
+            }
+            Incoming::End => return,
+        }
+    }
+}
+
+/// Goes on with what comes back from another engine.
+pub(super) fn take_back<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    kept: Kept<V::Dir, V::Task>,
+    given: Given,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    match kept {
+        Kept::Names(names) => take_names_back(visitor, sharer, names, given, worker),
+        Kept::Own(task) => sharer.own_returned(task, given, worker),
+        Kept::Forwarded(stolen) => ranges::take_forwarded_back(sharer, stolen, given, worker),
+    }
+}
+
+/// Goes on with names that come back. Those that a thief could not reach are processed here, and those that their home
+/// could not reach fail. In a cancelled run, both stay.
+fn take_names_back<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    names: Names<V::Dir>,
+    given: Given,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let (node, listing) = (names.parent, names.entries);
+    match given {
+        Given::Finished(finished) => sharer.note(&node, finished),
+        Given::NotReached if visitor.report().must_stop() => {
+            sharer.note(&node, Finished::NOT_BEGUN);
+        }
+        Given::NotReached if names.home.is_none() => {
+            return worker.push(Task::Batch { node, listing }, When::Next);
+        }
+        Given::NotReached => sharer.home_not_reached(&node, &listing),
+    }
+    leave(visitor, Some(node), worker);
+}
+
+/// Returns the directories that `place` is in, from its parent to the operand.
+pub(super) fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<D>>> {
+    iter::successors(place.parent.as_ref(), |node| node.place.parent.as_ref())
+}
+
+/// Returns the names on the way from the operand to `parent`.
+fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<Box<CStr>> {
+    let places = iter::once(&parent.place).chain(above(&parent.place).map(|node| &node.place));
+    let below = places.take_while(|place| place.parent.is_some());
+    let mut names: Vec<Box<CStr>> = below.map(|place| (*place.name).into()).collect();
+    names.reverse();
+    names
+}
+
+fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
+    if !D::SIDES.contains(&side) {
+        return ParentId::UNKNOWN;
+    }
+    let slot = node.dir.slot(side);
+    let look = || {
+        let pin = slot.try_pin_or_import().ok()??;
+        Some(sys::stat_directory(pin.as_fd()).ok()?.identity)
+    };
+    // A directory is identified before it is closed. So look again if it was closed after the first look.
+    let identity = slot.identity().or_else(look).or_else(|| slot.identity());
+    identity.map_or(ParentId::UNKNOWN, ParentId::of)
+}
+
+fn address<D: Dir>(node: &Arc<Node<D>>) -> usize {
+    Arc::as_ptr(node).addr()
+}
