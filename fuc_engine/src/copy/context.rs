@@ -7,8 +7,8 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use super::attributes::{self, AttributeError, Attributes};
 use super::bases::Bases;
 use super::decide::mode::{DestAcl, Origin};
+use super::decide::stored_times::StoredTimes;
 use super::decide::treatment::DestTreatment;
 use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
-use super::known_times::KnownTimes;
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
@@ -30,6 +30,7 @@ use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Cause, Error, Operation, Refusal};
 use crate::failures::Failures;
+use crate::hashing::HashMap;
 use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
@@ -90,7 +91,8 @@ pub(super) struct Context<'a> {
     /// A filesystem of the dests has no files without a name, as far as is known.
     pub(super) lacks_unnamed_files: AtomicBool,
     pub(super) writers: Writers,
-    pub(super) known_times: KnownTimes,
+    /// The rules by which the filesystems of dests store times, as far as probes have shown them, by device numbers.
+    pub(super) stored_times: Mutex<HashMap<u32, StoredTimes>>,
     /// The changes that a dry run has planned. `None`: the run is a real one.
     pub(super) plan: Option<Plan>,
     /// `None`: the kernel decides when copies are written to the disk.

@@ -50,7 +50,6 @@
 //! | `names` | creates, renames and unlinks dests, or plans that in a dry run |
 //! | `plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
 //! | `hardlinks` | the table of sources with several names |
-//! | `known_times` | what the filesystems of dests have shown about the times that they store |
 //! | `large` | the sizes from which files are treated differently |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/room` | the large files that are being written, and those that wait for them |
@@ -92,7 +91,6 @@ mod duplicates;
 mod durability;
 mod facts;
 mod hardlinks;
-mod known_times;
 mod large;
 mod look;
 mod make;

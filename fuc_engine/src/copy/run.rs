@@ -30,7 +30,6 @@ use super::duplicates::UsedNames;
 use super::durability::Durability;
 use super::facts::Symlinks;
 use super::hardlinks::LinkTable;
-use super::known_times::KnownTimes;
 use super::large::room::Room;
 use super::node::CopyDir;
 use super::operand::Operand;
@@ -116,7 +115,7 @@ impl<'a> CopyRun<'a> {
                 descriptors: Descriptors::new(),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
-                known_times: KnownTimes::default(),
+                stored_times: Mutex::default(),
                 plan: None,
                 durability: (options.durable && options.execution == Execution::Real)
                     .then(Durability::default),

@@ -14,7 +14,7 @@
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::error::ContentError;
+use super::ContentError;
 use super::ladder::{ALL, ContentCopy, PIECE_BYTES, Rung};
 use crate::observer::{HoleDetection, Mechanism};
 use crate::sys;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
 
-use super::error::ContentError;
+use super::ContentError;
 use super::read_ahead::ReadAhead;
 use super::sparse::SparseWriter;
 use crate::copy::large::{CLONE_FROM, TRIAL_FROM};

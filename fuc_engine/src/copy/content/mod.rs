@@ -8,14 +8,25 @@
 //!
 //! Nothing here knows entries, paths or reports.
 
-mod error;
+use rustix::io::Errno;
+
 mod holes;
 mod ladder;
 mod range;
 mod read_ahead;
 mod sparse;
 
-pub(super) use error::ContentError;
 pub(super) use ladder::{ContentCopy, Moved, PIECE_BYTES, Sink, Source, Ways};
 pub(super) use range::RangeCopy;
 pub(super) use sparse::extend;
+
+/// The reason why content could not be moved, by the side that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContentError {
+    Read(Errno),
+    Write(Errno),
+    /// Sharing blocks was required and failed.
+    Clone(Errno),
+    /// The run was cancelled.
+    Cancelled,
+}

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::error::ContentError;
+use super::ContentError;
 use super::ladder::{PIECE_BYTES, SERVER_BUFFER_BYTES};
 use super::read_ahead::ReadAhead;
 use crate::sys;

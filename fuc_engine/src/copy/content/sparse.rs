@@ -20,7 +20,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::error::ContentError;
+use super::ContentError;
 use crate::sys;
 
 /// Called while zeros are written, with 0 bytes of content. The copy ends if it returns `Break`.

@@ -4,6 +4,7 @@
 //! killed in between leaves a dest that a later run copies.
 
 use std::os::fd::AsFd;
+use std::sync::PoisonError;
 
 use rustix::io::Errno;
 
@@ -19,7 +20,11 @@ use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 pub(super) fn stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: FileTime) -> bool {
     let device = FileId::of(dest).device;
     let stored = sys::modified(dest);
-    let known = ctx.known_times.of(device);
+    let all = || {
+        let times = ctx.stored_times.lock();
+        times.unwrap_or_else(PoisonError::into_inner)
+    };
+    let known = all().get(&device).copied();
     if let Some(found) = known.and_then(|known| known.stored(wanted)) {
         return found == stored;
     }
@@ -29,7 +34,9 @@ pub(super) fn stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: Fil
     let Ok(Some(shown)) = probe(ctx, at, dest, wanted) else {
         return false;
     };
-    ctx.known_times.add(device, shown);
+    let mut times = all();
+    let known = shown.added_to(times.get(&device).copied());
+    times.insert(device, known);
     shown.stored(wanted) == Some(stored)
 }
 
