@@ -38,14 +38,6 @@ struct Filesystem {
     is_pending: bool,
 }
 
-/// Says whether something is written to the disk now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
-    Now,
-    /// At the end, with its filesystem.
-    AtTheEnd,
-}
-
 #[derive(Default)]
 pub(super) struct Durability {
     /// Number of files and directories that were written. Relaxed: it publishes nothing.
@@ -82,17 +74,18 @@ impl Durability {
         Ok(())
     }
 
-    /// Decides when something on a filesystem is written to the disk.
-    fn when(&self, device: u32) -> When {
+    /// Counts something that was made. Returns `true` if writing it to the disk is left to [`finish`](Self::finish).
+    fn try_leave(&self, device: u32) -> bool {
         let is_one_of_few = self.written.fetch_add(1, Ordering::Relaxed) < FEW;
+        !is_one_of_few && self.try_leave_to_filesystem(device)
+    }
+
+    /// Lets [`finish`](Self::finish) write a filesystem to the disk. Returns `false` if that is not enough.
+    fn try_leave_to_filesystem(&self, device: u32) -> bool {
         let mut filesystems = self.filesystems();
-        match filesystems.iter_mut().find(|known| known.device == device) {
-            Some(filesystem) if !is_one_of_few && !filesystem.needs_each => {
-                filesystem.is_pending = true;
-                When::AtTheEnd
-            }
-            _ => When::Now,
-        }
+        let mut known = filesystems.iter_mut();
+        let found = known.find(|known| known.device == device && !known.needs_each);
+        found.map(|found| found.is_pending = true).is_some()
     }
 
     /// Writes a complete file to the disk, or leaves that to [`finish`](Self::finish).
@@ -107,9 +100,9 @@ impl Durability {
         }
         let device = FileId::of(&stat).device;
         self.note_filesystem(device, || sys::duplicate(file))?;
-        match self.when(device) {
-            When::Now => sys::sync_file(file),
-            When::AtTheEnd => Ok(()),
+        match self.try_leave(device) {
+            true => Ok(()),
+            false => sys::sync_file(file),
         }
     }
 
@@ -117,26 +110,14 @@ impl Durability {
     /// a path descriptor.
     pub(super) fn directory_complete(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
         let device = sys::stat_directory(dir)?.identity.device();
-        if self.when(device) == When::AtTheEnd {
+        if self.try_leave(device) {
             return Ok(());
         }
         let opened = sys::open_directory(dir, c".", Symlinks::NoFollow);
         match opened.and_then(|dir| sys::sync_directory(dir.as_fd())) {
             // The directory may not be read.
-            Err(Errno::ACCESS) => self.leave_to_filesystem(device),
+            Err(Errno::ACCESS) if self.try_leave_to_filesystem(device) => Ok(()),
             synced => synced,
-        }
-    }
-
-    /// Leaves a directory that may not be read to [`finish`](Self::finish).
-    fn leave_to_filesystem(&self, device: u32) -> Result<(), Errno> {
-        let mut filesystems = self.filesystems();
-        match filesystems.iter_mut().find(|known| known.device == device) {
-            Some(filesystem) if !filesystem.needs_each => {
-                filesystem.is_pending = true;
-                Ok(())
-            }
-            _ => Err(Errno::ACCESS),
         }
     }
 
