@@ -1,5 +1,6 @@
 //! The way of a large file from its listing to its end; see [`large`](crate::copy::large).
 
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
@@ -101,7 +102,10 @@ pub(super) fn copy<'a>(
     }
     resume(run, entry, worker, |entry, worker| match source {
         Some(source) => copy_content(run, entry, source.take(ctx, entry)?, worker).map(drop),
-        None => run.look_and_copy_by_rules(entry, worker),
+        None => match run.look(entry, worker)? {
+            ControlFlow::Continue(source) => run.copy_by_rules(entry, &source, worker).map(drop),
+            ControlFlow::Break(_) => Ok(()),
+        },
     });
     ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
     push(run.room.end(needs), worker);

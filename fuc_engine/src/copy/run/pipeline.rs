@@ -111,18 +111,6 @@ impl CopyRun<'_> {
         self.copy_by_rules(entry, &source, worker)
     }
 
-    /// Looks at the source, applies the rules about its dest, and copies it now, however large it is.
-    pub(super) fn look_and_copy_by_rules(
-        &self,
-        entry: &Entry<'_>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<(), Failure> {
-        match self.look(entry, worker)? {
-            ControlFlow::Continue(source) => self.copy_by_rules(entry, &source, worker).map(drop),
-            ControlFlow::Break(_) => Ok(()),
-        }
-    }
-
     /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
     /// Breaks if there is nothing more to do.
     pub(super) fn look(
