@@ -493,6 +493,4 @@ impl Governor {
 mod tuning;
 
 #[cfg(test)]
-mod model;
-#[cfg(test)]
 mod tests;

@@ -2,229 +2,157 @@
 
 use super::*;
 
-/// The work of a number of workers.
-#[derive(Clone, Copy)]
-struct Work {
-    /// How many times as fast they are as one.
-    speed: f64,
-    /// The number of busy processors.
-    processors: f64,
-    waits_for: WaitsFor,
+mod model;
+
+use model::{Machine, Run, TWO_CORES, Waits, cores};
+
+/// Runs a governor on a machine. Returns the share of the time that each number of workers had.
+fn shares(machine: Machine, time: Duration) -> Vec<f64> {
+    Run::new(&machine, None, 1).shares(&machine, time)
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum WaitsFor {
-    Nothing,
-    /// Another worker, so that more of them wait longer.
-    Lock,
-    Disk,
-    /// A server, for 100 µs per entry.
-    Server,
-}
+const TWO_WORSE: Machine = Machine {
+    speedup: |n| 1.0 / n as f64,
+    ..TWO_CORES
+};
 
-/// Runs a governor for `time` on work that goes `speedup(n)` times as fast
-/// on n workers. Returns the share of the time that each number of workers had.
-fn shares(governor: Governor, time: Duration, mut speedup: impl FnMut(usize) -> f64) -> Vec<f64> {
-    shares_of(governor, time, |n, _| Work {
-        speed: speedup(n),
-        processors: n as f64,
-        waits_for: WaitsFor::Nothing,
-    })
-}
+/// Up to 128 workers add throughput, and wait for a server.
+const SERVER: Machine = Machine {
+    lap: Duration::from_millis(1),
+    speedup: |n| n as f64,
+    waits: Waits::Server,
+    ..TWO_CORES
+};
 
-/// Returns the shares for `work(n, time)` of n workers.
-fn shares_of(
-    mut governor: Governor,
-    time: Duration,
-    mut work: impl FnMut(usize, Duration) -> Work,
-) -> Vec<f64> {
-    let mut now = Duration::ZERO;
-    let mut sample = Sample::default();
-    let mut shares = vec![0.0; governor.most() + 1];
-    let tick = Duration::from_micros(100);
-    while now < time {
-        now += tick;
-        let workers = governor.workers();
-        shares[workers] += tick.as_secs_f64() / time.as_secs_f64();
-        sample.busy += tick * workers as u32;
-        let work = work(workers, now);
-        let entries = match work.waits_for {
-            WaitsFor::Server => work.speed as u64,
-            _ => (1000.0 * work.speed) as u64,
-        };
-        sample.work += entries as f64;
-        sample.cpu += tick.mul_f64(work.processors);
-        if work.waits_for != WaitsFor::Nothing {
-            sample.switches += entries;
-        }
-        if work.waits_for == WaitsFor::Server {
-            sample.slow_work += entries as f64;
-        }
-        if work.waits_for == WaitsFor::Disk {
-            sample.blocks_read += entries;
-        }
-        sample.longest = tick / 2;
-        if governor.due().is_some_and(|due| now >= due) && governor.step(now, sample) {
-            sample = Sample::default();
-        }
-    }
-    shares
-}
+const ANY: [SecondWorker; 3] = [
+    SecondWorker::SeldomPays,
+    SecondWorker::Unknown,
+    SecondWorker::Pays,
+];
 
 #[test]
 fn stays_with_one_worker_if_two_are_slower() {
-    let time = Duration::from_millis(300);
-    let shares = shares(
-        Governor::new(Limits::of(2), SecondWorker::SeldomPays),
-        time,
-        |n| 1.0 / n as f64,
-    );
-    assert!(shares[1] > 0.95, "{shares:?}");
-}
-
-#[test]
-fn soon_decides_about_a_second_worker_of_which_nothing_is_known() {
-    let time = Duration::from_millis(300);
-    let governor = || Governor::new(Limits::of(2), SecondWorker::Unknown);
-    let slower = shares(governor(), time, |n| 1.0 / n as f64);
-    assert!(slower[1] > 0.95, "{slower:?}");
-    let faster = shares(governor(), time, |n| n as f64);
-    assert!(faster[2] > 0.95, "{faster:?}");
+    for second in [SecondWorker::SeldomPays, SecondWorker::Unknown] {
+        let machine = Machine {
+            second,
+            ..TWO_WORSE
+        };
+        let shares = shares(machine, Duration::from_millis(300));
+        assert!(shares[1] > 0.95, "{second:?}: {shares:?}");
+    }
 }
 
 #[test]
 fn goes_back_to_one_worker_if_two_turn_out_slower() {
-    let time = Duration::from_secs(1);
-    let shares = shares(
-        Governor::new(Limits::of(2), SecondWorker::Pays),
-        time,
-        |n| 1.0 / n as f64,
-    );
+    let shares = shares(TWO_WORSE, Duration::from_secs(1));
     assert!(shares[1] > 0.75, "{shares:?}");
 }
 
 #[test]
+fn soon_uses_a_second_worker_of_which_nothing_is_known() {
+    let machine = Machine {
+        second: SecondWorker::Unknown,
+        ..TWO_CORES
+    };
+    let shares = shares(machine, Duration::from_millis(300));
+    assert!(shares[2] > 0.95, "{shares:?}");
+}
+
+#[test]
 fn soon_uses_all_workers_if_each_adds_throughput() {
-    for (second, seconds) in [
-        (SecondWorker::SeldomPays, 7),
-        (SecondWorker::Unknown, 2),
-        (SecondWorker::Pays, 2),
-    ] {
-        let time = Duration::from_secs(seconds);
-        let shares = shares(Governor::new(Limits::of(16), second), time, |n| n as f64);
+    for (second, seconds) in ANY.into_iter().zip([7, 2, 2]) {
+        let machine = Machine {
+            limits: cores(16),
+            second,
+            speedup: |n| n as f64,
+            ..TWO_CORES
+        };
+        let shares = shares(machine, Duration::from_secs(seconds));
         assert!(shares[16] > 0.85, "{second:?}: {shares:?}");
     }
 }
 
 #[test]
 fn finds_the_number_above_which_throughput_does_not_rise() {
-    let time = Duration::from_millis(500);
-    let shares = shares(
-        Governor::new(Limits::of(16), SecondWorker::Pays),
-        time,
-        |n| n.min(4) as f64,
-    );
+    let machine = Machine {
+        limits: cores(16),
+        speedup: |n| n.min(4) as f64,
+        ..TWO_CORES
+    };
+    let shares = shares(machine, Duration::from_millis(500));
     assert!(shares[4] > 0.85, "{shares:?}");
 }
 
 #[test]
 fn lowers_the_number_when_the_work_changes() {
-    let mut calls = 0;
-    let shares = shares(
-        Governor::new(Limits::of(2), SecondWorker::Pays),
-        Duration::from_secs(1),
-        |n| {
-            calls += 1;
-            if calls < 5000 {
-                n as f64
-            } else {
-                1.0 / n as f64
-            }
-        },
-    );
-    assert!((0.2..0.7).contains(&shares[1]), "{shares:?}");
+    let mut run = Run::new(&TWO_CORES, None, 1);
+    let before = run.shares(&TWO_CORES, Duration::from_millis(500));
+    assert!(before[2] > 0.9, "{before:?}");
+    let after = run.shares(&TWO_WORSE, Duration::from_millis(500));
+    assert!(after[1] > 0.2, "{after:?}");
 }
-
-const TWO_CORES: Limits = Limits {
-    computing: 2,
-    waiting: 128,
-};
 
 #[test]
 fn soon_uses_all_workers_if_they_wait_for_a_disk_or_a_server() {
-    for (waits_for, second) in [
-        (WaitsFor::Disk, SecondWorker::SeldomPays),
-        (WaitsFor::Disk, SecondWorker::Unknown),
-        (WaitsFor::Disk, SecondWorker::Pays),
-        (WaitsFor::Server, SecondWorker::SeldomPays),
-        (WaitsFor::Server, SecondWorker::Unknown),
-        (WaitsFor::Server, SecondWorker::Pays),
-    ] {
-        let time = Duration::from_millis(500);
-        let shares = shares_of(Governor::new(TWO_CORES, second), time, |n, _| Work {
-            speed: n as f64,
-            processors: 0.01 * n as f64,
-            waits_for,
-        });
-        assert!(shares[128] > 0.85, "{second:?}: {shares:?}");
+    for waits in [Waits::Disk, Waits::Server] {
+        for second in ANY {
+            let machine = Machine {
+                second,
+                waits,
+                ..SERVER
+            };
+            let shares = shares(machine, Duration::from_millis(500));
+            assert!(shares[128] > 0.85, "{second:?}: {shares:?}");
+        }
     }
 }
 
 #[test]
 fn stops_at_the_number_above_which_a_server_is_not_faster() {
-    let time = Duration::from_millis(500);
-    let shares = shares_of(
-        Governor::new(TWO_CORES, SecondWorker::Pays),
-        time,
-        |n, _| Work {
-            speed: n.min(16) as f64,
-            processors: 0.1,
-            waits_for: WaitsFor::Server,
-        },
-    );
-    assert!(shares[16] > 0.75, "{shares:?}");
-    assert!(shares[64..].iter().sum::<f64>() < 0.05, "{shares:?}");
+    let machine = Machine {
+        speedup: |n| n.min(16) as f64,
+        ..SERVER
+    };
+    let shares = shares(machine, Duration::from_millis(500));
+    assert!(shares[16] + shares[32] > 0.75, "{shares:?}");
+    assert_eq!(shares[128], 0.0, "{shares:?}");
+}
+
+/// From 16 workers on, each doubling makes them faster by this factor.
+fn speed_with_gain(n: usize, gain: f64) -> f64 {
+    match n {
+        0..16 => n as f64,
+        _ => 16.0 * f64::powf(gain, (n as f64 / 16.0).log2()),
+    }
 }
 
 #[test]
 fn pauses_a_climb_of_many_workers_that_gains_little() {
-    for (gain, goes_on) in [(1.9, true), (1.3, false)] {
-        // From 16 workers on, each doubling makes them faster by this factor.
-        let speed = |n: usize| match n {
-            0..16 => n as f64,
-            _ => 16.0 * f64::powf(gain, (n as f64 / 16.0).log2()),
+    let much: fn(usize) -> f64 = |n| speed_with_gain(n, 1.9);
+    let little: fn(usize) -> f64 = |n| speed_with_gain(n, 1.3);
+    for (speedup, goes_on) in [(much, true), (little, false)] {
+        let machine = Machine {
+            lap: Duration::from_micros(450),
+            speedup,
+            ..SERVER
         };
-        let run = |time| {
-            shares_of(
-                Governor::new(TWO_CORES, SecondWorker::Pays),
-                time,
-                |n, _| Work {
-                    speed: speed(n),
-                    processors: 0.1,
-                    waits_for: WaitsFor::Server,
-                },
-            )
-        };
-        let short = run(Duration::from_millis(30));
-        assert_eq!(short[64] + short[128] > 0.0, goes_on, "{gain}: {short:?}");
-        let long = run(Duration::from_secs(1));
-        assert!(long[128] > 0.8, "{gain}: {long:?}");
+        let short = shares(machine, Duration::from_millis(30));
+        assert_eq!(short[64] + short[128] > 0.0, goes_on, "{short:?}");
+        let long = shares(machine, Duration::from_secs(1));
+        assert!(long[128] > 0.8, "{long:?}");
     }
 }
 
 #[test]
 fn runs_no_more_workers_than_cores_if_they_contend_for_a_lock() {
-    for second in [
-        SecondWorker::SeldomPays,
-        SecondWorker::Unknown,
-        SecondWorker::Pays,
-    ] {
-        let time = Duration::from_millis(500);
-        let shares = shares_of(Governor::new(TWO_CORES, second), time, |n, _| Work {
-            speed: [0.0, 1.0, 1.2, 0.9, 0.7][n.min(4)],
-            processors: 0.9,
-            waits_for: WaitsFor::Lock,
-        });
+    for second in ANY {
+        let machine = Machine {
+            second,
+            speedup: |n| [1.0, 1.2, 0.9, 0.7][n.min(4) - 1],
+            waits: Waits::Lock(|_| 0.9),
+            ..TWO_CORES
+        };
+        let shares = shares(machine, Duration::from_millis(500));
         let many: f64 = shares[3..].iter().sum();
         assert!(many < 0.1, "{second:?}: {shares:?}");
     }
@@ -232,71 +160,39 @@ fn runs_no_more_workers_than_cores_if_they_contend_for_a_lock() {
 
 #[test]
 fn runs_no_more_workers_than_cores_if_they_compute() {
-    let time = Duration::from_secs(2);
-    let shares = shares_of(
-        Governor::new(TWO_CORES, SecondWorker::Pays),
-        time,
-        |n, _| Work {
-            // Without the limit on cores, the governor would use all of them.
-            speed: n as f64,
-            processors: n.min(2) as f64,
-            waits_for: WaitsFor::Nothing,
-        },
-    );
+    // Without the limit on cores, the governor would use all of them.
+    let machine = Machine {
+        speedup: |n| n as f64,
+        ..TWO_CORES
+    };
+    let shares = shares(machine, Duration::from_secs(2));
     assert!(shares[2] > 0.9, "{shares:?}");
     assert_eq!(shares[3..].iter().sum::<f64>(), 0.0);
 }
 
 #[test]
 fn goes_back_to_the_number_of_cores_when_the_workers_compute() {
-    let warm = Duration::from_millis(200);
-    let time = Duration::from_secs(3);
-    let shares = shares_of(
-        Governor::new(TWO_CORES, SecondWorker::Pays),
-        time,
-        |n, now| {
-            if now < warm {
-                Work {
-                    speed: n as f64,
-                    processors: 0.01 * n as f64,
-                    waits_for: WaitsFor::Server,
-                }
-            } else {
-                Work {
-                    speed: n.min(2) as f64,
-                    processors: n.min(2) as f64,
-                    waits_for: WaitsFor::Nothing,
-                }
-            }
-        },
-    );
+    let mut run = Run::new(&SERVER, None, 1);
+    run.shares(&SERVER, Duration::from_millis(200));
+    assert!(run.governor().workers() > 2);
+    let computing = Machine {
+        lap: Duration::from_micros(8),
+        ..TWO_CORES
+    };
+    let shares = run.shares(&computing, Duration::from_secs(1));
     assert!(shares[2] > 0.5, "{shares:?}");
 }
 
 #[test]
 fn returns_at_once_from_a_number_that_has_won_by_chance() {
-    // Four workers are faster only while they are new.
-    let mut four_ticks = 0;
-    let shares = shares_of(
-        Governor::new(TWO_CORES, SecondWorker::Pays),
-        Duration::from_millis(400),
-        |n, _| {
-            four_ticks += usize::from(n == 4);
-            Work {
-                speed: match n {
-                    1 => 1.0,
-                    2 => 2.0,
-                    4 if four_ticks < 25 => 4.0,
-                    _ => 1.0,
-                },
-                processors: 0.1,
-                waits_for: WaitsFor::Server,
-            }
-        },
-    );
-    let more: f64 = shares[3..].iter().sum();
-    assert!(more < 0.25, "{shares:?}");
-    assert!(shares[2] > 0.6, "{shares:?}");
+    let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
+    governor.step(FIRST, first_lap());
+    let began = measure(&mut governor, FIRST, 2.0, Duration::ZERO);
+    let began = measure(&mut governor, began, 4.0, Duration::ZERO);
+    assert_eq!((governor.workers(), governor.state), (4, State::Settled));
+    assert_eq!(governor.due(), Some(began + HOLD_RANGE[0]));
+    measure(&mut governor, began, 1.0, Duration::ZERO);
+    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
 }
 
 #[test]
@@ -352,47 +248,26 @@ fn measure(governor: &mut Governor, began: Duration, speed: f64, longest: Durati
 
 #[test]
 fn climbs_above_the_number_of_cores_only_if_the_workers_wait_for_requests() {
-    for (waits_for, climbs) in [(WaitsFor::Lock, false), (WaitsFor::Server, true)] {
-        let shares = shares_of(
-            Governor::new(TWO_CORES, SecondWorker::Unknown),
-            HOLD_RANGE[0],
-            |n, _| Work {
-                speed: n as f64,
-                processors: 0.1,
-                waits_for,
-            },
-        );
+    for (waits, climbs) in [(Waits::Lock(|_| 0.1), false), (Waits::Server, true)] {
+        let machine = Machine {
+            second: SecondWorker::Unknown,
+            waits,
+            ..SERVER
+        };
+        let shares = shares(machine, HOLD_RANGE[0]);
         let many: f64 = shares[3..].iter().sum();
         assert_eq!(many > 0.0, climbs, "{shares:?}");
     }
 }
 
-/// Returns pseudo-random numbers from 0 to 1, the same ones in each run.
-fn noise() -> impl FnMut() -> f64 {
-    let mut state = 1_u64;
-    move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f64 / (1_u64 << 24) as f64
-    }
-}
-
 #[test]
 fn keeps_both_workers_on_a_noisy_machine() {
-    // Every three milliseconds, the second worker has another share of a core.
-    let (mut noise, mut calls, mut luck) = (noise(), 0, 0.0);
-    let shares = shares(
-        Governor::new(Limits::of(2), SecondWorker::Pays),
-        Duration::from_secs(2),
-        |n| {
-            calls += 1;
-            if calls % 30 == 1 {
-                luck = noise();
-            }
-            1.0 + luck * 0.6 * (n - 1) as f64
-        },
-    );
+    let machine = Machine {
+        speedup: |n| [1.0, 1.4][n.min(2) - 1],
+        noise: 0.6,
+        ..TWO_CORES
+    };
+    let shares = shares(machine, Duration::from_secs(2));
     assert!(shares[2] > 0.9, "{shares:?}");
 }
 
@@ -437,11 +312,12 @@ fn slow_operations_delay_the_first_trial() {
 
 #[test]
 fn half_of_three_workers_is_two() {
-    let shares = shares(
-        Governor::new(Limits::of(3), SecondWorker::Pays),
-        Duration::from_secs(1),
-        |n| n as f64,
-    );
+    let machine = Machine {
+        limits: Limits::of(3),
+        speedup: |n| n as f64,
+        ..TWO_CORES
+    };
+    let shares = shares(machine, Duration::from_secs(1));
     assert!(shares[3] > 0.9 && shares[1] < 0.01, "{shares:?}");
 }
 
@@ -483,7 +359,7 @@ fn is_never_due_if_only_one_worker_is_allowed() {
 
 #[test]
 fn a_stall_is_not_taken_for_waiting_workers() {
-    let mut governor = Governor::new(TWO_CORES, SecondWorker::Pays);
+    let mut governor = Governor::new(cores(2), SecondWorker::Pays);
     governor.step(FIRST, first_lap());
     let probe = governor.due().unwrap();
     // Both workers waited for a full log once, and had not done much before.
@@ -511,7 +387,7 @@ fn a_stall_is_not_taken_for_waiting_workers() {
 
 #[test]
 fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
-    let mut governor = Governor::new(TWO_CORES, SecondWorker::Pays);
+    let mut governor = Governor::new(cores(2), SecondWorker::Pays);
     governor.step(FIRST, first_lap());
     // A copy to an XFS whose log was full: both workers waited for 43 ms.
     let sample = Sample {
@@ -538,7 +414,7 @@ fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
 
 #[test]
 fn a_second_worker_that_is_clearly_slower_is_not_measured_for_long() {
-    let mut governor = Governor::new(TWO_CORES, SecondWorker::Unknown);
+    let mut governor = Governor::new(cores(2), SecondWorker::Unknown);
     governor.step(FIRST, first_lap());
     let began = measure(&mut governor, FIRST, 1.0, Duration::ZERO);
     assert_eq!(governor.workers(), 2);
@@ -565,7 +441,7 @@ fn a_second_worker_that_is_clearly_slower_is_not_measured_for_long() {
 
 #[test]
 fn a_number_that_has_won_is_left_early_if_it_turns_out_clearly_slower() {
-    let mut governor = Governor::new(TWO_CORES, SecondWorker::Unknown);
+    let mut governor = Governor::new(cores(2), SecondWorker::Unknown);
     governor.step(FIRST, first_lap());
     let began = measure(&mut governor, FIRST, 1.0, Duration::ZERO);
     let began = measure(&mut governor, began, 2.0, Duration::ZERO);

@@ -1,6 +1,6 @@
 //! The governor's constants, and what they are worth.
 //!
-//! "Model" is `model.rs`, which runs the governor on simulated machines. Its figures are the
+//! "Model" is `tests/model.rs`, which runs the governor on simulated machines. Its figures are the
 //! throughput of a governed run as a share of the best fixed number's; they are the same on each
 //! computer. Other figures are ratios of times on two cores (Linux 6.18, tmpfs unless stated
 //! otherwise, medians of 7 to 15 rounds in turn). To repeat them, change the constant and

@@ -1,41 +1,49 @@
 //! Simulates workers on a machine, to tell how much the governor's decisions cost.
 //!
-//! `cargo test --release -p fuc_engine governor::model -- --ignored --nocapture` prints, for each
+//! `cargo test --release -p fuc_engine governor::tests::model -- --ignored --nocapture` prints, for each
 //! machine, the throughput of a governed run as a share of the best fixed number's. The figures
 //! in the comments of the governor's constants come from it. They are the same on each
 //! computer: to see what a constant is worth, change it and print the table again.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::{Governor, Limits, SecondWorker};
+use crate::sched::governor::{Governor, Limits};
 use crate::sched::meter::{Sample, is_slow_lap};
+use crate::sys::SecondWorker;
 
 /// The speed of work on a machine, as measured for the benchmark's cells.
-struct Machine {
-    name: &'static str,
-    limits: Limits,
-    second: SecondWorker,
+#[derive(Clone, Copy)]
+pub(super) struct Machine {
+    pub(super) name: &'static str,
+    pub(super) limits: Limits,
+    pub(super) second: SecondWorker,
     /// Time from one checkpoint to the next, with one worker.
-    lap: Duration,
+    pub(super) lap: Duration,
     /// Throughput of n workers; that of one is 1.
-    speedup: fn(usize) -> f64,
+    pub(super) speedup: fn(usize) -> f64,
     /// Other processes take up to this share of each worker's speed, and another share every 5 ms.
-    noise: f64,
-    stalls: Stalls,
-    waits: Waits,
+    pub(super) noise: f64,
+    pub(super) stalls: Stalls,
+    pub(super) waits: Waits,
 }
 
 /// The reason why workers do not compute.
-enum Waits {
+#[derive(Clone, Copy)]
+pub(super) enum Waits {
     Never,
     /// They wait for each other. This is the number of busy processors if n run.
     Lock(fn(usize) -> f64),
+    /// They wait for a disk during most of a lap, whatever their number.
+    Disk,
     /// They wait for a server during most of a lap, whatever their number.
     Server,
 }
 
 /// Waits for a full log. They begin every 40 ms and last for this long.
-enum Stalls {
+#[derive(Clone, Copy)]
+pub(super) enum Stalls {
     None,
     /// All workers wait.
     All(Duration),
@@ -47,194 +55,167 @@ const STALL_PERIOD: Duration = Duration::from_millis(40);
 const LAP: Duration = Duration::from_micros(80);
 
 /// As many workers as cores, or more if they wait.
-const fn cores(cores: usize) -> Limits {
+pub(super) const fn cores(cores: usize) -> Limits {
     Limits {
         computing: cores,
         waiting: 128,
     }
 }
 
+/// Two cores without disturbances. Each of two workers is as fast as one alone.
+pub(super) const TWO_CORES: Machine = Machine {
+    name: "two cores",
+    limits: cores(2),
+    second: SecondWorker::Pays,
+    lap: LAP,
+    speedup: |n| n.min(2) as f64,
+    noise: 0.0,
+    stalls: Stalls::None,
+    waits: Waits::Never,
+};
+
 const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, tmpfs",
-        limits: cores(2),
-        second: SecondWorker::Pays,
-        lap: LAP,
         speedup: |n| [1.0, 1.9][n.min(2) - 1],
         noise: 0.1,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, busy",
-        limits: cores(2),
-        second: SecondWorker::Pays,
-        lap: LAP,
         speedup: |n| [1.0, 1.4][n.min(2) - 1],
         noise: 0.9,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, large files",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_millis(3),
         speedup: |n| [1.0, 1.9][n.min(2) - 1],
         noise: 0.1,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a log, two worse",
-        limits: cores(2),
         second: SecondWorker::SeldomPays,
-        lap: LAP,
         speedup: |n| [1.0, 1.3][n.min(2) - 1],
         noise: 0.2,
         stalls: Stalls::One(Duration::from_millis(30)),
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a log, two better",
-        limits: cores(2),
-        second: SecondWorker::Pays,
-        lap: LAP,
         speedup: |n| [1.0, 1.5][n.min(2) - 1],
         noise: 0.2,
         stalls: Stalls::All(Duration::from_millis(12)),
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, two worse than believed",
-        limits: cores(2),
-        second: SecondWorker::Pays,
-        lap: LAP,
         speedup: |n| [1.0, 0.77][n.min(2) - 1],
         noise: 0.3,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "16 cores, all useful",
         limits: cores(16),
-        second: SecondWorker::Pays,
-        lap: LAP,
         speedup: |n| (n as f64).powf(0.9),
         noise: 0.1,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "16 cores, four useful",
         limits: cores(16),
-        second: SecondWorker::Pays,
-        lap: LAP,
         speedup: |n| [1.0, 1.9, 2.6, 3.2][n.min(4) - 1] / 1.1_f64.powi(n.max(4) as i32 - 4),
         noise: 0.1,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, contention for a log",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_micros(300),
         speedup: |n| [1.0, 1.25, 0.95, 0.7, 0.6][n.min(5) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.2, 1.2, 1.3, 1.3][n.min(5) - 1]),
+        ..TWO_CORES
     },
     // Copies to XFS, as measured on one processor and on another.
     Machine {
         name: "two cores, XFS, two worse",
-        limits: cores(2),
         second: SecondWorker::Unknown,
         lap: Duration::from_micros(300),
         speedup: |n| [1.0, 0.7, 0.6][n.min(3) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.2, 1.2][n.min(3) - 1]),
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, XFS, two better",
-        limits: cores(2),
         second: SecondWorker::Unknown,
         lap: Duration::from_micros(600),
         speedup: |n| [1.0, 1.75, 1.5][n.min(3) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.7, 1.7][n.min(3) - 1]),
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a server, 1 ms",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_millis(1),
         speedup: |n| n as f64,
         noise: 0.1,
-        stalls: Stalls::None,
         waits: Waits::Server,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a server, 16 useful",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_millis(1),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
-        stalls: Stalls::None,
         waits: Waits::Server,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a server, 0.1 ms",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_micros(1200),
         speedup: |n| n.min(40) as f64,
         noise: 0.2,
-        stalls: Stalls::None,
         waits: Waits::Server,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a server, 70 ms",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_millis(70),
         speedup: |n| n as f64,
         noise: 0.1,
-        stalls: Stalls::None,
         waits: Waits::Server,
+        ..TWO_CORES
     },
     Machine {
         name: "two cores, a server, 70 ms, 16 useful",
-        limits: cores(2),
-        second: SecondWorker::Pays,
         lap: Duration::from_millis(70),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
-        stalls: Stalls::None,
         waits: Waits::Server,
+        ..TWO_CORES
     },
     Machine {
         name: "16 cores, slow calls",
         limits: cores(16),
-        second: SecondWorker::Pays,
         lap: Duration::from_millis(100),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
-        stalls: Stalls::None,
-        waits: Waits::Never,
+        ..TWO_CORES
     },
     Machine {
         name: "16 cores, contention for a log",
         limits: cores(16),
-        second: SecondWorker::Pays,
         lap: Duration::from_micros(300),
         speedup: |n| [1.0, 1.8, 2.4, 2.8][n.min(4) - 1] * (4.0 / n.max(4) as f64).sqrt(),
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| 1.0 + (n.min(8) as f64) / 4.0),
+        ..TWO_CORES
     },
 ];
 
@@ -251,16 +232,20 @@ impl Random {
     }
 }
 
-struct Run<'m> {
-    machine: &'m Machine,
+/// A run of workers on a machine, which may change.
+pub(super) struct Run {
     /// `None`: the number is fixed.
     governor: Option<Governor>,
     workers: usize,
-    /// For each worker that runs, the times when its lap ends and when it began.
-    laps: Vec<Option<(Duration, Duration)>>,
+    /// The laps of the workers that run: when each one ends, its worker, and when it began. The next end comes first.
+    laps: BinaryHeap<Reverse<(Duration, usize, Duration)>>,
+    is_running: Vec<bool>,
     sample: Sample,
     window: Duration,
+    now: Duration,
     done: u64,
+    /// The time that each number of workers had.
+    times: Vec<Duration>,
     random: Random,
     slice: u64,
     /// The share of its speed that noise leaves to each worker in this slice of time.
@@ -269,22 +254,25 @@ struct Run<'m> {
     phase: Duration,
 }
 
-impl<'m> Run<'m> {
-    fn new(machine: &'m Machine, fixed: Option<usize>, seed: u64) -> Self {
+impl Run {
+    /// Begins a run on machines with the limits of `machine`.
+    pub(super) fn new(machine: &Machine, fixed: Option<usize>, seed: u64) -> Self {
         let governor = Governor::new(machine.limits, machine.second);
-        let mut laps = vec![None; machine.limits.waiting];
-        laps[0] = Some((Duration::ZERO, Duration::ZERO));
+        let mut is_running = vec![false; machine.limits.waiting];
+        is_running[0] = true;
         let mut random = Random(seed);
         random.next();
         let phase = STALL_PERIOD.mul_f64(random.next());
         Self {
-            machine,
             governor: fixed.is_none().then_some(governor),
             workers: fixed.unwrap_or(1),
-            laps,
+            laps: BinaryHeap::from([Reverse((Duration::ZERO, 0, Duration::ZERO))]),
+            is_running,
             sample: Sample::default(),
             window: Duration::ZERO,
+            now: Duration::ZERO,
             done: 0,
+            times: vec![Duration::ZERO; machine.limits.waiting + 1],
             random,
             slice: u64::MAX,
             speed: vec![1.0; machine.limits.waiting],
@@ -292,24 +280,37 @@ impl<'m> Run<'m> {
         }
     }
 
+    /// Goes on for `time`. Returns the share of it that each number of workers had.
+    pub(super) fn shares(&mut self, machine: &Machine, time: Duration) -> Vec<f64> {
+        self.times.fill(Duration::ZERO);
+        self.run(machine, self.now + time);
+        let times = self.times.iter();
+        times
+            .map(|t| t.as_secs_f64() / time.as_secs_f64())
+            .collect()
+    }
+
+    pub(super) fn governor(&self) -> &Governor {
+        self.governor.as_ref().expect("the number is not fixed")
+    }
+
     /// Returns how long the next lap of `worker` takes.
-    fn lap(&mut self, worker: usize, now: Duration) -> Duration {
+    fn lap(&mut self, machine: &Machine, worker: usize, now: Duration) -> Duration {
         let slice = now.as_millis() as u64 / 5;
         if slice != self.slice {
             self.slice = slice;
             for speed in &mut self.speed {
-                *speed = 1.0 - self.machine.noise * self.random.next();
+                *speed = 1.0 - machine.noise * self.random.next();
             }
         }
-        let running = self.laps.iter().flatten().count() + 1;
-        let each = (self.machine.speedup)(running) / running as f64;
-        let lap = self
-            .machine
+        let running = self.laps.len() + 1;
+        let each = (machine.speedup)(running) / running as f64;
+        let lap = machine
             .lap
             .div_f64(each * self.speed[worker])
             .mul_f64(0.7 + 0.6 * self.random.next());
         let at = self.phase + now;
-        let stall = match self.machine.stalls {
+        let stall = match machine.stalls {
             Stalls::None => Duration::ZERO,
             Stalls::All(stall) => stall,
             Stalls::One(stall) if running > 1 => {
@@ -327,35 +328,40 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns how many laps were done in `time`.
-    fn run(mut self, time: Duration) -> u64 {
+    fn start_lap(&mut self, machine: &Machine, worker: usize, now: Duration) {
+        let lap = self.lap(machine, worker, now);
+        self.laps.push(Reverse((now + lap, worker, now)));
+        self.is_running[worker] = true;
+    }
+
+    /// Goes on until `end`.
+    fn run(&mut self, machine: &Machine, end: Duration) {
         loop {
-            let laps = self.laps.iter().enumerate();
-            let (worker, (began, now)) = laps
-                .filter_map(|(worker, lap)| lap.map(|lap| (worker, lap)))
-                .min_by_key(|&(_, (_, end))| end)
-                .expect("a worker runs");
-            if now > time {
-                return self.done;
+            let &Reverse((now, worker, began)) = self.laps.peek().expect("a worker runs");
+            self.times[self.workers] += now.min(end).saturating_sub(self.now);
+            self.now = now.min(end);
+            if now > end {
+                return;
             }
-            self.record(began, now);
-            self.laps[worker] = None;
-            if self.laps.iter().flatten().count() < self.workers {
-                let lap = self.lap(worker, now);
-                self.laps[worker] = Some((now, now + lap));
+            self.record(machine, began, now);
+            self.laps.pop();
+            self.is_running[worker] = false;
+            if self.laps.len() < self.workers {
+                self.start_lap(machine, worker, now);
             }
-            self.start_workers(now);
+            self.start_workers(machine, now);
         }
     }
 
-    fn record(&mut self, began: Duration, now: Duration) {
+    fn record(&mut self, machine: &Machine, began: Duration, now: Duration) {
         self.done += 1;
         let within = now - began.max(self.window).min(now);
         let share = within.as_secs_f64() / (now - began).as_secs_f64().max(1e-9);
-        let running = self.laps.iter().flatten().count();
-        let (entries, processors) = match self.machine.waits {
+        let running = self.laps.len();
+        let (entries, processors) = match machine.waits {
             Waits::Never => (32.0, running as f64),
             Waits::Lock(processors) => (32.0, processors(running)),
+            Waits::Disk => (32.0, 0.02 * running as f64),
             Waits::Server => (8.0, 0.02 * running as f64),
         };
         let work = entries * share;
@@ -365,8 +371,11 @@ impl<'m> Run<'m> {
         }
         self.sample.busy += within;
         self.sample.cpu = (now - self.window).mul_f64(processors);
-        if !matches!(self.machine.waits, Waits::Never) {
+        if !matches!(machine.waits, Waits::Never) {
             self.sample.switches += work as u64;
+        }
+        if matches!(machine.waits, Waits::Disk) {
+            self.sample.blocks_read += work as u64;
         }
         self.sample.longest = self.sample.longest.max(now - began);
         let Some(governor) = &mut self.governor else {
@@ -380,15 +389,14 @@ impl<'m> Run<'m> {
     }
 
     /// Starting a worker takes 60 µs.
-    fn start_workers(&mut self, now: Duration) {
+    fn start_workers(&mut self, machine: &Machine, now: Duration) {
         let now = now + Duration::from_micros(60);
-        for worker in 0..self.laps.len() {
-            if self.laps.iter().flatten().count() >= self.workers {
+        for worker in 0..self.is_running.len() {
+            if self.laps.len() >= self.workers {
                 return;
             }
-            if self.laps[worker].is_none() {
-                let lap = self.lap(worker, now);
-                self.laps[worker] = Some((now, now + lap));
+            if !self.is_running[worker] {
+                self.start_lap(machine, worker, now);
             }
         }
     }
@@ -397,13 +405,16 @@ impl<'m> Run<'m> {
 /// Returns the throughput of governed runs as a share of that of the best fixed number.
 fn share_of_best(machine: &Machine, time: Duration, runs: u64) -> f64 {
     let total = |fixed| -> u64 {
-        (0..runs)
-            .map(|seed| Run::new(machine, fixed, seed + 1).run(time))
-            .sum()
+        let done = (0..runs).map(|seed| {
+            let mut run = Run::new(machine, fixed, seed + 1);
+            run.run(machine, time);
+            run.done
+        });
+        done.sum()
     };
     let most = match machine.waits {
         Waits::Never => machine.limits.computing,
-        Waits::Lock(_) | Waits::Server => machine.limits.waiting,
+        Waits::Lock(_) | Waits::Disk | Waits::Server => machine.limits.waiting,
     };
     let numbers = [1, 2, 4, 16, 128].into_iter().filter(|&n| n <= most);
     let best = numbers.map(|n| total(Some(n))).max();
