@@ -20,6 +20,7 @@
 
 use std::iter;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -28,6 +29,7 @@ use rustix::io::Errno;
 use super::context::Context;
 use super::name::Name;
 use super::node::RemovePlace;
+use crate::report::Counted;
 use crate::sys;
 
 /// At most this number of names wait, which take about 4 MB. Others are reported at once.
@@ -47,56 +49,112 @@ const PAUSES: usize = 26;
 /// A name that waits for room.
 pub(super) struct Waiting {
     /// The place of the name, which is a user of its directory.
-    pub(super) place: RemovePlace,
+    place: RemovePlace,
     /// The type as which the name is removed.
-    pub(super) kind: FileType,
+    kind: FileType,
     /// The error of the last attempt.
-    pub(super) errno: Errno,
-}
-
-impl Waiting {
-    /// Tries the removal again.
-    pub(super) fn remove(&self, context: &Context<'_>) -> Result<(), Errno> {
-        let name = Name::of(&self.place);
-        match self.kind {
-            FileType::Directory => {
-                context.at(name, sys::remove_directory)?;
-                context.removed_directory(name);
-            }
-            _ => {
-                context.at(name, sys::unlink)?;
-                context.removed(name);
-            }
-        }
-        Ok(())
-    }
+    errno: Errno,
 }
 
 /// The names of a run that wait for room.
 #[derive(Default)]
-pub(super) struct WaitingList(Mutex<Vec<Waiting>>);
+pub(super) struct WaitingList {
+    names: Mutex<Vec<Waiting>>,
+    /// Nothing waits in a run of several engines: a directory of another engine must be given back before the operands are
+    /// done.
+    pub(super) is_closed: bool,
+}
 
 impl WaitingList {
-    /// Adds a name. Gives it back if too many wait already.
-    pub(super) fn add(&self, name: Waiting) -> Result<(), Waiting> {
-        let mut list = self.lock();
-        if list.len() >= MOST_WAITING {
-            return Err(name);
+    /// Lets a name wait that could not be removed because of `errno`. If that is not possible, reports the failure and
+    /// gives the place back.
+    #[cold]
+    pub(super) fn add(
+        &self,
+        context: &Context<'_>,
+        place: RemovePlace,
+        kind: FileType,
+        errno: Errno,
+    ) -> Option<RemovePlace> {
+        let mut names = self.lock();
+        if names.len() < MOST_WAITING && !self.is_closed {
+            names.push(Waiting { place, kind, errno });
+            return None;
         }
-        list.push(name);
-        Ok(())
+        drop(names);
+        context.fail_and_keep(Name::of(&place), errno);
+        Some(place)
     }
 
     /// Takes all names. Returns `None` if there are none.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
-        let list = std::mem::take(&mut *self.lock());
-        (!list.is_empty()).then_some(list)
+        let names = std::mem::take(&mut *self.lock());
+        (!names.is_empty()).then_some(names)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
         // No change to the list is left half done by a panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
+/// what was removed.
+pub(super) fn retry(
+    context: &Context<'_>,
+    mut waiting: Vec<Waiting>,
+    mut done: impl FnMut(RemovePlace, Option<Counted>),
+) {
+    let mut left_pauses = pauses();
+    loop {
+        let before = waiting.len();
+        let names = waiting.into_iter();
+        waiting = names
+            .filter_map(|name| try_again(context, name, &mut done))
+            .collect();
+        match waiting.len() {
+            0 => return,
+            left if left < before => left_pauses = pauses(),
+            _ => match left_pauses.next() {
+                Some(pause) => thread::sleep(pause),
+                None => break,
+            },
+        }
+    }
+    for Waiting { place, errno, .. } in waiting {
+        context.fail_and_keep(Name::of(&place), errno);
+        done(place, None);
+    }
+}
+
+/// Tries again to remove a name. Returns it if it still waits.
+fn try_again(
+    context: &Context<'_>,
+    waiting: Waiting,
+    done: &mut impl FnMut(RemovePlace, Option<Counted>),
+) -> Option<Waiting> {
+    let name = Name::of(&waiting.place);
+    if context.report.must_stop() {
+        name.keep();
+        done(waiting.place, None);
+        return None;
+    }
+    let is_directory = waiting.kind == FileType::Directory;
+    let result = match is_directory {
+        true => context.at(name, sys::remove_directory),
+        false => context.at(name, sys::unlink),
+    };
+    match result {
+        Ok(()) if is_directory => context.removed_directory(name),
+        Ok(()) => context.removed(name),
+        // Another operand leads to the same name.
+        Err(Errno::NOENT) => {}
+        Err(errno) if is_needed(errno) => return Some(Waiting { errno, ..waiting }),
+        Err(errno) => context.fail_and_keep(name, errno),
+    }
+    let removed = result.is_ok().then(|| Counted::of(waiting.kind));
+    done(waiting.place, removed);
+    None
 }
 
 /// Returns `true` if a removal failed because it needs room on the filesystem.
@@ -105,7 +163,7 @@ pub(super) fn is_needed(errno: Errno) -> bool {
 }
 
 /// Returns the pauses between rounds without a success.
-pub(super) fn pauses() -> impl Iterator<Item = Duration> {
+fn pauses() -> impl Iterator<Item = Duration> {
     let longer = |pause: &Duration| Some(LONGEST_PAUSE.min(*pause * 2));
     iter::successors(Some(FIRST_PAUSE), longer).take(PAUSES)
 }

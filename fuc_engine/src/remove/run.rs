@@ -1,4 +1,6 @@
-//! One run of a removal: the [`Visitor`] that the walk calls.
+//! One run of a removal.
+//!
+//! - [`visitor`]: the run, as the walk sees it.
 
 use std::ffi::CStr;
 use std::iter;
@@ -6,33 +8,32 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::thread;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking::{self, Asked};
 use super::context::{Context, Extent};
-use super::directory::{self, Emptied, Entered};
+use super::directory::{self, Entered};
 use super::guards::Guards;
 use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
-use super::operand::{Begun, begin_operand, place_of};
 use super::options::{Ask, RemoveOptions};
 use super::room::{self, Waiting, WaitingList};
-use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Exchange, Finished};
+use crate::distribute::Exchange;
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Entry, Fd, Storage, Symlinks};
+use crate::sys::{self, Entry, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, OwnTask, Part, Purpose, Reason, Reconsidered, Settings, Sharer, SourceOnly,
-    Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, OwnTask, Part, Purpose, Reconsidered, Settings, SourceOnly, Stealing, Task,
+    Visit, Visitor, Walker,
 };
+
+mod visitor;
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
@@ -101,6 +102,7 @@ impl<'a> Removal<'a> {
     /// Removes the operands together with the engines of `exchange`, in this part.
     pub(super) fn shared(mut self, exchange: &'a dyn Exchange, part: Part) -> Self {
         self.stealing = Some(Stealing::new(exchange, part));
+        self.waiting.is_closed = true;
         if part == Part::Assistant {
             self.context.failures = Failures::in_any_order(self.context.operands.len());
         }
@@ -192,7 +194,9 @@ impl<'a> Removal<'a> {
                 return Some(node);
             }
             Entered::Removed(counted) => Self::count(counted, worker),
-            Entered::NoRoom(kind, errno) => place = self.wait_for_room(place, kind, errno)?,
+            Entered::NoRoom(kind, errno) => {
+                place = self.waiting.add(&self.context, place, kind, errno)?;
+            }
             Entered::Replaced => {
                 let entered = self.remove_replaced(&place, worker);
                 return self.node_of(entered, place, purpose, worker);
@@ -244,7 +248,7 @@ impl<'a> Removal<'a> {
     ) -> Visit {
         if room::is_needed(errno) {
             let place = node.child(entry.name);
-            if let Some(place) = self.wait_for_room(place, entry.kind(), errno) {
+            if let Some(place) = self.waiting.add(&self.context, place, entry.kind(), errno) {
                 walk::leave(self, place.parent, worker);
             }
             return Visit::Done;
@@ -253,78 +257,6 @@ impl<'a> Removal<'a> {
             NotUnlinked::Directory => self.found_directory(node, dir, entry.name, worker),
             NotUnlinked::Left => Visit::Done,
         }
-    }
-
-    /// Lets a name wait that could not be removed because the filesystem is full. If that is not possible, reports
-    /// the failure and gives the place back.
-    ///
-    /// In a run of several engines nothing waits: a directory of another engine must be given back before the
-    /// operands are done.
-    #[cold]
-    fn wait_for_room(
-        &self,
-        place: RemovePlace,
-        kind: FileType,
-        errno: Errno,
-    ) -> Option<RemovePlace> {
-        let name = Waiting { place, kind, errno };
-        let Waiting { place, .. } = match self.stealing {
-            Some(_) => name,
-            None => self.waiting.add(name).err()?,
-        };
-        self.context.fail_and_keep(Name::of(&place), errno);
-        Some(place)
-    }
-
-    /// Tries again to remove names that wait for room, in rounds.
-    fn retry(&self, mut waiting: Vec<Waiting>, worker: &mut Walker<'_, '_, Self>) {
-        let mut pauses = room::pauses();
-        loop {
-            let before = waiting.len();
-            let names = waiting.into_iter();
-            waiting = names
-                .filter_map(|name| self.try_again(name, worker))
-                .collect();
-            match waiting.len() {
-                0 => return,
-                left if left < before => pauses = room::pauses(),
-                _ => match pauses.next() {
-                    Some(pause) => thread::sleep(pause),
-                    None => break,
-                },
-            }
-        }
-        for Waiting { place, errno, .. } in waiting {
-            self.context.fail_and_keep(Name::of(&place), errno);
-            self.leave(place, worker);
-        }
-    }
-
-    /// Tries again to remove a name. Returns it if it still waits.
-    fn try_again(
-        &self,
-        mut waiting: Waiting,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<Waiting> {
-        let context = &self.context;
-        let name = Name::of(&waiting.place);
-        if context.report.must_stop() {
-            name.keep();
-        } else {
-            match waiting.remove(context) {
-                Ok(()) => Self::count(Counted::of(waiting.kind), worker),
-                // Another operand leads to the same name.
-                Err(Errno::NOENT) => {}
-                Err(errno) if room::is_needed(errno) => {
-                    waiting.errno = errno;
-                    return Some(waiting);
-                }
-                Err(errno) => context.fail_and_keep(name, errno),
-            }
-        }
-        self.leave(waiting.place, worker);
-        context.report.publish(&mut worker.scratch.tally);
-        None
     }
 
     /// Ends the work on a name that is a directory, or has waited.
@@ -400,213 +332,6 @@ impl<'a> Removal<'a> {
     fn count(counted: Counted, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.count(counted);
         worker.count(1);
-    }
-
-    /// Removes operands that are not directories, and queues the directories.
-    fn begin_operands(&self, operands: Range<u32>, worker: &mut Walker<'_, '_, Self>) {
-        for operand in operands {
-            if self.context.report.must_stop() {
-                break;
-            }
-            self.context.report.publish(&mut worker.scratch.tally);
-            match begin_operand(&self.context, operand) {
-                Begun::Removed(counted) => Self::count(counted, worker),
-                Begun::Left => {}
-                Begun::NoRoom(kind, errno) => {
-                    let place = place_of(&self.context, operand);
-                    if self.wait_for_room(place, kind, errno).is_none() {
-                        continue;
-                    }
-                }
-                Begun::Enter(place) => {
-                    let purpose = Purpose::Process { pass: 0 };
-                    worker.push(Task::Enter { place, purpose }, When::Next);
-                    continue;
-                }
-            }
-            self.context.finish_operand(operand);
-        }
-    }
-}
-
-impl<'a> Sharer<Removal<'a>> for Removal<'a> {
-    fn stealing(&self) -> &Stealing<'_, RemoveDir, RemoveTask> {
-        self.stealing.as_ref().expect("BUG: nothing is shared")
-    }
-
-    fn operands(&self) -> usize {
-        self.context.operands.len()
-    }
-
-    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
-        let dir = self.context.open_operand(operand, side)?;
-        self.guards
-            .reach_operand(&self.context, operand, dir.as_fd())?;
-        Ok(dir)
-    }
-
-    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
-        Node::new(place, State::borrowed(), RemoveDir::new(), None)
-    }
-
-    fn needs_identity(&self, _above: &RemoveNode) -> bool {
-        false
-    }
-
-    fn note(&self, node: &RemoveNode, finished: Finished) {
-        if finished.kept {
-            node.state.keep();
-        }
-        if finished.left_alone {
-            node.state.leave_alone();
-        }
-        if finished.changed {
-            node.state.mark_shrunk();
-        }
-    }
-}
-
-impl Visitor for Removal<'_> {
-    type Dir = RemoveDir;
-    type Open<'n> = SourceOnly<'n>;
-    type Task = RemoveTask;
-    type Scratch = ();
-
-    fn descriptors(&self) -> &Descriptors<RemoveDir> {
-        &self.context.descriptors
-    }
-
-    fn roots(&self) -> &dyn Roots {
-        &self.context
-    }
-
-    fn report(&self) -> &Report<'_> {
-        &self.context.report
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// Looks at the filesystem of the last operand, which is the last to be removed. If it is gone, or is not a directory,
-    /// its filesystem stays unknown.
-    fn tuning(&self) -> Tuning {
-        let last = (self.context.operands.len() as u32).saturating_sub(1);
-        let dir = self.context.open_operand(last, Side::Source).ok();
-        Tuning::of_removal(dir.as_ref().map(AsFd::as_fd))
-    }
-
-    fn is_planned_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-        self.context.is_planned(dir, name)
-    }
-
-    fn operand_path(&self, operand: u32) -> &Path {
-        self.context.operand_path(operand)
-    }
-
-    fn enter(
-        &self,
-        place: RemovePlace,
-        purpose: Purpose,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<RemoveNode> {
-        let entered = directory::enter(&self.context, &self.guards, &place, purpose);
-        self.node_of(entered, place, purpose, worker)
-    }
-
-    // Inlined by force, because two loops call this function. Without that, the removal of a file
-    // takes 112 instructions instead of 79 (5,000 empty files in one directory). The guard's case
-    // `rmz-files` counts them.
-    #[inline(always)]
-    fn visit(
-        &self,
-        node: &RemoveNode,
-        dirs: &SourceOnly<'_>,
-        entry: Entry<'_>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Visit {
-        // A call that takes the whole entry would make the compiler store it in memory for each
-        // file.
-        let name = entry.name;
-        match entry.kind() {
-            // With a constant kind, nothing about it is kept while a file is removed.
-            FileType::RegularFile => {
-                self.remove_entry(node, dirs, name, FileType::RegularFile, worker)
-            }
-            FileType::Directory => walk::queue(node, entry, worker),
-            kind => self.remove_other(node, dirs, name, kind, worker),
-        }
-    }
-
-    fn entries_stay(&self, node: &RemoveNode, reason: Reason) {
-        match reason {
-            Reason::Cancelled => node.state.keep(),
-            Reason::Filtered => node.state.leave_alone(),
-            Reason::NotListed(errno) => self.not_listed(node, errno),
-        }
-    }
-
-    fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
-        let state = &node.state;
-        if state.is_borrowed() {
-            let finished = Finished {
-                kept: state.is_incomplete(),
-                left_alone: state.leaves_entries_alone(),
-                changed: state.has_shrunk(),
-            };
-            return walk::give_back(self, self, node, finished);
-        }
-        let is_operand = node.place.parent.is_none();
-        if self.context.stays(&node.place) || is_operand && state.is_kept() {
-            return self.finish_staying(node, worker);
-        }
-        match directory::remove_emptied(&self.context, node) {
-            Ok(Emptied::Removed) => Self::count(Counted::Directory, worker),
-            Ok(Emptied::Kept) => {
-                if let Some(parent) = &node.place.parent {
-                    parent.state.keep_as(state);
-                }
-            }
-            Ok(Emptied::Declined) => {}
-            // Another process adds entries, or the filesystem skips some while others
-            // are removed.
-            Err(Errno::NOTEMPTY | Errno::EXIST)
-                if state.has_shrunk() && !state.is_declined() && state.pass < MOST_PASSES =>
-            {
-                worker.push(list_again(node), When::Next);
-                return ControlFlow::Break(());
-            }
-            Err(errno) if room::is_needed(errno) => {
-                let waits = self.wait_for_room(place_again(node), FileType::Directory, errno);
-                if waits.is_none() {
-                    return ControlFlow::Break(());
-                }
-            }
-            Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
-        }
-        if is_operand {
-            self.context.finish_operand(node.place.operand);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn run_own(&self, task: RemoveTask, worker: &mut Walker<'_, '_, Self>) {
-        let operands = match task {
-            RemoveTask::Operands(operands) => operands,
-            RemoveTask::Waiting(waiting) => return self.retry(waiting, worker),
-        };
-        if self.context.report.must_stop() {
-            return;
-        }
-        let (portion, rest) = operand::portion(operands);
-        if let Some(rest) = rest {
-            worker.push(Task::Own(RemoveTask::Operands(rest)), When::Next);
-        }
-        worker.in_order(|worker| self.begin_operands(portion, worker));
-    }
-
-    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
-        self.stealing.as_ref().map(|_| self as &dyn Sharer<Self>)
     }
 }
 
