@@ -29,7 +29,6 @@ use super::tuning::{MANY_CHILDREN, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, t
 use super::{
     NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, open_dirs, path,
 };
-use crate::report::Throttled;
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
@@ -206,7 +205,6 @@ fn process<V: Visitor>(
         entries = share_half(entries, node, worker);
     }
     let mut queued = 0;
-    let mut is_interrupted = false;
     let mut left = worker.scratch.checkpoint_interval();
     while let Some(entry) = entries.next() {
         let visit = visitor.visit(node, dirs, entry, worker);
@@ -214,8 +212,11 @@ fn process<V: Visitor>(
             queued += 1;
             if visit == Visit::QueuedSlow {
                 visitor.report().throttle();
-                is_interrupted = true;
-                break;
+                queued += queue_rest(visitor, entries, node, worker);
+                return Processed {
+                    queued,
+                    is_interrupted: true,
+                };
             }
         }
         left -= 1;
@@ -234,13 +235,7 @@ fn process<V: Visitor>(
             visitor.entries_stay(node, Reason::Cancelled);
             break;
         }
-        let visited = worker.scratch.checkpoint_interval();
-        let per_entry = time / visited as u32;
-        worker.scratch.quick += visited;
-        // A throttled run has a checkpoint after each entry.
-        if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
-            worker.scratch.note_slow(per_entry);
-        }
+        let per_entry = worker.scratch.note_pace(time, throttled);
         let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
         if is_wanted && per_entry >= share_from(visitor, worker)
             || worker.is_asked() && per_entry >= SLOW_ENTRY
@@ -249,12 +244,9 @@ fn process<V: Visitor>(
         }
         left = worker.scratch.checkpoint_interval();
     }
-    if is_interrupted {
-        queued += queue_rest(visitor, entries, node, worker);
-    }
     Processed {
         queued,
-        is_interrupted,
+        is_interrupted: false,
     }
 }
 

@@ -50,13 +50,13 @@ use rustix::io::Errno;
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
-use crate::report::{Report, Tally};
+use crate::report::{Report, Tally, Throttled};
 use crate::sched::{Job, Limits, Thieves, When, Worker};
 use crate::sys::{Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
 use exchange::{Kept, Names};
 use in_order::Remainder;
-use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH};
+use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
 pub(crate) use exchange::{Part, Sharer, Stealing, entrust};
@@ -249,6 +249,18 @@ impl<V: Visitor> Scratch<V> {
         } else {
             CHECKPOINT_ENTRIES
         }
+    }
+
+    /// Notes that the entries since the last checkpoint took `time`. Returns the time per entry.
+    fn note_pace(&mut self, time: Duration, throttled: Throttled) -> Duration {
+        let visited = self.checkpoint_interval();
+        let per_entry = time / visited as u32;
+        self.quick += visited;
+        // A throttled run has a checkpoint after each entry.
+        if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
+            self.note_slow(per_entry);
+        }
+        per_entry
     }
 
     /// Notes that the last entries were slow.
