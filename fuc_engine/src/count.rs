@@ -26,8 +26,7 @@ use crate::report::{Counted, Report};
 use crate::sched::{self, When};
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reconsidered, Settings, SourceOnly, Task, Tuning, Visit, Visitor,
-    Walker,
+    self, OpenDirs, Purpose, Reconsidered, Settings, SourceOnly, Task, Visit, Visitor, Walker,
 };
 
 /// The most files with several names that a look-ahead remembers, in about 2 MB.
@@ -238,10 +237,6 @@ impl Visitor for LookAhead<'_> {
 
     fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    fn tuning(&self) -> Tuning {
-        Tuning::ALONE
     }
 
     fn operand_path(&self, operand: u32) -> &Path {

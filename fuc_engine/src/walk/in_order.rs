@@ -12,7 +12,8 @@ use rustix::io::Errno;
 
 use super::list::lend_position;
 use super::{
-    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, open_dirs, path,
+    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
+    open_dirs, path,
 };
 use crate::sys::{Listing, SharedFd};
 
@@ -53,10 +54,7 @@ pub(super) fn list<V: Visitor>(
     match left {
         Ok(Some(remainder)) => worker.push(Task::Remainder { node, remainder }, When::AfterNewest),
         Ok(None) => leave(visitor, Some(node), worker),
-        Err(errno) => {
-            visitor.entries_stay(&node, Reason::NotListed(errno));
-            leave(visitor, Some(node), worker);
-        }
+        Err(errno) => leave_unlisted(visitor, node, errno, worker),
     }
 }
 

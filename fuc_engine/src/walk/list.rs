@@ -27,7 +27,8 @@ use rustix::io::Errno;
 use super::share::{queue_rest, share, share_half};
 use super::tuning::{MANY_CHILDREN, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, tuning, zones};
 use super::{
-    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, open_dirs, path,
+    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
+    open_dirs, path,
 };
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
@@ -73,11 +74,10 @@ pub(super) fn list<V: Visitor>(
     let listed = list_into(visitor, &mut buffer, &node, position, worker);
     worker.scratch.keep_buffer(buffer);
     match listed {
-        Ok(Listed::Paused) => return,
-        Ok(Listed::ToTheEnd) => {}
-        Err(errno) => visitor.entries_stay(&node, Reason::NotListed(errno)),
+        Ok(Listed::Paused) => {}
+        Ok(Listed::ToTheEnd) => leave(visitor, Some(node), worker),
+        Err(errno) => leave_unlisted(visitor, node, errno, worker),
     }
-    leave(visitor, Some(node), worker);
 }
 
 /// Lists the rest of `node`, and climbs at the end.
@@ -89,10 +89,7 @@ pub(super) fn resume<V: Visitor>(
 ) {
     match visitor.descriptors().take(position) {
         Ok(position) => list(visitor, node, Some(position), worker),
-        Err(errno) => {
-            visitor.entries_stay(&node, Reason::NotListed(errno));
-            leave(visitor, Some(node), worker);
-        }
+        Err(errno) => leave_unlisted(visitor, node, errno, worker),
     }
 }
 

@@ -97,7 +97,9 @@ pub(crate) trait Visitor: Sync + Sized {
     fn settings(&self) -> &Settings;
 
     /// Finds out what pays on the filesystem of the operands. Called once at most, when another worker may be wanted.
-    fn tuning(&self) -> Tuning;
+    fn tuning(&self) -> Tuning {
+        Tuning::ALONE
+    }
 
     /// Returns `true` if a dry run has planned to remove an entry. The filter is not asked about it.
     fn is_planned_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
@@ -330,6 +332,17 @@ pub(crate) fn leave<V: Visitor>(
     }
 }
 
+/// Ends the work on a directory whose listing broke off.
+fn leave_unlisted<V: Visitor>(
+    visitor: &V,
+    node: NodeOf<V>,
+    errno: Errno,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    visitor.entries_stay(&node, Reason::NotListed(errno));
+    leave(visitor, Some(node), worker);
+}
+
 /// Frees the resources of a task, without doing its work.
 #[cold]
 fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) {
@@ -397,10 +410,7 @@ impl<V: Visitor> Job for V {
                             in_order::list(self, node, None, worker);
                         }
                         Ok(()) => list::begin(self, node, worker),
-                        Err(errno) => {
-                            self.entries_stay(&node, Reason::NotListed(errno));
-                            leave(self, Some(node), worker);
-                        }
+                        Err(errno) => leave_unlisted(self, node, errno, worker),
                     }
                 }
             }

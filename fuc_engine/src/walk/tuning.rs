@@ -60,7 +60,9 @@ impl Settings {
         if self.is_alone() {
             return Limits::of(1);
         }
-        let within = descriptors::max_workers().min(max_workers_with(sys::address_space_limit()));
+        let started = sys::address_space_limit() / ADDRESS_SPACE_PER_THREAD;
+        let started = usize::try_from(started).unwrap_or(usize::MAX);
+        let within = descriptors::max_workers().min(started.saturating_add(1));
         if let Some(asked) = self.threads {
             return Limits::of(asked.get().min(within));
         }
@@ -85,7 +87,7 @@ pub(crate) struct Tuning {
 
 impl Tuning {
     /// The tuning of a single worker.
-    pub(crate) const ALONE: Self = Self {
+    pub(super) const ALONE: Self = Self {
         second_worker: SecondWorker::SeldomPays,
         share_from: Duration::MAX,
         groups: None,
@@ -228,10 +230,3 @@ const SHARE_EMPTY_FROM: Duration = Duration::from_micros(100);
 /// Copying 1,000 files of 16 KiB in one directory with 100 µs: 1.13 of the time on ext4, 1.06 on tmpfs
 /// (41 rounds, two cores).
 pub(super) const SHARE_CONTENT_FROM: Duration = Duration::from_micros(12);
-
-fn max_workers_with(address_space_bytes: u64) -> usize {
-    let started = address_space_bytes / ADDRESS_SPACE_PER_THREAD;
-    usize::try_from(started)
-        .unwrap_or(usize::MAX)
-        .saturating_add(1)
-}
