@@ -35,7 +35,6 @@ use crate::sys::{self, Identity, Stat, Storage};
 /// earlier one.
 pub(super) fn may_be_other_copy(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     ctx.dest_directory_origin(entry) == Origin::Created
-        && ctx.plan.is_none()
         && (!entry.is_operand() || ctx.backup_rule(entry).is_none())
         && (!is_native(ctx, entry) || has_other_spelling(entry.dest_dir, entry.dest_name))
 }
@@ -49,7 +48,6 @@ pub(super) fn may_be_other_directory(ctx: &Context<'_>, place: &Place<CopyDir>) 
         Ok(!is_node_native(ctx, parent, dir) || has_other_spelling(dir, name))
     };
     parent.state.origin() == Origin::Created
-        && ctx.plan.is_none()
         && ctx.at(place, Side::Dest, has_other_name).unwrap_or(true)
 }
 
@@ -162,8 +160,7 @@ pub(super) fn begin_filling(
 ) -> Result<(), Error> {
     // A link may lead to the dest of another directory.
     let may_be_link = ctx.policy.options.rules.follow_links_to_directories;
-    if ctx.plan.is_some()
-        || may_be_link
+    if may_be_link
         || !is_in_older_directory(place)
         || ctx.writers.begin_directory(dest.file(), place.operand)
     {

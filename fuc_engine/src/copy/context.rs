@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::attributes::{self, AttributeError, Attributes};
 use super::bases::Bases;
+use super::changes::{Changes, DestPath, Spot};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::stored_times::StoredTimes;
 use super::decide::treatment::DestTreatment;
@@ -23,7 +24,6 @@ use super::facts::{Entry, Symlinks};
 use super::node::{CopyDir, CopyNode};
 use super::operand::Operand;
 use super::options::{Backup, Dest, LinkKind};
-use super::plan::Plan;
 use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
 use super::writers::Writers;
@@ -35,7 +35,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, Fd, Identity, Inode, Stat};
+use crate::sys::{self, Fd, Inode, Stat};
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -93,8 +93,7 @@ pub(super) struct Context<'a> {
     pub(super) writers: Writers,
     /// The rules by which the filesystems of dests store times, as far as probes have shown them, by device numbers.
     pub(super) stored_times: Mutex<HashMap<u32, StoredTimes>>,
-    /// The changes that a dry run has planned. `None`: the run is a real one.
-    pub(super) plan: Option<Plan>,
+    pub(super) changes: Changes,
     /// `None`: the kernel decides when copies are written to the disk.
     pub(super) durability: Option<Durability>,
 }
@@ -187,12 +186,10 @@ impl Context<'_> {
         operand: &Operand,
         parent: &DestParent,
     ) -> Result<OpenParent<'_>, Errno> {
-        if self.is_new(parent.identity) {
-            return self.open_new().map(OpenParent::Below);
-        }
         let dir = self
             .descriptors
-            .making_room(|| way::open_parent(&self.policy, self.target(), &operand.dest_name))?;
+            .making_room(|| way::open_parent(&self.policy, self.target(), &operand.dest_name));
+        let dir = self.changes.reopened(dir)?;
         if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
             return Err(Errno::STALE);
         }
@@ -236,6 +233,31 @@ impl Context<'_> {
         }
     }
 
+    /// Returns the dest of an entry.
+    #[inline]
+    pub(super) fn spot<'e>(&'e self, entry: &'e Entry<'_>) -> Spot<'e, impl DestPath> {
+        Spot {
+            dir: entry.dest_dir,
+            name: entry.dest_name,
+            path: || self.path(entry, Side::Dest),
+        }
+    }
+
+    /// Returns the dest of a directory, which is `name` in `dir`.
+    #[inline]
+    pub(super) fn spot_of<'e>(
+        &'e self,
+        place: &'e Place<CopyDir>,
+        dir: BorrowedFd<'e>,
+        name: &'e CStr,
+    ) -> Spot<'e, impl DestPath> {
+        Spot {
+            dir,
+            name,
+            path: || self.place_path(place, Side::Dest),
+        }
+    }
+
     /// Returns whether a source directory that is a symbolic link is followed.
     pub(super) fn symlinks_at(&self, place: &Place<CopyDir>) -> Symlinks {
         match place.parent {
@@ -260,21 +282,6 @@ impl Context<'_> {
     }
 }
 
-/// Answers for the directories that a dry run would create.
-impl Context<'_> {
-    /// Returns `true` if this identifies a dest directory that would be new.
-    pub(super) fn is_new(&self, identity: Identity) -> bool {
-        let plan = self.plan.as_ref();
-        plan.is_some_and(|plan| plan.new_directory == identity)
-    }
-
-    /// Returns a descriptor that stands for a dest directory that would be new.
-    #[cold]
-    fn open_new(&self) -> Result<Fd, Errno> {
-        self.plan.as_ref().ok_or(Errno::STALE)?.stand_in()
-    }
-}
-
 /// Opens evicted directories again.
 impl Roots for Context<'_> {
     fn open_operand(&self, index: u32, side: Side) -> Result<Fd, Errno> {
@@ -284,12 +291,10 @@ impl Roots for Context<'_> {
                 let symlinks = self.policy.symlinks_of_operands();
                 sys::open_directory(self.bases.source, &operand.source, symlinks)
             }
-            Side::Dest if operand.root.get().is_some_and(|&root| self.is_new(root)) => {
-                self.open_new()
-            }
             Side::Dest => {
                 let parent = self.open_dest_parent(index)?;
-                self.open_dest_directory(parent.as_fd(), operand.name_in_parent())
+                let dir = self.open_dest_directory(parent.as_fd(), operand.name_in_parent());
+                self.changes.reopened(dir)
             }
         }
     }
@@ -297,10 +302,7 @@ impl Roots for Context<'_> {
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
         match side {
             Side::Source => sys::open_directory(dir, name, self.policy.symlinks_of_entries),
-            Side::Dest => match (self.open_dest_directory(dir, name), &self.plan) {
-                (Err(_), Some(plan)) => plan.stand_in(),
-                (opened, _) => opened,
-            },
+            Side::Dest => self.changes.reopened(self.open_dest_directory(dir, name)),
         }
     }
 }
@@ -490,7 +492,7 @@ impl Context<'_> {
     /// Emits the event of a file whose content was copied.
     #[inline]
     pub(super) fn emit_content_copied(&self, entry: &Entry<'_>, method: CopyMethod) {
-        if self.report.wants_copy_method() && !self.policy.options.attributes_only {
+        if self.report.wants_copy_method() && self.policy.writes_content {
             self.emit_copy_method(entry, method);
         } else {
             self.emit_copied(entry);

@@ -69,7 +69,7 @@ impl FirstCopy {
 }
 
 /// A file as it was seen when it was complete.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct SeenFile {
     pub(super) id: FileId,
     /// `None` if the file was not seen under its name.

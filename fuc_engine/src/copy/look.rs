@@ -7,7 +7,6 @@ use super::decide::same_file::{Name, Names, Sameness};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::node::CopyDir;
-use super::plan::Spot;
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, Stat};
@@ -16,16 +15,12 @@ pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
 }
 
-/// Looks at a dest. In a dry run, returns what would be there by now.
 pub(super) fn at_dest(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     symlinks: Symlinks,
 ) -> Result<Stat, Errno> {
-    match &ctx.plan {
-        None => sys::stat(entry.dest_dir, entry.dest_name, symlinks),
-        Some(plan) => plan.look(&spot(ctx, entry), symlinks),
-    }
+    ctx.changes.look(ctx.spot(entry), symlinks)
 }
 
 /// Does the same as [`at_dest`] for the dest of a directory.
@@ -34,23 +29,9 @@ pub(super) fn at_dest_of(
     place: &Place<CopyDir>,
     symlinks: Symlinks,
 ) -> Result<Stat, Errno> {
-    ctx.at(place, Side::Dest, |dir, name| match &ctx.plan {
-        None => sys::stat(dir, name, symlinks),
-        Some(plan) => {
-            let path = ctx.place_path(place, Side::Dest);
-            plan.look(&Spot { dir, name, path }, symlinks)
-        }
+    ctx.at(place, Side::Dest, |dir, name| {
+        ctx.changes.look(ctx.spot_of(place, dir, name), symlinks)
     })
-}
-
-/// Returns the dest of an entry for a dry run.
-#[cold]
-pub(super) fn spot<'e>(ctx: &Context<'_>, entry: &Entry<'e>) -> Spot<'e> {
-    Spot {
-        dir: entry.dest_dir,
-        name: entry.dest_name,
-        path: ctx.path(entry, Side::Dest),
-    }
 }
 
 /// Returns the facts about the dest, or `None` if it does not exist or cannot be looked at.

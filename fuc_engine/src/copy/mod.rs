@@ -30,7 +30,6 @@
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/time_probe` | asks the filesystem of a dest which times it stores |
-//! | `dest/replace` | renames a new link over the dest |
 //! | `dest/backup` | renames dests to backups and back |
 //! | `dest/backup_names` | the names of backups |
 //! | `content/ladder` | moves content by the best possible way |
@@ -47,8 +46,7 @@
 //! | `make/link` | makes links instead of copies |
 //! | `make/hardlink` | links to the first copy of a source with several names |
 //! | `make/directory` | enters and finishes directories |
-//! | `names` | creates, renames and unlinks dests, or plans that in a dry run |
-//! | `plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
+//! | `changes` | makes all changes at the dests, or plans them in a dry run |
 //! | `hardlinks` | the table of sources with several names |
 //! | `large` | the sizes from which files are treated differently |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
@@ -81,6 +79,7 @@
 
 mod attributes;
 mod bases;
+mod changes;
 mod collisions;
 mod content;
 mod context;
@@ -94,13 +93,11 @@ mod hardlinks;
 mod large;
 mod look;
 mod make;
-mod names;
 mod node;
 mod op;
 mod operand;
 mod options;
 mod parents;
-mod plan;
 mod policy;
 mod run;
 mod scratch;

@@ -28,8 +28,8 @@ pub(super) struct Operand {
     pub(super) is_own_backup: bool,
     /// The directory that this operand's copy begins with, once it was made.
     pub(super) root: OnceLock<Identity>,
-    /// The directory in which a dry run would create that directory, if it exists already.
-    pub(super) planned_in: OnceLock<FileId>,
+    /// The directory that will have this root, if the root does not exist yet.
+    pub(super) above_root: OnceLock<FileId>,
 }
 
 impl Operand {
@@ -78,7 +78,7 @@ impl Operand {
             dest_path,
             is_own_backup,
             root: OnceLock::new(),
-            planned_in: OnceLock::new(),
+            above_root: OnceLock::new(),
         })
     }
 

@@ -15,12 +15,11 @@ use rustix::io::Errno;
 
 use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
+use super::changes::{DestPath, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::facts::Symlinks;
 use super::make::directory;
-use super::names;
-use super::plan::Spot;
 use super::way::{self, DestParent, OpenParent};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
@@ -63,6 +62,16 @@ struct Step<'a> {
     /// The name of the directory, relative to that of the step before.
     name: &'a CStr,
     path: &'a Path,
+}
+
+impl<'a> Step<'a> {
+    fn spot(&'a self, above: BorrowedFd<'a>) -> Spot<'a, impl DestPath> {
+        Spot {
+            dir: above,
+            name: self.name,
+            path: || self.path.into(),
+        }
+    }
 }
 
 /// Makes the missing directories on the way to the dest of an operand, and adds them to `made`.
@@ -128,29 +137,18 @@ fn open_or_make(
     existing: &mut Vec<Parent>,
 ) -> Result<Fd, Error> {
     let is_made = made.made.contains(step.dest);
-    if let Some(plan) = &ctx.plan {
-        // The copy of an earlier operand may have made it, too.
-        let planned = match is_made {
-            true => Some(FileType::Directory),
-            false => plan.planned_kind(&spot(above, step)),
-        };
-        match planned {
-            Some(FileType::Directory) => return plan.stand_in().map_err(failed_to_look(step)),
-            Some(FileType::Symlink) | None if plan.is_new(above) => {
-                return make_one(ctx, above, step, made);
-            }
-            Some(FileType::Symlink) | None => {}
-            Some(_) => return Err(not_a_directory(step)),
-        }
-    }
-    let opened = ctx.descriptors.making_room(|| {
+    let spot = step.spot(above);
+    let open = || {
         if is_made {
             // Another process has replaced it if it is a link now.
             sys::open_path_directory(above, step.name, Symlinks::NoFollow)
         } else {
             way::open_component(&ctx.policy, above, step.name)
         }
-    });
+    };
+    let opened = ctx
+        .changes
+        .open(spot, Origin::Existing, || ctx.descriptors.making_room(open));
     match opened {
         Ok(dir) => {
             if !is_made && !made.existing.contains(step.dest) {
@@ -159,8 +157,8 @@ fn open_or_make(
             Ok(dir)
         }
         // It may also be a link whose target is below something that is not a directory. That counts as missing.
-        Err(Errno::NOTDIR) if sys::stat(above, step.name, Symlinks::Follow).is_ok() => {
-            Err(not_a_directory(step))
+        Err(Errno::NOTDIR) if ctx.changes.look(spot, Symlinks::Follow).is_ok() => {
+            Err(Error::refused(Refusal::ParentNotDirectory, step.path.into()).at_dest())
         }
         Err(_) => make_one(ctx, above, step, made),
     }
@@ -192,25 +190,24 @@ fn make_one(
     let stat = look_at_source(ctx, step.source)?;
     let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
     let requested = ctx.policy.directory_creation_mode(mode);
-    if let Some(plan) = &ctx.plan {
-        let planned = plan.create(spot(above, step), || names::planned_directory(plan));
-        planned.map_err(failed(Operation::MakeParent))?;
-    } else {
-        sys::create_directory(above, step.name, requested)
-            .map_err(failed(Operation::MakeParent))?;
-    }
+    let spot = step.spot(above);
+    ctx.changes
+        .create_directory(spot, requested)
+        .map_err(failed(Operation::MakeParent))?;
     if ctx.report.wants_events() {
         let (source, dest) = (step.source, step.path);
         ctx.report.event(Event::MadeParent { source, dest });
     }
-    if let Some(plan) = &ctx.plan {
-        made.made.insert(step.dest.into());
-        return plan.stand_in().map_err(failed_to_look(step));
-    }
-    let fd = sys::open_path_directory(above, step.name, Symlinks::NoFollow)
+    let fd = ctx
+        .changes
+        .open(spot, Origin::Created, || {
+            sys::open_path_directory(above, step.name, Symlinks::NoFollow)
+        })
         .map_err(failed(Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
-    let mode_pending = directory::let_owner_fill(fd.as_fd(), granted.mode & 0o7777)
+    let mode_pending = ctx
+        .changes
+        .unplanned(|| directory::let_owner_fill(fd.as_fd(), granted.mode & 0o7777))
         .map_err(failed(Operation::SetMode))?;
     made.made.insert(step.dest.into());
     made.list.push(Parent {
@@ -223,15 +220,6 @@ fn make_one(
         source: source.into_boxed_c_str(),
     });
     Ok(fd)
-}
-
-/// Returns the dest of a step for a dry run.
-fn spot<'s>(above: BorrowedFd<'s>, step: &Step<'s>) -> Spot<'s> {
-    Spot {
-        dir: above,
-        name: step.name,
-        path: step.path.into(),
-    }
 }
 
 /// Returns the stat of a directory that leads to a source.
@@ -260,14 +248,6 @@ fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Err
     let source = failed.source.as_os_str().as_bytes();
     let mut ends = way::ends(source).chain([source.len()]);
     ends.find_map(|end| look_at_source(ctx, Path::new(OsStr::from_bytes(&source[..end]))).err())
-}
-
-fn not_a_directory(step: &Step<'_>) -> Error {
-    Error::refused(Refusal::ParentNotDirectory, step.path.into()).at_dest()
-}
-
-fn failed_to_look(step: &Step<'_>) -> impl Fn(Errno) -> Error {
-    move |errno| Error::failed(Operation::Stat, step.path.into(), errno).at_dest()
 }
 
 /// Sets the final mode and attributes of the directories, the innermost first.

@@ -23,6 +23,8 @@ pub(super) struct Policy<'a> {
     pub(super) symlinks_of_entries: Symlinks,
     /// `true` if attributes are set after the content. Cached, because each entry needs it.
     pub(super) sets_attributes: bool,
+    /// `true` if content is written, and not only attributes.
+    pub(super) writes_content: bool,
     /// `true` if creating an empty file completes the copy of one.
     pub(super) creates_empty_files: bool,
     /// Computed when it is first needed.
@@ -33,7 +35,8 @@ pub(super) struct Policy<'a> {
 
 impl<'a> Policy<'a> {
     pub(super) fn new(options: &'a CopyOptions) -> Self {
-        let sets_attributes = options.sets_attributes();
+        let is_real = options.execution == Execution::Real;
+        let sets_attributes = is_real && options.sets_attributes();
         Self {
             options,
             user: sys::effective_user(),
@@ -42,12 +45,13 @@ impl<'a> Policy<'a> {
                 Dereference::Always => Symlinks::Follow,
             },
             sets_attributes,
+            writes_content: is_real && !options.attributes_only,
             creates_empty_files: !sets_attributes
                 && !options.closes_empty_files
                 && options.reflink != Reflink::Always
                 && !options.verify
                 && !options.durable
-                && options.execution == Execution::Real,
+                && is_real,
             umask: OnceLock::new(),
             xattr_conf: OnceLock::new(),
         }

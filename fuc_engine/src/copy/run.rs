@@ -25,6 +25,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::bases::Bases;
+use super::changes::Changes;
 use super::context::Context;
 use super::duplicates::UsedNames;
 use super::durability::Durability;
@@ -35,7 +36,6 @@ use super::node::CopyDir;
 use super::operand::Operand;
 use super::options::{CopyOptions, Dereference, Dest};
 use super::parents::{self, MadeParents};
-use super::plan::Plan;
 use super::policy::Policy;
 use super::scratch::{CopyScratch, CopyWorker};
 use super::writers::Writers;
@@ -116,7 +116,7 @@ impl<'a> CopyRun<'a> {
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
                 stored_times: Mutex::default(),
-                plan: None,
+                changes: Changes::Real,
                 durability: (options.durable && options.execution == Execution::Real)
                     .then(Durability::default),
             },
@@ -184,9 +184,7 @@ impl<'a> CopyRun<'a> {
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        if self.ctx.plan.is_none() {
-            parents::finish(&self.ctx, made);
-        }
+        parents::finish(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
         durable::finish(self);
         self.ctx.report.summary()
@@ -215,10 +213,8 @@ impl<'a> CopyRun<'a> {
             true => Failures::in_any_order(operands),
             false => Failures::of(operands),
         };
-        if options.execution == Execution::DryRun {
-            let plan = Plan::new(options, &self.ctx.operands).map_err(unusable)?;
-            self.ctx.plan = Some(plan);
-        }
+        let names = self.ctx.operands.iter().map(|operand| &*operand.dest_name);
+        self.ctx.changes = Changes::new(options, names).map_err(unusable)?;
         durable::begin(&self.ctx)
     }
 

@@ -38,6 +38,12 @@ impl AsFd for OpenParent<'_> {
     }
 }
 
+impl From<Fd> for OpenParent<'_> {
+    fn from(dir: Fd) -> Self {
+        Self::Below(dir)
+    }
+}
+
 /// Returns the positions in `name` at which a directory ends.
 pub(super) fn ends(name: &[u8]) -> impl Iterator<Item = usize> {
     let is_end = |&at: &usize| at > 0 && name[at] == b'/' && name[at - 1] != b'/';

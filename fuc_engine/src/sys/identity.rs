@@ -11,7 +11,7 @@
 use rustix::fs::{Dev, Stat, major, minor};
 
 /// The device and the inode number of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct FileId {
     /// The device number in the kernel's form: 12 bits of major, 20 bits of minor.
     pub(crate) device: u32,

@@ -2,9 +2,11 @@
 //! descriptor does.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
-use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{
+    Advice, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::fd::Fd;
@@ -147,14 +149,9 @@ pub(crate) fn open_path_directory(
     open(dir, name, flags, 0)
 }
 
-/// Returns a descriptor that is not of a directory: each call relative to it fails with `ENOTDIR`.
-pub(crate) fn open_no_directory() -> Result<Fd, Errno> {
-    let failed = |error: std::io::Error| {
-        let number = error.raw_os_error();
-        number.map_or(Errno::MFILE, Errno::from_raw_os_error)
-    };
-    let (reader, _writer) = std::io::pipe().map_err(failed)?;
-    Ok(OwnedFd::from(reader).into())
+/// Creates an empty file that has no name and is on no disk.
+pub(crate) fn create_in_memory() -> Result<Fd, Errno> {
+    memfd_create(c"", MemfdFlags::CLOEXEC).map(Fd::from)
 }
 
 /// Opens a source to read it.

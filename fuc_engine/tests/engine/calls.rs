@@ -215,8 +215,8 @@ fn relative_paths_begin_at_the_open_directories() {
     for call in &calls {
         let from_working_directory = call.args.split("AT_FDCWD, \"").skip(1);
         let without_descriptor = match call.name.as_str() {
-            // The first string is the target of the link.
-            "symlinkat" => None,
+            // The first string is the target of the link, or a name that only the kernel shows.
+            "symlinkat" | "memfd_create" => None,
             _ => call.args.strip_prefix('"'),
         };
         let mut paths = from_working_directory.chain(without_descriptor);

@@ -40,7 +40,8 @@ pub(super) fn has_content_of(
     if is_native || sys::file_type(&source.stat) != FileType::RegularFile {
         return Ok(false);
     }
-    compare(ctx, entry, source, dest, present)
+    ctx.changes
+        .unplanned(|| compare(ctx, entry, source, dest, present))
 }
 
 /// Returns `true` if the file that is at the dest, which is about to be unlinked, has the content of its source. It may be

@@ -1,19 +1,18 @@
 //! Backups: a dest gets another name in its directory, and its own name back if the copy fails.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::backup_names::{BackupNames, BackupNumbers};
+use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::context::{Context, Failure};
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
-use crate::copy::names::{self, Target};
 use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::options::{Backup, BackupNaming};
-use crate::copy::plan::Replaces;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
 use crate::operand;
@@ -34,15 +33,7 @@ pub(super) fn make(
     if backup.naming != BackupNaming::Numbered && would_replace_source(entry, source, backup) {
         return Err(ctx.refused(entry, Refusal::BackupOverSource));
     }
-    let renamed = rename_to_backup(
-        ctx,
-        Target::Entry(entry),
-        entry.dest_dir,
-        entry.dest_name,
-        dest,
-        backup,
-        numbers,
-    );
+    let renamed = rename_to_backup(ctx, ctx.spot(entry), dest, backup, numbers);
     renamed.map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Backup, errno)))
 }
 
@@ -63,14 +54,8 @@ pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
     let Some(name) = entry.dest_state.backup() else {
         return;
     };
-    let restored = names::rename(
-        ctx,
-        Target::Entry(entry),
-        entry.dest_dir,
-        name,
-        entry.dest_name,
-        Replaces::Files,
-    );
+    let spot = ctx.spot(entry);
+    let restored = ctx.changes.rename(spot, name, spot.name, Replaces::Files);
     match restored {
         Ok(()) => ctx.emit_backup_restored(entry),
         Err(errno) => {
@@ -130,35 +115,30 @@ pub(in crate::copy) fn replace_by_directory(
         return Ok(Replaced::No);
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
-        let target = Target::Directory(place);
-        let moved = rename_to_backup(ctx, target, dir, name, &dest, backup, numbers)?;
-        if ctx.plan.is_some() {
-            return names::create_directory(ctx, place, dir, name, mode);
-        }
-        let Some(moved) = moved else {
-            return sys::create_directory(dir, name, mode);
-        };
-        sys::create_directory(dir, name, mode).inspect_err(|_| {
-            // Ignore a failure: the error to report is that of creating the directory.
-            let _ = sys::rename_to_new(dir, &moved, name);
+        let spot = ctx.spot_of(place, dir, name);
+        let moved = rename_to_backup(ctx, spot, &dest, backup, numbers)?;
+        ctx.changes.create_directory(spot, mode).inspect_err(|_| {
+            if let Some(moved) = moved {
+                // Ignore a failure: the error to report is that of creating the directory.
+                let _ = ctx.changes.rename(spot, &moved, name, Replaces::Nothing);
+            }
         })
     });
     made.map_err(failed(Operation::Backup))?;
     Ok(Replaced::Yes)
 }
 
-/// Renames `name` in `dir`, which was seen as `dest`, to a backup. Returns the backup's name,
-/// or `None` if the dest has vanished.
+/// Renames a name, which was seen as `dest`, to a backup. Returns the backup's name, or `None` if the dest has
+/// vanished.
 fn rename_to_backup(
     ctx: &Context<'_>,
-    target: Target<'_>,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    spot: Spot<'_, impl DestPath>,
     dest: &Stat,
     backup: &Backup,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Errno> {
-    let mut names = BackupNames::new(backup, dir, name, numbers);
+    let name = spot.name;
+    let mut names = BackupNames::new(backup, spot.dir, name, numbers);
     loop {
         let backup = names.next()?;
         if *backup.name == *name {
@@ -169,21 +149,20 @@ fn rename_to_backup(
             true => Replaces::Files,
             false => Replaces::Nothing,
         };
-        let renamed = names::rename(ctx, target, dir, name, &backup.name, replaces);
+        let renamed = ctx.changes.rename(spot, name, &backup.name, replaces);
         match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
                 let (_, base) = operand::split(name.to_bytes());
                 numbers.note(base, number);
                 return Ok(Some(backup.name));
             }
-            (Ok(()), None) if ctx.plan.is_some() => return Ok(Some(backup.name)),
             (Ok(()), None) => {
                 // Between two names of one file, rename succeeds without an effect.
-                let still = sys::stat(dir, name, Symlinks::NoFollow);
+                let still = ctx.changes.look(spot, Symlinks::NoFollow);
                 let is_still_there =
                     still.is_ok_and(|still| FileId::of(&still) == FileId::of(dest));
                 if dest.st_nlink > 1 && is_still_there {
-                    sys::unlink(dir, name)?;
+                    ctx.changes.unlink(spot)?;
                 }
                 return Ok(Some(backup.name));
             }

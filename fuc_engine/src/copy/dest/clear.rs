@@ -10,7 +10,6 @@ use crate::copy::decide::clear::{
 };
 use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
-use crate::copy::names;
 use crate::error::Operation;
 
 /// The dest after it was cleared.
@@ -117,7 +116,8 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
 
 /// Unlinks the dest, which makes its name vacant.
 pub(in crate::copy) fn unlink_dest(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
-    names::unlink(ctx, entry)
+    ctx.changes
+        .unlink(ctx.spot(entry))
         .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
     ctx.emit_dest_removed(entry);
     Ok(())

@@ -6,7 +6,6 @@
 //! - [`alias`]: finds out whether a dest is the source, or equal to it.
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`time_probe`]: asks the filesystem of a dest which times it stores.
-//! - [`replace`]: renames a new link over the dest.
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`backup_names`]: the names of backups.
 
@@ -16,5 +15,4 @@ pub(super) mod backup_names;
 pub(super) mod clear;
 pub(super) mod open;
 pub(super) mod overwrite;
-pub(super) mod replace;
 pub(super) mod time_probe;

@@ -20,13 +20,10 @@ use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::large::naming::{self, Naming};
 use crate::copy::look;
-use crate::copy::names::{self, New};
-use crate::copy::plan::Plan;
 use crate::copy::source::OpenSource;
 use crate::copy::writers::Writing;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
 /// An open dest that is ready for the content.
@@ -86,7 +83,6 @@ pub(in crate::copy) fn open<'c>(
     naming: Naming<'c>,
 ) -> Result<OpenDest<'c>, Failure> {
     if naming == Naming::WhenComplete
-        && ctx.plan.is_none()
         && naming::is_large_enough(ctx, &source.stat)
         && let Some(file) = naming::try_create_unnamed(ctx, entry, &source.stat)
     {
@@ -121,7 +117,7 @@ fn open_alone<'c>(
     let name = collisions::reserve_name(ctx, entry);
     let mut dest = create_or_open(ctx, entry, source)?;
     // A file that existed is guarded already.
-    let is_new = dest.origin == Origin::Created && dest.writing.is_none() && ctx.plan.is_none();
+    let is_new = dest.origin == Origin::Created && dest.writing.is_none();
     if is_new && (name.is_some() || ctx.merges_directories) {
         let file = collisions::begin_writing_new(ctx, dest.fd.as_fd())
             .map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
@@ -139,54 +135,14 @@ fn create<'c>(
     entry: &Entry<'_>,
     source: &Stat,
 ) -> Result<OpenDest<'c>, Errno> {
-    if let Some(plan) = &ctx.plan {
-        return plan_file(ctx, plan, entry);
-    }
     let mode = ctx.policy.creation_mode(source.st_mode);
+    let create = || sys::create_file(entry.dest_dir, entry.dest_name, mode);
     let file = ctx
-        .descriptors
-        .making_room(|| sys::create_file(entry.dest_dir, entry.dest_name, mode))?;
+        .changes
+        .create_file(ctx.spot(entry), entry.source_at(), || {
+            ctx.descriptors.making_room(create)
+        })?;
     Ok(OpenDest::new_file(file, Naming::AtOnce))
-}
-
-/// Plans to create the dest, instead of [`create`].
-#[cold]
-fn plan_file<'c>(
-    ctx: &'c Context<'_>,
-    plan: &Plan,
-    entry: &Entry<'_>,
-) -> Result<OpenDest<'c>, Errno> {
-    if entry.dest_name.to_bytes().ends_with(b"/") {
-        // A missing directory on the way is reported first.
-        sys::stat(
-            entry.dest_dir,
-            &operand::directory_of(entry.dest_name),
-            Symlinks::Follow,
-        )?;
-        return Err(Errno::ISDIR);
-    }
-    names::create(ctx, entry, New::Copy, || Ok(()))?;
-    Ok(OpenDest::new_file(plan.stand_in()?, Naming::AtOnce))
-}
-
-/// Checks that the dest could be opened, instead of opening it.
-#[cold]
-fn plan_opening(
-    ctx: &Context<'_>,
-    plan: &Plan,
-    entry: &Entry<'_>,
-    symlinks: Symlinks,
-) -> Result<Fd, Errno> {
-    let spot = look::spot(ctx, entry);
-    let is_fifo = plan
-        .look(&spot, symlinks)
-        .is_ok_and(|dest| sys::file_type(&dest) == FileType::Fifo);
-    if is_fifo && entry.blocking() == Blocking::OnlyForLease {
-        // The FIFO probably has no reader.
-        return Err(Errno::NXIO);
-    }
-    plan.check_writing(&spot, symlinks)?;
-    plan.stand_in()
 }
 
 fn create_again<'c>(
@@ -215,12 +171,11 @@ fn open_existing<'c>(
         symlinks,
         ..entry.dest_at()
     };
-    let opened = match &ctx.plan {
-        None => ctx
-            .descriptors
-            .making_room(|| sys::open_existing(dest, entry.blocking())),
-        Some(plan) => plan_opening(ctx, plan, entry, symlinks),
-    };
+    let (spot, blocking) = (ctx.spot(entry), entry.blocking());
+    let opened = ctx.changes.open_existing(spot, symlinks, blocking, || {
+        ctx.descriptors
+            .making_room(|| sys::open_existing(dest, blocking))
+    });
     match opened {
         Ok(dest) => prepare_opened(ctx, entry, source, dest),
         // Another process has just replaced the file by a link.
@@ -231,7 +186,7 @@ fn open_existing<'c>(
             if let Some(opened) = open_without_content(ctx, entry, source, dest)? {
                 return Ok(opened);
             }
-            let is_kept = ctx.plan.is_none() && alias::is_content_of(ctx, entry, &source.stat)?;
+            let is_kept = alias::is_content_of(ctx, entry, &source.stat)?;
             if !ctx.policy.options.force || is_kept {
                 return Err(diagnose::file_creation(ctx, entry, errno));
             }
@@ -252,7 +207,7 @@ fn open_without_content<'c>(
     source: &OpenSource,
     dest: At<'_>,
 ) -> Result<Option<OpenDest<'c>>, Failure> {
-    if ctx.plan.is_some() || ctx.policy.options.attributes_only {
+    if !ctx.policy.writes_content {
         return Ok(None);
     }
     // The file that is checked is the one that is opened.
@@ -320,12 +275,11 @@ fn open_dangling<'c>(
         return Err(Failure::making(error));
     }
     let mode = ctx.policy.creation_mode(source.stat.st_mode);
-    let opened = match &ctx.plan {
-        None => ctx
-            .descriptors
-            .making_room(|| sys::create_through_link(entry.dest_dir, entry.dest_name, mode)),
-        Some(plan) => plan.stand_in(),
-    };
+    let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);
+    let (spot, origin) = (ctx.spot(entry), Origin::Created);
+    let opened = ctx
+        .changes
+        .open(spot, origin, || ctx.descriptors.making_room(create));
     let opened =
         opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
     // Another process may have created it since, so it is emptied like an existing file.
@@ -344,9 +298,6 @@ fn prepare_opened<'c>(
     source: &OpenSource,
     mut dest: Fd,
 ) -> Result<OpenDest<'c>, Failure> {
-    if ctx.plan.is_some() {
-        return Ok(OpenDest::new_file(dest, Naming::AtOnce));
-    }
     let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
     if FileId::of(&source.stat) == FileId::of(&opened) {
         return Err(ctx.refused(entry, Refusal::SameFile));
@@ -363,7 +314,7 @@ fn prepare_opened<'c>(
     }
     let mut writing = None;
     let mut has_content = false;
-    if is_file && !ctx.policy.options.attributes_only {
+    if is_file && ctx.policy.writes_content {
         writing = collisions::begin_writing(ctx, &opened);
         has_content = alias::has_content_of(ctx, entry, source, dest.as_fd(), &opened)?;
         if !has_content {

@@ -166,9 +166,7 @@ pub(in crate::copy) fn prepare(
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
             Ok(DestState::Vacant { backup })
         }
-        DestTreatment::Unlinked
-            if ctx.plan.is_none() && alias::is_content_of(ctx, entry, source)? =>
-        {
+        DestTreatment::Unlinked if alias::is_content_of(ctx, entry, source)? => {
             Ok(DestState::Occupied)
         }
         DestTreatment::Unlinked => {

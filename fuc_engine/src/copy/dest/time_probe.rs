@@ -28,10 +28,8 @@ pub(super) fn stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: Fil
     if let Some(found) = known.and_then(|known| known.stored(wanted)) {
         return found == stored;
     }
-    if ctx.plan.is_some() {
-        return false;
-    }
-    let Ok(Some(shown)) = probe(ctx, at, dest, wanted) else {
+    let shown = ctx.changes.unplanned(|| probe(ctx, at, dest, wanted));
+    let Ok(Some(shown)) = shown else {
         return false;
     };
     let mut times = all();

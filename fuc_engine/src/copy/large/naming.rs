@@ -81,7 +81,7 @@ pub(super) fn try_create_hidden(
 pub(in crate::copy) fn is_large_enough(ctx: &Context<'_>, source: &Stat) -> bool {
     source.st_size >= NAMED_LAST_FROM as i64
         && sys::file_type(source) == FileType::RegularFile
-        && !ctx.policy.options.attributes_only
+        && ctx.policy.writes_content
 }
 
 /// Returns `true` if something may be at the dest.

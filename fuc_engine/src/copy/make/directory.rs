@@ -18,9 +18,7 @@ use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::durability::Durability;
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::look;
-use crate::copy::names;
 use crate::copy::node::{CopyDir, CopyNode, DirFacts, Mark};
-use crate::copy::plan::Plan;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
@@ -101,7 +99,9 @@ pub(in crate::copy) fn enter(
     finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, NotEntered> {
     let opened = open(ctx, &place, purpose, numbers).and_then(|opened| {
-        collisions::begin_filling(ctx, &place, opened.dest_identity)?;
+        if !ctx.changes.is_absent(opened.dest.as_fd()) {
+            collisions::begin_filling(ctx, &place, opened.dest_identity)?;
+        }
         Ok(opened)
     });
     match opened {
@@ -139,12 +139,12 @@ fn open(
         diagnose::cycle(ctx, place, stat.identity)?;
     }
     let dest = make_dest(ctx, place, &stat, purpose, numbers)?;
-    if ctx.plan.is_some() {
-        check_planned(ctx, place, stat.identity, dest.identity);
-    }
     if place.parent.is_none() {
         // This cannot fail, because an operand is entered once per run.
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
+    }
+    if ctx.changes.is_absent(dest.fd.as_fd()) {
+        check_absent(ctx, place, stat.identity);
     }
     if stat.identity.file() == dest.identity.file() && !ctx.policy.keeps_existing() {
         return Err(refuse_itself(ctx, place));
@@ -152,8 +152,7 @@ fn open(
     if dest.origin == Origin::Created {
         ctx.emit_directory_made(place);
     }
-    let gets_attributes =
-        ctx.policy.sets_attributes && ctx.plan.is_none() && !keeps_attributes(purpose, dest.origin);
+    let gets_attributes = ctx.policy.sets_attributes && !keeps_attributes(purpose, dest.origin);
     // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
     // have it, that is reported when its attributes are set.
     let has_access_time = source.atime_effect == AtimeEffect::Changes
@@ -229,12 +228,32 @@ fn check_into_itself(
     source: Identity,
 ) -> Result<(), Error> {
     match ctx.operands[place.operand as usize].root.get() {
-        Some(root) if root.file() == source.file() => {
-            let path = ctx.operand_path(place.operand, Side::Source).to_path_buf();
-            let dest = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
-            Err(Error::refused(Refusal::IntoItself, path).with_other(Side::Dest, dest))
-        }
+        Some(root) if root.file() == source.file() => Err(into_itself(ctx, place)),
         _ => Ok(()),
+    }
+}
+
+fn into_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
+    let path = |side| ctx.operand_path(place.operand, side).to_path_buf();
+    Error::refused(Refusal::IntoItself, path(Side::Source)).with_other(Side::Dest, path(Side::Dest))
+}
+
+/// Reports that an operand would be copied into itself, although its root cannot be met because it does not exist yet:
+/// `source` is the directory in which it would be listed.
+#[cold]
+fn check_absent(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity) {
+    let operand = &ctx.operands[place.operand as usize];
+    if place.parent.is_none() {
+        let above = ctx.at(place, Side::Dest, |dir, name| {
+            sys::stat(dir, &operand::directory_of(name), Symlinks::Follow)
+        });
+        if let Ok(above) = above {
+            // An operand is entered once per run.
+            let _ = operand.above_root.set(FileId::of(&above));
+        }
+    }
+    if operand.above_root.get() == Some(&source.file()) {
+        ctx.fail(place.operand, into_itself(ctx, place));
     }
 }
 
@@ -263,7 +282,8 @@ fn not_opened(
     };
     match make_unfilled(ctx, place, &unreadable, numbers) {
         Ok(origin) => {
-            if let Err(error) = finish_unfilled(ctx, place, &unreadable) {
+            let finish = || finish_unfilled(ctx, place, &unreadable);
+            if let Err(error) = ctx.changes.unplanned(finish) {
                 ctx.fail(place.operand, error);
             }
             let source = FileId::of(&unreadable.source);
@@ -285,9 +305,7 @@ fn make_unfilled(
 ) -> Result<Origin, Error> {
     let not_made = |errno| diagnose::directory_creation(ctx, place, FileId::of(source), errno);
     let mode = ctx.policy.directory_creation_mode(source.st_mode);
-    let made = ctx.at(place, Side::Dest, |dir, name| {
-        names::create_directory(ctx, place, dir, name, mode)
-    });
+    let made = create(ctx, place, mode);
     match made {
         Ok(()) => {
             ctx.emit_directory_made(place);
@@ -319,7 +337,7 @@ fn finish_unfilled(
         dest: origin,
     }: &Unreadable,
 ) -> Result<(), Error> {
-    if ctx.plan.is_some() || !ctx.policy.sets_attributes && *origin == Origin::Existing {
+    if !ctx.policy.sets_attributes && *origin == Origin::Existing {
         return Ok(());
     }
     let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
@@ -359,6 +377,14 @@ fn finish_unfilled(
     ctx.report_attributes(place.operand, set, || ctx.place_path(place, Side::Dest))
 }
 
+#[inline]
+fn create(ctx: &Context<'_>, place: &Place<CopyDir>, mode: u32) -> Result<(), Errno> {
+    ctx.at(place, Side::Dest, |dir, name| {
+        ctx.changes
+            .create_directory(ctx.spot_of(place, dir, name), mode)
+    })
+}
+
 /// Makes the dest directory, or opens the one that is there. The owner of a new one may do
 /// everything in it while it is filled.
 ///
@@ -374,10 +400,7 @@ fn make_dest(
     let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
     let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
     let requested = ctx.policy.directory_creation_mode(source.mode);
-    let made = ctx.at(place, Side::Dest, |dir, name| {
-        names::create_directory(ctx, place, dir, name, requested)
-    });
-    let origin = match made {
+    let origin = match create(ctx, place, requested) {
         Ok(()) => Origin::Created,
         Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
             return Err(refuse_to_merge(ctx, place, source.identity.file()));
@@ -389,20 +412,12 @@ fn make_dest(
         },
         Err(errno) => return Err(not_made(errno)),
     };
-    if let Some(plan) = &ctx.plan
-        && let Some(fd) = plan_dest(ctx, plan, place, origin).map_err(not_made)?
-    {
-        return Ok(DestDir {
-            fd,
-            identity: plan.new_directory,
-            origin,
-            inherited_acl: DestAcl::Absent,
-            mode_pending: None,
-        });
-    }
     let opened = ctx.at(place, Side::Dest, |dir, name| {
-        ctx.descriptors
-            .making_room(|| ctx.open_dest_directory(dir, name))
+        let spot = ctx.spot_of(place, dir, name);
+        ctx.changes.open(spot, origin, || {
+            ctx.descriptors
+                .making_room(|| ctx.open_dest_directory(dir, name))
+        })
     });
     let fd = opened.map_err(|errno| match errno {
         // The dest is a dangling link named with a trailing slash.
@@ -411,9 +426,11 @@ fn make_dest(
     })?;
     let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
     let mut mode_pending = None;
-    if ctx.plan.is_none() && origin == Origin::Created {
+    if origin == Origin::Created {
         let granted = stat.mode & 0o7777;
-        mode_pending = let_owner_fill(fd.as_fd(), granted)
+        mode_pending = ctx
+            .changes
+            .unplanned(|| let_owner_fill(fd.as_fd(), granted))
             .map_err(|errno| failed(Operation::SetMode, errno))?
             .or_else(|| mode::of_writable_directory(granted));
     }
@@ -466,53 +483,6 @@ fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) ->
     }
 }
 
-/// Returns what stands for the dest in a dry run, if it would be new. `origin` says whether this directory
-/// would create it; otherwise an earlier operand may.
-#[cold]
-fn plan_dest(
-    ctx: &Context<'_>,
-    plan: &Plan,
-    place: &Place<CopyDir>,
-    origin: Origin,
-) -> Result<Option<Fd>, Errno> {
-    let exists =
-        |dir: BorrowedFd<'_>, name: &CStr| Ok(sys::stat(dir, name, Symlinks::NoFollow).is_ok());
-    if origin == Origin::Existing {
-        if ctx.at(place, Side::Dest, exists)? {
-            return Ok(None);
-        }
-        let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow)?;
-        if sys::file_type(&dest) != FileType::Directory {
-            return Err(Errno::NOTDIR);
-        }
-    }
-    plan.stand_in().map(Some)
-}
-
-/// Reports in a dry run that an operand would be copied into itself: `place` is the directory in which a
-/// real run would list the new dest of the operand.
-#[cold]
-fn check_planned(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity, dest: Identity) {
-    let operand = &ctx.operands[place.operand as usize];
-    if place.parent.is_none() && ctx.is_new(dest) {
-        let above = ctx.at(place, Side::Dest, |dir, name| {
-            sys::stat(dir, &operand::directory_of(name), Symlinks::Follow)
-        });
-        if let Ok(above) = above {
-            // An operand is entered once per run.
-            let _ = operand.planned_in.set(FileId::of(&above));
-        }
-    }
-    if operand.planned_in.get() == Some(&source.file()) {
-        let path = |side| ctx.operand_path(place.operand, side).to_path_buf();
-        let error = Error::refused(Refusal::IntoItself, path(Side::Source));
-        ctx.fail(
-            place.operand,
-            error.with_other(Side::Dest, path(Side::Dest)),
-        );
-    }
-}
-
 /// Gives a directory its final mode and attributes, after its last entry.
 pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     if let Some(parent) = &node.place.parent {
@@ -524,9 +494,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
             }
         }
     }
-    let finished = if ctx.plan.is_some() {
-        Ok(())
-    } else if node.state.gets_attributes() {
+    let finished = if node.state.gets_attributes() {
         set_attributes(ctx, node)
     } else if let Some(mode) = node.state.mode() {
         set_mode(ctx, node, mode)

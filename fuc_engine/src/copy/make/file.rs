@@ -81,17 +81,15 @@ pub(in crate::copy) fn open_special(
     if is_in_the_way {
         clear_dest(ctx, entry, Making::Special, None)?;
     }
-    let opened = match &ctx.plan {
-        None => open(ctx, entry, Blocking::MayBlock, scratch),
-        // Opening may wait for a writer.
-        Some(plan) => sys::check_reading(entry.source_at()).and_then(|()| {
-            Ok(OpenSource {
-                fd: plan.stand_in()?,
-                stat: *stat,
-                storage: Storage::Other,
-            })
-        }),
-    };
+    let opened = ctx.changes.open_special(
+        entry.source_at(),
+        || open(ctx, entry, Blocking::MayBlock, scratch),
+        |fd| OpenSource {
+            fd,
+            stat: *stat,
+            storage: Storage::Other,
+        },
+    );
     opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))
 }
 
@@ -181,7 +179,10 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     let moved = if has_nothing_to_move {
         Moved::nothing()
     } else {
-        match move_content(ctx, source, &dest, worker) {
+        let moved = ctx
+            .changes
+            .write(&source.stat, || move_content(ctx, source, &dest, worker));
+        match moved {
             Ok(moved) => moved,
             Err(error) => return content_not_moved(ctx, entry, &dest, &source.stat, error),
         }
@@ -194,7 +195,8 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
 #[inline(always)]
 pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
     if dest.is_file {
-        attributes::label(&ctx.policy, dest.fd.as_fd())
+        ctx.changes
+            .unplanned(|| attributes::label(&ctx.policy, dest.fd.as_fd()))
     } else {
         Ok(())
     }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::dest::clear::{Cleared, clear_dest};
-use crate::copy::dest::replace::replace;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::hardlinks::{DestName, FirstCopy, SeenFile};
 use crate::copy::look;
-use crate::copy::names::{self, New};
 use crate::copy::node::CopyNode;
 use crate::copy::scratch::{CopyScratch, LinkedTo};
 use crate::descriptors::PinnedOrReopened;
@@ -33,10 +32,7 @@ pub(in crate::copy) fn find_copy(
     let named = look::at_dest(ctx, entry, Symlinks::NoFollow);
     let (itself, behind_link) = match (named, written) {
         (Ok(named), None) => (SeenFile::of(&named), None),
-        (Err(errno), None) => match &ctx.plan {
-            None => return Err(errno),
-            Some(plan) => (SeenFile::unseen(plan.new_id()), None),
-        },
+        (Err(errno), None) => (ctx.changes.unplanned(|| Err(errno))?, None),
         (Ok(named), Some(written)) if FileId::of(&named) == written => (SeenFile::of(&named), None),
         (Ok(named), Some(written)) => match look::at_dest(ctx, entry, Symlinks::Follow) {
             Ok(target) if FileId::of(&target) == written => {
@@ -78,12 +74,11 @@ pub(in crate::copy) fn link(
         if let Made::AlreadyThere = make(ctx, entry, first, scratch, by_name)? {
             return Ok(());
         }
-        if ctx.plan.is_some() {
-            return Ok(());
-        }
-        let made = look::at_dest(ctx, entry, Symlinks::NoFollow)
-            .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-        if FileId::of(&made) == file.id {
+        let leads_elsewhere = ctx.changes.unplanned(|| {
+            let made = look::at_dest(ctx, entry, Symlinks::NoFollow)?;
+            Ok(FileId::of(&made) != file.id)
+        });
+        if !leads_elsewhere.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))? {
             return Ok(());
         }
         sys::unlink(entry.dest_dir, entry.dest_name)
@@ -124,18 +119,19 @@ fn make(
     link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
 ) -> Result<Made, Failure> {
     let (symlinks, file) = first.link_target(entry.symlinks);
+    let spot = ctx.spot(entry);
+    let new = New::LinkToCopy(entry.source_at(), file.id);
     let mut attempt = |link_name: &CStr| {
-        if ctx.plan.is_some() {
-            return names::create(ctx, entry, New::LinkToCopy(file.id), || Ok(()));
-        }
-        at_first(ctx, &first.name, scratch, |dir| {
-            let name = &first.name.name;
-            let first = At {
-                dir,
-                name,
-                symlinks,
-            };
-            link(first, link_name)
+        ctx.changes.create(spot, new, || {
+            at_first(ctx, &first.name, scratch, |dir| {
+                let name = &first.name.name;
+                let first = At {
+                    dir,
+                    name,
+                    symlinks,
+                };
+                link(first, link_name)
+            })
         })
     };
     let mut linked = attempt(entry.dest_name);
@@ -143,8 +139,8 @@ fn make(
         let making = Making::LinkToCopy(file.id);
         match clear_dest(ctx, entry, making, None)? {
             // Another file may have the inode number of the first copy.
-            Cleared::AlreadyThere if ctx.plan.is_none() && !has_true_identity(ctx, entry) => {
-                linked = replace(ctx, entry, attempt);
+            Cleared::AlreadyThere if !has_true_identity(ctx, entry) => {
+                linked = ctx.changes.replace(spot, attempt);
             }
             Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
             Cleared::Vacant => linked = attempt(entry.dest_name),

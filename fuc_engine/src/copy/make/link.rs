@@ -7,14 +7,13 @@ use rustix::io::Errno;
 
 use super::Created;
 use crate::copy::attributes::path_only;
+use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Clear, Making, Removal};
 use crate::copy::dest::clear::{Cleared, clear_dest, decide};
-use crate::copy::dest::replace::replace;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
-use crate::copy::names::{self, New};
 use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -34,20 +33,22 @@ pub(in crate::copy) fn make(
             target => target,
         },
     };
+    let source = entry.source_at();
     let new = match kind {
-        LinkKind::Hard => New::HardLink,
-        LinkKind::Symbolic => New::Symlink,
+        LinkKind::Hard => New::HardLink(source),
+        LinkKind::Symbolic => New::Symlink(source),
     };
     let create = |name: &CStr| {
-        names::create(ctx, entry, new, || match &target {
+        ctx.changes.create(ctx.spot(entry), new, || match &target {
             Some(target) => sys::create_symlink(target, entry.dest_dir, name),
-            None => sys::create_hard_link(entry.source_at(), entry.dest_dir, name),
+            None => sys::create_hard_link(source, entry.dest_dir, name),
         })
     };
     if create_or_replace(ctx, entry, kind, create)? == Created::AlreadyThere {
         return Ok(Created::AlreadyThere);
     }
-    if kind == LinkKind::Symbolic && ctx.policy.options.preserve.timestamps && ctx.plan.is_none() {
+    let keeps_times = ctx.policy.sets_attributes && ctx.policy.options.preserve.timestamps;
+    if kind == LinkKind::Symbolic && keeps_times {
         let source = look::at_source(entry);
         let source = source
             .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
@@ -71,11 +72,14 @@ fn create_or_replace(
         Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Link(kind), None)? {
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             Cleared::Vacant => create(entry.dest_name),
-            Cleared::ToReplace(removal) => replace(ctx, entry, create).inspect(|()| {
-                if removal == Removal::Reported {
-                    ctx.emit_dest_removed(entry);
-                }
-            }),
+            Cleared::ToReplace(removal) => {
+                let replaced = ctx.changes.replace(ctx.spot(entry), create);
+                replaced.inspect(|()| {
+                    if removal == Removal::Reported {
+                        ctx.emit_dest_removed(entry);
+                    }
+                })
+            }
             _ => Err(Errno::EXIST),
         },
         created => created,
@@ -115,8 +119,7 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
 /// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
 /// either directory cannot be stat'ed; creating the link then reports the error.
 fn is_in_source_base(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    let plan = ctx.plan.as_ref();
-    if plan.is_some_and(|plan| plan.is_new(entry.dest_dir)) {
+    if ctx.changes.is_absent(entry.dest_dir) {
         return false;
     }
     let dest = match entry.node {

@@ -65,9 +65,6 @@ fn set_attributes(
     entry: &Entry<'_>,
     source: &PathOnly<'_>,
 ) -> Result<(), Failure> {
-    if ctx.plan.is_some() {
-        return Ok(());
-    }
     let unseen = |errno| ctx.making_failure(entry, Operation::Stat, errno);
     let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
     let (policy, origin) = (&ctx.policy, Origin::Created);

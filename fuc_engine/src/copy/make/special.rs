@@ -4,11 +4,11 @@ use rustix::fs::FileType;
 
 use super::{Created, create_or_replace, set_attributes};
 use crate::copy::attributes::path_only::PathOnly;
+use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode;
 use crate::copy::facts::Entry;
-use crate::copy::names::{self, New};
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, Stat};
 
@@ -44,11 +44,13 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created
         _ => Operation::CreateSpecial,
     };
     let new = match kind {
-        FileType::CharacterDevice | FileType::BlockDevice => New::Device(kind, source.st_rdev),
-        _ => New::Copy,
+        FileType::CharacterDevice | FileType::BlockDevice => {
+            New::Device(entry.source_at(), kind, source.st_rdev)
+        }
+        _ => New::Copy(entry.source_at()),
     };
     create_or_replace(ctx, entry, Making::Special, operation, || {
-        names::create(ctx, entry, new, || {
+        ctx.changes.create(ctx.spot(entry), new, || {
             sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
         })
     })

@@ -4,11 +4,11 @@ use std::ffi::CStr;
 
 use super::{Created, create_or_replace, set_attributes};
 use crate::copy::attributes::path_only::PathOnly;
+use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::diagnose;
 use crate::copy::facts::Entry;
-use crate::copy::names::{self, New};
 use crate::error::Operation;
 use crate::sys;
 
@@ -31,7 +31,8 @@ pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Crea
 
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
     let create = || {
-        names::create(ctx, entry, New::Copy, || {
+        let new = New::Copy(entry.source_at());
+        ctx.changes.create(ctx.spot(entry), new, || {
             sys::create_symlink(target, entry.dest_dir, entry.dest_name)
         })
     };

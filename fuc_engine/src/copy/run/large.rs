@@ -31,9 +31,8 @@ fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
     source.st_size as u64 >= TASK_FROM
         && sys::file_type(source) == FileType::RegularFile
         && options.reflink != Reflink::Always
-        && !options.attributes_only
+        && ctx.policy.writes_content
         && options.as_links.is_none()
-        && ctx.plan.is_none()
 }
 
 /// Returns `true` if the content may be copied at another time than the entries beside it.

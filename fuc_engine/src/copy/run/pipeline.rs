@@ -478,15 +478,13 @@ impl CopyRun<'_> {
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
         let dest = open::open(ctx, entry, source, naming)?;
-        if ctx.plan.is_some() {
-            self.planned(entry, source, worker);
-            return Ok(None);
-        }
         let mut written = None;
         if ctx.policy.has_other_names(entry, &source.stat) {
-            let stat = sys::stat_open(&dest.fd);
-            let stat = stat.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-            written = Some(FileId::of(&stat));
+            let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));
+            written = ctx
+                .changes
+                .unplanned(id)
+                .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
         }
         let filled = file::fill(ctx, entry, source, dest, worker);
         self.note_filled(entry, source, filled, written, worker)
@@ -528,17 +526,6 @@ impl CopyRun<'_> {
             Filled::Cancelled => backup::restore(ctx, entry),
         }
         Ok(written)
-    }
-
-    /// Counts and reports a copy of content in a dry run.
-    #[cold]
-    fn planned(&self, entry: &Entry<'_>, source: &OpenSource, worker: &mut Walker<'_, '_, Self>) {
-        let bytes = match self.ctx.policy.options.attributes_only {
-            true => 0,
-            false => source.stat.st_size as u64,
-        };
-        self.count_copied(Counted::File, bytes, worker);
-        self.ctx.emit_copied(entry);
     }
 
     /// Counts and reports a copy without content.

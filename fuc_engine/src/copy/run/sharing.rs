@@ -22,7 +22,7 @@ use crate::distribute::{FileRange, Finished, Given};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::sys::{self, Fd, Listing, Stat};
-use crate::walk::{self, Sharer, Stealing, Task, Walker};
+use crate::walk::{self, Sharer, Stealing, Task, Visitor, Walker};
 
 impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     fn stealing(&self) -> &Stealing<'_, CopyDir, CopyTask> {
@@ -114,11 +114,11 @@ pub(super) fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
 /// Returns the engine that is the home of a source, if the source may have other names and its home is another
 /// engine.
 pub(super) fn other_home(run: &CopyRun<'_>, entry: &Entry<'_>, source: &Stat) -> Option<u32> {
-    let stealing = run.stealing.as_ref()?;
-    if run.ctx.plan.is_some() || !run.ctx.policy.has_other_names(entry, source) {
+    let sharer = run.sharer()?;
+    if !run.ctx.policy.has_other_names(entry, source) {
         return None;
     }
-    let exchange = stealing.exchange();
+    let exchange = sharer.stealing().exchange();
     let home = exchange.home(source.st_ino);
     (home != exchange.engine()).then_some(home)
 }

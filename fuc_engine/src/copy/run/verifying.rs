@@ -68,7 +68,7 @@ pub(super) fn add<'a>(
     let options = run.ctx.policy.options;
     if options.verify {
         let is_file = sys::file_type(source) == FileType::RegularFile;
-        if is_file && !options.attributes_only {
+        if is_file && run.ctx.policy.writes_content {
             add_file(run, entry, source.st_size as u64, worker);
         }
     }

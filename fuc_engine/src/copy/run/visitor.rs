@@ -67,7 +67,7 @@ impl Visitor for CopyRun<'_> {
         let tuning = Tuning::of_copy(target.or(opened.as_ref().map(AsFd::as_fd)));
         Tuning {
             // A dry run makes nothing that workers would wait for.
-            groups: tuning.groups.filter(|_| ctx.plan.is_none()),
+            groups: tuning.groups.filter(|_| ctx.changes.are_visible()),
             ..tuning
         }
     }
@@ -199,9 +199,9 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Returns `None` in a dry run, which changes nothing that other engines could see. So the leader does all of it.
+    /// Returns `None` if other engines could not see the changes. Then the leader makes all of them.
     fn sharer(&self) -> Option<&dyn Sharer<Self>> {
-        let is_shared = self.stealing.is_some() && self.ctx.plan.is_none();
+        let is_shared = self.stealing.is_some() && self.ctx.changes.are_visible();
         is_shared.then_some(self as &dyn Sharer<Self>)
     }
 }

@@ -1,0 +1,326 @@
+//! Makes all changes at the dests. A dry run plans them instead.
+//!
+//! Only this module knows whether a run is dry. All stages are those of a real run, so their decisions are, too.
+//! A dry run differs from a real one in three more ways, which the options decide: it moves no content, sets no
+//! attributes and writes nothing to the disk.
+//!
+//! A file or directory that would be new is represented by an empty file without a name. A call relative to it fails
+//! with `ENOTDIR`, so none can change anything, or look at something else.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::content::{ContentError, Moved};
+use super::decide::mode::Origin;
+use super::facts::{FileId, Symlinks};
+use super::options::CopyOptions;
+use crate::execution::Execution;
+use crate::observer::CopyMethod;
+use crate::operand;
+use crate::sys::{self, At, Blocking, Device, Fd, Stat};
+
+mod plan;
+
+use plan::Plan;
+
+/// Builds the path of a dest, for a dry run.
+pub(super) trait DestPath: Fn() -> PathBuf + Copy {}
+
+impl<F: Fn() -> PathBuf + Copy> DestPath for F {}
+
+/// A name at the dest.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a, P> {
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) name: &'a CStr,
+    pub(super) path: P,
+}
+
+impl<'a, P: DestPath> Spot<'a, P> {
+    fn with_path(self) -> Spot<'a, PathBuf> {
+        let Self { dir, name, path } = self;
+        let path = path();
+        Spot { dir, name, path }
+    }
+
+    /// Returns another name in the same directory.
+    fn beside(&self, name: &'a CStr) -> Spot<'a, PathBuf> {
+        let path = (self.path)();
+        let (directory, _) = operand::split(path.as_os_str().as_bytes());
+        let (_, base) = operand::split(name.to_bytes());
+        Spot {
+            dir: self.dir,
+            name,
+            path: OsStr::from_bytes(&[directory, base].concat()).into(),
+        }
+    }
+}
+
+/// The thing that is created, for a dry run.
+#[derive(Clone, Copy)]
+pub(super) enum New<'a> {
+    Directory,
+    /// A copy of this source, which is a regular file or is read.
+    File(At<'a>),
+    /// A copy of this symbolic link, FIFO or socket.
+    Copy(At<'a>),
+    /// A copy of a device of this type and number.
+    Device(At<'a>, FileType, Device),
+    /// Another name of this source.
+    HardLink(At<'a>),
+    /// A symbolic link to this source.
+    Symlink(At<'a>),
+    /// Another name of the first copy of this source, which is this file.
+    LinkToCopy(At<'a>, FileId),
+}
+
+/// Says whether a file that has the new name may be replaced by a rename.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replaces {
+    Files,
+    Nothing,
+}
+
+/// The changes that a run makes.
+pub(super) enum Changes {
+    Real,
+    Planned(Plan),
+}
+
+/// Looks at dests.
+impl Changes {
+    /// Returns the changes of a run that copies to these names.
+    pub(super) fn new<'a>(
+        options: &CopyOptions,
+        dest_names: impl ExactSizeIterator<Item = &'a CStr>,
+    ) -> Result<Self, Errno> {
+        Ok(match options.execution {
+            Execution::Real => Self::Real,
+            Execution::DryRun => Self::Planned(Plan::new(options, dest_names)?),
+        })
+    }
+
+    /// Returns `true` if other processes can see the changes.
+    pub(super) fn are_visible(&self) -> bool {
+        matches!(self, Self::Real)
+    }
+
+    /// Looks at a dest as it is by now.
+    pub(super) fn look(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        symlinks: Symlinks,
+    ) -> Result<Stat, Errno> {
+        match self {
+            Self::Real => sys::stat(spot.dir, spot.name, symlinks),
+            Self::Planned(plan) => plan.look(&spot.with_path(), symlinks),
+        }
+    }
+
+    /// Returns `true` if an open directory does not exist yet, although this run or an earlier operand makes it.
+    pub(super) fn is_absent(&self, dir: BorrowedFd<'_>) -> bool {
+        match self {
+            Self::Real => false,
+            Self::Planned(plan) => plan.is_new(dir),
+        }
+    }
+}
+
+/// Opens files and directories.
+impl Changes {
+    /// Creates the dest of `source` by `act`, which returns it open.
+    #[inline]
+    pub(super) fn create_file(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        source: At<'_>,
+        act: impl FnOnce() -> Result<Fd, Errno>,
+    ) -> Result<Fd, Errno> {
+        match self {
+            Self::Real => act(),
+            Self::Planned(plan) => {
+                plan.create(spot.with_path(), New::File(source))?;
+                plan.stand_in()
+            }
+        }
+    }
+
+    /// Opens a dest that exists by `act`, to write to it.
+    pub(super) fn open_existing(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        symlinks: Symlinks,
+        blocking: Blocking,
+        act: impl FnOnce() -> Result<Fd, Errno>,
+    ) -> Result<Fd, Errno> {
+        match self {
+            Self::Real => act(),
+            Self::Planned(plan) => plan.open_existing(&spot.with_path(), symlinks, blocking),
+        }
+    }
+
+    /// Opens a dest directory by `act`, or another dest that `act` creates. `origin` says whether it is a new one.
+    #[inline]
+    pub(super) fn open(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        origin: Origin,
+        act: impl FnOnce() -> Result<Fd, Errno>,
+    ) -> Result<Fd, Errno> {
+        match (self, origin) {
+            (Self::Planned(plan), Origin::Created) => plan.stand_in(),
+            (Self::Planned(plan), Origin::Existing) => match plan.kind(&spot.with_path()) {
+                Some(FileType::Directory) => plan.stand_in(),
+                Some(_) => Err(Errno::NOTDIR),
+                None => act(),
+            },
+            (Self::Real, _) => act(),
+        }
+    }
+
+    /// Returns a dest directory that was open before and was `opened` again.
+    pub(super) fn reopened<T: From<Fd>>(&self, opened: Result<T, Errno>) -> Result<T, Errno> {
+        match (self, opened) {
+            (Self::Planned(plan), Err(_)) => plan.stand_in().map(T::from),
+            (_, opened) => opened,
+        }
+    }
+
+    /// Opens a special file by `act` to read it, which may wait for a writer. `of` makes an open source of what stands
+    /// for it in a dry run.
+    pub(super) fn open_special<T>(
+        &self,
+        source: At<'_>,
+        act: impl FnOnce() -> Result<T, Errno>,
+        of: impl FnOnce(Fd) -> T,
+    ) -> Result<T, Errno> {
+        match self {
+            Self::Real => act(),
+            Self::Planned(plan) => {
+                sys::check_reading(source)?;
+                plan.stand_in().map(of)
+            }
+        }
+    }
+}
+
+/// Changes names, content and attributes.
+impl Changes {
+    /// Creates a dest by `act`.
+    #[inline]
+    pub(super) fn create(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        new: New<'_>,
+        act: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match self {
+            Self::Real => act(),
+            Self::Planned(plan) => plan.create(spot.with_path(), new),
+        }
+    }
+
+    #[inline]
+    pub(super) fn create_directory(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        mode: u32,
+    ) -> Result<(), Errno> {
+        let act = || sys::create_directory(spot.dir, spot.name, mode);
+        self.create(spot, New::Directory, act)
+    }
+
+    pub(super) fn unlink(&self, spot: Spot<'_, impl DestPath>) -> Result<(), Errno> {
+        match self {
+            Self::Real => sys::unlink(spot.dir, spot.name),
+            Self::Planned(plan) => plan.unlink(spot.with_path()),
+        }
+    }
+
+    /// Renames a dest within its directory, from `old` to `new`. If it `replaces` nothing, fails with `EEXIST` if the
+    /// new name exists.
+    pub(super) fn rename(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        old: &CStr,
+        new: &CStr,
+        replaces: Replaces,
+    ) -> Result<(), Errno> {
+        match (self, replaces) {
+            (Self::Real, Replaces::Files) => sys::rename(spot.dir, old, new),
+            (Self::Real, Replaces::Nothing) => sys::rename_to_new(spot.dir, old, new),
+            (Self::Planned(plan), _) => plan.rename(spot.beside(old), spot.beside(new), replaces),
+        }
+    }
+
+    /// Replaces a dest by a link in one step. `create` makes the link under a temporary name, which is renamed to the
+    /// dest, so that the dest never lacks a file.
+    pub(super) fn replace(
+        &self,
+        spot: Spot<'_, impl DestPath>,
+        mut create: impl FnMut(&CStr) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        /// Makes temporary names unique within the process.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        /// Give up after this many collisions; only an attacker could cause them.
+        const TRIES: u32 = 1000;
+        let (dir, dest) = (spot.dir, spot.name);
+        if let Self::Planned(plan) = self {
+            // The name would be replaced, which takes the same permissions.
+            plan.unlink(spot.with_path())?;
+            return create(dest);
+        }
+        let (directory, _) = operand::split(dest.to_bytes());
+        for _ in 0..TRIES {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".cpz-{}-{number}", std::process::id());
+            let name = CString::new([directory, name.as_bytes()].concat())
+                .expect("BUG: a NUL within a C string or a number");
+            match create(&name) {
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+                Ok(()) => {
+                    let renamed = sys::rename(dir, &name, dest);
+                    // The name is still there if the rename failed, or if both were one file.
+                    let _ = sys::unlink(dir, &name);
+                    return renamed;
+                }
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    /// Writes the content of `source` by `act`.
+    #[inline]
+    pub(super) fn write(
+        &self,
+        source: &Stat,
+        act: impl FnOnce() -> Result<Moved, ContentError>,
+    ) -> Result<Moved, ContentError> {
+        match self {
+            Self::Real => act(),
+            Self::Planned(_) => Ok(Moved {
+                bytes: source.st_size as u64,
+                method: CopyMethod::default(),
+            }),
+        }
+    }
+
+    /// Does something by `act` that a dry run neither does nor foresees. It returns the default instead.
+    #[inline]
+    pub(super) fn unplanned<T: Default, E>(
+        &self,
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        match self {
+            Self::Real => act(),
+            Self::Planned(_) => Ok(T::default()),
+        }
+    }
+}

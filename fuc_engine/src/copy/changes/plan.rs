@@ -1,0 +1,260 @@
+//! A dry run: what would be at the dests by now, and which calls would be permitted.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::{New, Replaces};
+use crate::copy::facts::{FileId, Symlinks};
+use crate::copy::options::CopyOptions;
+use crate::hashing::{HashMap, HashSet};
+use crate::operand;
+use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
+
+type Spot<'a> = super::Spot<'a, PathBuf>;
+
+/// The changes that a dry run has planned.
+pub(in crate::copy) struct Plan {
+    stand_in: SharedFd,
+    /// Identifies a dest directory that would be new.
+    new_directory: Identity,
+    /// The dests that would have been renamed or unlinked (`None`) by now, and those that would have been
+    /// made (`Some`) if a dest may be met a second time.
+    changes: Mutex<HashMap<PathBuf, Option<Stat>>>,
+    /// `true` if a dest may be met a second time: operands collide, or backups are made.
+    may_meet_again: bool,
+    keeps_times: bool,
+    /// The last number that was given to a file that would be new.
+    last_inode: AtomicU64,
+}
+
+/// Returns the entry of the target in which all dests of an operand are. `None`: they may be anywhere in it.
+fn entry_of_target(dest_name: &CStr) -> Option<&OsStr> {
+    let path = Path::new(OsStr::from_bytes(dest_name.to_bytes()));
+    let mut components = path.components();
+    match components.find(|component| *component != Component::CurDir)? {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    }
+}
+
+impl Plan {
+    pub(super) fn new<'a>(
+        options: &CopyOptions,
+        mut dest_names: impl ExactSizeIterator<Item = &'a CStr>,
+    ) -> Result<Self, Errno> {
+        let stand_in = sys::create_in_memory()?;
+        let stat = sys::stat_directory(stand_in.as_fd())?;
+        let mut entries = HashSet::default();
+        let collide = dest_names.len() > 1
+            && !dest_names
+                .all(|name| entry_of_target(name).is_some_and(|entry| entries.insert(entry)));
+        Ok(Self {
+            stand_in: stand_in.into(),
+            new_directory: stat.identity,
+            changes: Mutex::default(),
+            may_meet_again: collide || options.rules.backup.is_some(),
+            keeps_times: options.preserve.timestamps,
+            last_inode: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns a descriptor that stands for a file or directory that would be open.
+    pub(super) fn stand_in(&self) -> Result<Fd, Errno> {
+        sys::duplicate(self.stand_in.borrow()?.as_fd())
+    }
+
+    /// Returns `true` if `dir` stands for a new directory.
+    pub(super) fn is_new(&self, dir: BorrowedFd<'_>) -> bool {
+        sys::stat_directory(dir).is_ok_and(|stat| stat.identity == self.new_directory)
+    }
+
+    /// Returns the type of a dest that would have been made by now. It is known if a dest may be met a second time.
+    pub(super) fn kind(&self, spot: &Spot<'_>) -> Option<FileType> {
+        let planned = self.change(spot).flatten()?;
+        Some(sys::file_type(&planned))
+    }
+
+    /// Looks at a dest as it would be by now.
+    pub(super) fn look(&self, spot: &Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+        match self.change(spot) {
+            Some(Some(stat)) if sys::file_type(&stat) != FileType::Symlink => Ok(stat),
+            Some(Some(stat)) if symlinks == Symlinks::NoFollow => Ok(stat),
+            // The target of a planned link is taken for missing.
+            Some(_) => Err(Errno::NOENT),
+            None => match sys::stat(spot.dir, spot.name, symlinks) {
+                Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
+                found => found,
+            },
+        }
+    }
+
+    /// Plans to create a name.
+    #[cold]
+    pub(super) fn create(&self, spot: Spot<'_>, new: New<'_>) -> Result<(), Errno> {
+        // Only directories can be created by a name with a slash at the end.
+        let has_slash = spot.name.to_bytes().ends_with(b"/");
+        let directory = &operand::directory_of(spot.name);
+        let seen = self.look(&spot, Symlinks::NoFollow);
+        match new {
+            New::File(_) if has_slash => {
+                // A missing directory on the way is reported first.
+                sys::stat(spot.dir, directory, Symlinks::Follow)?;
+                return Err(Errno::ISDIR);
+            }
+            New::HardLink(source) => check_linking(&spot, source)?,
+            _ => {}
+        }
+        match seen {
+            Ok(_) => return Err(Errno::EXIST),
+            Err(_) if has_slash && !matches!(new, New::Directory) => return Err(Errno::NOENT),
+            Err(Errno::NOENT) if self.is_new(spot.dir) => {}
+            Err(Errno::NOENT) => sys::check_adding(spot.dir, directory)?,
+            Err(errno) => return Err(errno),
+        }
+        if let New::Device(_, kind, number) = new {
+            sys::check_making_device(kind, number)?;
+        }
+        match self.may_meet_again {
+            true => self.note(spot, self.made(new).ok()),
+            false => drop(self.changes().remove(&spot.path)),
+        }
+        Ok(())
+    }
+
+    /// Returns what a dest would be once it is created.
+    fn made(&self, new: New<'_>) -> Result<Stat, Errno> {
+        let mut invented = sys::stat_open(self.stand_in()?)?;
+        // Relaxed: only the numbers count, and they publish nothing.
+        invented.st_ino = u64::MAX - self.last_inode.fetch_add(1, Ordering::Relaxed);
+        let (source, id) = match new {
+            New::Directory => {
+                invented.st_mode = FileType::Directory.as_raw_mode() | 0o777;
+                return Ok(invented);
+            }
+            New::HardLink(source) => return stat(source),
+            New::LinkToCopy(source, id) => (source, id),
+            New::File(source)
+            | New::Copy(source)
+            | New::Device(source, ..)
+            | New::Symlink(source) => (source, FileId::of(&invented)),
+        };
+        let mut made = stat(source)?;
+        if let New::Symlink(_) = new {
+            made.st_mode = FileType::Symlink.as_raw_mode() | 0o777;
+        }
+        made.st_ino = id.inode;
+        made.st_dev = sys::device_of(id);
+        made.st_nlink = 1;
+        if !self.keeps_times {
+            // A new file is newer than all others.
+            made.st_mtime = i64::MAX as _;
+        }
+        Ok(made)
+    }
+
+    /// Plans to unlink a name.
+    pub(super) fn unlink(&self, spot: Spot<'_>) -> Result<(), Errno> {
+        self.check_removing(&spot)?;
+        self.note(spot, None);
+        Ok(())
+    }
+
+    /// Plans to rename a name. Fails with `EEXIST` if the new name exists, unless it `replaces`.
+    pub(super) fn rename(
+        &self,
+        old: Spot<'_>,
+        new: Spot<'_>,
+        replaces: Replaces,
+    ) -> Result<(), Errno> {
+        let seen = self.look(&old, Symlinks::NoFollow)?;
+        match self.look(&new, Symlinks::NoFollow) {
+            Ok(_) if replaces == Replaces::Nothing => return Err(Errno::EXIST),
+            Ok(stat) if sys::file_type(&stat) == FileType::Directory => return Err(Errno::ISDIR),
+            Ok(_) => self.check_removing(&new)?,
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+        self.check_removing(&old)?;
+        self.note(old, None);
+        self.note(new, Some(seen));
+        Ok(())
+    }
+
+    fn check_removing(&self, spot: &Spot<'_>) -> Result<(), Errno> {
+        let stat = self.look(spot, Symlinks::NoFollow)?;
+        if sys::file_type(&stat) == FileType::Directory {
+            return Err(Errno::ISDIR);
+        }
+        if self.is_new(spot.dir) || self.change(spot).is_some() {
+            return Ok(());
+        }
+        sys::check_removing(spot.dir, &operand::directory_of(spot.name), spot.name)
+    }
+
+    /// Checks that a dest, which exists, could be opened to write to it.
+    #[cold]
+    pub(super) fn open_existing(
+        &self,
+        spot: &Spot<'_>,
+        symlinks: Symlinks,
+        blocking: Blocking,
+    ) -> Result<Fd, Errno> {
+        const OWNER_WRITES: u32 = 0o200;
+        let dest = self.look(spot, symlinks);
+        match dest.as_ref().map(sys::file_type) {
+            // The FIFO probably has no reader.
+            Ok(FileType::Fifo) if blocking == Blocking::OnlyForLease => return Err(Errno::NXIO),
+            _ => {}
+        }
+        match self.change(spot) {
+            Some(Some(stat)) if stat.st_mode & OWNER_WRITES == 0 && sys::effective_user() != 0 => {
+                return Err(Errno::ACCESS);
+            }
+            Some(_) => {}
+            None => match sys::file_type(&dest?) {
+                FileType::Directory => return Err(Errno::ISDIR),
+                FileType::Socket => return Err(Errno::NXIO),
+                _ => sys::check_writing(At {
+                    dir: spot.dir,
+                    name: spot.name,
+                    symlinks,
+                })?,
+            },
+        }
+        self.stand_in()
+    }
+
+    fn changes(&self) -> MutexGuard<'_, HashMap<PathBuf, Option<Stat>>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, spot: &Spot<'_>) -> Option<Option<Stat>> {
+        self.changes().get(&spot.path).copied()
+    }
+
+    fn note(&self, spot: Spot<'_>, now: Option<Stat>) {
+        self.changes().insert(spot.path, now);
+    }
+}
+
+/// Fails as the kernel does if no hard link to the source can be made in the directory of the dest.
+fn check_linking(spot: &Spot<'_>, source: At<'_>) -> Result<(), Errno> {
+    let linked = stat(source)?;
+    sys::check_linking(source, &linked)?;
+    let directory = operand::directory_of(spot.name);
+    match sys::stat(spot.dir, &directory, Symlinks::Follow) {
+        Ok(directory) if directory.st_dev != linked.st_dev => Err(Errno::XDEV),
+        _ => Ok(()),
+    }
+}
+
+fn stat(source: At<'_>) -> Result<Stat, Errno> {
+    sys::stat(source.dir, source.name, source.symlinks)
+}
