@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::name::{Name, Parent};
 use super::node::{RemoveDir, RemoveNode, RemovePlace};
 use super::options::{Ask, RemoveOptions};
-use super::plan::Plan;
+use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::failures::Failures;
@@ -35,8 +35,7 @@ pub(super) struct Extent<'a> {
     pub(super) base: BorrowedFd<'a>,
     pub(super) scope: Scope,
     pub(super) filter: Option<SharedFilter>,
-    /// The plan of a dry run; `None` in a real run.
-    pub(super) plan: Option<&'a Plan>,
+    pub(super) remover: &'a Remover,
 }
 
 pub(super) struct Context<'a> {
@@ -52,8 +51,7 @@ pub(super) struct Context<'a> {
     pub(super) asks: bool,
     /// `true` if more than one call may be needed for a name. The flag is read for every name.
     pub(super) looks_at_entries: bool,
-    /// The removals that a dry run has planned; `None` in a real run.
-    pub(super) plan: Option<&'a Plan>,
+    pub(super) remover: &'a Remover,
     /// `true` if no mode protects a file from the user. It is `false` if there are no
     /// questions, because then it does not matter.
     pub(super) is_superuser: bool,
@@ -71,8 +69,8 @@ impl<'a> Context<'a> {
             failures: Failures::default(),
             descriptors: Descriptors::new(),
             asks,
-            looks_at_entries: asks || extent.plan.is_some(),
-            plan: extent.plan,
+            looks_at_entries: asks || extent.remover.leaves_names(),
+            remover: extent.remover,
             is_superuser: asks && sys::effective_user() == 0,
         }
     }
@@ -109,51 +107,6 @@ impl<'a> Context<'a> {
             self.descriptors
                 .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
         })
-    }
-}
-
-/// Removes names. A dry run checks instead that they could be removed.
-impl Context<'_> {
-    /// Removes a name other than a directory.
-    pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        match self.plan {
-            None => sys::unlink(dir, name),
-            Some(plan) => plan.unlink(dir, name),
-        }
-    }
-
-    /// Removes a directory, which must be empty.
-    pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        match self.plan {
-            None => sys::remove_directory(dir, name),
-            Some(plan) => plan.remove_directory(dir, name),
-        }
-    }
-
-    /// Removes the directory of `node`, whose entries are removed except for those that the user has
-    /// declined.
-    pub(super) fn remove_emptied(
-        &self,
-        dir: BorrowedFd<'_>,
-        node: &RemoveNode,
-    ) -> Result<(), Errno> {
-        match self.plan {
-            None => sys::remove_directory(dir, &node.place.name),
-            Some(_) if node.state.is_declined() => Err(Errno::NOTEMPTY),
-            Some(plan) => plan.remove_emptied(dir, &node.place.name),
-        }
-    }
-
-    /// Returns `true` if a dry run has already planned to remove an operand, or a directory on its path.
-    pub(super) fn is_operand_planned(&self, path: &CStr) -> bool {
-        self.plan
-            .is_some_and(|plan| plan.is_operand_gone(self.base, path))
-    }
-
-    /// Returns `true` if a dry run has already planned to remove a name, which another operand leads to,
-    /// too.
-    pub(super) fn is_planned(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-        self.plan.is_some_and(|plan| plan.is_gone(dir, name))
     }
 }
 

@@ -41,7 +41,10 @@ pub(super) fn enter(
     purpose: Purpose,
 ) -> Entered {
     let name = Name::of(place);
-    if place.parent.is_some() && context.plan.is_some() && is_planned(context, name) {
+    if place.parent.is_some()
+        && context.looks_at_entries
+        && context.at(name, |dir, name| Ok(context.remover.is_gone(dir, name))) == Ok(true)
+    {
         return Entered::Left;
     }
     let dir = match context.open(name) {
@@ -88,11 +91,6 @@ pub(super) fn enter(
     }
 }
 
-#[cold]
-fn is_planned(context: &Context<'_>, name: Name<'_>) -> bool {
-    context.at(name, |dir, name| Ok(context.is_planned(dir, name))) == Ok(true)
-}
-
 /// Reports that a directory, which would have stayed, could not be opened.
 #[cold]
 fn leave_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
@@ -112,7 +110,9 @@ fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
 
 /// Removes a directory that is not entered.
 fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
-    match context.at(name, |dir, name| context.remove_directory(dir, name)) {
+    match context.at(name, |dir, name| {
+        context.remover.remove_directory(dir, name)
+    }) {
         Ok(()) => {
             context.removed_directory(name);
             Ok(Entered::Removed(Counted::Directory))
@@ -213,7 +213,7 @@ pub(super) fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered 
     if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
         return Entered::Left;
     }
-    match context.at(name, |dir, name| context.unlink(dir, name)) {
+    match context.at(name, |dir, name| context.remover.unlink(dir, name)) {
         Ok(()) => {
             context.removed(name);
             Entered::Removed(Counted::Unknown)
@@ -268,20 +268,22 @@ fn remove_unless_kept(
     Ok(Emptied::Removed)
 }
 
-/// Removes a directory if the user agrees, or plans its removal in a dry run.
+/// Removes a directory if the user agrees.
 #[cold]
 fn look_and_remove(
     context: &Context<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> Result<Emptied, Errno> {
-    if context.is_planned(dir, &node.place.name) {
+    let name = &node.place.name;
+    if context.remover.is_gone(dir, name) {
         return Err(Errno::NOENT);
     }
     if asking::ask_about_emptied(context, node, dir) == Answer::No {
         return Ok(Emptied::Declined);
     }
-    context.remove_emptied(dir, node)?;
+    let has_declined = node.state.is_declined();
+    context.remover.remove_emptied(dir, name, has_declined)?;
     context.removed_directory(Name::of(&node.place));
     Ok(Emptied::Removed)
 }

@@ -37,11 +37,7 @@ pub(super) fn access(
 
 /// Finds out whether an open directory is empty.
 pub(super) fn content(context: &Context<'_>, dir: BorrowedFd<'_>) -> Content {
-    let is_empty = match &context.plan {
-        None => sys::is_empty_directory(dir, |_| false),
-        Some(plan) => plan.is_empty(dir),
-    };
-    match is_empty {
+    match context.remover.is_empty(dir) {
         Ok(true) => Content::Nothing,
         Ok(false) => Content::Something,
         Err(errno) => Content::Unreadable(errno),

@@ -26,7 +26,7 @@
 //! | `look` | the facts that a question depends on, from the filesystem |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
 //! | `context` | options, operands and open directories; paths, errors and events |
-//! | `plan` | a dry run: checks names instead of removing them |
+//! | `remover` | removes names, or checks in a dry run that they could be removed |
 //! | `name` | a name to remove, and the directory that it is in |
 //! | `node` | the state of a directory in flight |
 
@@ -40,8 +40,8 @@ mod node;
 mod op;
 mod operand;
 mod options;
-mod plan;
 mod prompt;
+mod remover;
 mod room;
 mod run;
 

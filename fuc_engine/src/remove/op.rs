@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::context::{Extent, Scope};
 use super::options::{Ask, RemoveOptions};
-use super::plan::{Others, Plan};
+use super::remover::{Others, Remover};
 use super::run::Removal;
 use crate::cancel::Cancel;
 use crate::count::{self, Content};
@@ -292,21 +292,15 @@ impl RemoveOp {
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
         // Every engine begins anywhere in the tree.
-        let plan = self.plan(operands, Others::MayFollow);
+        let remover = Remover::new(self.options.execution, operands, Others::MayFollow);
         let extent = Extent {
             base: CWD,
             scope: Scope::Whole,
             filter: self.filter.clone(),
-            plan: plan.as_ref(),
+            remover: &remover,
         };
         let removal = Removal::new(&self.options, extent, operands, report);
-        summary(&removal.shared(exchange, part).run(), plan.as_ref())
-    }
-
-    /// Returns the plan of a dry run, which begins with these operands.
-    fn plan<P: AsRef<Path>>(&self, operands: &[P], others: Others) -> Option<Plan> {
-        let is_dry = self.options.execution == Execution::DryRun;
-        is_dry.then(|| Plan::new(operands, others))
+        summary(&removal.shared(exchange, part).run(), &remover)
     }
 
     fn run_extent<P: AsRef<Path>>(
@@ -317,17 +311,17 @@ impl RemoveOp {
         observer: &dyn Observer,
     ) -> Summary {
         let report = Report::new(observer, self.cancel.clone());
-        let plan = self.plan(operands.as_ref(), Others::None);
+        let remover = Remover::new(self.options.execution, operands.as_ref(), Others::None);
         let extent = Extent {
             base,
             scope,
             filter: self.filter.clone(),
-            plan: plan.as_ref(),
+            remover: &remover,
         };
         let removal = Removal::new(&self.options, extent, operands.as_ref(), report);
         // The run has its own copies of the paths.
         drop(operands);
-        summary(&removal.run(), plan.as_ref())
+        summary(&removal.run(), &remover)
     }
 
     /// Removes operands that an iterator yields, as [`run`](Self::run) does.
@@ -348,20 +342,20 @@ impl RemoveOp {
             HELD_OPERANDS => Others::MayFollow,
             _ => Others::None,
         };
-        let plan = self.plan(&held, others);
+        let remover = Remover::new(self.options.execution, &held, others);
         // Another thread may cancel the run while the iterator waits.
         while !report.must_stop() && !held.is_empty() {
             let extent = Extent {
                 base: CWD,
                 scope: Scope::Whole,
                 filter: self.filter.clone(),
-                plan: plan.as_ref(),
+                remover: &remover,
             };
             report = Removal::new(&self.options, extent, &held, report).run();
             held.clear();
             held.extend(operands.by_ref().take(HELD_OPERANDS));
         }
-        summary(&report, plan.as_ref())
+        summary(&report, &remover)
     }
 
     /// Counts the entries that a run on these operands would remove, and adds them to `counts`. Changes
@@ -396,11 +390,9 @@ impl RemoveOp {
     }
 }
 
-/// Returns the totals of a run, with the bytes that a dry run has planned to remove.
-fn summary(report: &Report<'_>, plan: Option<&Plan>) -> Summary {
-    if let Some(plan) = plan {
-        report.add_bytes(plan.bytes());
-    }
+/// Returns the totals of a run.
+fn summary(report: &Report<'_>, remover: &Remover) -> Summary {
+    report.add_bytes(remover.bytes());
     report.summary()
 }
 

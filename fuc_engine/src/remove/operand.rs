@@ -29,7 +29,7 @@ pub(super) enum Begun {
 pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
-    if context.is_operand_planned(path) {
+    if context.remover.is_operand_gone(context.base, path) {
         return left(context, name, Errno::NOENT);
     }
     let looked_at = sys::stat(context.base, path, Symlinks::NoFollow);
@@ -52,7 +52,7 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }
-    match (context.unlink(context.base, path), looked_at) {
+    match (context.remover.unlink(context.base, path), looked_at) {
         (Ok(()), looked_at) => {
             context.removed(name);
             let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
@@ -108,7 +108,7 @@ fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Begun::Left;
     }
-    match context.remove_directory(context.base, name.name) {
+    match context.remover.remove_directory(context.base, name.name) {
         Ok(()) => {
             context.removed_directory(name);
             Begun::Removed(Counted::Directory)

@@ -159,8 +159,8 @@ impl<'a> Removal<'a> {
     /// listed again on a filesystem that may skip entries, and if the user is not asked again.
     fn may_have_more(&self, node: &RemoveNode) -> bool {
         let (context, state) = (&self.context, &node.state);
-        // A dry run would meet the same entries again.
-        if context.plan.is_some() || !state.has_shrunk() || state.is_incomplete() {
+        // Another listing would meet the same names again.
+        if context.remover.leaves_names() || !state.has_shrunk() || state.is_incomplete() {
             return false;
         }
         if !state.leaves_entries_alone() {
@@ -220,11 +220,7 @@ impl<'a> Removal<'a> {
         let context = &self.context;
         let dir = dirs.source();
         if context.looks_at_entries {
-            match prepare(context, node, dir, name, kind, worker) {
-                Asked::Remove => {}
-                Asked::Leave => return Visit::Done,
-                Asked::Enter => return self.found_directory(node, dir, name, worker),
-            }
+            return self.look_and_remove(node, dir, Entry::new(name, kind), worker);
         }
         match sys::unlink(dir, name) {
             Ok(()) => {
@@ -233,6 +229,36 @@ impl<'a> Removal<'a> {
                 Visit::Done
             }
             Err(errno) => self.not_unlinked(node, dir, Entry::new(name, kind), errno, worker),
+        }
+    }
+
+    /// Asks about an entry that is not listed as a directory, if there are questions, and removes it.
+    #[cold]
+    fn look_and_remove(
+        &self,
+        node: &RemoveNode,
+        dir: BorrowedFd<'_>,
+        entry: Entry<'_>,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        let (context, name, kind) = (&self.context, entry.name, entry.kind());
+        if context.remover.is_gone(dir, name) {
+            return Visit::Done;
+        }
+        if context.asks {
+            match asking::ask_about_entry(context, node, dir, name, kind) {
+                Asked::Remove => {}
+                Asked::Leave => return Visit::Done,
+                Asked::Enter => return self.found_directory(node, dir, name, worker),
+            }
+        }
+        match context.remover.unlink(dir, name) {
+            Ok(()) => {
+                Self::count(Counted::of(kind), worker);
+                context.removed(Name::entry(node, name));
+                Visit::Done
+            }
+            Err(errno) => self.not_unlinked(node, dir, entry, errno, worker),
         }
     }
 
@@ -253,10 +279,24 @@ impl<'a> Removal<'a> {
             }
             return Visit::Done;
         }
-        match not_unlinked(&self.context, node, dir, entry.name, errno) {
-            NotUnlinked::Directory => self.found_directory(node, dir, entry.name, worker),
-            NotUnlinked::Left => Visit::Done,
+        // The listing did not give the type, or not the right one, or another process has replaced the entry by a
+        // directory.
+        if errno == Errno::ISDIR {
+            return self.found_directory(node, dir, entry.name, worker);
         }
+        let reason = match (errno, sys::stat(dir, entry.name, Symlinks::NoFollow)) {
+            // Some filesystems return another error for directories, and the kernel does so first if the parent may
+            // not be changed.
+            (_, Ok(stat)) if sys::file_type(&stat) == FileType::Directory => {
+                return self.found_directory(node, dir, entry.name, worker);
+            }
+            // On a read-only filesystem the kernel returns EROFS even for a missing name.
+            (Errno::ROFS, Err(missing)) => missing,
+            _ => errno,
+        };
+        self.context
+            .fail_and_keep(Name::entry(node, entry.name), reason);
+        Visit::Done
     }
 
     /// Ends the work on a name that is a directory, or has waited.
@@ -335,42 +375,6 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Asks about an entry that is not listed as a directory, if there are questions. In a dry run, checks
-/// that it could be removed, and reports the result.
-#[cold]
-fn prepare(
-    context: &Context<'_>,
-    node: &RemoveNode,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    kind: FileType,
-    worker: &mut Walker<'_, '_, Removal<'_>>,
-) -> Asked {
-    if context.is_planned(dir, name) {
-        return Asked::Leave;
-    }
-    if context.asks {
-        match asking::ask_about_entry(context, node, dir, name, kind) {
-            Asked::Remove => {}
-            decided => return decided,
-        }
-    }
-    let Some(plan) = context.plan else {
-        return Asked::Remove;
-    };
-    match plan.unlink(dir, name) {
-        Ok(()) => {
-            Removal::count(Counted::of(kind), worker);
-            context.removed(Name::entry(node, name));
-            Asked::Leave
-        }
-        Err(errno) => match not_unlinked(context, node, dir, name, errno) {
-            NotUnlinked::Directory => Asked::Enter,
-            NotUnlinked::Left => Asked::Leave,
-        },
-    }
-}
-
 /// Returns a task that lists a directory once more.
 fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
     Task::Enter {
@@ -388,40 +392,4 @@ fn place_again(node: &RemoveNode) -> RemovePlace {
         name: node.place.name.clone(),
         operand: node.place.operand,
     }
-}
-
-/// The result of handling an entry that could not be unlinked.
-enum NotUnlinked {
-    /// The entry is a directory, which must be entered.
-    Directory,
-    /// The entry stays. The failure has already been reported.
-    Left,
-}
-
-/// Handles an entry that is not listed as a directory and could not be unlinked.
-#[cold]
-fn not_unlinked(
-    context: &Context<'_>,
-    node: &RemoveNode,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    errno: Errno,
-) -> NotUnlinked {
-    // The listing did not give the type, or not the right one, or another process has replaced the entry by a
-    // directory.
-    if errno == Errno::ISDIR {
-        return NotUnlinked::Directory;
-    }
-    let reason = match (errno, sys::stat(dir, name, Symlinks::NoFollow)) {
-        // Some filesystems return another error for directories, and the kernel does so first if the parent may not be
-        // changed.
-        (_, Ok(stat)) if sys::file_type(&stat) == FileType::Directory => {
-            return NotUnlinked::Directory;
-        }
-        // On a read-only filesystem the kernel returns EROFS even for a missing name.
-        (Errno::ROFS, Err(missing)) => missing,
-        _ => errno,
-    };
-    context.fail_and_keep(Name::entry(node, name), reason);
-    NotUnlinked::Left
 }

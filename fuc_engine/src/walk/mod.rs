@@ -101,8 +101,8 @@ pub(crate) trait Visitor: Sync + Sized {
         Tuning::ALONE
     }
 
-    /// Returns `true` if a dry run has planned to remove an entry. The filter is not asked about it.
-    fn is_planned_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
+    /// Returns `true` if an entry counts as gone, although it is listed. The filter is not asked about it.
+    fn is_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
         false
     }
 

@@ -56,8 +56,8 @@ impl Visitor for Removal<'_> {
         Tuning::of_removal(dir.as_ref().map(AsFd::as_fd))
     }
 
-    fn is_planned_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-        self.context.is_planned(dir, name)
+    fn is_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+        self.context.remover.is_gone(dir, name)
     }
 
     fn operand_path(&self, operand: u32) -> &Path {

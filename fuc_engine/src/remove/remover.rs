@@ -1,0 +1,222 @@
+//! Removes names. A dry run checks instead that they could be removed.
+//!
+//! Only this module knows whether a run is dry. The steps that look at names ask whether an earlier operand would have
+//! removed them. All else is as in a real run, so the decisions are, too.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::execution::Execution;
+use crate::hashing::HashSet;
+use crate::operand;
+use crate::sys::{self, FileId, Symlinks};
+
+/// Says whether there are operands beside those that are known when a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    None,
+    MayFollow,
+}
+
+/// The means to remove names.
+pub(super) enum Remover {
+    Real,
+    Planned(Plan),
+}
+
+impl Remover {
+    /// Prepares to remove these operands, and perhaps others.
+    pub(super) fn new<P: AsRef<Path>>(
+        execution: Execution,
+        operands: &[P],
+        others: Others,
+    ) -> Self {
+        match execution {
+            Execution::Real => Self::Real,
+            Execution::DryRun => Self::Planned(Plan::new(operands, others)),
+        }
+    }
+
+    /// Returns `true` if names that count as gone can still be found.
+    pub(super) fn leaves_names(&self) -> bool {
+        matches!(self, Self::Planned(_))
+    }
+
+    /// Returns the sizes of the regular files that would be removed. It is 0 in a real run.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Real => 0,
+            // Relaxed: the threads have ended.
+            Self::Planned(plan) => plan.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Removes a name other than a directory. A dry run counts its size.
+    pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+        let Self::Planned(plan) = self else {
+            return sys::unlink(dir, name);
+        };
+        let trimmed = trimmed(name);
+        let stat = sys::stat(dir, &trimmed, Symlinks::NoFollow)?;
+        match sys::file_type(&stat) {
+            FileType::Directory => return Err(Errno::ISDIR),
+            _ if trimmed.to_bytes() != name.to_bytes() => return Err(Errno::NOTDIR),
+            _ => {}
+        }
+        plan.remove(dir, name)?;
+        if sys::file_type(&stat) == FileType::RegularFile {
+            plan.bytes.fetch_add(stat.st_size as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Removes a directory, which must be empty. A dry run takes one that cannot be read for one that has entries.
+    pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+        let Self::Planned(plan) = self else {
+            return sys::remove_directory(dir, name);
+        };
+        check_directory_name(dir, name)?;
+        let opened = sys::open_directory(dir, name, Symlinks::NoFollow);
+        if opened.and_then(|opened| self.is_empty(opened.as_fd())) != Ok(true) {
+            // The kernel checks permissions first.
+            sys::check_removing(dir, &operand::directory_of(name), name)?;
+            return Err(Errno::NOTEMPTY);
+        }
+        plan.remove(dir, name)
+    }
+
+    /// Removes a directory that has no entries but those that the user `has_declined` to remove.
+    pub(super) fn remove_emptied(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        has_declined: bool,
+    ) -> Result<(), Errno> {
+        match self {
+            Self::Real => sys::remove_directory(dir, name),
+            Self::Planned(_) if has_declined => Err(Errno::NOTEMPTY),
+            Self::Planned(plan) => {
+                check_directory_name(dir, name)?;
+                plan.remove(dir, name)
+            }
+        }
+    }
+
+    /// Returns `true` if an open directory has no entries by now.
+    pub(super) fn is_empty(&self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+        sys::is_empty_directory(dir, |name| self.is_gone(dir, name))
+    }
+
+    /// Returns `true` if a name is gone by now, although it can be found.
+    pub(super) fn is_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+        self.gone()
+            .is_some_and(|gone| Gone::of(dir, name).is_some_and(|name| lock(gone).contains(&name)))
+    }
+
+    /// Returns the same as [`is_gone`](Self::is_gone) for an operand, or a directory that its path leads through.
+    pub(super) fn is_operand_gone(&self, base: BorrowedFd<'_>, path: &CStr) -> bool {
+        let path = path.to_bytes();
+        let mut ends = (1..=path.len())
+            .filter(|&end| path[end - 1] != b'/' && path.get(end).is_none_or(|&byte| byte == b'/'));
+        self.gone().is_some() && ends.any(|end| self.is_gone(base, &to_c(&path[..end])))
+    }
+
+    fn gone(&self) -> Option<&Mutex<HashSet<Gone>>> {
+        match self {
+            Self::Real => None,
+            Self::Planned(plan) => plan.gone.as_ref(),
+        }
+    }
+}
+
+/// The removals that a dry run has found possible.
+pub(super) struct Plan {
+    /// The sizes of all regular files.
+    bytes: AtomicU64,
+    /// The names that would be gone by now. They are kept only if an operand may lie in another one, and
+    /// so may be met a second time.
+    gone: Option<Mutex<HashSet<Gone>>>,
+}
+
+impl Plan {
+    fn new<P: AsRef<Path>>(operands: &[P], others: Others) -> Self {
+        let paths = operands.iter().map(|path| operand::to_c(path.as_ref()));
+        let operands: Vec<_> = paths.filter_map(Result::ok).collect();
+        let runs = operand::independent_runs(operands.iter().map(|path| &**path));
+        // A slash makes the kernel follow a link, which may be below the directory that it leads to.
+        let may_meet_again = others == Others::MayFollow
+            || runs.len() > 1
+            || operands.iter().any(|path| path.to_bytes().ends_with(b"/"));
+        Self {
+            bytes: AtomicU64::new(0),
+            gone: may_meet_again.then(Mutex::default),
+        }
+    }
+
+    /// Checks that a name could be removed, and notes it.
+    fn remove(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+        sys::check_removing(dir, &operand::directory_of(name), name)?;
+        if let Some(gone) = &self.gone
+            && let Some(name) = Gone::of(dir, name)
+        {
+            lock(gone).insert(name);
+        }
+        Ok(())
+    }
+}
+
+/// A name, and the directory that it is in.
+#[derive(PartialEq, Eq, Hash)]
+struct Gone {
+    directory: FileId,
+    name: Box<[u8]>,
+}
+
+impl Gone {
+    /// Describes the last component of `path`. Returns `None` if its directory cannot be looked at.
+    fn of(dir: BorrowedFd<'_>, path: &CStr) -> Option<Self> {
+        let directory = sys::stat(dir, &operand::directory_of(path), Symlinks::Follow).ok()?;
+        let (_, name) = operand::split(path.to_bytes());
+        Some(Self {
+            directory: FileId::of(&directory),
+            name: name.into(),
+        })
+    }
+}
+
+fn lock(gone: &Mutex<HashSet<Gone>>) -> MutexGuard<'_, HashSet<Gone>> {
+    gone.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Fails as `rmdir` does if `name` does not name a directory by which it could be removed.
+fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    match operand::split(name.to_bytes()).1 {
+        b"" => return Err(Errno::BUSY),
+        b"." => return Err(Errno::INVAL),
+        b".." => return Err(Errno::NOTEMPTY),
+        _ => {}
+    }
+    let stat = sys::stat(dir, &trimmed(name), Symlinks::NoFollow)?;
+    match sys::file_type(&stat) {
+        FileType::Directory => Ok(()),
+        _ => Err(Errno::NOTDIR),
+    }
+}
+
+/// Returns a path without the slashes at its end, which would make the kernel follow a link.
+fn trimmed(path: &CStr) -> CString {
+    match operand::trim_slashes(path.to_bytes()) {
+        b"" => path.into(),
+        trimmed => to_c(trimmed),
+    }
+}
+
+fn to_c(part: &[u8]) -> CString {
+    CString::new(part).expect("BUG: a NUL within a C string")
+}
