@@ -205,9 +205,7 @@ fn make_one(
         })
         .map_err(failed(Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
-    let mode_pending = ctx
-        .changes
-        .unplanned(|| directory::let_owner_fill(fd.as_fd(), granted.mode & 0o7777))
+    let mode_pending = directory::let_owner_fill(ctx, fd.as_fd(), granted.mode & 0o7777)
         .map_err(failed(Operation::SetMode))?;
     made.made.insert(step.dest.into());
     made.list.push(Parent {

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::backup_names::{BackupNames, BackupNumbers};
 use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::context::{Context, Failure};
+use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::node::{CopyDir, CopyNode};
@@ -85,25 +86,17 @@ pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &En
     }
 }
 
-/// Says whether a new directory took the place of the dest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Replaced {
-    Yes,
-    /// The dest is a directory, or is not backed up.
-    No,
-}
-
 /// Makes a directory at `place`, where creation failed with EEXIST. If the rules ask for backups, a
-/// dest that is not a directory is renamed to one.
+/// dest that is not a directory is renamed to one. Otherwise the dest stays.
 pub(in crate::copy) fn replace_by_directory(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
     mode: u32,
     numbers: &mut BackupNumbers,
-) -> Result<Replaced, Error> {
+) -> Result<Origin, Error> {
     let rules = &ctx.policy.options.rules;
     let Some(backup) = &rules.backup else {
-        return Ok(Replaced::No);
+        return Ok(Origin::Existing);
     };
     let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
     let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
@@ -112,7 +105,7 @@ pub(in crate::copy) fn replace_by_directory(
     let leads_to_directory = rules.follow_links_to_directories
         && look(Symlinks::Follow).is_ok_and(|target| is_directory(&target));
     if is_directory(&dest) || leads_to_directory {
-        return Ok(Replaced::No);
+        return Ok(Origin::Existing);
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
         let spot = ctx.spot_of(place, dir, name);
@@ -125,7 +118,7 @@ pub(in crate::copy) fn replace_by_directory(
         })
     });
     made.map_err(failed(Operation::Backup))?;
-    Ok(Replaced::Yes)
+    Ok(Origin::Created)
 }
 
 /// Renames a name, which was seen as `dest`, to a backup. Returns the backup's name, or `None` if the dest has

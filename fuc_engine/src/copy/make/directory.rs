@@ -12,7 +12,7 @@ use crate::copy::attributes::{self, Attributes, Role, Times, Transfer};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
-use crate::copy::dest::backup::{Replaced, replace_by_directory};
+use crate::copy::dest::backup::replace_by_directory;
 use crate::copy::dest::backup_names::BackupNumbers;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::durability::Durability;
@@ -303,28 +303,17 @@ fn make_unfilled(
     Unreadable { source, dest: seen }: &Unreadable,
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
-    let not_made = |errno| diagnose::directory_creation(ctx, place, FileId::of(source), errno);
-    let mode = ctx.policy.directory_creation_mode(source.st_mode);
-    let made = create(ctx, place, mode);
-    match made {
-        Ok(()) => {
-            ctx.emit_directory_made(place);
-            Ok(Origin::Created)
+    let (id, mode) = (FileId::of(source), source.st_mode);
+    let origin = claim(ctx, place, id, mode, Purpose::Process { pass: 0 }, numbers)?;
+    match (origin, seen) {
+        (Origin::Created, _) => ctx.emit_directory_made(place),
+        (Origin::Existing, Origin::Existing) => {}
+        // The dest is a dangling link named with a trailing slash.
+        (Origin::Existing, Origin::Created) => {
+            return Err(diagnose::directory_creation(ctx, place, id, Errno::EXIST));
         }
-        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
-            Err(refuse_to_merge(ctx, place, FileId::of(source)))
-        }
-        Err(Errno::EXIST) => match replace_by_directory(ctx, place, mode, numbers)? {
-            Replaced::Yes => {
-                ctx.emit_directory_made(place);
-                Ok(Origin::Created)
-            }
-            Replaced::No if *seen == Origin::Existing => Ok(Origin::Existing),
-            // The dest is a dangling link named with a trailing slash.
-            Replaced::No => Err(not_made(Errno::EXIST)),
-        },
-        Err(errno) => Err(not_made(errno)),
     }
+    Ok(origin)
 }
 
 /// Gives the dest of a directory that may not be read its mode and its attributes: those that the source
@@ -377,19 +366,7 @@ fn finish_unfilled(
     ctx.report_attributes(place.operand, set, || ctx.place_path(place, Side::Dest))
 }
 
-#[inline]
-fn create(ctx: &Context<'_>, place: &Place<CopyDir>, mode: u32) -> Result<(), Errno> {
-    ctx.at(place, Side::Dest, |dir, name| {
-        ctx.changes
-            .create_directory(ctx.spot_of(place, dir, name), mode)
-    })
-}
-
-/// Makes the dest directory, or opens the one that is there. The owner of a new one may do
-/// everything in it while it is filled.
-///
-/// The umask is not needed for this: the mode that `mkdirat` grants shows the effect of the umask
-/// and of default ACLs.
+/// Makes the dest directory, or opens the one that is there.
 fn make_dest(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -397,47 +374,26 @@ fn make_dest(
     purpose: Purpose,
     numbers: &mut BackupNumbers,
 ) -> Result<DestDir, Error> {
-    let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
-    let not_made = |errno| diagnose::directory_creation(ctx, place, source.identity.file(), errno);
-    let requested = ctx.policy.directory_creation_mode(source.mode);
-    let origin = match create(ctx, place, requested) {
-        Ok(()) => Origin::Created,
-        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
-            return Err(refuse_to_merge(ctx, place, source.identity.file()));
-        }
-        Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Origin::Existing,
-        Err(Errno::EXIST) => match replace_by_directory(ctx, place, requested, numbers)? {
-            Replaced::Yes => Origin::Created,
-            Replaced::No => Origin::Existing,
-        },
-        Err(errno) => return Err(not_made(errno)),
-    };
-    let opened = ctx.at(place, Side::Dest, |dir, name| {
-        let spot = ctx.spot_of(place, dir, name);
-        ctx.changes.open(spot, origin, || {
-            ctx.descriptors
-                .making_room(|| ctx.open_dest_directory(dir, name))
-        })
-    });
-    let fd = opened.map_err(|errno| match errno {
+    let id = source.identity.file();
+    let origin = claim(ctx, place, id, source.mode, purpose, numbers)?;
+    let fd = open_claimed(ctx, place, origin).map_err(|errno| match errno {
         // The dest is a dangling link named with a trailing slash.
-        Errno::NOENT if origin == Origin::Existing => not_made(Errno::EXIST),
-        errno => not_made(errno),
-    })?;
-    let stat = sys::stat_directory(fd.as_fd()).map_err(|errno| failed(Operation::Stat, errno))?;
+        Errno::NOENT if origin == Origin::Existing => Errno::EXIST,
+        errno => errno,
+    });
+    let fd = fd.map_err(|errno| diagnose::directory_creation(ctx, place, id, errno))?;
+    let stat = sys::stat_directory(fd.as_fd())
+        .map_err(|errno| ctx.place_error(place, Side::Dest, Operation::Stat, errno))?;
     let mut mode_pending = None;
     if origin == Origin::Created {
         let granted = stat.mode & 0o7777;
-        mode_pending = ctx
-            .changes
-            .unplanned(|| let_owner_fill(fd.as_fd(), granted))
-            .map_err(|errno| failed(Operation::SetMode, errno))?
+        mode_pending = let_owner_fill(ctx, fd.as_fd(), granted)
+            .map_err(|errno| ctx.place_error(place, Side::Dest, Operation::SetMode, errno))?
             .or_else(|| mode::of_writable_directory(granted));
     }
     if ctx.policy.sets_attributes && !keeps_attributes(purpose, origin) {
-        let last = ctx
-            .policy
-            .last_directory_mode(source.mode, stat.mode, origin);
+        let policy = &ctx.policy;
+        let last = policy.last_directory_mode(source.mode, stat.mode, origin);
         mode_pending = last.or(mode_pending);
     }
     let above = place.parent.as_ref().map(|node| node.state.inherited_acl());
@@ -456,21 +412,59 @@ fn make_dest(
     })
 }
 
+/// Creates the dest of the directory `source`, which has this mode, or decides to use the directory that is there.
+fn claim(
+    ctx: &Context<'_>,
+    place: &Place<CopyDir>,
+    source: FileId,
+    mode: u32,
+    purpose: Purpose,
+    numbers: &mut BackupNumbers,
+) -> Result<Origin, Error> {
+    let mode = ctx.policy.directory_creation_mode(mode);
+    let created = ctx.at(place, Side::Dest, |dir, name| {
+        let spot = ctx.spot_of(place, dir, name);
+        ctx.changes.create_directory(spot, mode)
+    });
+    match created {
+        Ok(()) => Ok(Origin::Created),
+        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
+            Err(refuse_to_merge(ctx, place, source))
+        }
+        Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Ok(Origin::Existing),
+        Err(Errno::EXIST) => replace_by_directory(ctx, place, mode, numbers),
+        Err(errno) => Err(diagnose::directory_creation(ctx, place, source, errno)),
+    }
+}
+
+fn open_claimed(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<Fd, Errno> {
+    ctx.at(place, Side::Dest, |dir, name| {
+        let open = || ctx.open_dest_directory(dir, name);
+        let spot = ctx.spot_of(place, dir, name);
+        ctx.changes
+            .open(spot, origin, || ctx.descriptors.making_room(open))
+    })
+}
+
 /// Lets the owner create entries in a new directory, which has the mode `granted`. Returns the mode to set in the end, if
 /// it is another one.
+///
+/// The umask is not needed for this: the mode that `mkdirat` grants shows the effect of the umask and of default ACLs.
 pub(in crate::copy) fn let_owner_fill(
+    ctx: &Context<'_>,
     dir: BorrowedFd<'_>,
     granted: u32,
 ) -> Result<Option<u32>, Errno> {
     let Some(filling) = mode::while_filled(granted) else {
         return Ok(None);
     };
-    match Inode::directory(dir).set_mode(filling) {
+    let set = || match Inode::directory(dir).set_mode(filling) {
         Ok(()) => Ok(Some(granted)),
         // Root may do it without the mode.
         Err(_) if sys::check_adding(dir, c".").is_ok() => Ok(None),
         Err(errno) => Err(errno),
-    }
+    };
+    ctx.changes.unplanned(set)
 }
 
 /// Returns the error of a dest that exists in a directory that this run has made.
