@@ -453,12 +453,8 @@ impl Context<'_> {
 impl Context<'_> {
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, entry: &Entry<'_>, failure: Failure) {
-        if failure.stage == Stage::Making && self.report.wants_events() {
-            let source = &self.path(entry, Side::Source);
-            let dest = &self.path(entry, Side::Dest);
-            let backup = self.backup_path(entry);
-            let backup = backup.as_deref();
-            self.report.event(Event::Attempted {
+        if failure.stage == Stage::Making {
+            self.emit(entry, |source, dest, backup| Event::Attempted {
                 source,
                 dest,
                 backup,
@@ -493,7 +489,12 @@ impl Context<'_> {
     #[inline]
     pub(super) fn emit_content_copied(&self, entry: &Entry<'_>, method: CopyMethod) {
         if self.report.wants_copy_method() && self.policy.writes_content {
-            self.emit_copy_method(entry, method);
+            self.emit(entry, |source, dest, backup| Event::CopiedContent {
+                source,
+                dest,
+                backup,
+                method,
+            });
         } else {
             self.emit_copied(entry);
         }
@@ -501,32 +502,7 @@ impl Context<'_> {
 
     #[inline]
     pub(super) fn emit_copied(&self, entry: &Entry<'_>) {
-        if self.report.wants_events() {
-            self.emit_paths(entry);
-        }
-    }
-
-    #[cold]
-    fn emit_copy_method(&self, entry: &Entry<'_>, method: CopyMethod) {
-        let source = &self.path(entry, Side::Source);
-        let dest = &self.path(entry, Side::Dest);
-        let backup = self.backup_path(entry);
-        let backup = backup.as_deref();
-        self.report.event(Event::CopiedContent {
-            source,
-            dest,
-            backup,
-            method,
-        });
-    }
-
-    #[cold]
-    fn emit_paths(&self, entry: &Entry<'_>) {
-        let source = &self.path(entry, Side::Source);
-        let dest = &self.path(entry, Side::Dest);
-        let backup = self.backup_path(entry);
-        let backup = backup.as_deref();
-        self.report.event(Event::Copied {
+        self.emit(entry, |source, dest, backup| Event::Copied {
             source,
             dest,
             backup,
@@ -545,26 +521,26 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn emit_dest_removed(&self, entry: &Entry<'_>) {
+    /// Emits an event about an entry. `event` gets the paths of the source, the dest, and its backup if there is one.
+    #[inline]
+    pub(super) fn emit(
+        &self,
+        entry: &Entry<'_>,
+        event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
+    ) {
         if self.report.wants_events() {
-            let dest = &self.path(entry, Side::Dest);
-            self.report.event(Event::RemovedDest(dest));
+            self.emit_wanted(entry, event);
         }
     }
 
-    pub(super) fn emit_dest_skipped(&self, entry: &Entry<'_>) {
-        if self.report.wants_events() {
-            let dest = &self.path(entry, Side::Dest);
-            self.report.event(Event::SkippedDest(dest));
-        }
-    }
-
-    pub(super) fn emit_backup_restored(&self, entry: &Entry<'_>) {
-        if self.report.wants_events()
-            && let Some(backup) = &self.backup_path(entry)
-        {
-            let dest = &self.path(entry, Side::Dest);
-            self.report.event(Event::RestoredBackup { backup, dest });
-        }
+    #[cold]
+    fn emit_wanted(
+        &self,
+        entry: &Entry<'_>,
+        event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
+    ) {
+        let [source, dest] = [Side::Source, Side::Dest].map(|side| self.path(entry, side));
+        let backup = self.backup_path(entry);
+        self.report.event(event(&source, &dest, backup.as_deref()));
     }
 }

@@ -16,6 +16,7 @@ use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::options::{Backup, BackupNaming};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
+use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, Stat};
 
@@ -58,7 +59,10 @@ pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
     let spot = ctx.spot(entry);
     let restored = ctx.changes.rename(spot, name, spot.name, Replaces::Files);
     match restored {
-        Ok(()) => ctx.emit_backup_restored(entry),
+        Ok(()) => ctx.emit(entry, |_, dest, backup| Event::RestoredBackup {
+            backup: backup.unwrap_or(dest),
+            dest,
+        }),
         Err(errno) => {
             let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
             ctx.fail(entry.operand, error);

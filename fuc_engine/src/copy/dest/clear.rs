@@ -11,6 +11,7 @@ use crate::copy::decide::clear::{
 use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
 use crate::error::Operation;
+use crate::observer::Event;
 
 /// The dest after it was cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,6 @@ pub(in crate::copy) fn unlink_dest(ctx: &Context<'_>, entry: &Entry<'_>) -> Resu
     ctx.changes
         .unlink(ctx.spot(entry))
         .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
-    ctx.emit_dest_removed(entry);
+    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::copy::look;
 use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
+use crate::observer::Event;
 use crate::operand;
 use crate::sys;
 
@@ -76,7 +77,7 @@ fn create_or_replace(
                 let replaced = ctx.changes.replace(ctx.spot(entry), create);
                 replaced.inspect(|()| {
                     if removal == Removal::Reported {
-                        ctx.emit_dest_removed(entry);
+                        ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
                     }
                 })
             }

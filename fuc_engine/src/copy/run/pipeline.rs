@@ -38,7 +38,7 @@ use crate::copy::options::{LinkKind, Replace};
 use crate::copy::source::OpenSource;
 use crate::error::{self, Error, Operation, Refusal};
 use crate::node::{Dir, Side};
-use crate::observer::{BYTES_PER_WORK, CopyMethod, Mechanism};
+use crate::observer::{BYTES_PER_WORK, CopyMethod, Event, Mechanism};
 use crate::report::Counted;
 use crate::sched::When;
 use crate::sys::{self, Stat, Storage};
@@ -165,16 +165,17 @@ impl CopyRun<'_> {
             sharing::entrust(self, entry, home, worker)?;
             return Ok(Processed::Handled);
         }
+        let skip = || {
+            ctx.count_skipped(source);
+            ctx.emit(entry, |_, dest, _| Event::SkippedDest(dest));
+            Ok(Processed::NotCopied)
+        };
         let prepared = match overwrite::decide(ctx, entry, source)? {
             Decided::AlreadyThere => {
                 ctx.count_skipped(source);
                 return Ok(Processed::NotCopied);
             }
-            Decided::Skip => {
-                ctx.count_skipped(source);
-                ctx.emit_dest_skipped(entry);
-                return Ok(Processed::NotCopied);
-            }
+            Decided::Skip => return skip(),
             Decided::Adopt(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
                 self.check_dest_of_operand(entry, source)?;
                 // The other names of the source may have been copied to another file.
@@ -188,15 +189,11 @@ impl CopyRun<'_> {
                     // An earlier run has made it, so it counts as made.
                     self.used.note_dest(ctx, entry);
                 }
-                ctx.count_skipped(source);
-                ctx.emit_dest_skipped(entry);
-                return Ok(Processed::NotCopied);
+                return skip();
             }
             Decided::Adopt(dest) => {
                 self.adopt(entry, source, &dest, worker);
-                ctx.count_skipped(source);
-                ctx.emit_dest_skipped(entry);
-                return Ok(Processed::NotCopied);
+                return skip();
             }
             Decided::ProceedThroughLoop => {
                 self.check_dest_of_operand(entry, source)?;
