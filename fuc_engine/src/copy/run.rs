@@ -3,7 +3,7 @@
 //! ```text
 //! visit ─▶ fast path (regular file, no rules): make         O_EXCL first, no look
 //!      └─▶ look ─▶ decide ─▶ back up or unlink ─▶ make ─▶ attributes ─▶ report
-//!          ▲                                       │ Outcome::TypeChanged
+//!          ▲                                       │ the type has changed
 //!          └────────────── one retry ──────────────┘
 //! ```
 //!

@@ -57,13 +57,6 @@ pub(super) enum Processed {
     Queued,
 }
 
-/// The result for a source that was listed as a regular file.
-pub(super) enum Outcome {
-    Processed(Processed),
-    /// The source is of another type. Nothing was made.
-    TypeChanged,
-}
-
 impl CopyRun<'_> {
     /// Copies an entry that is not listed as a directory, if it may need more than the fast path.
     pub(super) fn process_listed(
@@ -247,8 +240,7 @@ impl CopyRun<'_> {
     ) -> Result<Processed, Failure> {
         let is_entry = !entry.is_operand() && self.ctx.policy.options.as_links.is_none();
         if is_entry && sys::file_type(source) == FileType::RegularFile {
-            let outcome = self.make_listed_file_rarely(entry, worker)?;
-            self.retry_if_changed(entry, outcome, worker)
+            self.make_listed_file_rarely(entry, worker)
         } else {
             self.make_seen(entry, source, worker)
         }
@@ -260,21 +252,8 @@ impl CopyRun<'_> {
         &self,
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<Outcome, Failure> {
-        self.make_listed_file(entry, worker)
-    }
-
-    /// Looks at the source and copies it, if its type has changed since it was listed.
-    pub(super) fn retry_if_changed(
-        &self,
-        entry: &Entry<'_>,
-        outcome: Outcome,
-        worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Processed, Failure> {
-        match outcome {
-            Outcome::Processed(processed) => Ok(processed),
-            Outcome::TypeChanged => self.look_and_make(entry, worker),
-        }
+        self.make_listed_file(entry, worker)
     }
 
     /// Looks at the source and copies it. The rules about its dest were applied before.
@@ -319,13 +298,13 @@ impl CopyRun<'_> {
         Ok(Processed::Handled)
     }
 
-    /// Copies a source that was listed as a regular file, without looking at it first.
+    /// Copies a source that was listed as a regular file. Looks at it only if its type has changed.
     #[inline(always)]
     pub(super) fn make_listed_file(
         &self,
         entry: &Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Processed, Failure> {
         let (ctx, scratch) = (&self.ctx, &mut worker.scratch.own);
         if scratch.expects_empty
             && ctx.policy.creates_empty_files
@@ -335,14 +314,11 @@ impl CopyRun<'_> {
         {
             self.count_copied(Counted::File, 0, worker);
             ctx.emit_content_copied(entry, CopyMethod::default());
-            return Ok(Outcome::Processed(Processed::Handled));
+            return Ok(Processed::Handled);
         }
         match file::open_listed(ctx, entry, scratch)? {
-            Some(source) => {
-                let processed = self.copy_opened(entry, source, worker)?;
-                Ok(Outcome::Processed(processed))
-            }
-            None => Ok(Outcome::TypeChanged),
+            Some(source) => self.copy_opened(entry, source, worker),
+            None => self.look_and_make(entry, worker),
         }
     }
 

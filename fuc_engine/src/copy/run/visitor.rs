@@ -144,7 +144,6 @@ impl Visitor for CopyRun<'_> {
         let entry = entry.following(self.ctx.policy.symlinks_of_entries);
         let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
             self.make_listed_file(&entry, worker)
-                .and_then(|outcome| self.retry_if_changed(&entry, outcome, worker))
         } else {
             self.process_listed(&entry, listed.kind(), worker)
         };
