@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use super::Created;
 use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
@@ -49,13 +50,6 @@ pub(in crate::copy) fn find_copy(
     })
 }
 
-/// Says what is at a dest that should become a link.
-enum Made {
-    NewLink,
-    /// The dest was such a link before.
-    AlreadyThere,
-}
-
 /// Links the dest to `first`. Fails if that is not the file any more that it was.
 ///
 /// The link is checked after it was made, because another process may have put another file in
@@ -71,7 +65,7 @@ pub(in crate::copy) fn link(
     if !scratch.links_change_ids {
         let by_name =
             |first: At<'_>, name: &CStr| sys::create_hard_link(first, entry.dest_dir, name);
-        if let Made::AlreadyThere = make(ctx, entry, first, scratch, by_name)? {
+        if make(ctx, entry, first, scratch, by_name)? == Created::AlreadyThere {
             return Ok(());
         }
         let leads_elsewhere = ctx.changes.unplanned(|| {
@@ -117,7 +111,7 @@ fn make(
     first: &FirstCopy,
     scratch: &mut CopyScratch,
     link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
-) -> Result<Made, Failure> {
+) -> Result<Created, Failure> {
     let (symlinks, file) = first.link_target(entry.symlinks);
     let spot = ctx.spot(entry);
     let new = New::LinkToCopy(entry.source_at(), file.id);
@@ -142,14 +136,14 @@ fn make(
             Cleared::AlreadyThere if !has_true_identity(ctx, entry) => {
                 linked = ctx.changes.replace(spot, attempt);
             }
-            Cleared::AlreadyThere => return Ok(Made::AlreadyThere),
+            Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             Cleared::Vacant => linked = attempt(entry.dest_name),
             Cleared::KeptDirectory => linked = Err(Errno::ISDIR),
             _ => {}
         }
     }
     match linked {
-        Ok(()) => Ok(Made::NewLink),
+        Ok(()) => Ok(Created::Yes),
         Err(errno) => Err(not_linked(ctx, entry, &first.name, errno)),
     }
 }

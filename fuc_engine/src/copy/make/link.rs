@@ -3,21 +3,17 @@
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::io::Errno;
-
-use super::Created;
+use super::{Created, create_or_replace};
 use crate::copy::attributes::path_only;
 use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::{Clear, Making, Removal};
-use crate::copy::dest::clear::{Cleared, clear_dest, decide};
-use crate::copy::diagnose;
+use crate::copy::decide::clear::{Clear, Making};
+use crate::copy::dest::clear::decide;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::observer::Event;
 use crate::operand;
 use crate::sys;
 
@@ -35,9 +31,9 @@ pub(in crate::copy) fn make(
         },
     };
     let source = entry.source_at();
-    let new = match kind {
-        LinkKind::Hard => New::HardLink(source),
-        LinkKind::Symbolic => New::Symlink(source),
+    let (new, operation) = match kind {
+        LinkKind::Hard => (New::HardLink(source), Operation::CreateHardLink),
+        LinkKind::Symbolic => (New::Symlink(source), Operation::CreateSymlink),
     };
     let create = |name: &CStr| {
         ctx.changes.create(ctx.spot(entry), new, || match &target {
@@ -45,7 +41,8 @@ pub(in crate::copy) fn make(
             None => sys::create_hard_link(source, entry.dest_dir, name),
         })
     };
-    if create_or_replace(ctx, entry, kind, create)? == Created::AlreadyThere {
+    let created = create_or_replace(ctx, entry, Making::Link(kind), operation, create)?;
+    if created == Created::AlreadyThere {
         return Ok(Created::AlreadyThere);
     }
     let keeps_times = ctx.policy.sets_attributes && ctx.policy.options.preserve.timestamps;
@@ -57,37 +54,6 @@ pub(in crate::copy) fn make(
             .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
     }
     Ok(Created::Yes)
-}
-
-fn create_or_replace(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    kind: LinkKind,
-    create: impl Fn(&CStr) -> Result<(), Errno>,
-) -> Result<Created, Failure> {
-    let operation = match kind {
-        LinkKind::Hard => Operation::CreateHardLink,
-        LinkKind::Symbolic => Operation::CreateSymlink,
-    };
-    let created = match create(entry.dest_name) {
-        Err(Errno::EXIST) => match clear_dest(ctx, entry, Making::Link(kind), None)? {
-            Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
-            Cleared::Vacant => create(entry.dest_name),
-            Cleared::ToReplace(removal) => {
-                let replaced = ctx.changes.replace(ctx.spot(entry), create);
-                replaced.inspect(|()| {
-                    if removal == Removal::Reported {
-                        ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
-                    }
-                })
-            }
-            _ => Err(Errno::EXIST),
-        },
-        created => created,
-    };
-    created
-        .map(|()| Created::Yes)
-        .map_err(|errno| diagnose::linking(ctx, entry, operation, errno))
 }
 
 /// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in

@@ -14,18 +14,21 @@ pub(super) mod link;
 pub(super) mod special;
 pub(super) mod symlink;
 
+use std::ffi::CStr;
+
 use rustix::io::Errno;
 
 use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
 use super::context::{Context, Failure};
-use super::decide::clear::Making;
+use super::decide::clear::{Making, Removal};
 use super::decide::mode::Origin;
 use super::dest::clear::{Cleared, clear_dest};
 use super::diagnose;
 use super::facts::Entry;
 use crate::error::Operation;
 use crate::node::Side;
+use crate::observer::Event;
 
 /// Says whether a copy was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,28 +38,40 @@ pub(super) enum Created {
     AlreadyThere,
 }
 
-/// Creates a copy that has no content. Something else at the dest is removed first.
+/// Creates a copy that has no content by `create`, which gets its name. Something else at the dest is removed first, or
+/// replaced.
 fn create_or_replace(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
     operation: Operation,
-    create: impl Fn() -> Result<(), Errno>,
+    create: impl Fn(&CStr) -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
-    let created = match create() {
+    let name = entry.dest_name;
+    let created = match create(name) {
         Err(Errno::EXIST) => match clear_dest(ctx, entry, making, None)? {
-            Cleared::Vacant => create(),
+            Cleared::Vacant => create(name),
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
+            Cleared::ToReplace(removal) => {
+                let replaced = ctx.changes.replace(ctx.spot(entry), create);
+                replaced.inspect(|()| {
+                    if removal == Removal::Reported {
+                        ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+                    }
+                })
+            }
             Cleared::KeptDirectory => Err(Errno::ISDIR),
             _ => Err(Errno::EXIST),
         },
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
-        Err(_) if operation == Operation::CreateFifo => create(),
+        Err(_) if operation == Operation::CreateFifo => create(name),
         created => created,
     };
-    created
-        .map(|()| Created::Yes)
-        .map_err(|errno| diagnose::creation(ctx, entry, operation, errno))
+    match (created, making) {
+        (Ok(()), _) => Ok(Created::Yes),
+        (Err(errno), Making::Link(_)) => Err(diagnose::linking(ctx, entry, operation, errno)),
+        (Err(errno), _) => Err(diagnose::creation(ctx, entry, operation, errno)),
+    }
 }
 
 /// Gives a new dest without content the attributes of its source.

@@ -49,9 +49,9 @@ fn create(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created
         }
         _ => New::Copy(entry.source_at()),
     };
-    create_or_replace(ctx, entry, Making::Special, operation, || {
+    create_or_replace(ctx, entry, Making::Special, operation, |name| {
         ctx.changes.create(ctx.spot(entry), new, || {
-            sys::create_node(entry.dest_dir, entry.dest_name, mode, source.st_rdev)
+            sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
         })
     })
 }

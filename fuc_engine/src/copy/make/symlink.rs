@@ -30,10 +30,10 @@ pub(in crate::copy) fn copy(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Crea
 }
 
 fn create(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
-    let create = || {
+    let create = |name: &CStr| {
         let new = New::Copy(entry.source_at());
         ctx.changes.create(ctx.spot(entry), new, || {
-            sys::create_symlink(target, entry.dest_dir, entry.dest_name)
+            sys::create_symlink(target, entry.dest_dir, name)
         })
     };
     create_or_replace(
