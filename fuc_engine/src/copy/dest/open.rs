@@ -4,6 +4,7 @@
 //! before it is known that the file that was opened is not the source: only this check, and that of
 //! [`alias`], protect the source of `cp f f`, whatever alias names it.
 
+use std::ffi::CStr;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
@@ -32,35 +33,37 @@ pub(in crate::copy) struct OpenDest<'w> {
     /// `true` for a regular file, which may get holes and a final truncation.
     pub(in crate::copy) is_file: bool,
     pub(in crate::copy) origin: Origin,
-    /// A dest that was created without a name gets it [`WhenComplete`](Naming::WhenComplete).
-    pub(in crate::copy) naming: Naming<'w>,
+    /// A dest that was created without its name gets it [`WhenComplete`](Naming::WhenComplete).
+    pub(in crate::copy) naming: Naming,
     /// The mode that an existing dest gets back if its copy fails, if it was changed.
     pub(in crate::copy) mode_before: Option<u32>,
     /// The dest has the content of its source already.
     pub(in crate::copy) has_content: bool,
-    /// Keeps other workers from writing to the dest, if they could, by its name and by its number.
+    /// Boxed, because few dests need it.
     pub(in crate::copy) writing: Option<Box<Guards<'w>>>,
 }
 
-/// The guards that keep other workers from writing to a file.
+/// The guards that keep other workers from writing to a file, if they could, by its name and by its number.
 #[derive(Default)]
 pub(in crate::copy) struct Guards<'w> {
     _name: Option<Writing<'w>>,
     _file: Option<Writing<'w>>,
+    /// The name by which other engines write to the file until it is complete.
+    hidden_name: Option<Box<CStr>>,
 }
 
 impl<'w> Guards<'w> {
     fn of_file(file: Option<Writing<'w>>) -> Option<Box<Self>> {
         let guards = |file| Self {
-            _name: None,
             _file: Some(file),
+            ..Self::default()
         };
         file.map(guards).map(Box::new)
     }
 }
 
-impl<'w> OpenDest<'w> {
-    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming<'w>) -> Self {
+impl OpenDest<'_> {
+    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming) -> Self {
         Self {
             fd,
             is_file: true,
@@ -71,6 +74,17 @@ impl<'w> OpenDest<'w> {
             writing: None,
         }
     }
+
+    /// Returns a new dest that has another name until it is complete.
+    pub(in crate::copy) fn hidden(fd: Fd, name: Box<CStr>) -> Self {
+        let mut dest = Self::new_file(fd, Naming::WhenComplete);
+        dest.writing.get_or_insert_default().hidden_name = Some(name);
+        dest
+    }
+
+    pub(in crate::copy) fn hidden_name(&self) -> Option<&CStr> {
+        self.writing.as_ref()?.hidden_name.as_deref()
+    }
 }
 
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
@@ -80,7 +94,7 @@ pub(in crate::copy) fn open<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    naming: Naming<'c>,
+    naming: Naming,
 ) -> Result<OpenDest<'c>, Failure> {
     if naming == Naming::WhenComplete
         && naming::is_large_enough(ctx, &source.stat)

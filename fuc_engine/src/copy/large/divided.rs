@@ -362,7 +362,7 @@ impl DividedDest {
     ) -> Result<Filled, Failure> {
         let fd = ctx.descriptors.take(self.fd);
         let fd = fd.map_err(|errno| ctx.making_failure(entry, Operation::CreateFile, errno))?;
-        let dest = OpenDest::new_file(fd, Naming::Hidden(&self.hidden_name));
+        let dest = OpenDest::hidden(fd, self.hidden_name);
         let settled = match self.failure.into_inner() {
             None if ctx.report.must_stop() => Err(ContentError::Cancelled),
             None => settle_size(source, dest.fd.as_fd(), self.is_short.into_inner()),

@@ -24,13 +24,11 @@ use crate::sys::{self, Blocking, Fd, Stat};
 
 /// Says when a dest gets its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Naming<'n> {
+pub(in crate::copy) enum Naming {
     /// The dest has its name while it is written.
     AtOnce,
-    /// The dest gets its name when it is complete, if that is possible.
+    /// The dest gets its name when it is complete, if that is possible. It may have a hidden one until then.
     WhenComplete,
-    /// The same, and the dest has this name in its directory until then.
-    Hidden(&'n CStr),
 }
 
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
@@ -91,33 +89,33 @@ fn may_be_occupied(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     !is_vacant && look::at_dest(ctx, entry, Symlinks::NoFollow).err() != Some(Errno::NOENT)
 }
 
-/// Gives a complete dest its name, and removes the hidden one. Returns `false` if that is not possible, so that the file
+/// Gives a complete dest its name, and removes the one that was `hidden`. Returns `false` if that is not possible, so that the file
 /// must be written under its name instead.
 #[cold]
 pub(in crate::copy) fn give_name(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     dest: BorrowedFd<'_>,
-    naming: Naming<'_>,
+    hidden: Option<&CStr>,
 ) -> bool {
     // The name is given to the open file itself, so no file that has taken over the hidden name gets it. Unlike a rename
     // without replacement, all network filesystems can make a link.
     let linked = sys::create_hard_link_to(dest, entry.dest_dir, entry.dest_name);
-    let has_name = match (linked, naming) {
+    let has_name = match (linked, hidden) {
         (Ok(()), _) => true,
         (Err(Errno::EXIST), _) => false,
         // The filesystem has no hard links.
-        (Err(_), Naming::Hidden(hidden)) => {
+        (Err(_), Some(hidden)) => {
             is_at(entry, hidden, dest)
                 && sys::rename_to_new(entry.dest_dir, hidden, entry.dest_name).is_ok()
                 && is_at(entry, entry.dest_name, dest)
         }
-        (Err(_), Naming::AtOnce | Naming::WhenComplete) => {
+        (Err(_), None) => {
             ctx.lacks_unnamed_files.store(true, Ordering::Relaxed);
             false
         }
     };
-    if let Naming::Hidden(hidden) = naming {
+    if let Some(hidden) = hidden {
         remove_hidden(entry, hidden, dest);
     }
     if has_name {

@@ -10,7 +10,8 @@
 //! A write makes a dest look new, so after SIGKILL a later `cp -u` keeps it. Of the dests that exist and are written in
 //! place, only one may be incomplete then, as with cp. So they are written one after the other.
 //!
-//! Invariant: while a file waits, another one is being written. When that ends, the next one tries.
+//! Invariant: while a file waits, another one is being written, or tries to begin. When that begins or ends, the next
+//! one tries. Of files that try at the same time, the last one finds itself alone.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -123,9 +124,12 @@ impl Room {
         let fits = others == 0
             || others < self.most_writers()
                 && free(&file.entry).is_none_or(|free| bytes <= u128::from(free));
+        if fits {
+            return Some(file);
+        }
         let mut lane = self.lane();
         // All others may have ended since.
-        if fits || lane.writers == 1 {
+        if lane.writers == 1 {
             return Some(file);
         }
         lane.remove(needs);

@@ -221,7 +221,8 @@ pub(in crate::copy) fn complete(
             .file_complete(dest.fd.as_fd())
             .map_err(|errno| not_synced(ctx, entry, &dest, &source.stat, errno))?;
     }
-    if dest.naming != Naming::AtOnce && !naming::give_name(ctx, entry, dest.fd.as_fd(), dest.naming)
+    if dest.naming == Naming::WhenComplete
+        && !naming::give_name(ctx, entry, dest.fd.as_fd(), dest.hidden_name())
     {
         return Ok(Filled::Nameless);
     }
@@ -334,8 +335,8 @@ fn discard(
     dest: &OpenDest<'_>,
     source: &Stat,
 ) -> Result<(), Error> {
-    if dest.naming != Naming::AtOnce {
-        if let Naming::Hidden(hidden) = dest.naming {
+    if dest.naming == Naming::WhenComplete {
+        if let Some(hidden) = dest.hidden_name() {
             naming::remove_hidden(entry, hidden, dest.fd.as_fd());
         }
         ctx.report.discarded();
@@ -368,9 +369,9 @@ fn mark_incomplete(dest: &OpenDest<'_>, source: &Stat) {
 /// Leaves the content that was moved before an error at the dest, as cp does.
 fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest<'_>, source: &Stat) {
     mark_incomplete(dest, source);
-    if dest.naming != Naming::AtOnce {
+    if dest.naming == Naming::WhenComplete {
         // If this fails, the dest has no content. The error to report is that of moving it.
-        let _ = naming::give_name(ctx, entry, dest.fd.as_fd(), dest.naming);
+        let _ = naming::give_name(ctx, entry, dest.fd.as_fd(), dest.hidden_name());
     }
 }
 

@@ -418,7 +418,7 @@ impl CopyRun<'_> {
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
-        naming: Naming<'_>,
+        naming: Naming,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         source.rewind().map_err(|errno| {
@@ -435,7 +435,7 @@ impl CopyRun<'_> {
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
-        naming: Naming<'_>,
+        naming: Naming,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         self.open_and_fill(entry, source, naming, worker)
@@ -446,7 +446,7 @@ impl CopyRun<'_> {
         &self,
         entry: &Entry<'_>,
         source: &OpenSource,
-        naming: Naming<'_>,
+        naming: Naming,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Result<Option<FileId>, Failure> {
         let ctx = &self.ctx;
