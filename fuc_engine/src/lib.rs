@@ -306,114 +306,55 @@
 // | `filter` | the public trait `Filter`, which chooses the entries that a run processes |
 // | `cancel` | the public type `Cancel`, which stops runs before their end |
 // | `setters` | writes the builder methods of operations and options |
+// | `distribute` | how several engines share a removal or a copy |
 // | `execution` | the public type `Execution`, which chooses a dry run |
 // | `error` | the public type `Error`: operation, paths, and the kernel's reason |
-//!
-//! # The modules
-//!
-//! Imports point down only. Each folder's `mod.rs` has a map of its files.
-//!
-//! ```text
-//!  remove/  copy/              what happens to operands, entries and finished directories
-//!      \      /
-//!       count                  counts what is below operands
-//!         |
-//!       walk/                  lists directories and hands their entries to a removal or a copy
-//!      /  |   \
-//!  sched/ node descriptors     workers; unfinished directories; open directories
-//!      \  |   /
-//!        sys/                  every system call and every `unsafe`
-//!         |
-//!        sync                  atomics and locks that a model checker can replace
-//! ```
-//!
-//! | module | content |
-//! |---|---|
-//! | `remove/` | [`RemoveOp`]: removes trees |
-//! | `copy/` | [`CopyOp`]: copies trees |
-//! | `count` | counts what is below operands, beside a removal or a copy |
-//! | `walk/` | one task for each directory, and how a large directory is shared between workers |
-//! | `sched/` | workers, the channel between them, and the governor that decides how many run |
-//! | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
-//! | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
-//! | `sys/` | the system calls, one function each |
-//! | `sync` | the atomics and locks that a model checker can replace |
-//! | `operand` | the paths that a caller names, and which of them may be worked on together |
-//! | `hashing` | hash tables that need no system call for their seed |
-//! | `report` | the totals of a run, and its connection to the observer |
-//! | `failures` | reports failures and warnings in the order of the operands |
-//! | `observer` | the public trait [`Observer`], with events, questions, counters and the summary |
-//! | `filter` | the public trait [`Filter`], which chooses the entries that a run processes |
-//! | `cancel` | the public type [`Cancel`], which stops runs before their end |
-//! | `setters` | writes the builder methods of operations and options |
-//! | [`distribute`] | the public trait [`distribute::Exchange`], by which several engines share a removal or a copy |
-//! | `execution` | the public type [`Execution`], which chooses a dry run |
-//! | `error` | the public type [`Error`]: operation, paths, and the kernel's reason |
 
-// The modules are left out on other systems, so that this is the only error.
 #[cfg(not(target_os = "linux"))]
 compile_error!("fuc_engine needs Linux: it makes system calls that other systems do not have");
 
-#[cfg(target_os = "linux")]
-mod cancel;
-#[cfg(target_os = "linux")]
-mod copy;
-#[cfg(target_os = "linux")]
-mod count;
-#[cfg(target_os = "linux")]
-mod descriptors;
-#[cfg(target_os = "linux")]
-pub mod distribute;
-#[cfg(target_os = "linux")]
-mod error;
-#[cfg(target_os = "linux")]
-mod execution;
-#[cfg(target_os = "linux")]
-mod failures;
-#[cfg(target_os = "linux")]
-mod filter;
-#[cfg(target_os = "linux")]
-mod hashing;
-#[cfg(target_os = "linux")]
-mod node;
-#[cfg(target_os = "linux")]
-mod observer;
-#[cfg(target_os = "linux")]
-mod operand;
-#[cfg(target_os = "linux")]
-mod remove;
-#[cfg(target_os = "linux")]
-mod report;
-#[cfg(target_os = "linux")]
-mod sched;
-#[cfg(target_os = "linux")]
-mod setters;
-#[cfg(target_os = "linux")]
-mod sync;
-#[cfg(target_os = "linux")]
-mod sys;
-#[cfg(target_os = "linux")]
-mod walk;
+/// Leaves out everything on other systems, so that the error above is the only one. rustfmt finds modules in a macro
+/// only if it has this name.
+macro_rules! cfg_if {
+    (if #[$condition:meta] { $($item:item)* }) => { $(#[$condition] $item)* };
+}
 
-#[cfg(target_os = "linux")]
-pub use cancel::Cancel;
-#[cfg(target_os = "linux")]
-pub use copy::{
-    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
-    Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
-};
-#[cfg(target_os = "linux")]
-pub use error::{Cause, Errno, Error, Operation, Refusal};
-#[cfg(target_os = "linux")]
-pub use execution::Execution;
-#[cfg(target_os = "linux")]
-pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
-#[cfg(target_os = "linux")]
-pub use observer::{
-    Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
-    Protection, Question, RemovalTarget, Summary, Throttle,
-};
-#[cfg(target_os = "linux")]
-pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};
-#[cfg(target_os = "linux")]
-pub use sys::PrivateTables;
+cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        mod cancel;
+        mod copy;
+        mod count;
+        mod descriptors;
+        pub mod distribute;
+        mod error;
+        mod execution;
+        mod failures;
+        mod filter;
+        mod hashing;
+        mod node;
+        mod observer;
+        mod operand;
+        mod remove;
+        mod report;
+        mod sched;
+        mod setters;
+        mod sync;
+        mod sys;
+        mod walk;
+
+        pub use cancel::Cancel;
+        pub use copy::{
+            Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
+            Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
+        };
+        pub use error::{Cause, Errno, Error, Operation, Refusal};
+        pub use execution::Execution;
+        pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
+        pub use observer::{
+            Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
+            Protection, Question, RemovalTarget, Summary, Throttle,
+        };
+        pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};
+        pub use sys::PrivateTables;
+    }
+}
