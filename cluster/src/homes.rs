@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use fuc_engine::{CopyOptions, Dereference, Dest};
+use fuc_engine::{CopyOp, Dereference, Dest};
 
 use crate::message::Rank;
 use crate::wire::wire_struct;
@@ -33,7 +33,7 @@ wire_struct!(Links {
 
 impl Links {
     /// Decides for a copy of these operands.
-    pub(crate) fn of_copy(options: &CopyOptions, dest: &Dest, operands: &[OsString]) -> Self {
+    pub(crate) fn of_copy(options: &CopyOp<'_>, dest: &Dest, operands: &[OsString]) -> Self {
         let mut links = Self::default();
         if !options.preserve.links {
             return links;
@@ -119,7 +119,7 @@ fn mix(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fuc_engine::{CopyOptions, Preserve};
+    use fuc_engine::{CopyOp, Preserve};
     use testkit::tree::{Scratch, Tree};
 
     fn of_job(can_keep: &[bool]) -> Homes {
@@ -151,7 +151,7 @@ mod tests {
 
     /// Returns the decisions about a copy of operands below `scratch`.
     fn links(scratch: &Scratch, dereference: Dereference, operands: &[&str], dest: &str) -> Links {
-        let mut options = CopyOptions::default();
+        let mut options = CopyOp::new();
         options.preserve = Preserve::all();
         options.dereference = dereference;
         let at = |name: &str| scratch.path().join(name);

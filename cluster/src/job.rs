@@ -26,7 +26,8 @@ use fuc_cli::quote;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::{Run, Stats};
 use fuc_cli::wording;
-use fuc_engine::{Execution, Summary, Throttle};
+use fuc_engine::distribute::Throttle;
+use fuc_engine::{Execution, Summary};
 
 use crate::engine::Engine;
 use crate::homes::Homes;
@@ -116,7 +117,8 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let (line, socket) = line::connect(world.rank(), homes);
     let cancel = interrupt::cancel_on_signals();
     let pace = order.max_rate.map(|_| line.pace(&cancel));
-    let engine = Engine::new(&order, filter.as_ref(), &cancel);
+    let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
+    let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
     let print = |text: Text| match text {
         Text::Lines(lines) => console.print(&[&lines]),
         Text::Diagnostics(lines) => console.write_stderr(&lines),
@@ -148,7 +150,6 @@ pub fn lead(job: Job<'_>) -> Outcome {
         total.summary
     };
     let reporter = Reporter::new(console, order.tool(), order.verbosity);
-    let reporter = reporter.throttled_by(pace.as_ref().map(|pace| pace as &dyn Throttle));
     // A look-ahead would not keep to the rate.
     let look_ahead = order.max_rate.is_none().then(|| {
         let count = |cancel, counts: &_| {
@@ -202,11 +203,9 @@ fn assist(world: World) -> ExitCode {
     let pace = order.max_rate.map(|_| line.pace(&cancel));
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
-            let engine = Engine::new(&order, filter.as_ref(), &cancel);
-            let reporter = Reporter::new(&console, order.tool(), order.verbosity);
-            let reporter = reporter
-                .counting(&counts)
-                .throttled_by(pace.as_ref().map(|pace| pace as &dyn Throttle));
+            let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
+            let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
+            let reporter = Reporter::new(&console, order.tool(), order.verbosity).counting(&counts);
             engine.assist(&reporter, line)
         }
         Err(_) => {

@@ -1,13 +1,13 @@
 //! The form of the engine's options in messages.
 
 use fuc_engine::{
-    Ask, Backup, BackupNaming, CopyOptions, Dereference, Dest, DestRules, Execution, LinkKind,
-    ModePolicy, Preserve, Reflink, RemoveOptions, Replace, Sparse, Xattrs,
+    Ask, Backup, BackupNaming, CopyOp, Dereference, Dest, DestRules, Execution, LinkKind,
+    ModePolicy, Preserve, Reflink, RemoveOp, Replace, Sparse, Xattrs,
 };
 
 use crate::wire::{Wire, wire_enum, wire_open_struct, wire_struct};
 
-wire_open_struct!(RemoveOptions {
+wire_open_struct!(RemoveOp<'static> {
     recursive,
     ignore_missing,
     preserve_root,
@@ -19,7 +19,7 @@ wire_open_struct!(RemoveOptions {
     execution,
 });
 
-wire_open_struct!(CopyOptions {
+wire_open_struct!(CopyOp<'static> {
     recursive,
     dereference,
     one_file_system,
@@ -132,22 +132,22 @@ mod tests {
 
     #[test]
     fn all_options_travel() {
-        assert_complete::<RemoveOptions>();
-        assert_complete::<CopyOptions>();
+        assert_complete::<RemoveOp<'static>>();
+        assert_complete::<CopyOp<'static>>();
         assert_complete::<DestRules>();
         assert_complete::<Preserve>();
     }
 
     #[test]
     fn options_are_read_as_they_were_written() {
-        let mut rules = DestRules::new();
+        let mut rules = DestRules::default();
         rules.replace = Replace::NoneAndFail;
         rules.remove_first = true;
         rules.backup = Some(Backup {
             naming: BackupNaming::NumberedIfAny,
             suffix: ".old".into(),
         });
-        let mut copy = CopyOptions::default();
+        let mut copy = CopyOp::new();
         copy.dereference = Dereference::Always;
         copy.as_links = Some(LinkKind::Symbolic);
         copy.rules = rules;
@@ -155,8 +155,8 @@ mod tests {
         copy.context = Some(c"a:b:c".into());
         copy.threads = std::num::NonZeroUsize::new(3);
         assert_travels(&copy);
-        assert_travels(&CopyOptions::default());
-        let mut removal = RemoveOptions::default();
+        assert_travels(&CopyOp::new());
+        let mut removal = RemoveOp::new();
         removal.preserve_mount_points = true;
         removal.ask = Ask::Always;
         assert_travels(&removal);

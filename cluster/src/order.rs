@@ -15,7 +15,7 @@ use fuc_cli::flags::UsageError;
 use fuc_cli::locale::Charset;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::wording::{self, Tool};
-use fuc_engine::{CopyOptions, Dest, RemoveOptions};
+use fuc_engine::{CopyOp, Dest, RemoveOp};
 use rustix::fs::Mode;
 use rustix::process::umask;
 
@@ -42,9 +42,9 @@ pub struct Order {
 #[derive(Clone, Debug)]
 pub enum Work {
     /// The operands are removed.
-    Removal(Box<RemoveOptions>),
+    Removal(Box<RemoveOp<'static>>),
     /// The operands are copied.
-    Copy(Box<CopyOptions>, Dest),
+    Copy(Box<CopyOp<'static>>, Dest),
 }
 
 /// The properties of rank 0's process on which a run depends.

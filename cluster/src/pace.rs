@@ -17,7 +17,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use fuc_engine::{Cancel, Throttle};
+use fuc_engine::Cancel;
+use fuc_engine::distribute::Throttle;
 
 use crate::message::{Outgoing, Rank};
 

@@ -272,6 +272,8 @@ pub(crate) fn assert_complete<T: Members + Default + std::fmt::Debug>() {
     let members = text.lines().filter_map(|line| line.strip_prefix("    "));
     let members = members.filter(|line| !line.starts_with(' '));
     let names = members.filter_map(|line| Some(line.split_once(':')?.0));
+    // Tokens and descriptors belong to one process. No option sets the scope.
+    let names = names.filter(|name| !["setup", "dest_dir", "tables", "scope"].contains(name));
     assert_eq!(names.collect::<Vec<_>>(), T::MEMBERS);
 }
 

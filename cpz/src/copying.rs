@@ -1,7 +1,7 @@
 //! Runs a copy with the resolved options.
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
@@ -11,7 +11,6 @@ use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::CopyOp;
 
 use cpz::options::Options;
 use cpz::request::Request;
@@ -39,20 +38,21 @@ fn copy(request: Request, console: &Console) -> Outcome {
     } = request;
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
-    let mut copy = CopyOp::with_options(options.engine)
-        .cancelled_by(&cancel)
+    let mut copy = (options.engine)
+        .cancelled_by(cancel)
         .private_tables(threads::private_tables());
     if let Some(filter) = filter.clone() {
-        copy = copy.filtered_by(Arc::new(filter));
+        copy = copy.filtered_by(filter);
     }
+    let sources = || sources.iter().map(PathBuf::from);
     let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)
         .run(
             request.watch,
-            |reporter| copy.run(&sources, &dest, reporter),
+            |reporter| copy.run(sources(), &dest, reporter),
             Some(Box::new(|cancel, counts| {
-                let look_ahead = copy.clone().cancelled_by(&cancel);
-                look_ahead.count(&sources, counts)
+                let look_ahead = copy.clone().cancelled_by(cancel);
+                look_ahead.count(sources(), counts)
             })),
         );
     let unread_patterns = filter.map_or(0, |filter| filter.report_unread(console));

@@ -13,7 +13,7 @@ use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
-use fuc_engine::{CopyOptions, Dereference, Execution, LinkKind, Reflink, Sparse};
+use fuc_engine::{CopyOp, Dereference, Execution, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
 use crate::preserve::PreserveFlags;
@@ -33,7 +33,7 @@ pub(crate) enum LastOperand {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The engine's options. [`Request::new`](crate::request::Request::new) completes them.
-    pub engine: CopyOptions,
+    pub engine: CopyOp<'static>,
     /// The flags behind the engine's attributes, for [`check_context`](PreserveFlags::check_context).
     pub(crate) preserve: PreserveFlags,
     /// The flags behind the engine's rules, which [`finish`](Self::finish) resolves.
@@ -60,7 +60,7 @@ pub struct Options {
 
 impl Options {
     fn new(personality: Personality) -> Self {
-        let mut engine = CopyOptions::default();
+        let mut engine = CopyOp::new();
         engine.recursive = personality.is_recursive_by_default();
         engine.closes_empty_files = personality == Personality::Strict;
         Self {

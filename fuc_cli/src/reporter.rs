@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fuc_engine::{
-    Answer, Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary, Throttle,
+    Answer, Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary,
 };
 
 use crate::console::Console;
@@ -37,7 +37,6 @@ pub struct Reporter<'a> {
     repeats: Option<Repeats>,
     /// The counts of the run, if the user can see them.
     counts: Option<Arc<Counts>>,
-    throttle: Option<&'a dyn Throttle>,
 }
 
 impl<'a> Reporter<'a> {
@@ -52,7 +51,6 @@ impl<'a> Reporter<'a> {
             is_strict: false,
             repeats: None,
             counts: None,
-            throttle: None,
         }
     }
 
@@ -64,13 +62,6 @@ impl<'a> Reporter<'a> {
         if execution == Execution::DryRun {
             self.verbosity = self.verbosity.max(Verbosity::Verbose);
         }
-        self
-    }
-
-    /// Limits the speed of the run, if there is a throttle.
-    #[must_use]
-    pub fn throttled_by(mut self, throttle: Option<&'a dyn Throttle>) -> Self {
-        self.throttle = throttle;
         self
     }
 
@@ -217,10 +208,6 @@ impl Observer for Reporter<'_> {
 
     fn counts(&self) -> Option<&Counts> {
         self.counts.as_deref()
-    }
-
-    fn throttle(&self) -> Option<&dyn Throttle> {
-        self.throttle
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {

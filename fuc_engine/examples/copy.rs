@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     };
     // `Dest::Into` would put the copy into an existing directory, under its own name.
     let dest = Dest::Exactly(dest.into());
-    let summary = CopyOp::new().run([source], &dest, &ToStderr);
+    let summary = CopyOp::new().run([source.into()], &dest, &ToStderr);
     println!(
         "copied {} entries of {} bytes, {} failed",
         summary.entries, summary.bytes, summary.failures

@@ -63,10 +63,10 @@ fn main() -> ExitCode {
                 show();
             }
         });
-        let copied = CopyOp::new().run([source], &dest, copy);
+        let copied = CopyOp::new().run([source.into()], &dest, copy);
         // The original is removed only if the copy is complete.
         let is_complete =
-            copied.is_complete() && RemoveOp::new().run([source], removal).is_complete();
+            copied.is_complete() && RemoveOp::new().run([source.into()], removal).is_complete();
         drop(stop);
         is_complete
     });

@@ -1,5 +1,6 @@
 //! Removes the trees that are named, and prints each failure: `remove PATH...`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fuc_engine::{Error, Observer, RemoveOp};
@@ -13,7 +14,7 @@ impl Observer for ToStderr {
 }
 
 fn main() -> ExitCode {
-    let operands: Vec<_> = std::env::args_os().skip(1).collect();
+    let operands = std::env::args_os().skip(1).map(PathBuf::from);
     let summary = RemoveOp::new().run(operands, &ToStderr);
     println!(
         "removed {} entries, {} failed",

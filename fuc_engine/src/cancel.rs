@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// # std::fs::create_dir(&tree)?;
 /// let cancel = Cancel::new();
 /// cancel.cancel();
-/// let removal = RemoveOp::new().cancelled_by(&cancel);
-/// let summary = removal.run([&tree], &std::sync::Mutex::new(Vec::new()));
+/// let removal = RemoveOp::new().cancelled_by(cancel);
+/// let summary = removal.run([tree.clone()], &std::sync::Mutex::new(Vec::new()));
 /// assert!(summary.cancelled && tree.exists());
 /// # Ok(())
 /// # }

@@ -8,22 +8,21 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::cancel::Cancel;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Error;
-use crate::filter::SharedFilter;
 use crate::hashing::HashSet;
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, When};
+use crate::setup::Setup;
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
     self, OpenDirs, Purpose, Reconsidered, Settings, SourceOnly, Task, Visit, Visitor, Walker,
@@ -34,18 +33,16 @@ const MOST_REMEMBERED: usize = 1 << 16;
 
 /// Says what a look-ahead counts.
 pub(crate) struct Survey<'a> {
-    /// The directory in which operands that are relative paths are looked up.
-    pub(crate) base: BorrowedFd<'a>,
+    pub(crate) setup: &'a Setup<'a>,
     /// Counts what is below directories.
     pub(crate) recursive: bool,
     /// Leaves out what is below a directory on another filesystem than its parent.
     pub(crate) one_file_system: bool,
     /// Says whether operands that are symbolic links are followed.
-    pub(crate) operands: Symlinks,
+    pub(crate) symlinks: Symlinks,
     pub(crate) content: Content,
     /// Counts directories that the filter skips, because a copy makes them.
     pub(crate) skipped_directories: bool,
-    pub(crate) filter: Option<SharedFilter>,
 }
 
 /// Says which bytes are counted.
@@ -75,22 +72,22 @@ impl Content {
 
 /// Adds to `counts` what `survey` says about the operands. Returns `true` unless it was cancelled, or some bytes may be
 /// counted more than once.
-pub(crate) fn count<P: AsRef<Path>>(
-    mut survey: Survey<'_>,
-    operands: &[P],
+pub(crate) fn count(
+    survey: Survey<'_>,
+    operands: impl IntoIterator<Item = PathBuf>,
     counts: &Counts,
-    cancel: Option<Cancel>,
 ) -> bool {
     let observer = Silent(counts);
+    let operands = operands.into_iter();
     let look_ahead = LookAhead {
-        settings: Settings::new(Some(NonZeroUsize::MIN), survey.filter.take()),
-        survey,
+        settings: Settings::new(Some(NonZeroUsize::MIN), survey.setup.filter.clone()),
         seen: Mutex::default(),
-        operands: (operands.iter())
-            .filter_map(|path| operand::to_c(path.as_ref()).ok())
+        operands: operands
+            .filter_map(|path| operand::to_c(&path).ok())
             .collect(),
-        report: Report::new(&observer, cancel),
+        report: Report::new(&observer, survey.setup),
         descriptors: Descriptors::new(),
+        survey,
     };
     sched::scope(&look_ahead, |worker| {
         worker.push(Task::Own(0..look_ahead.operands.len() as u32), When::Next);
@@ -207,7 +204,7 @@ impl LookAhead<'_> {
 impl Roots for LookAhead<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<Fd, Errno> {
         let path = &self.operands[operand as usize];
-        Ok(sys::open_directory_noatime(self.survey.base, path, self.survey.operands)?.0)
+        Ok(sys::open_directory_noatime(self.survey.setup.dir, path, self.survey.symlinks)?.0)
     }
 
     /// Keeps the time of access, because a copy that preserves it may not have read it yet.
@@ -298,7 +295,7 @@ impl Visitor for LookAhead<'_> {
         }
         for operand in portion {
             let name = &self.operands[operand as usize];
-            match sys::stat(self.survey.base, name, self.survey.operands) {
+            match sys::stat(self.survey.setup.dir, name, self.survey.symlinks) {
                 Err(_) => {}
                 Ok(stat) if sys::file_type(&stat) != FileType::Directory => {
                     self.count(self.bytes(&stat), worker);

@@ -62,7 +62,7 @@
 //! ```
 //!
 //! - **Which files.** New ones in directories, from 1 GiB on, of which neither the filesystem nor its server makes
-//!   copies by itself. [`CopyOptions::divide_from`](crate::CopyOptions::divide_from) changes that.
+//!   copies by itself. [`CopyOp::divide_from`](crate::CopyOp::divide_from) changes that.
 //! - **A thief reports no failure.** It gives the range back as [`Given::NotReached`]. The engine that met the file
 //!   copies the range itself, and reports what fails then.
 //! - **If an engine dies,** the dest still has its hidden name, which begins with `.cpz-`. Nothing removes it.
@@ -91,13 +91,61 @@
 //! - **If the home cannot reach the directory,** the entries fail: a copy of its own would lose the link.
 //! - **Operands** stay with the leader. So if an operand is not a directory, the leader must be the home of all files.
 
+//!
+//! # What each engine does by itself
+//!
+//! - It reports the failures and events that it meets, and its own part of the summary. The order of the operands holds
+//!   for its own reports only. Questions, too, come from every engine and in no order.
+//! - It verifies what it has copied, and writes it to the disk if the copy is [durable](crate::CopyOp::durable).
+//! - It writes files that are overwritten in place one after the other. So after SIGKILL, as many files may be incomplete
+//!   as there are engines.
+//! - It knows only its own large files when it looks for free space.
+//! - It does not try again a removal that fails because the filesystem is full.
+//! - It takes all operands at once. A dry run is not shared.
+
 mod stolen;
 
 pub use stolen::Stolen;
 pub(crate) use stolen::{FileRange, ParentId};
 
-/// Connects an engine with the others that work on the same operands. See
-/// [`RemoveOp::lead`](crate::RemoveOp::lead) and [`CopyOp::lead`](crate::CopyOp::lead).
+use std::fmt;
+
+/// The part of an engine in a job that several engines share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It begins the operands.
+    Leader,
+    /// It only works on what it gets from others.
+    Assistant,
+}
+
+/// The setting by which a run shares its work.
+#[derive(Clone, Copy)]
+pub(crate) struct Sharing<'a> {
+    pub(crate) exchange: &'a dyn Exchange,
+    pub(crate) part: Part,
+}
+
+impl Part {
+    pub(crate) fn of(self, exchange: &dyn Exchange) -> Option<Sharing<'_>> {
+        Some(Sharing {
+            exchange,
+            part: self,
+        })
+    }
+}
+
+/// Limits the speed of a run.
+pub trait Throttle: fmt::Debug + Sync {
+    /// Waits until the run may process another entry. It is called after each entry that the run finds in a directory,
+    /// directories included, and for each that is [entrusted](Exchange::entrust) to it, but not for operands.
+    ///
+    /// A worker does nothing else until the call returns. So in a run that may be [cancelled](crate::Cancel), it
+    /// must return soon after that.
+    fn wait(&self);
+}
+
+/// Connects an engine with the others that work on the same operands.
 ///
 /// The methods are called from several threads at once. Only [`receive`](Self::receive) may wait.
 pub trait Exchange: Sync {

@@ -127,7 +127,7 @@ pub enum Operation {
     KeepParentTimes,
     /// Gives a dest the extended attributes of its source.
     KeepXattrs,
-    /// Gives a dest the [context](crate::CopyOptions::context) that the options name.
+    /// Gives a dest the [context](crate::CopyOp::context) that the options name.
     SetContext,
 }
 
@@ -234,7 +234,7 @@ pub enum Refusal {
     #[error("it links to a directory around it")]
     CyclicSymlink,
     /// The dest would be a symbolic link to a relative source, and is not in the directory in which the source
-    /// is looked up: the working directory, or that of [`CopyOp::run_in`](crate::CopyOp::run_in).
+    /// is looked up: the working directory, or that of [`in_dir`](crate::CopyOp::in_dir).
     #[error("a relative link is made only in the directory that the source is relative to")]
     RelativeSymlink,
     /// The content of the dest differs from that of the source, after the copy: dest, source.
@@ -357,8 +357,8 @@ impl Error {
 
     /// Returns the error with the paths that are relative below `dir`.
     ///
-    /// The errors of [`RemoveOp::run_in`](crate::RemoveOp::run_in) name paths in a directory, and only the
-    /// caller knows the path of that directory.
+    /// After [`in_dir`](crate::RemoveOp::in_dir), errors name paths in a directory, and only the caller knows the path of
+    /// that directory.
     #[must_use]
     pub fn below(self, dir: &Path) -> Self {
         self.below_each(dir, dir)
@@ -367,7 +367,7 @@ impl Error {
     /// Returns the error with the relative paths of sources below `source_dir`, and those of dests below
     /// `dest_dir`.
     ///
-    /// The errors of [`CopyOp::run_in`](crate::CopyOp::run_in) name paths in two directories, and only the caller
+    /// After [`dest_in_dir`](crate::CopyOp::dest_in_dir), errors name paths in two directories, and only the caller
     /// knows their paths.
     #[must_use]
     pub fn below_each(mut self, source_dir: &Path, dest_dir: &Path) -> Self {

@@ -135,6 +135,7 @@ mod tests {
     use super::*;
     use crate::error::Refusal;
     use crate::observer::Observer;
+    use crate::setup::Setup;
 
     fn error(path: &str) -> Error {
         Error::refused(Refusal::Root, path.into())
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn a_failure_waits_for_the_operands_before_its_own() {
         let seen = Seen::default();
-        let report = Report::new(&seen, None);
+        let report = Report::new(&seen, &Setup::default());
         let failures = Failures::of(100);
         failures.warn(99, error("last"), &report);
         failures.fail(1, error("second"), &report);
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn an_engine_that_knows_no_order_holds_nothing() {
         let seen = Seen::default();
-        let report = Report::new(&seen, None);
+        let report = Report::new(&seen, &Setup::default());
         let failures = Failures::in_any_order(3);
         failures.fail(2, error("c"), &report);
         failures.warn(0, error("a"), &report);
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn failures_that_still_wait_at_the_end_are_reported_in_order() {
         let seen = Seen::default();
-        let report = Report::new(&seen, None);
+        let report = Report::new(&seen, &Setup::default());
         let failures = Failures::of(3);
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
             failures.fail(operand, error(path), &report);

@@ -27,7 +27,7 @@ use crate::sys::Fd;
 /// A closure is a filter, too:
 ///
 /// ```
-/// use std::sync::{Arc, Mutex};
+/// use std::sync::Mutex;
 /// use fuc_engine::{Candidate, RemoveOp, Verdict};
 ///
 /// # fn main() -> std::io::Result<()> {
@@ -41,8 +41,8 @@ use crate::sys::Fd;
 ///     Some("keep") => Verdict::Prune,
 ///     _ => Verdict::Take,
 /// };
-/// let removal = RemoveOp::new().filtered_by(Arc::new(filter));
-/// let summary = removal.run([&tree], &Mutex::new(Vec::new()));
+/// let removal = RemoveOp::new().filtered_by(filter);
+/// let summary = removal.run([tree.clone()], &Mutex::new(Vec::new()));
 /// // `tree` stays because of `keep`. That is not a failure.
 /// assert!(summary.is_complete());
 /// assert_eq!(summary.entries, 2);
@@ -51,7 +51,7 @@ use crate::sys::Fd;
 /// # }
 /// ```
 ///
-/// Operations share a filter by its [`Arc`], and a filter that is chosen at run time is an `Arc<dyn Filter>`, too.
+/// An `Arc<dyn Filter>` is one, too. So several operations can share a filter, or one that is chosen at run time.
 ///
 /// The calls happen on the engine's threads, under the conditions that hold for an
 /// [`Observer`](crate::Observer).
@@ -75,6 +75,16 @@ impl<F: Fn(&Candidate<'_>) -> Verdict + Send + Sync> Filter for F {
     }
 }
 
+impl Filter for Arc<dyn Filter> {
+    fn verdict(&self, entry: &Candidate<'_>) -> Verdict {
+        (**self).verdict(entry)
+    }
+
+    fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Self> {
+        (**self).for_directory(directory)
+    }
+}
+
 /// The decision of a [`Filter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -90,7 +100,7 @@ pub enum Verdict {
     /// [backups](crate::DestRules::backup) are made.
     ///
     /// It is a failure if the directory cannot be read, or if a removal with
-    /// [`one_file_system`](crate::RemoveOptions::one_file_system) finds it on another filesystem.
+    /// [`one_file_system`](crate::RemoveOp::one_file_system) finds it on another filesystem.
     Skip,
     /// The entry is left alone, and a directory is never opened.
     ///
@@ -235,15 +245,5 @@ impl fmt::Debug for EnteredDirectory<'_> {
         f.debug_tuple("EnteredDirectory")
             .field(&self.path())
             .finish()
-    }
-}
-
-/// A filter that clones of an operation share.
-#[derive(Clone)]
-pub(crate) struct SharedFilter(pub(crate) Arc<dyn Filter>);
-
-impl fmt::Debug for SharedFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedFilter")
     }
 }

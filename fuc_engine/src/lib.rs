@@ -20,22 +20,28 @@
 //!
 //! # Options
 //!
-//! [`RemoveOp`] and [`CopyOp`] have a method for each option. One value can run any number of times, from
+//! [`RemoveOp`] and [`CopyOp`] have a field for each option. One value can run any number of times, from
 //! any thread.
 //!
 //! ```
-//! use fuc_engine::{CopyOp, DestRules, Preserve, RemoveOp, Replace};
+//! use std::num::NonZeroUsize;
+//! use fuc_engine::{CopyOp, Preserve, RemoveOp, Replace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! # let (source, dest) = (dir.path().join("source"), dir.path().join("dest"));
 //! # std::fs::create_dir_all(source.join("sub"))?;
-//! let update = CopyOp::new()
-//!     .preserve(Preserve::all())
-//!     .rules(DestRules::new().replace(Replace::Older));
+//! let update = CopyOp::new().with(|copy| {
+//!     copy.preserve = Preserve::all();
+//!     copy.rules.replace = Replace::Older;
+//! });
 //! let summary = update.copy(&source, &dest)?;
 //! println!("{} files, {} bytes", summary.files, summary.bytes);
-//! RemoveOp::new().ignore_missing(true).threads(2).remove(&source)?;
+//!
+//! let mut removal = RemoveOp::new();
+//! removal.ignore_missing = true;
+//! removal.threads = NonZeroUsize::new(2);
+//! removal.remove(&source)?;
 //! # assert!(dest.join("sub").is_dir() && !source.exists());
 //! # Ok(())
 //! # }
@@ -45,7 +51,7 @@
 //!
 //! An *operand* is a path that the caller names. An *entry* is an operand, or a name at any depth below one.
 //!
-//! [`RemoveOp::run`] and [`CopyOp::run`] take any number of operands and an [`Observer`]. A failed entry does
+//! [`RemoveOp::run`] and [`CopyOp::run`] take an iterator of operands and an [`Observer`]. A failed entry does
 //! not end a run: the observer receives the failure, the run goes on with the other entries, and the
 //! [`Summary`] counts it. A mutex around a vector is an observer that collects failures.
 //! [Warnings](Observer::warned) are not failures.
@@ -56,7 +62,7 @@
 //! use fuc_engine::RemoveOp;
 //!
 //! let failures = Mutex::new(Vec::new());
-//! let summary = RemoveOp::new().run(["/missing/a", "/missing/b"], &failures);
+//! let summary = RemoveOp::new().run(["/missing/a".into(), "/missing/b".into()], &failures);
 //! assert_eq!((summary.entries, summary.failures), (0, 2));
 //! for failure in failures.into_inner().unwrap() {
 //!     assert_eq!(failure.kind(), ErrorKind::NotFound);
@@ -94,7 +100,7 @@
 //! # std::fs::create_dir_all(tree.join("sub")).unwrap();
 //! let progress = Progress::default();
 //! let summary = thread::scope(|scope| {
-//!     let removal = scope.spawn(|| RemoveOp::new().run([&tree], &progress));
+//!     let removal = scope.spawn(|| RemoveOp::new().run([tree], &progress));
 //!     while !removal.is_finished() {
 //!         println!("{} entries", progress.counts.entries());
 //!         thread::sleep(Duration::from_millis(100));
@@ -119,7 +125,7 @@
 //! # std::fs::create_dir(&tree).unwrap();
 //! # std::fs::write(tree.join("file"), "content").unwrap();
 //! let ahead = Counts::default();
-//! CopyOp::new().count([&tree], &ahead);
+//! CopyOp::new().count([tree], &ahead);
 //! println!("{} entries with {} bytes", ahead.entries(), ahead.bytes());
 //! # assert_eq!((ahead.entries(), ahead.bytes()), (2, 7));
 //! ```
@@ -137,7 +143,7 @@
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let (source, dest) = (dir.path().join("source"), dir.path().join("dest"));
 //! let cancel = Cancel::new();
-//! let copy = CopyOp::new().cancelled_by(&cancel);
+//! let copy = CopyOp::new().cancelled_by(cancel.clone());
 //! cancel.cancel(); // Usually another thread does this.
 //! let summary = copy.run([source], &Dest::Exactly(dest), &Mutex::new(Vec::new()));
 //! assert!(summary.cancelled && !summary.is_complete());
@@ -150,7 +156,6 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use std::sync::Arc;
 //! use fuc_engine::{Candidate, RemoveOp, Verdict};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -172,7 +177,7 @@
 //!         Verdict::Skip
 //!     }
 //! };
-//! let removal = RemoveOp::new().filtered_by(Arc::new(filter));
+//! let removal = RemoveOp::new().filtered_by(filter);
 //! let summary = removal.remove(&tree)?;
 //! assert_eq!((summary.files, summary.directories), (2, 0));
 //! # assert!(tree.join("a.c").exists() && tree.join(".git/c.o").exists());
@@ -193,7 +198,7 @@
 //! # let tree = dir.path().join("tree");
 //! # std::fs::create_dir_all(tree.join("sub"))?;
 //! # std::fs::write(tree.join("sub/file"), "content")?;
-//! let removal = RemoveOp::new().execution(Execution::DryRun);
+//! let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
 //! let summary = removal.remove(&tree)?;
 //! println!("{} files of {} bytes would be removed", summary.files, summary.bytes);
 //! assert!(tree.exists());
@@ -204,8 +209,8 @@
 //!
 //! # Open directories
 //!
-//! [`RemoveOp::run_in`] and [`CopyOp::run_in`] look up relative paths in open directories instead of the working
-//! directory. So a program does not depend on its working directory, and no other process can lead it elsewhere
+//! [`RemoveOp::in_dir`], [`CopyOp::in_dir`] and [`CopyOp::dest_in_dir`] set open directories, in which relative paths
+//! are looked up instead of the working directory. So a program does not depend on its working directory, and no other process can lead it elsewhere
 //! by renaming a directory above the operands.
 //!
 //! # Async
@@ -235,7 +240,7 @@
 //!
 //! async fn clean() -> Result<(), Box<dyn std::error::Error>> {
 //!     let guard = CancelOnDrop(Cancel::new());
-//!     let removal = RemoveOp::new().cancelled_by(&guard.0);
+//!     let removal = RemoveOp::new().cancelled_by(guard.0.clone());
 //!     tokio::task::spawn_blocking(move || removal.remove("/var/tmp/job")).await??;
 //!     Ok(())
 //! }
@@ -305,10 +310,16 @@
 // | `observer` | the public trait `Observer`, with events, questions, counters and the summary |
 // | `filter` | the public trait `Filter`, which chooses the entries that a run processes |
 // | `cancel` | the public type `Cancel`, which stops runs before their end |
-// | `setters` | writes the builder methods of operations and options |
-// | `distribute` | how several engines share a removal or a copy |
+// | `setup` | the settings that removals and copies have in common |
+// | `distribute` | how several engines share a removal or a copy; public only with its feature |
 // | `execution` | the public type `Execution`, which chooses a dry run |
 // | `error` | the public type `Error`: operation, paths, and the kernel's reason |
+
+// Without a feature, its parts of the engine are compiled, but nothing leads to them.
+#![cfg_attr(
+    not(all(feature = "distribute", feature = "private-tables")),
+    allow(dead_code, unreachable_pub)
+)]
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("fuc_engine needs Linux: it makes system calls that other systems do not have");
@@ -325,7 +336,10 @@ cfg_if! {
         mod copy;
         mod count;
         mod descriptors;
+        #[cfg(feature = "distribute")]
         pub mod distribute;
+        #[cfg(not(feature = "distribute"))]
+        mod distribute;
         mod error;
         mod execution;
         mod failures;
@@ -337,24 +351,25 @@ cfg_if! {
         mod remove;
         mod report;
         mod sched;
-        mod setters;
+        mod setup;
         mod sync;
         mod sys;
         mod walk;
 
         pub use cancel::Cancel;
         pub use copy::{
-            Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
-            Preserve, Reflink, Replace, Sparse, Xattrs, copy_tree,
+            Backup, BackupNaming, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
+            Replace, Sparse, Xattrs, copy_tree,
         };
         pub use error::{Cause, Errno, Error, Operation, Refusal};
         pub use execution::Execution;
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
         pub use observer::{
-            Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget,
-            Protection, Question, RemovalTarget, Summary, Throttle,
+            Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget, Protection,
+            Question, RemovalTarget, Summary,
         };
-        pub use remove::{Ask, RemoveOp, RemoveOptions, remove_contents, remove_tree};
+        pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
+        #[cfg(feature = "private-tables")]
         pub use sys::PrivateTables;
     }
 }

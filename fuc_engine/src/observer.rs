@@ -1,7 +1,6 @@
 //! The interface between a run and its caller: failures, events and questions while the run goes on,
 //! and a summary at the end.
 
-use std::fmt;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +15,7 @@ use crate::error::Error;
 /// - A directory is removed after everything in it.
 /// - A directory is created before everything in it.
 /// - Events come in the order of the operands. So do failures and warnings, except those that
-///   [`CopyOptions::verify`](crate::CopyOptions::verify) finds.
+///   [`CopyOp::verify`](crate::CopyOp::verify) finds.
 ///
 /// The calls happen on the engine's threads, which have stacks of 256 KiB. A thread does nothing else
 /// until the call returns. If a method panics, the other threads finish the work that they have, and
@@ -69,29 +68,11 @@ pub trait Observer: Sync {
         None
     }
 
-    /// Returns a limit of the speed. The default is `None`: the run is as fast as it can be.
-    ///
-    /// The run asks once, before it begins.
-    fn throttle(&self) -> Option<&dyn Throttle> {
-        None
-    }
-
     /// Answers a question that the options make the run ask. The default answers [`Answer::No`].
     fn confirm(&self, question: Question<'_>) -> Answer {
         let _ = question;
         Answer::No
     }
-}
-
-/// Limits the speed of a run; see [`Observer::throttle`].
-pub trait Throttle: fmt::Debug + Sync {
-    /// Waits until the run may process another entry. It is called after each entry that the run finds in a directory,
-    /// directories included, and for each that is [entrusted](crate::distribute::Exchange::entrust) to it, but not for
-    /// operands.
-    ///
-    /// A worker does nothing else until the call returns. So in a run that may be [cancelled](crate::Cancel), it
-    /// must return soon after that.
-    fn wait(&self);
 }
 
 /// The answer to a [`Question`].

@@ -8,8 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 
 use crate::cancel::Cancel;
+use crate::distribute::Throttle;
 use crate::error::{Error, Refusal};
-use crate::observer::{Answer, Counts, Event, Observer, Question, Summary, Throttle};
+use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
+use crate::setup::Setup;
 
 /// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,19 +130,19 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(observer: &'a dyn Observer, cancel: Option<Cancel>) -> Self {
+    pub(crate) fn new(observer: &'a dyn Observer, setup: &Setup<'a>) -> Self {
         let wants_events = observer.wants_events();
         Self {
             observer,
             wants_events,
             wants_copy_method: wants_events && observer.wants_copy_method(),
-            throttle: observer.throttle(),
+            throttle: setup.throttle,
             totals: Counts::default(),
             details: Mutex::default(),
             live: observer.counts(),
             failures: AtomicU64::new(0),
             declined: AtomicU64::new(0),
-            cancel,
+            cancel: setup.cancel.clone(),
             was_cancelled: AtomicBool::new(false),
             discarded: AtomicU64::new(0),
         }
@@ -312,7 +314,7 @@ mod tests {
     #[test]
     fn each_kind_of_a_removed_name_is_counted_once() {
         let failures = Mutex::new(Vec::new());
-        let report = Report::new(&failures, None);
+        let report = Report::new(&failures, &Setup::default());
         let mut tally = Tally::default();
         for (kind, times) in [
             (FileType::RegularFile, 1),

@@ -10,7 +10,7 @@ use fuc_cli::progress::Progress;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
-use fuc_engine::{Execution, RemoveOptions};
+use fuc_engine::{Execution, RemoveOp};
 
 use crate::flags::Id;
 use crate::words::{ALL, WHEN, When};
@@ -40,9 +40,9 @@ pub enum Mode {
 /// The engine's options, and those of the command itself.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The engine's options, complete except for [`ask`](RemoveOptions::ask), which depends on
+    /// The engine's options, complete except for [`ask`](RemoveOp::ask), which depends on
     /// stdin.
-    pub engine: RemoveOptions,
+    pub engine: RemoveOp<'static>,
     /// The removals that the user is asked about.
     pub prompts: Prompts,
     /// Ask once before removing many operands, or directories (`-I`).
@@ -67,7 +67,7 @@ pub struct Options {
 
 impl Options {
     fn new(personality: Personality) -> Self {
-        let mut engine = RemoveOptions::default();
+        let mut engine = RemoveOp::new();
         engine.recursive = personality.is_recursive_by_default();
         Self {
             engine,

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::iter;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use fuc_cli::command::{Context, Outcome};
@@ -19,7 +18,7 @@ use fuc_cli::stats::Run;
 use fuc_cli::stdin;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{Answer, Ask, RemoveOp, Summary};
+use fuc_engine::{Answer, Ask, Summary};
 
 use crate::detach;
 use rmz::options::{Mode, Options, Prompts};
@@ -132,24 +131,25 @@ fn remove(
     options.engine.ask = ask(&options);
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
-    let mut removal = RemoveOp::with_options(options.engine).cancelled_by(&cancel);
+    let mut removal = options.engine.cancelled_by(cancel);
     if let Some(filter) = filter.clone() {
-        removal = removal.filtered_by(Arc::new(filter));
+        removal = removal.filtered_by(filter);
     }
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
     let summary = match operands {
-        Operands::Named(operands) => reporter.run(
-            watch,
-            |reporter| removal.run(&operands, reporter),
-            Some(Box::new(|cancel, counts| {
-                let look_ahead = removal.clone().cancelled_by(&cancel);
-                look_ahead.count(&operands, counts)
-            })),
-        ),
+        Operands::Named(operands) => {
+            let operands = || operands.iter().map(PathBuf::from);
+            let look_ahead = |cancel, counts: &_| {
+                let look_ahead = removal.clone().cancelled_by(cancel);
+                look_ahead.count(operands(), counts)
+            };
+            let run = |reporter: &Reporter<'_>| removal.run(operands(), reporter);
+            reporter.run(watch, run, Some(Box::new(look_ahead)))
+        }
         Operands::Listed(mut names) => {
             let run = |reporter: &Reporter<'_>| {
                 let next = || taken_name(&mut names, filter.as_ref(), console);
-                removal.run_all(iter::from_fn(next), reporter)
+                removal.run(iter::from_fn(next), reporter)
             };
             // A list can be read only once, so nothing looks ahead.
             let mut summary = reporter.run(watch, run, None);

@@ -14,7 +14,7 @@ use fuc_cli::memory::Allocator;
 use fuc_cluster::flags::{self, Id, Options};
 use fuc_cluster::job::{self, Job};
 use fuc_cluster::order::{Order, Work};
-use fuc_engine::{CopyOptions, Execution};
+use fuc_engine::{CopyOp, Execution};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -72,7 +72,7 @@ fn copy(
 }
 
 /// Refuses what several processes cannot do.
-fn check(options: &CopyOptions) -> Result<(), UsageError> {
+fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
     let message = match options {
         _ if options.execution == Execution::DryRun => {
             "--dry-run is not available on several ranks"

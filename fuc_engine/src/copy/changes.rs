@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::content::{ContentError, Moved};
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
-use super::options::CopyOptions;
+use super::options::CopyOp;
 use crate::execution::Execution;
 use crate::observer::CopyMethod;
 use crate::operand;
@@ -97,7 +97,7 @@ pub(super) enum Changes {
 impl Changes {
     /// Returns the changes of a run that copies to these names.
     pub(super) fn new<'a>(
-        options: &CopyOptions,
+        options: &CopyOp<'_>,
         dest_names: impl ExactSizeIterator<Item = &'a CStr>,
     ) -> Result<Self, Errno> {
         Ok(match options.execution {

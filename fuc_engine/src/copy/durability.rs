@@ -1,5 +1,5 @@
 //! Writes copies to the disk before the run ends, for
-//! [`CopyOptions::durable`](crate::CopyOptions::durable).
+//! [`CopyOp::durable`](crate::CopyOp::durable).
 //!
 //! ```text
 //! the first FEW files and directories ──▶ fsync each when it is complete

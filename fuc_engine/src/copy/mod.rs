@@ -11,7 +11,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `op` | the public entry points |
-//! | `options/` | the choices of a caller: public data only |
+//! | `options/` | [`CopyOp`], the options of a caller: data only |
 //! | `options/preserve` | the attributes that a copy gets from its source |
 //! | `options/overwrite` | the rules for dests that exist, and the names of backups |
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later |
@@ -106,8 +106,8 @@ mod way;
 mod writers;
 mod xattr_conf;
 
-pub use op::{CopyOp, copy_tree};
+pub use op::copy_tree;
 pub use options::{
-    Backup, BackupNaming, CopyOptions, Dereference, Dest, DestRules, LinkKind, ModePolicy,
-    Preserve, Reflink, Replace, Sparse, Xattrs,
+    Backup, BackupNaming, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve,
+    Reflink, Replace, Sparse, Xattrs,
 };

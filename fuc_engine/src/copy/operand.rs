@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::bases::Bases;
 use super::dest::backup_names::own_backup;
-use super::options::{CopyOptions, Dest};
+use super::options::{CopyOp, Dest};
 use super::way::DestParent;
 use crate::error::{Error, Operation};
 use crate::node;
@@ -39,7 +39,7 @@ impl Operand {
         bases: Bases<'_>,
         source: &Path,
         dest: &Dest,
-        options: &CopyOptions,
+        options: &CopyOp<'_>,
     ) -> Result<Self, Error> {
         let unusable = |path: &Path| {
             let path = path.to_path_buf();

@@ -1,5 +1,5 @@
 //! Makes the directories that lead to a source below the target, for
-//! [`CopyOptions::parents`](crate::CopyOptions::parents).
+//! [`CopyOp::parents`](crate::CopyOp::parents).
 //!
 //! They get their final attributes when everything below them is done. Until then their owner
 //! may do everything in them. As with cp, directories that existed before get the attributes of their

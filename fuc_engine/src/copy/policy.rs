@@ -10,13 +10,13 @@ use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{OverwriteRules, Timestamps};
 use super::decide::treatment::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
-use super::options::{CopyOptions, Dereference, LinkKind, ModePolicy, Reflink, Replace};
+use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use super::xattr_conf::{Action, XattrConf};
 use crate::execution::Execution;
 use crate::sys::{self, Stat};
 
 pub(super) struct Policy<'a> {
-    pub(super) options: &'a CopyOptions,
+    pub(super) options: &'a CopyOp<'a>,
     /// The effective user, which may read the files that it owns.
     pub(super) user: u32,
     /// Says whether symbolic links below an operand are followed; cached.
@@ -34,7 +34,7 @@ pub(super) struct Policy<'a> {
 }
 
 impl<'a> Policy<'a> {
-    pub(super) fn new(options: &'a CopyOptions) -> Self {
+    pub(super) fn new(options: &'a CopyOp<'a>) -> Self {
         let is_real = options.execution == Execution::Real;
         let sets_attributes = is_real && options.sets_attributes();
         Self {

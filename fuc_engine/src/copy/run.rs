@@ -20,7 +20,7 @@
 //! - [`sharing`]: the part in a copy that several engines share.
 
 use std::ops::{ControlFlow, Range};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -34,23 +34,22 @@ use super::hardlinks::LinkTable;
 use super::large::room::Room;
 use super::node::CopyDir;
 use super::operand::Operand;
-use super::options::{CopyOptions, Dereference, Dest};
+use super::options::{CopyOp, Dereference, Dest};
 use super::parents::{self, MadeParents};
 use super::policy::Policy;
 use super::scratch::{CopyScratch, CopyWorker};
 use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
-use crate::distribute::Exchange;
+use crate::distribute::Part;
 use crate::error::{Error, Operation};
 use crate::execution::Execution;
 use crate::failures::Failures;
-use crate::filter::SharedFilter;
 use crate::hashing::HashSet;
-use crate::observer::{BYTES_PER_WORK, Summary};
+use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
 use crate::sys::{self, Identity, PrivateTables};
-use crate::walk::{self, Part, Settings, Sharer, Stealing, Walker};
+use crate::walk::{self, Settings, Sharer, Stealing, Walker};
 
 mod durable;
 mod large;
@@ -82,45 +81,41 @@ pub(super) struct CopyRun<'a> {
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
     settings: Settings,
-    tables: Option<PrivateTables>,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
 }
 
 impl<'a> CopyRun<'a> {
-    pub(super) fn new(
-        options: &'a CopyOptions,
-        bases: Bases<'a>,
-        dest: &'a Dest,
-        report: Report<'a>,
-        filter: Option<SharedFilter>,
-    ) -> Self {
-        let policy = Policy::new(options);
+    pub(super) fn new(op: &'a CopyOp<'a>, dest: &'a Dest, observer: &'a dyn Observer) -> Self {
+        let policy = Policy::new(op);
         Self {
             settings: Settings {
-                is_in_order: options.rules.ask,
+                is_in_order: op.rules.ask,
                 symlinks: policy.symlinks_of_entries,
-                ..Settings::new(options.threads, filter)
+                ..Settings::new(op.threads, op.setup.filter.clone())
             },
             ctx: Context {
                 policy,
                 acl_of_target: OnceLock::new(),
                 dest,
-                bases,
+                bases: Bases {
+                    source: op.setup.dir,
+                    dest: op.dest_dir,
+                },
                 target: None,
                 operands: Vec::new(),
                 merges_directories: false,
-                report,
+                report: Report::new(observer, &op.setup),
                 failures: Failures::default(),
                 descriptors: Descriptors::new(),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
                 stored_times: Mutex::default(),
                 changes: Changes::Real,
-                durability: (options.durable && options.execution == Execution::Real)
+                durability: (op.durable && op.execution == Execution::Real)
                     .then(Durability::default),
             },
-            copies_plainly: options.rules.are_plain() && options.as_links.is_none(),
+            copies_plainly: op.rules.are_plain() && op.as_links.is_none(),
             links: LinkTable::default(),
             meets_names_once: false,
             used: UsedNames::default(),
@@ -128,15 +123,8 @@ impl<'a> CopyRun<'a> {
             parents: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
-            tables: None,
-            stealing: None,
+            stealing: op.setup.sharing.map(Stealing::new),
         }
-    }
-
-    /// Lets started threads have private descriptor tables.
-    pub(super) fn with_private_tables(mut self, permit: Option<PrivateTables>) -> Self {
-        self.tables = permit;
-        self
     }
 
     /// Returns the permit if private tables do no harm.
@@ -147,13 +135,7 @@ impl<'a> CopyRun<'a> {
     fn private_tables(&self) -> Option<PrivateTables> {
         let is_harmless =
             self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
-        self.tables.filter(|_| is_harmless)
-    }
-
-    /// Copies the operands together with the engines of `exchange`, in this part.
-    pub(super) fn shared(mut self, exchange: &'a dyn Exchange, part: Part) -> Self {
-        self.stealing = Some(Stealing::new(exchange, part));
-        self
+        self.ctx.policy.options.tables.filter(|_| is_harmless)
     }
 
     fn assists(&self) -> bool {
@@ -161,14 +143,12 @@ impl<'a> CopyRun<'a> {
         stealing.is_some_and(|stealing| stealing.part() == Part::Assistant)
     }
 
-    pub(super) fn run<P: AsRef<Path>>(&mut self, sources: impl AsRef<[P]>) -> Summary {
-        if let Err(error) = self.prepare(sources.as_ref()) {
+    pub(super) fn run(&mut self, sources: Vec<PathBuf>) -> Summary {
+        if let Err(error) = self.prepare(sources) {
             self.report_unprepared(error);
             // An engine that cannot take part still answers the others.
             self.ctx.operands.clear();
         }
-        // The run has its own copies of the paths.
-        drop(sources);
         let runs = self.independent_runs();
         self.meets_names_once = self.meets_names_once(&runs);
         let runs = match self.ctx.report.wants_events() {
@@ -191,7 +171,7 @@ impl<'a> CopyRun<'a> {
     }
 
     /// Opens the target and makes the operands. If this fails, nothing can be copied.
-    fn prepare<P: AsRef<Path>>(&mut self, sources: &[P]) -> Result<(), Error> {
+    fn prepare(&mut self, sources: Vec<PathBuf>) -> Result<(), Error> {
         let (Dest::Into(path) | Dest::Exactly(path)) = self.ctx.dest;
         let unusable = |errno| Error::failed(Operation::OpenTarget, path.clone(), errno).at_dest();
         if let Dest::Into(target) = self.ctx.dest {
@@ -202,7 +182,7 @@ impl<'a> CopyRun<'a> {
         }
         let options = self.ctx.policy.options;
         for source in sources {
-            match Operand::new(self.ctx.bases, source.as_ref(), self.ctx.dest, options) {
+            match Operand::new(self.ctx.bases, &source, self.ctx.dest, options) {
                 Ok(operand) => self.ctx.operands.push(operand),
                 Err(error) => self.report_unprepared(error),
             }
@@ -252,7 +232,7 @@ impl<'a> CopyRun<'a> {
 /// Returns a range for each operand.
 /// Returns `true` if several directories may be merged: through a link at the dest, or those of several operands, as in
 /// `a/d b/d` or `a/. d`.
-fn may_merge(options: &CopyOptions, operands: &[Operand]) -> bool {
+fn may_merge(options: &CopyOp<'_>, operands: &[Operand]) -> bool {
     let mut names = HashSet::default();
     let is_shared = |operand: &Operand| {
         let name = operand.dest_name.to_bytes();
@@ -289,8 +269,8 @@ mod tests {
     use super::*;
     use crate::cancel::Cancel;
     use crate::copy::options::Preserve;
-    use crate::observer::{Event, Observer};
-    use crate::sys::{AllocationGroups, CWD};
+    use crate::observer::Event;
+    use crate::sys::AllocationGroups;
     use crate::walk::Tuning;
     use std::fs;
     use std::num::NonZeroUsize;
@@ -312,24 +292,19 @@ mod tests {
             let names = ["a", "b"].map(|sub| at(&format!("s/{sub}/{number}")));
             fs::hard_link(&names[0], &names[1]).unwrap();
         }
-        let options = CopyOptions {
+        let options = CopyOp {
             recursive: true,
             dereference: Dereference::Never,
             preserve: Preserve {
                 links: true,
                 ..Preserve::default()
             },
-            ..CopyOptions::default()
+            ..CopyOp::default()
         };
         let dest = Dest::Into(at("d"));
         let failures = Mutex::new(Vec::new());
-        let report = Report::new(&failures, None);
-        let bases = Bases {
-            source: CWD,
-            dest: CWD,
-        };
-        let mut run = CopyRun::new(&options, bases, &dest, report, None);
-        let operands: Vec<_> = operands.iter().map(|operand| at(operand)).collect();
+        let mut run = CopyRun::new(&options, &dest, &failures);
+        let operands = operands.iter().map(|operand| at(operand)).collect();
         assert!(run.run(operands).is_complete(), "{failures:?}");
         run.links.len()
     }
@@ -376,29 +351,25 @@ mod tests {
         for number in 0..400 {
             tree.file(format!("{}/{number}/f", number / 20), "x");
         }
-        let options = CopyOptions {
+        let options = CopyOp {
             recursive: true,
             threads: NonZeroUsize::new(4),
-            ..CopyOptions::default()
+            ..CopyOp::default()
         };
         let dest = Dest::Exactly(dir.path().join("d"));
         let observer = CancelAfter {
             left: AtomicUsize::new(entries),
             cancel: Cancel::new(),
         };
-        let report = Report::new(&observer, Some(observer.cancel.clone()));
-        let bases = Bases {
-            source: CWD,
-            dest: CWD,
-        };
-        let mut run = CopyRun::new(&options, bases, &dest, report, None);
+        let options = options.cancelled_by(observer.cancel.clone());
+        let mut run = CopyRun::new(&options, &dest, &observer);
         let stat = sys::stat_directory(fs::File::open(dir.path()).unwrap().as_fd()).unwrap();
         let tuning = Tuning {
             groups: Some(AllocationGroups::single(stat.identity.device())),
             ..Tuning::of_copy(None)
         };
         assert!(run.settings.tuning.set(tuning).is_ok());
-        let summary = run.run([tree.path()]);
+        let summary = run.run(vec![tree.path().into()]);
         (dir, summary)
     }
 

@@ -1,5 +1,5 @@
 //! The way from the target to the dest of an operand, which has several directories with
-//! [`CopyOptions::parents`](crate::CopyOptions::parents).
+//! [`CopyOp::parents`](crate::CopyOp::parents).
 //!
 //! Each call takes one component, relative to the directory before it. A symbolic link in
 //! place of a directory is followed only if the policy trusts its owner.

@@ -9,38 +9,18 @@ use rustix::io::Errno;
 
 use super::name::{Name, Parent};
 use super::node::{RemoveDir, RemoveNode, RemovePlace};
-use super::options::{Ask, RemoveOptions};
+use super::options::{Ask, RemoveOp, Scope};
 use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::failures::Failures;
-use crate::filter::SharedFilter;
 use crate::node::Side;
 use crate::observer::Event;
 use crate::report::Report;
 use crate::sys::{self, Fd, Symlinks};
 
-/// The part of an operand that is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The operand and everything in it.
-    Whole,
-    /// The entries of the operand, which is a directory that stays.
-    Contents,
-}
-
-/// The files that a run may reach.
-pub(super) struct Extent<'a> {
-    /// The directory in which operands that are relative paths are looked up.
-    pub(super) base: BorrowedFd<'a>,
-    pub(super) scope: Scope,
-    pub(super) filter: Option<SharedFilter>,
-    pub(super) remover: &'a Remover,
-}
-
 pub(super) struct Context<'a> {
-    pub(super) options: &'a RemoveOptions,
-    pub(super) scope: Scope,
+    pub(super) options: &'a RemoveOp<'a>,
     /// The directory in which operands that are relative paths are looked up.
     pub(super) base: BorrowedFd<'a>,
     pub(super) operands: Vec<Box<CStr>>,
@@ -58,19 +38,18 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(options: &'a RemoveOptions, extent: &Extent<'a>, report: Report<'a>) -> Self {
+    pub(super) fn new(options: &'a RemoveOp<'a>, remover: &'a Remover, report: Report<'a>) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
             options,
-            scope: extent.scope,
-            base: extent.base,
+            base: options.setup.dir,
             operands: Vec::new(),
             report,
             failures: Failures::default(),
             descriptors: Descriptors::new(),
             asks,
-            looks_at_entries: asks || extent.remover.leaves_names(),
-            remover: extent.remover,
+            looks_at_entries: asks || remover.leaves_names(),
+            remover,
             is_superuser: asks && sys::effective_user() == 0,
         }
     }
@@ -83,7 +62,7 @@ impl<'a> Context<'a> {
 
     /// Returns `true` if the directory at `place` is an operand of which only the entries are removed.
     pub(super) fn stays(&self, place: &RemovePlace) -> bool {
-        self.scope == Scope::Contents && place.parent.is_none()
+        self.options.scope == Scope::Contents && place.parent.is_none()
     }
 
     /// Runs `call` on the directory that `name` is in, and on its name there.

@@ -15,8 +15,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `op` | [`RemoveOp`], [`remove_tree`] and [`remove_contents`], the public interface |
-//! | `options` | [`RemoveOptions`], data only |
+//! | `op` | the public entry points |
+//! | `options` | [`RemoveOp`], the options of a caller: data only |
 //! | `run` | one run: the walk's visitor, which knows all the others |
 //! | `operand` | removing an operand, or handing it over to be entered |
 //! | `directory` | entering a directory, and removing it when it is empty |
@@ -45,5 +45,5 @@ mod remover;
 mod room;
 mod run;
 
-pub use op::{RemoveOp, remove_contents, remove_tree};
-pub use options::{Ask, RemoveOptions};
+pub use op::{remove_contents, remove_tree};
+pub use options::{Ask, RemoveOp};

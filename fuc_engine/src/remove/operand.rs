@@ -4,9 +4,10 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking;
-use super::context::{Context, Scope};
+use super::context::Context;
 use super::name::Name;
 use super::node::RemovePlace;
+use super::options::Scope;
 use super::room;
 use crate::error::Refusal;
 use crate::observer::Answer;
@@ -37,10 +38,12 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
         Ok(stat) if sys::file_type(stat) == FileType::Directory => {
             return begin_directory(context, operand);
         }
-        Ok(_) if context.scope == Scope::Contents => {
+        Ok(_) if context.options.scope == Scope::Contents => {
             return left(context, name, Errno::NOTDIR);
         }
-        Err(errno) if context.scope == Scope::Contents => return left(context, name, *errno),
+        Err(errno) if context.options.scope == Scope::Contents => {
+            return left(context, name, *errno);
+        }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
             if asking::ask_about_operand(context, name, kind) == Answer::No {
@@ -81,14 +84,14 @@ fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
     };
     match (options.recursive, options.empty_directories) {
         (true, _) => {}
-        (false, true) if context.scope == Scope::Contents => {
+        (false, true) if context.options.scope == Scope::Contents => {
             return refused(Refusal::NotRecursive);
         }
         (false, true) => return remove_empty(context, name),
         (false, false) => return refused(Refusal::NotRecursive),
     }
     let (_, last) = operand::split(path.to_bytes());
-    if context.scope == Scope::Whole && operand::is_dot_or_dot_dot(last) {
+    if context.options.scope == Scope::Whole && operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
     Begun::Enter(place_of(context, operand))

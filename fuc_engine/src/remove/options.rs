@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use crate::execution::Execution;
+use crate::setup::{Setup, setup_methods};
 
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +18,43 @@ pub enum Ask {
     Always,
 }
 
-/// Sets how a removal works. The [`Default`] removes directories with their content, as `rm -r` does.
+/// The part of an operand that is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The operand and everything in it.
+    Whole,
+    /// The entries of the operand, which is a directory that stays.
+    Contents,
+}
+
+/// Removes any number of operands. Its fields are the options. The [`Default`] removes directories with their content, as
+/// `rm -r` does.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::sync::Mutex;
+/// use fuc_engine::RemoveOp;
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// let unwanted = dir.path().join("unwanted");
+/// std::fs::create_dir_all(unwanted.join("with/sub/directories"))?;
+/// std::fs::write(unwanted.join("and a file"), "content")?;
+///
+/// let failures = Mutex::new(Vec::new());
+/// let removal = RemoveOp::new().with(|removal| {
+///     removal.ignore_missing = true;
+///     removal.threads = NonZeroUsize::new(4);
+/// });
+/// let summary = removal.run([unwanted.clone()], &failures);
+/// assert_eq!(summary.entries, 5);
+/// assert!(summary.is_complete());
+/// assert!(!unwanted.exists());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct RemoveOptions {
+pub struct RemoveOp<'a> {
     /// Removes directories with their content. Otherwise a directory is
     /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
     pub recursive: bool,
@@ -60,9 +94,26 @@ pub struct RemoveOptions {
     /// A directory that cannot be read is taken for one that is not empty. Some limits are those of
     /// [any dry run](Execution).
     pub execution: Execution,
+    pub(super) scope: Scope,
+    pub(super) setup: Setup<'a>,
 }
 
-impl Default for RemoveOptions {
+setup_methods!(RemoveOp);
+
+impl RemoveOp<'_> {
+    /// Removes the entries of operands, which are directories and stay themselves.
+    ///
+    /// A directory is not emptied through a symbolic link, unless its path has a slash at its end. Entries
+    /// that other processes create during the run may stay. If several listings in turn find entries to remove, that is
+    /// a failure with `ENOTEMPTY`.
+    #[must_use]
+    pub fn contents_only(mut self) -> Self {
+        self.scope = Scope::Contents;
+        self
+    }
+}
+
+impl Default for RemoveOp<'_> {
     fn default() -> Self {
         Self {
             recursive: true,
@@ -74,6 +125,8 @@ impl Default for RemoveOptions {
             ask: Ask::Never,
             threads: None,
             execution: Execution::Real,
+            scope: Scope::Whole,
+            setup: Setup::default(),
         }
     }
 }

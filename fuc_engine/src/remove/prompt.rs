@@ -15,7 +15,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::options::{Ask, RemoveOptions};
+use super::options::{Ask, RemoveOp};
 use crate::observer::{Kind, Question, RemovalTarget};
 
 /// The options that decide about questions.
@@ -26,7 +26,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    pub(super) fn of(options: &RemoveOptions) -> Self {
+    pub(super) fn of(options: &RemoveOp<'_>) -> Self {
         Self {
             ask: options.ask,
             empty_directories: options.empty_directories,

@@ -57,15 +57,21 @@ pub(super) struct Waiting {
 }
 
 /// The names of a run that wait for room.
-#[derive(Default)]
 pub(super) struct WaitingList {
     names: Mutex<Vec<Waiting>>,
-    /// Nothing waits in a run of several engines: a directory of another engine must be given back before the operands are
-    /// done.
-    pub(super) is_closed: bool,
+    is_closed: bool,
 }
 
 impl WaitingList {
+    /// Returns an empty list. Nothing waits in a run of several engines: a directory of another engine must be given back
+    /// before the operands are done.
+    pub(super) fn new(has_engines: bool) -> Self {
+        Self {
+            names: Mutex::default(),
+            is_closed: has_engines,
+        }
+    }
+
     /// Lets a name wait that could not be removed because of `errno`. If that is not possible, reports the failure and
     /// gives the place back.
     #[cold]

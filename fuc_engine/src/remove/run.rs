@@ -7,20 +7,21 @@ use std::iter;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::PathBuf;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking::{self, Asked};
-use super::context::{Context, Extent};
+use super::context::Context;
 use super::directory::{self, Entered};
 use super::guards::Guards;
 use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
-use super::options::{Ask, RemoveOptions};
+use super::options::{Ask, RemoveOp};
+use super::remover::Remover;
 use super::room::{self, Waiting, WaitingList};
-use crate::distribute::Exchange;
+use crate::distribute::Part;
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
 use crate::node::{Node, Side};
@@ -29,8 +30,8 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Entry, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, OwnTask, Part, Purpose, Reconsidered, Settings, SourceOnly, Stealing, Task,
-    Visit, Visitor, Walker,
+    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, SourceOnly, Stealing, Task, Visit,
+    Visitor, Walker,
 };
 
 mod visitor;
@@ -60,28 +61,30 @@ pub(super) struct Removal<'a> {
 }
 
 impl<'a> Removal<'a> {
-    pub(super) fn new<P: AsRef<Path>>(
-        options: &'a RemoveOptions,
-        extent: Extent<'a>,
-        operands: &[P],
+    pub(super) fn new(
+        op: &'a RemoveOp<'a>,
+        operands: Vec<PathBuf>,
+        remover: &'a Remover,
         report: Report<'a>,
     ) -> Self {
-        let mut context = Context::new(options, &extent, report);
+        let mut context = Context::new(op, remover, report);
         for path in operands {
-            let path = path.as_ref();
-            match operand::to_c(path).map(operand::with_one_slash) {
+            match operand::to_c(&path).map(operand::with_one_slash) {
                 Ok(path) => context.operands.push(path),
-                Err(errno) => {
-                    let error = Error::failed(Operation::Remove, path.to_path_buf(), errno);
-                    context.report.failed(error);
-                }
+                Err(errno) => context
+                    .report
+                    .failed(Error::failed(Operation::Remove, path, errno)),
             }
         }
-        context.failures = Failures::of(context.operands.len());
+        let count = context.operands.len();
+        context.failures = match op.setup.sharing {
+            Some(sharing) if sharing.part == Part::Assistant => Failures::in_any_order(count),
+            _ => Failures::of(count),
+        };
         let guards = Guards::new(&context);
-        let is_alone = options.threads == Some(NonZeroUsize::MIN);
+        let is_alone = op.threads == Some(NonZeroUsize::MIN);
         // The user must be able to follow the order of the questions.
-        let is_in_order = match options.ask {
+        let is_in_order = match op.ask {
             Ask::Never => false,
             Ask::IfWriteProtected => is_alone,
             Ask::Always => true,
@@ -92,21 +95,11 @@ impl<'a> Removal<'a> {
             settings: Settings {
                 is_in_order,
                 may_be_slow: true,
-                ..Settings::new(options.threads, extent.filter)
+                ..Settings::new(op.threads, op.setup.filter.clone())
             },
-            waiting: WaitingList::default(),
-            stealing: None,
+            waiting: WaitingList::new(op.setup.sharing.is_some()),
+            stealing: op.setup.sharing.map(Stealing::new),
         }
-    }
-
-    /// Removes the operands together with the engines of `exchange`, in this part.
-    pub(super) fn shared(mut self, exchange: &'a dyn Exchange, part: Part) -> Self {
-        self.stealing = Some(Stealing::new(exchange, part));
-        self.waiting.is_closed = true;
-        if part == Part::Assistant {
-            self.context.failures = Failures::in_any_order(self.context.operands.len());
-        }
-        self
     }
 
     /// Removes the operands. Returns the report, to which the next run of other operands adds.

@@ -20,7 +20,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{NodeOf, Purpose, Task, Visitor, Walker, leave, ranges};
-use crate::distribute::{Exchange, FileRange, Finished, Given, Incoming, ParentId, Stolen, Ticket};
+use crate::distribute::{
+    Exchange, FileRange, Finished, Given, Incoming, ParentId, Part, Sharing, Stolen, Ticket,
+};
 use crate::hashing::HashMap;
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::sched::{Inlet, Take, Thieves, When};
@@ -34,15 +36,6 @@ pub(super) const MOST_LEVELS: usize = 256;
 
 /// Names for a home are sent when they take so many bytes: about 200 names.
 const MOST_WAITING_BYTES: usize = 8 << 10;
-
-/// The part of an engine in a job that several engines share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// It begins the operands.
-    Leader,
-    /// It only works on what it gets from others.
-    Assistant,
-}
 
 /// The part of the work on entries of other engines that a removal or a copy defines.
 pub(crate) trait Sharer<V: Visitor>: Sync {
@@ -136,10 +129,10 @@ struct Away<D: Dir, T> {
 }
 
 impl<'a, D: Dir, T> Stealing<'a, D, T> {
-    pub(crate) fn new(exchange: &'a dyn Exchange, part: Part) -> Self {
+    pub(crate) fn new(sharing: Sharing<'a>) -> Self {
         Self {
-            exchange,
-            part,
+            exchange: sharing.exchange,
+            part: sharing.part,
             away: Mutex::new(Away {
                 next_ticket: 0,
                 kept: HashMap::default(),

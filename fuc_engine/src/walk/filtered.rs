@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{NodeOf, Reason, Visit, Visitor, Walker, queue};
-use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, SharedFilter, Verdict};
+use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::sys::{self, Blocking, Entry, Listing, Symlinks};
@@ -31,7 +31,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    pub(crate) fn new(SharedFilter(of_operands): SharedFilter) -> Self {
+    pub(crate) fn new(of_operands: Arc<dyn Filter>) -> Self {
         Self {
             of_operands,
             of_directories: Mutex::default(),

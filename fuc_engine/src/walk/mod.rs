@@ -59,7 +59,7 @@ use in_order::Remainder;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
-pub(crate) use exchange::{Part, Sharer, Stealing, entrust};
+pub(crate) use exchange::{Sharer, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, reconsider};
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 pub(crate) use ranges::{OwnRange, OwnTask};

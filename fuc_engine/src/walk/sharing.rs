@@ -1,7 +1,8 @@
 //! Runs a job, alone or together with other engines. [`crate::distribute`] shows the protocol.
 
-use super::exchange::{self, Part, Sharer, Stealing};
+use super::exchange::{self, Sharer, Stealing};
 use super::{Task, Visitor};
+use crate::distribute::Part;
 use crate::node::Dir;
 use crate::sched::{self, Inlet, When};
 use crate::sys;

@@ -5,13 +5,13 @@
 
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::filtered::Filters;
 use super::{NodeOf, Visitor};
 use crate::descriptors;
-use crate::filter::SharedFilter;
+use crate::filter::Filter;
 use crate::node::{Dir, Side};
 use crate::sched::{Limits, Zones};
 use crate::sys::{self, AllocationGroups, Filesystem, SecondWorker, Symlinks};
@@ -36,7 +36,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn new(threads: Option<NonZeroUsize>, filter: Option<SharedFilter>) -> Self {
+    pub(crate) fn new(threads: Option<NonZeroUsize>, filter: Option<Arc<dyn Filter>>) -> Self {
         Self {
             threads,
             is_in_order: false,

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
+use fuc_engine::RemoveOp;
 use fuc_engine::{Answer, Ask, Error, Kind, Observer, Operation, Question, Refusal};
-use fuc_engine::{RemoveOp, RemoveOptions};
 use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{Counts, Failure, counts, remove_options, threads};
+use crate::kit::{Counts, Failure, counts, paths, threads};
 
 /// Declines the names in `declined`, and agrees to all others.
 #[derive(Default)]
@@ -29,8 +29,8 @@ impl Person {
         }
     }
 
-    fn remove(&self, options: RemoveOptions, path: &Path) -> Counts {
-        counts(RemoveOp::with_options(options).run([path], self))
+    fn remove(&self, options: RemoveOp<'static>, path: &Path) -> Counts {
+        counts(options.run(paths([path]), self))
     }
 
     /// Returns the questions in order, each as its kind and a name.
@@ -67,8 +67,8 @@ impl Observer for Person {
     }
 }
 
-fn always() -> RemoveOptions {
-    remove_options(|options| options.ask = Ask::Always)
+fn always() -> RemoveOp<'static> {
+    RemoveOp::new().with(|options| options.ask = Ask::Always)
 }
 
 fn names_in(dir: impl AsRef<Path>) -> usize {
@@ -96,7 +96,7 @@ fn an_observer_that_does_not_answer_means_no() {
     let top = Tree::at(scratch.path().join("t"));
     top.file("f", "");
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::with_options(always()).run([top.path()], &failures);
+    let summary = always().run(paths([top.path()]), &failures);
     assert_eq!(counts(summary), (0, 0, 0));
     assert_eq!(names_in(top.path()), 2);
 }
@@ -164,7 +164,7 @@ fn writable_files_are_removed_without_a_question() {
     let top = Tree::at(scratch.path().join("t"));
     top.file("a/f", "").symlink("l", "a");
     let person = Person::default();
-    let options = remove_options(|options| {
+    let options = RemoveOp::new().with(|options| {
         options.threads = threads(4);
         options.ask = Ask::IfWriteProtected;
     });
@@ -187,7 +187,7 @@ fn another_filesystem_is_left_alone() {
     };
     run("mount", &[Path::new("--bind"), mount.path(), &inner]);
     let person = Person::default();
-    let options = remove_options(|options| options.one_file_system = true);
+    let options = RemoveOp::new().with(|options| options.one_file_system = true);
     let told = person.remove(options, top.path());
     let left = names_in(&inner);
     run("umount", &[&inner]);
@@ -202,7 +202,7 @@ fn an_operand_on_another_device_than_its_parent_is_refused_if_asked_for() {
     let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     Tree::at(mount.path()).file("kept", "");
     let person = Person::default();
-    let options = remove_options(|options| options.preserve_mount_points = true);
+    let options = RemoveOp::new().with(|options| options.preserve_mount_points = true);
     assert_eq!(person.remove(options, mount.path()), (0, 0, 1));
     let expected = Failure::refused(Refusal::MountPoint, mount.path());
     assert_eq!(*person.failures.lock().unwrap(), [expected]);
@@ -214,7 +214,7 @@ fn an_empty_directory_goes_without_recursion_if_asked_for() {
     let scratch = Scratch::new();
     let top = Tree::at(scratch.path().join("t"));
     top.dir("e").file("full/f", "");
-    let options = remove_options(|options| {
+    let options = RemoveOp::new().with(|options| {
         options.recursive = false;
         options.empty_directories = true;
     });

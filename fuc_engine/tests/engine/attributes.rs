@@ -7,14 +7,14 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{CopyOptions, Dest, ModePolicy, Operation, Preserve};
+use fuc_engine::{CopyOp, Dest, ModePolicy, Operation, Preserve};
 use rustix::io::Errno;
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{self, Told, copy_options, copy_with};
+use crate::kit::{self, Told, copy_with};
 
-fn keeping(modes: ModePolicy, parents: bool) -> CopyOptions {
-    copy_options(|options| {
+fn keeping(modes: ModePolicy, parents: bool) -> CopyOp<'static> {
+    CopyOp::new().with(|options| {
         options.recursive = false;
         options.parents = parents;
         options.preserve.mode = modes;
@@ -26,7 +26,11 @@ fn mode_of(path: &Path) -> u32 {
 }
 
 /// Copies `fifo` into `into`, and calls `meanwhile` when `dest` exists and has no content yet.
-fn held_up(options: CopyOptions, [fifo, into, dest]: [&Path; 3], meanwhile: impl FnOnce()) -> Told {
+fn held_up(
+    options: CopyOp<'static>,
+    [fifo, into, dest]: [&Path; 3],
+    meanwhile: impl FnOnce(),
+) -> Told {
     thread::scope(|scope| {
         let copying = scope.spawn(|| copy_with(options, [fifo], &Dest::Into(into.to_owned())));
         // Opening the FIFO blocks until the copy opens it.
@@ -106,7 +110,7 @@ fn a_context_is_copied_without_the_other_attributes() {
         .xattr("security.selinux", "a:b:c")
         .xattr("user.other", "x");
     fs::create_dir(at("d")).unwrap();
-    let options = copy_options(|options| options.preserve.context = true);
+    let options = CopyOp::new().with(|options| options.preserve.context = true);
     let told = copy_with(options, [at("s/f")], &Dest::Into(at("d")));
     assert_eq!(told.failures, []);
     let value = |name: &str| {
@@ -143,7 +147,7 @@ fn a_context_that_is_asked_for_is_that_of_all_copies() {
         .symlink("sub/link", "large");
     Tree::at(at("d")).file("found", "y");
     for preserve in [Preserve::default(), Preserve::all()] {
-        let options = copy_options(|options| {
+        let options = CopyOp::new().with(|options| {
             options.preserve = preserve;
             options.context = Some(c"x:y:z".into());
         });
@@ -177,7 +181,7 @@ fn a_file_has_its_context_before_its_content() {
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
     Tree::at(scratch.path()).fifo("fifo").dir("d");
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.recursive = false;
         options.context = Some(c"x:y:z".into());
     });
@@ -200,7 +204,7 @@ fn content_is_copied_without_the_context_that_is_asked_for() {
     tree.file("s/found", "new")
         .file("s/other", "x")
         .file("d/found", "old");
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.recursive = false;
         // The kernel refuses an attribute of this length even for root.
         options.context = Some(CString::new("x".repeat(100_000)).unwrap());

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use fuc_engine::{
-    Backup, BackupNaming, CopyOp, CopyOptions, Counts, Dereference, Dest, DestRules, Execution,
-    LinkKind, Observer, Operation, Preserve, Refusal, RemoveOp, Replace,
+    Backup, BackupNaming, CopyOp, Counts, Dereference, Dest, DestRules, Execution, LinkKind,
+    Observer, Operation, Preserve, Refusal, RemoveOp, Replace,
 };
 use rustix::io::Errno;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain};
 
 use crate::child::copies_between_open_directories;
-use crate::kit::{self, Failure, Told, all_but_atime, assert_nothing_in, assert_unchanged};
+use crate::kit::{self, Failure, Told, all_but_atime, assert_nothing_in, assert_unchanged, paths};
 
 /// A copy whose paths are relative to a tree that [`build`] makes.
 pub(crate) struct Case {
     name: &'static str,
-    options: CopyOptions,
+    options: CopyOp<'static>,
     sources: &'static [&'static str],
     dest: Dest,
 }
@@ -28,9 +28,9 @@ fn case(
     name: &'static str,
     sources: &'static [&'static str],
     dest: Dest,
-    change: impl FnOnce(&mut CopyOptions),
+    change: impl FnOnce(&mut CopyOp<'_>),
 ) -> Case {
-    let options = kit::copy_options(change);
+    let options = CopyOp::new().with(change);
     Case {
         name,
         options,
@@ -70,7 +70,9 @@ fn build(root: &Path) {
 
 fn backup(naming: BackupNaming) -> DestRules {
     let suffix = "~".into();
-    DestRules::new().backup(Some(Backup { naming, suffix }))
+    let mut rules = DestRules::default();
+    rules.backup = Some(Backup { naming, suffix });
+    rules
 }
 
 /// The cases of copies between open directories.
@@ -87,7 +89,7 @@ pub(crate) fn cases() -> Vec<Case> {
         "from/link",
         "from/missing",
     ];
-    let always = |options: &mut CopyOptions| options.dereference = Dereference::Always;
+    let always = |options: &mut CopyOp<'_>| options.dereference = Dereference::Always;
     vec![
         case("a new file", &["from/file"], exactly("to/new"), |_| {}),
         case("an old file", &["from/file"], exactly("to/file"), |_| {}),
@@ -103,13 +105,13 @@ pub(crate) fn cases() -> Vec<Case> {
             options.rules = backup(BackupNaming::Simple);
         }),
         case("removed first", all, into(), |options| {
-            options.rules = DestRules::new().remove_first(true);
+            options.rules.remove_first = true;
         }),
         case("newer ones only", all, into(), |options| {
-            options.rules = DestRules::new().replace(Replace::Older);
+            options.rules.replace = Replace::Older;
         }),
         case("verified and durable", all, into(), |options| {
-            options.rules = DestRules::new().replace(Replace::Changed);
+            options.rules.replace = Replace::Changed;
             options.verify = true;
             options.durable = true;
         }),
@@ -213,9 +215,11 @@ impl Case {
             Dest::Into(path) => Dest::Into(relative(path)),
             Dest::Exactly(path) => Dest::Exactly(relative(path)),
         };
-        let op = CopyOp::with_options(self.options.clone());
+        let op = self.options.clone();
         let [from, to] = [from, to].map(|dir| File::open(dir).expect("it was made"));
-        op.run_in(&from, sources, &to, &dest, observer)
+        op.in_dir(&from)
+            .dest_in_dir(&to)
+            .run(paths(sources), &dest, observer)
     }
 
     /// Returns `true` if the dest is in `to`.
@@ -353,11 +357,16 @@ fn a_working_directory_with_the_same_names_stays_as_it_is() {
 }
 
 /// Copies between the directories `from` and `to` of a tree.
-fn copy_between(root: &Path, options: CopyOptions, sources: &[&str], dest: &Dest) -> Told {
+fn copy_between(root: &Path, options: CopyOp<'static>, sources: &[&str], dest: &Dest) -> Told {
     let [from, to] = ["from", "to"].map(|name| File::open(root.join(name)).unwrap());
     let failures = Mutex::new(Vec::new());
-    let op = CopyOp::with_options(options);
-    Told::new(op.run_in(&from, sources, &to, dest, &failures), failures)
+    let op = options;
+    Told::new(
+        op.in_dir(&from)
+            .dest_in_dir(&to)
+            .run(paths(sources), dest, &failures),
+        failures,
+    )
 }
 
 #[test]
@@ -366,7 +375,7 @@ fn parents_are_looked_up_and_made_in_open_directories() {
     build(scratch.path());
     let at = |path: &str| scratch.path().join(path);
     Tree::at(at("from/tree/a")).mode(0o710);
-    let options = kit::copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.parents = true;
         options.preserve = Preserve::all();
     });
@@ -389,7 +398,7 @@ fn a_relative_symbolic_link_is_made_only_in_the_directory_of_its_source() {
     let scratch = Scratch::new();
     build(scratch.path());
     let at = |path: &str| scratch.path().join(path);
-    let options = kit::copy_options(|options| options.as_links = Some(LinkKind::Symbolic));
+    let options = CopyOp::new().with(|options| options.as_links = Some(LinkKind::Symbolic));
     let dest = Dest::Exactly("new".into());
     let told = copy_between(scratch.path(), options.clone(), &["file"], &dest);
     let failure = Failure::refused(Refusal::RelativeSymlink, "new");
@@ -398,8 +407,11 @@ fn a_relative_symbolic_link_is_made_only_in_the_directory_of_its_source() {
     let from = File::open(at("from")).unwrap();
     let again = File::open(at("from")).unwrap();
     let failures = Mutex::new(Vec::new());
-    let op = CopyOp::with_options(options);
-    let summary = op.run_in(&from, ["file"], &again, &dest, &failures);
+    let op = options;
+    let summary = op
+        .in_dir(&from)
+        .dest_in_dir(&again)
+        .run(paths(["file"]), &dest, &failures);
     assert!(summary.is_complete(), "{failures:?}");
     assert_eq!(fs::read_link(at("from/new")).unwrap(), Path::new("file"));
 }
@@ -410,7 +422,11 @@ fn a_base_that_is_not_a_directory_fails_each_operand() {
     let file = File::create(scratch.path().join("file")).unwrap();
     let failures = Mutex::new(Vec::new());
     let dest = Dest::Exactly("dest".into());
-    let summary = CopyOp::new().run_in(&file, ["a", "b"], &file, &dest, &failures);
+    let summary =
+        CopyOp::new()
+            .in_dir(&file)
+            .dest_in_dir(&file)
+            .run(paths(["a", "b"]), &dest, &failures);
     let failure = |path| Failure::failed(Operation::Stat, path, Errno::NOTDIR);
     let told = Told::complete(0, 0).with(["a", "b"].map(failure));
     assert_eq!(Told::new(summary, failures), told);
@@ -422,16 +438,26 @@ fn an_open_directory_is_emptied_and_counted() {
     build(scratch.path());
     let open = File::open(scratch.path().join("to")).unwrap();
     let [removal, copy] = [Counts::default(), Counts::default()];
-    assert!(RemoveOp::new().count_in(&open, ["into"], &removal));
-    assert!(CopyOp::new().count_in(&open, ["into"], &copy));
+    assert!(
+        RemoveOp::new()
+            .in_dir(&open)
+            .count(paths(["into"]), &removal)
+    );
+    assert!(CopyOp::new().in_dir(&open).count(paths(["into"]), &copy));
     assert_eq!((removal.entries(), removal.bytes()), (6, 0));
     assert_eq!((copy.entries(), copy.bytes()), (6, 3 + 5 + 3));
 
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::new().run_contents_in(&open, ["into"], &failures);
+    let summary = RemoveOp::new()
+        .contents_only()
+        .in_dir(&open)
+        .run(paths(["into"]), &failures);
     assert_eq!((summary.entries, summary.failures), (5, 0));
     assert_nothing_in(scratch.path().join("to/into"));
-    let summary = RemoveOp::new().run_contents_in(&open, ["."], &failures);
+    let summary = RemoveOp::new()
+        .contents_only()
+        .in_dir(&open)
+        .run(paths(["."]), &failures);
     assert_eq!((summary.entries, summary.failures), (3, 0));
     assert_nothing_in(scratch.path().join("to"));
 }

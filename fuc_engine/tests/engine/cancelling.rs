@@ -9,12 +9,12 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use fuc_engine::{
-    Backup, BackupNaming, Cancel, Cause, CopyOp, CopyOptions, Dereference, Error, Event, Observer,
-    Refusal, RemoveOp, Summary,
+    Backup, BackupNaming, Cancel, Cause, CopyOp, Dereference, Error, Event, Observer, Refusal,
+    RemoveOp, Summary,
 };
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{Failure, copy_options, exactly, remove_options, threads};
+use crate::kit::{Failure, exactly, paths, threads};
 
 /// Cancels a run at its first event of a file.
 struct AtFirstFile {
@@ -129,9 +129,9 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
         let root = scratch.path().join("tree");
         make_files(&root, 20, 100);
         let observer = AtFirstFile::new();
-        let options = remove_options(|options| options.threads = threads);
-        let removal = RemoveOp::with_options(options).cancelled_by(&observer.cancel);
-        let summary = removal.run([&root], &observer);
+        let options = RemoveOp::new().with(|options| options.threads = threads);
+        let removal = options.cancelled_by(observer.cancel.clone());
+        let summary = removal.run(paths([&root]), &observer);
         observer.assert_no_failure();
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
         assert!(
@@ -149,9 +149,9 @@ fn slow_work_stops_in_the_middle_of_a_small_directory() {
     // Directories are only queued, which is fast. A worker that has queued many must find out that files are slow.
     make_files(&root, 100, 6);
     let observer = InFifthDirectory::default();
-    let options = remove_options(|options| options.threads = threads(2));
-    let removal = RemoveOp::with_options(options).cancelled_by(&observer.cancel);
-    let summary = removal.run([&root], &observer);
+    let options = RemoveOp::new().with(|options| options.threads = threads(2));
+    let removal = options.cancelled_by(observer.cancel.clone());
+    let summary = removal.run(paths([&root]), &observer);
     assert!(summary.cancelled, "{summary:?}");
     let dir = observer.begun.into_inner().unwrap().last.unwrap();
     let left = fs::read_dir(dir).map_or(0, Iterator::count);
@@ -166,11 +166,13 @@ fn functions_without_an_observer_fail_if_the_run_was_cancelled() {
     Tree::at(&source).file("file", "");
     let cancel = Cancel::new();
     cancel.cancel();
-    let removal = RemoveOp::new().cancelled_by(&cancel);
+    let removal = RemoveOp::new().cancelled_by(cancel.clone());
     for result in [
-        CopyOp::new().cancelled_by(&cancel).copy(&source, &dest),
+        CopyOp::new()
+            .cancelled_by(cancel.clone())
+            .copy(&source, &dest),
         removal.remove(&source),
-        removal.remove_contents(&source),
+        removal.clone().contents_only().remove(&source),
     ] {
         let error = Failure::of(&result.unwrap_err());
         assert_eq!(error, Failure::refused(Refusal::Cancelled, &source));
@@ -187,9 +189,9 @@ fn a_cancelled_copy_leaves_complete_files_only() {
         make_files(&source, 20, 100);
         let dest = scratch.path().join("d");
         let observer = AtFirstFile::new();
-        let options = copy_options(|options| options.threads = threads);
-        let copy = CopyOp::with_options(options).cancelled_by(&observer.cancel);
-        let summary = copy.run([&source], &exactly(&dest), &observer);
+        let options = CopyOp::new().with(|options| options.threads = threads);
+        let copy = options.cancelled_by(observer.cancel.clone());
+        let summary = copy.run(paths([&source]), &exactly(&dest), &observer);
         observer.assert_no_failure();
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
         // The dest itself is counted too.
@@ -212,7 +214,7 @@ fn a_cancelled_copy_leaves_complete_files_only() {
 /// Copies the content of a FIFO, and cancels the copy between two pieces. Returns the reasons of failures, too.
 fn cancel_within_a_file(
     dest: &Path,
-    change: impl FnOnce(&mut CopyOptions),
+    change: impl FnOnce(&mut CopyOp<'_>),
 ) -> (Summary, Vec<Cause>) {
     let piece = vec![1; 9 << 20];
     let scratch = Scratch::new();
@@ -220,11 +222,11 @@ fn cancel_within_a_file(
     tree.fifo("fifo");
     let fifo = scratch.path().join("fifo");
     let cancel = Cancel::new();
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.copy_contents = true;
         change(options);
     });
-    let copy = CopyOp::with_options(options).cancelled_by(&cancel);
+    let copy = options.cancelled_by(cancel.clone());
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut writer = File::create(&fifo).unwrap();
@@ -236,7 +238,7 @@ fn cancel_within_a_file(
             let _ = writer.write_all(&piece);
         });
         let failures = Mutex::new(Vec::new());
-        let summary = copy.run([&fifo], &exactly(dest), &failures);
+        let summary = copy.run(paths([&fifo]), &exactly(dest), &failures);
         let failures = failures.into_inner().unwrap();
         assert!(failures.iter().all(|failure| failure.path() == dest));
         (summary, failures.iter().map(Error::cause).collect())
@@ -298,11 +300,15 @@ fn a_run_that_was_cancelled_before_it_began_does_nothing() {
     let cancel = Cancel::new();
     cancel.cancel();
     let failures = Mutex::new(Vec::new());
-    let copy = CopyOp::new().cancelled_by(&cancel);
-    let summary = copy.run([&source], &exactly(scratch.path().join("d")), &failures);
+    let copy = CopyOp::new().cancelled_by(cancel.clone());
+    let summary = copy.run(
+        paths([&source]),
+        &exactly(scratch.path().join("d")),
+        &failures,
+    );
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
-    let removal = RemoveOp::new().cancelled_by(&cancel);
-    let summary = removal.run([&source], &failures);
+    let removal = RemoveOp::new().cancelled_by(cancel.clone());
+    let summary = removal.run(paths([&source]), &failures);
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
     assert_eq!(count(&source), 2020);
     assert!(!scratch.path().join("d").exists());

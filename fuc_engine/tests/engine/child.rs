@@ -15,7 +15,7 @@ use fuc_engine::{Cause, CopyOp, Dest, Error, Event, Observer, Preserve, RemoveOp
 use testkit::run::{Run, Status};
 
 use crate::bases;
-use crate::kit::{self, Counts, counts, threads};
+use crate::kit::{self, Counts, counts, paths, threads};
 use crate::{sharing, sharing_copies};
 
 const ACTION: &str = "FUC_ENGINE_TEST_ACTION";
@@ -283,8 +283,8 @@ impl Observer for Exchange<'_> {
     }
 }
 
-fn copy_options() -> fuc_engine::CopyOptions {
-    kit::copy_options(|options| {
+fn copy_options() -> fuc_engine::CopyOp<'static> {
+    CopyOp::new().with(|options| {
         options.threads = threads_wanted();
         if env::var_os(ACTION).is_some_and(|action| action == "update") {
             options.rules.replace = Replace::Older;
@@ -315,8 +315,8 @@ fn program() {
     mark(MARKS[0]);
     let (entries, bytes, failed) = match &*action {
         "remove" => {
-            let options = kit::remove_options(|options| options.threads = threads_wanted());
-            counts(RemoveOp::with_options(options).run([source], observer))
+            let options = RemoveOp::new().with(|options| options.threads = threads_wanted());
+            counts(options.run(paths([source]), observer))
         }
         "share" => sharing::remove_with_two(source.into()),
         "share-copy" => {
@@ -324,11 +324,11 @@ fn program() {
             sharing_copies::copy_with_two(source.into(), dest.into())
         }
         "copy" | "update" => {
-            let op = CopyOp::with_options(copy_options());
+            let op = copy_options();
             let dests = env::var_os(DEST).expect("a dest");
             let pairs = env::split_paths(&source).zip(env::split_paths(&dests));
             pairs.fold((0, 0, 0), |total, (source, dest)| {
-                let summary = op.run([source], &Dest::Exactly(dest), observer);
+                let summary = op.run(paths([source]), &Dest::Exactly(dest), observer);
                 let (entries, bytes, failed) = counts(summary);
                 (total.0 + entries, total.1 + bytes, total.2 + failed)
             })

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Backup, BackupNaming, Counts, Dest, Event, Operation};
+use fuc_engine::{Backup, BackupNaming, CopyOp, Counts, Dest, Event, Operation};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::io::ioctl_fionread;
@@ -18,8 +18,7 @@ use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Meddler, Told, copy, copy_counted, copy_options, copy_with, plain, threads,
-    until_raced,
+    Failure, Meddler, Told, copy, copy_counted, copy_with, plain, threads, until_raced,
 };
 
 /// Makes bytes that differ from block to block and are never zero.
@@ -87,7 +86,7 @@ fn large_files_among_small_ones_are_copied_by_several_workers() {
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     let bytes: u64 = 400 * 5 + (0..12).map(|i| (9 << 20) + 2 * i).sum::<u64>();
     for number in [1, 2, 4] {
-        let options = copy_options(|options| options.threads = threads(number));
+        let options = CopyOp::new().with(|options| options.threads = threads(number));
         let told = copy_with(options, [&source], &Dest::Exactly(dest.clone()));
         assert_eq!(told, Told::complete(400 + 24 + 13, bytes));
         assert_same_tree(&source, &dest, plain());
@@ -496,7 +495,7 @@ fn several_threads_report_a_full_dest_and_end() {
         source.file(format!("{}/{number}", number % 8), pattern(1 << 20));
     }
     let dest = small.path().join("d");
-    let options = copy_options(|options| options.threads = crate::kit::threads(4));
+    let options = CopyOp::new().with(|options| options.threads = crate::kit::threads(4));
     let told = copy_with(options, [source.path()], &Dest::Exactly(dest.clone()));
     let mut failed = std::collections::HashSet::new();
     for failure in &told.failures {
@@ -531,7 +530,7 @@ fn large_files_of_one_directory_are_copied_by_several_threads() {
         source.file(number.to_string(), pattern((5 << 20) + number));
     }
     let dest = Dest::Exactly(scratch.path().join("d"));
-    let options = copy_options(|options| options.threads = crate::kit::threads(4));
+    let options = CopyOp::new().with(|options| options.threads = crate::kit::threads(4));
     let told = copy_with(options, [source.path()], &dest);
     assert_eq!(told, Told::complete(13, 12 * (5 << 20) + 66));
     assert_same_tree(source.path(), scratch.path().join("d"), Attributes::CONTENT);
@@ -582,7 +581,7 @@ fn the_dest_of_a_large_file_is_not_touched_before_its_content_is_copied() {
             assert_eq!(copied, complete, "{row}");
             assert_eq!(kept + replaced.iter().sum::<u64>(), 2, "{row}");
         });
-        let options = copy_options(|options| {
+        let options = CopyOp::new().with(|options| {
             options.threads = threads(1);
             options.rules.backup = backup.clone();
             options.rules.remove_first = remove_first;

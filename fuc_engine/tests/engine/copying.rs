@@ -3,15 +3,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use fuc_engine::{CopyOptions, Dereference, Dest, Operation, Refusal, copy_tree};
+use fuc_engine::{CopyOp, Dereference, Dest, Operation, Refusal, copy_tree};
 use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Told, all_but_atime, assert_unchanged, copy, copy_options, copy_with, counts, exactly,
-    plain, threads,
+    Failure, Told, all_but_atime, assert_unchanged, copy, copy_with, counts, exactly, plain,
+    threads,
 };
 
 #[test]
@@ -84,7 +84,7 @@ fn operands_of_other_types_are_made_anew() {
     let dest = Tree::at(scratch.path().join("d"));
     let operands = ["pipe", "socket", "link", "empty"].map(|name| source.path().join(name));
     let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOptions::default(), operands, &into);
+    let told = copy_with(CopyOp::new(), operands, &into);
     assert_eq!(told, Told::complete(4, 0));
     assert_same_tree(source.path(), dest.path(), plain());
 }
@@ -97,7 +97,7 @@ fn copies_go_into_a_directory_under_their_own_names() {
     let dest = Tree::at(scratch.path().join("d"));
     let operands = ["a/", "b"].map(|name| source.path().join(name));
     let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOptions::default(), operands, &into);
+    let told = copy_with(CopyOp::new(), operands, &into);
     assert_eq!(told, Told::complete(3, 8));
     assert_same_tree(source.path(), dest.path(), plain());
 }
@@ -109,7 +109,7 @@ fn a_source_that_ends_in_a_dot_is_merged_into_the_directory() {
     source.file("a/f", "one");
     let dest = Tree::at(scratch.path().join("d"));
     let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOptions::default(), [source.path().join("a/..")], &into);
+    let told = copy_with(CopyOp::new(), [source.path().join("a/..")], &into);
     assert_eq!(told, Told::complete(3, 3));
     assert_same_tree(source.path(), dest.path(), plain());
 }
@@ -120,7 +120,7 @@ fn a_link_to_a_directory_may_be_the_directory_to_copy_into() {
     let tree = Tree::at(&scratch);
     tree.file("s", "content").dir("d").symlink("link", "d");
     let into = Dest::Into(tree.path().join("link"));
-    let told = copy_with(CopyOptions::default(), [tree.path().join("s")], &into);
+    let told = copy_with(CopyOp::new(), [tree.path().join("s")], &into);
     assert_eq!(told, Told::complete(1, 7));
     assert_same_tree(tree.path().join("s"), tree.path().join("d/s"), plain());
 }
@@ -177,7 +177,7 @@ fn a_missing_source_is_reported_and_the_others_are_copied() {
     let dest = Tree::at(scratch.path().join("d"));
     let operands = ["a", "missing", "b"].map(|name| source.path().join(name));
     let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOptions::default(), &operands, &into);
+    let told = copy_with(CopyOp::new(), &operands, &into);
     let failure = Failure::failed(Operation::Stat, &operands[1], Errno::NOENT);
     assert_eq!(told, Told::complete(2, 2).with([failure]));
     assert_same_tree(source.path(), dest.path(), plain());
@@ -209,7 +209,7 @@ fn a_directory_to_copy_into_must_be_one() {
     for (name, errno) in [("missing", Errno::NOENT), ("f", Errno::NOTDIR)] {
         let target = tree.path().join(name);
         let into = Dest::Into(target.clone());
-        let told = copy_with(CopyOptions::default(), [tree.path().join("g")], &into);
+        let told = copy_with(CopyOp::new(), [tree.path().join("g")], &into);
         let failure = Failure::failed(Operation::OpenTarget, target, errno);
         assert_eq!(told, Told::complete(0, 0).with([failure]));
     }
@@ -232,7 +232,7 @@ fn paths_with_a_nul_byte_are_reported() {
         Told::complete(0, 0).with([failure(Operation::Stat)])
     );
     assert_eq!(
-        copy_with(CopyOptions::default(), [&file], &Dest::Into(bad.clone())),
+        copy_with(CopyOp::new(), [&file], &Dest::Into(bad.clone())),
         Told::complete(0, 0).with([failure(Operation::OpenTarget)])
     );
     assert_eq!(Snapshot::of(&scratch, plain()).len(), 2);
@@ -243,7 +243,7 @@ fn a_directory_is_refused_without_recursion() {
     let scratch = Scratch::new();
     let source = Tree::at(scratch.path().join("s"));
     source.file("f", "");
-    let options = copy_options(|options| options.recursive = false);
+    let options = CopyOp::new().with(|options| options.recursive = false);
     let told = copy_with(options, [source.path()], &exactly(scratch.path().join("d")));
     let failure = Failure::refused(Refusal::NotRecursive, source.path());
     assert_eq!(told, Told::complete(0, 0).with([failure]));
@@ -255,7 +255,7 @@ fn a_link_stands_for_its_target_if_operands_are_followed() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.file("f", "content").symlink("link", "f");
-    let options = copy_options(|options| options.dereference = Dereference::Operands);
+    let options = CopyOp::new().with(|options| options.dereference = Dereference::Operands);
     let dest = tree.path().join("d");
     let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
     assert_eq!(told, Told::complete(1, 7));
@@ -268,7 +268,7 @@ fn a_fifo_is_read_without_recursion() {
     let tree = Tree::at(&scratch);
     tree.fifo("pipe");
     let [pipe, dest] = ["pipe", "d"].map(|name| tree.path().join(name));
-    let options = copy_options(|options| options.recursive = false);
+    let options = CopyOp::new().with(|options| options.recursive = false);
     let told = std::thread::scope(|scope| {
         scope.spawn(|| fs::write(&pipe, "through the pipe").unwrap());
         copy_with(options, [&pipe], &exactly(&dest))
@@ -290,7 +290,7 @@ fn any_number_of_threads_copies_the_same() {
     let entries = Snapshot::of(source.path(), Attributes::NAMES).len();
     let bytes = (0..150).sum::<u64>() * 10;
     for number in [1, 2, 8] {
-        let options = copy_options(|options| options.threads = threads(number));
+        let options = CopyOp::new().with(|options| options.threads = threads(number));
         let dest = scratch.path().join(number.to_string());
         let told = copy_with(options, [source.path()], &exactly(&dest));
         assert_eq!(told, Told::complete(entries, bytes), "{number} threads");
@@ -316,7 +316,7 @@ fn a_default_acl_decides_the_modes() {
     let dest = Tree::at(scratch.path().join("d"));
     dest.acl("d:u::rwx,d:g::rwx,d:o::-");
     let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOptions::default(), [source.path().join("sub")], &into);
+    let told = copy_with(CopyOp::new(), [source.path().join("sub")], &into);
     assert_eq!(told, Told::complete(3, 7));
     let mode = |name| fs::metadata(dest.path().join(name)).unwrap().mode() & 0o777;
     assert_eq!(

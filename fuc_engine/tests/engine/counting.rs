@@ -1,9 +1,11 @@
 //! The counts by kind of a summary.
 
+use crate::kit::paths;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fuc_engine::{CopyOp, Counts, Dest, Error, LinkKind, Observer, Preserve, RemoveOp, Summary};
+use crate::kit::Limited as _;
+use fuc_engine::{CopyOp, Counts, Dest, Error, LinkKind, Observer, RemoveOp, Summary};
 use testkit::probe::{Fs, LoopMount};
 use testkit::tree::{Scratch, Tree, wide};
 
@@ -39,7 +41,7 @@ fn build(scratch: &Scratch) -> Tree {
 
 fn copy(copy: CopyOp, source: &Path, dest: &Path) -> Summary {
     copy.run(
-        [source],
+        paths([source]),
         &Dest::Exactly(dest.to_owned()),
         &Mutex::new(Vec::new()),
     )
@@ -66,9 +68,9 @@ fn operands_are_counted_by_their_kinds() {
     let dest = Dest::Into(scratch.path().join("d"));
     Tree::at(&scratch).dir("d");
     let failures = Mutex::new(Vec::new());
-    let copied = CopyOp::new().run(&operands, &dest, &failures);
+    let copied = CopyOp::new().run(paths(&operands), &dest, &failures);
     assert_eq!(kinds(copied), [3, 3, 2, 2, 0, 0]);
-    let removed = RemoveOp::new().run(&operands, &failures);
+    let removed = RemoveOp::new().run(paths(&operands), &failures);
     assert_eq!(kinds(removed), [3, 3, 2, 2, 0, 0]);
 }
 
@@ -76,13 +78,13 @@ fn operands_are_counted_by_their_kinds() {
 fn hard_links_are_counted_apart_from_files() {
     let scratch = Scratch::new();
     let tree = build(&scratch);
-    let preserving = CopyOp::new().preserve(Preserve::none().links(true));
+    let preserving = CopyOp::new().with(|copy| copy.preserve.links = true);
     let preserved = copy(preserving, tree.path(), &scratch.path().join("d"));
     assert_eq!(kinds(preserved), [2, 4, 3, 2, 1, 0]);
-    let linking = CopyOp::new().as_links(Some(LinkKind::Hard));
+    let linking = CopyOp::new().with(|copy| copy.as_links = Some(LinkKind::Hard));
     let linked = copy(linking, tree.path(), &scratch.path().join("e"));
     assert_eq!(kinds(linked), [0, 4, 0, 0, 8, 0]);
-    let pointing = CopyOp::new().as_links(Some(LinkKind::Symbolic));
+    let pointing = CopyOp::new().with(|copy| copy.as_links = Some(LinkKind::Symbolic));
     let pointed = copy(pointing, tree.path(), &scratch.path().join("f"));
     assert_eq!(kinds(pointed), [0, 4, 8, 0, 0, 0]);
 }
@@ -107,10 +109,10 @@ fn counts_by_kind_are_complete_if_counters_are_read_during_the_run() {
     let tree = build(&scratch);
     wide(tree.path().join("wide"), 3_000);
     let (live, dest) = (Live::default(), scratch.path().join("d"));
-    let copied = CopyOp::new().run([tree.path()], &Dest::Exactly(dest), &live);
+    let copied = CopyOp::new().run(paths([tree.path()]), &Dest::Exactly(dest), &live);
     assert_eq!(kinds(copied), [3_003, 5, 3, 2, 0, 0]);
     assert_eq!(live.0.entries(), copied.entries);
-    let removed = RemoveOp::new().run([tree.path()], &Live::default());
+    let removed = RemoveOp::new().run(paths([tree.path()]), &Live::default());
     assert_eq!(kinds(removed), [3_003, 5, 3, 2, 0, 0]);
 }
 

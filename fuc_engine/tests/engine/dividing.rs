@@ -3,11 +3,13 @@
 //! Each tree has a single directory with one file, so engines can steal nothing but ranges.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::kit::Limited as _;
 use fuc_engine::{Cancel, CopyOp, Operation, Reflink, Sparse, Summary};
 use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount, Skip};
@@ -16,7 +18,7 @@ use testkit::tree::{Scratch, Tree, remove_for_sure};
 
 use crate::content::{data_map, pattern as slow_pattern};
 use crate::hub::{Hub, failures, quick, slow, totals};
-use crate::kit::{Failure, all_but_atime, exactly, plain, until_raced};
+use crate::kit::{Failure, all_but_atime, exactly, paths, plain, until_raced};
 use crate::races::Arena;
 use crate::sharing_copies::{Twins, archive};
 
@@ -36,8 +38,8 @@ fn pattern(bytes: usize) -> Vec<u8> {
 }
 
 /// Returns a copy that divides files from 1 MiB on.
-fn dividing(copy: CopyOp) -> CopyOp {
-    copy.divide_from(MIB)
+fn dividing(copy: CopyOp<'_>) -> CopyOp<'_> {
+    copy.with(|copy| copy.divide_from = NonZeroUsize::new(MIB))
 }
 
 /// Makes a directory with a large file.
@@ -102,7 +104,9 @@ fn files_below_the_limit_and_existing_ones_are_copied_by_one_engine() {
     let twins = Twins::new();
     build(&twins.source());
     let hub = Hub::new(2, || {});
-    let copy = archive().threads(1).divide_from(LARGE + 1);
+    let copy = archive()
+        .threads(1)
+        .with(|copy| copy.divide_from = NonZeroUsize::new(LARGE + 1));
     twins.assert_alike(&hub, &copy, all_but_atime());
     assert_eq!(hub.stolen(), 0);
     let hub = Hub::new(2, || {});
@@ -133,7 +137,7 @@ fn holes_of_divided_files_stay_where_they_are() {
                 .sparse("start", 22 * MIB as u64, &places[3..])
                 .sparse("all", 10 * MIB as u64, &[]);
             let hub = Hub::new(2, || {});
-            let copy = dividing(archive().threads(1).sparse(sparse));
+            let copy = dividing(archive().threads(1).with(|copy| copy.sparse = sparse));
             twins.assert_alike(&hub, &copy, all_but_atime());
             for name in ["middle", "end", "start", "all"] {
                 let [source, dest] =
@@ -168,10 +172,10 @@ fn divided_files_get_the_modes_of_undivided_ones() {
 #[test]
 fn options_hold_for_divided_files() {
     for copy in [
-        archive().durable(true),
-        archive().verify(true),
-        archive().reflink(Reflink::Never),
-        archive().sparse(Sparse::Always),
+        archive().with(|copy| copy.durable = true),
+        archive().with(|copy| copy.verify = true),
+        archive().with(|copy| copy.reflink = Reflink::Never),
+        archive().with(|copy| copy.sparse = Sparse::Always),
     ] {
         let twins = Twins::new();
         build(&twins.source());
@@ -192,8 +196,15 @@ fn an_engine_that_does_not_reach_the_file_gives_ranges_back() {
         let observers = slow(2);
         let copy = dividing(archive().threads(1));
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.lead([at("s")], &exactly(at("d")), observer, desk),
-            _ => copy.assist([at("missing")], &exactly(at("d")), observer, desk),
+            0 => copy
+                .clone()
+                .leading(desk)
+                .run(paths([at("s")]), &exactly(at("d")), observer),
+            _ => copy.clone().assisting(desk).run(
+                paths([at("missing")]),
+                &exactly(at("d")),
+                observer,
+            ),
         });
         assert_eq!(totals(&summaries), (2, 0));
         assert_eq!(summaries[1].bytes, 0);
@@ -238,7 +249,9 @@ fn a_file_without_room_beside_a_divided_one_is_copied_after_it() {
         let dest = mount.path().join("d");
         let hub = Hub::new(2, || std::thread::sleep(Duration::from_millis(100)));
         let observers = slow(2);
-        let copy = archive().threads(1).divide_from(10 * MIB);
+        let copy = archive()
+            .threads(1)
+            .with(|copy| copy.divide_from = NonZeroUsize::new(10 * MIB));
         hub.copy(&copy, &[source.path()], &exactly(&dest), &observers);
         assert_eq!(failures(observers), []);
         assert_same_tree(source.path(), &dest, all_but_atime());
@@ -269,10 +282,18 @@ fn a_cancelled_copy_leaves_no_part_of_a_divided_file() {
             let observers = slow(2);
             let copy = dividing(archive().threads(1));
             let summaries = hub.run(&observers, |engine, observer, desk| {
-                let copy = copy.clone().cancelled_by(&cancels[engine]);
+                let copy = copy.clone().cancelled_by(cancels[engine].clone());
                 match engine {
-                    0 => copy.lead([&source], &exactly(&dest), observer, desk),
-                    _ => copy.assist([&source], &exactly(&dest), observer, desk),
+                    0 => {
+                        copy.clone()
+                            .leading(desk)
+                            .run(paths([&source]), &exactly(&dest), observer)
+                    }
+                    _ => copy.clone().assisting(desk).run(
+                        paths([&source]),
+                        &exactly(&dest),
+                        observer,
+                    ),
                 }
             });
             assert_eq!(failures(observers), []);

@@ -9,7 +9,7 @@ use fuc_engine::{Answer, Ask, Error, Observer, Question, RemoveOp, remove_conten
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{all_but_atime, assert_nothing_in, assert_unchanged};
+use crate::kit::{all_but_atime, assert_nothing_in, assert_unchanged, paths};
 
 #[test]
 fn a_directory_that_is_emptied_stays_itself() {
@@ -33,7 +33,9 @@ fn several_directories_are_emptied_and_each_failure_is_reported() {
     tree.file("a/f", "").file("b/sub/f", "").file("file", "");
     let operands = ["a", "missing", "file", "b"].map(|name| tree.path().join(name));
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::new().run_contents(&operands, &failures);
+    let summary = RemoveOp::new()
+        .contents_only()
+        .run(paths(&operands), &failures);
     assert_eq!((summary.entries, summary.failures), (3, 2));
     let failures = failures.into_inner().unwrap();
     let kinds: Vec<_> = failures.iter().map(|e| (e.path(), e.kind())).collect();
@@ -68,16 +70,21 @@ fn a_directory_behind_a_symlink_is_not_emptied() {
 #[test]
 fn missing_directories_are_ignored_on_request() {
     let scratch = Scratch::new();
-    let emptying = RemoveOp::new().ignore_missing(true);
-    let emptied = emptying.remove_contents(scratch.path().join("missing"));
+    let emptying = RemoveOp::new().with(|removal| removal.ignore_missing = true);
+    let emptied = emptying
+        .contents_only()
+        .remove(scratch.path().join("missing"));
     assert!(emptied.expect("it is ignored").is_complete());
 }
 
 #[test]
 fn the_root_directory_is_refused() {
     // Nothing but one directory may be entered, in case that the root is not refused.
-    let emptying = RemoveOp::new().ask(Ask::Always);
-    let error = emptying.remove_contents("/").expect_err("it is the root");
+    let emptying = RemoveOp::new().with(|removal| removal.ask = Ask::Always);
+    let error = emptying
+        .contents_only()
+        .remove("/")
+        .expect_err("it is the root");
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
 
@@ -110,8 +117,9 @@ fn questions_are_about_entries_and_not_about_the_directory() {
     tree.file("keep", "").file("f", "");
     let answers = Answers::default();
     let summary = RemoveOp::new()
-        .ask(Ask::Always)
-        .run_contents([tree.path()], &answers);
+        .with(|removal| removal.ask = Ask::Always)
+        .contents_only()
+        .run(paths([tree.path()]), &answers);
     assert_eq!((summary.entries, summary.failures), (1, 0));
     let mut asked = answers.0.into_inner().unwrap();
     asked.sort();

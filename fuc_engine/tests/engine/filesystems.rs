@@ -1,12 +1,11 @@
 //! Copies between all kinds of filesystems, which support different system calls.
 
+use fuc_engine::CopyOp;
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Snapshot, assert_same_tree};
 use testkit::tree::{Tree, wide};
 
-use crate::kit::{
-    Told, assert_nothing_in, copy, copy_options, copy_with, exactly, plain, remove, threads,
-};
+use crate::kit::{Told, assert_nothing_in, copy, copy_with, exactly, plain, remove, threads};
 
 fn build(at: &LoopMount) -> Tree {
     let tree = Tree::at(at.path().join("s"));
@@ -91,7 +90,7 @@ fn nested_directories_within_xfs_by_many_workers() {
     wide(tree.path().join("0"), 3_000);
     for number in [2, 8] {
         let dest = place.path().join(number.to_string());
-        let options = copy_options(|options| options.threads = threads(number));
+        let options = CopyOp::new().with(|options| options.threads = threads(number));
         let told = copy_with(options, [tree.path()], &exactly(&dest));
         assert_eq!(told.failures, []);
         assert_same_tree(tree.path(), &dest, plain());

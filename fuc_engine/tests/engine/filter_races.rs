@@ -4,12 +4,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use fuc_engine::{
-    Answer, Ask, Backup, BackupNaming, Candidate, CopyOp, CopyOptions, Error, Filter, Observer,
-    Question, Refusal, RemoveOp, RemoveOptions, Verdict,
+    Answer, Ask, Backup, BackupNaming, Candidate, CopyOp, Error, Filter, Observer, Question,
+    Refusal, RemoveOp, Verdict,
 };
 use testkit::or_skip;
 use testkit::probe::Skip;
@@ -17,8 +17,7 @@ use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Told, assert_unchanged, can_exchange, copy_options, exactly, exchange, remove_options,
-    threads,
+    Failure, Told, assert_unchanged, can_exchange, exactly, exchange, paths, threads,
 };
 
 /// A directory `s` with an entry `x`, and another entry `other` that takes its place.
@@ -53,18 +52,18 @@ impl Exchange {
         }
     }
 
-    fn remove(&self, options: RemoveOptions, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
-        let removal = RemoveOp::with_options(options).filtered_by(Arc::new(self.filter(verdict)));
+    fn remove(&self, options: RemoveOp<'static>, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
+        let removal = options.filtered_by(self.filter(verdict));
         let failures = Mutex::new(Vec::new());
-        let summary = removal.run([self.path().join("s")], &failures);
+        let summary = removal.run(paths([self.path().join("s")]), &failures);
         Told::new(summary, failures)
     }
 
-    fn copy(&self, options: CopyOptions, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
-        let copy = CopyOp::with_options(options).filtered_by(Arc::new(self.filter(verdict)));
+    fn copy(&self, options: CopyOp<'static>, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
+        let copy = options.filtered_by(self.filter(verdict));
         let failures = Mutex::new(Vec::new());
         let dest = exactly(self.path().join("d"));
-        let summary = copy.run([self.path().join("s")], &dest, &failures);
+        let summary = copy.run(paths([self.path().join("s")]), &dest, &failures);
         Told::new(summary, failures)
     }
 }
@@ -105,7 +104,7 @@ fn a_file_that_becomes_a_directory_is_not_removed_without_a_verdict_about_the_di
     ] {
         let race = or_skip!(Exchange::new(file_and_directory));
         let before = Snapshot::of(race.path().join("other"), Attributes::NAMES);
-        let options = remove_options(|options| {
+        let options = RemoveOp::new().with(|options| {
             options.threads = threads(number);
             options.ask = ask;
         });
@@ -118,7 +117,7 @@ fn a_file_that_becomes_a_directory_is_not_removed_without_a_verdict_about_the_di
 #[test]
 fn a_file_that_becomes_a_skipped_directory_stays_without_its_entries() {
     let race = or_skip!(Exchange::new(file_and_directory));
-    let told = race.remove(RemoveOptions::default(), |entry| {
+    let told = race.remove(RemoveOp::new(), |entry| {
         match entry.name() == "x" && entry.is_directory() {
             true => Verdict::Skip,
             false => Verdict::Take,
@@ -135,7 +134,7 @@ fn a_directory_that_becomes_a_file_is_not_removed_without_a_verdict_about_the_fi
         let race = or_skip!(Exchange::new(|tree| {
             tree.dir("s/x").file("other", "precious");
         }));
-        let options = remove_options(|options| options.ask = ask);
+        let options = RemoveOp::new().with(|options| options.ask = ask);
         let told = race.remove(options, directories_only);
         assert_eq!(told, Told::complete(0, 0), "{ask:?}");
         assert_eq!(fs::read(race.path().join("s/x")).unwrap(), b"precious");
@@ -147,7 +146,7 @@ fn a_directory_that_becomes_a_file_is_removed_if_the_filter_takes_that_too() {
     let race = or_skip!(Exchange::new(|tree| {
         tree.dir("s/x").file("other", "");
     }));
-    let told = race.remove(RemoveOptions::default(), |_| Verdict::Take);
+    let told = race.remove(RemoveOp::new(), |_| Verdict::Take);
     assert_eq!(told, Told::complete(2, 0));
     assert!(!race.path().join("s").exists());
 }
@@ -155,9 +154,9 @@ fn a_directory_that_becomes_a_file_is_removed_if_the_filter_takes_that_too() {
 #[test]
 fn a_file_that_becomes_a_directory_is_not_copied_without_a_verdict_about_the_directory() {
     for (case, options) in [
-        ("plain", CopyOptions::default()),
-        ("rules", copy_options(|o| o.rules.remove_first = true)),
-        ("preserve", copy_options(|o| o.preserve.links = true)),
+        ("plain", CopyOp::new()),
+        ("rules", CopyOp::new().with(|o| o.rules.remove_first = true)),
+        ("preserve", CopyOp::new().with(|o| o.preserve.links = true)),
     ] {
         let race = or_skip!(Exchange::new(file_and_directory));
         let told = race.copy(options, without_directories);
@@ -170,7 +169,7 @@ fn a_file_that_becomes_a_directory_is_not_copied_without_a_verdict_about_the_dir
 #[test]
 fn a_file_that_becomes_a_directory_is_copied_if_the_filter_takes_that_too() {
     let race = or_skip!(Exchange::new(file_and_directory));
-    let told = race.copy(CopyOptions::default(), |_| Verdict::Take);
+    let told = race.copy(CopyOp::new(), |_| Verdict::Take);
     assert_eq!(told, Told::complete(3, 0));
     assert_same_tree(
         race.path().join("s"),
@@ -182,8 +181,8 @@ fn a_file_that_becomes_a_directory_is_copied_if_the_filter_takes_that_too() {
 #[test]
 fn a_file_that_becomes_a_link_is_not_copied_without_a_verdict_about_the_link() {
     for (case, options) in [
-        ("plain", CopyOptions::default()),
-        ("rules", copy_options(|o| o.rules.remove_first = true)),
+        ("plain", CopyOp::new()),
+        ("rules", CopyOp::new().with(|o| o.rules.remove_first = true)),
     ] {
         let race = or_skip!(Exchange::new(|tree| {
             tree.file("s/x", "content").symlink("other", "/etc/passwd");
@@ -219,7 +218,7 @@ fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then
         .file("s/x", "new")
         .file("other/precious", "")
         .file("d/x", "old");
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.rules.ask = true;
         options.rules.backup = Some(Backup {
             naming: BackupNaming::Simple,
@@ -230,9 +229,9 @@ fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then
         scratch: scratch.path(),
         failures: Mutex::default(),
     };
-    let copy = CopyOp::with_options(options).filtered_by(Arc::new(without_directories));
+    let copy = options.filtered_by(without_directories);
     let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    let summary = copy.run([&source], &exactly(&dest), &observer);
+    let summary = copy.run(paths([&source]), &exactly(&dest), &observer);
     let told = Told::new(summary, observer.failures);
     let replaced = Failure::refused(Refusal::SourceReplaced, source.join("x"));
     assert_eq!(told, Told::complete(1, 0).with([replaced]));

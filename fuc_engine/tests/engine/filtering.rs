@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use fuc_engine::{
-    Answer, Ask, Backup, BackupNaming, Cancel, Candidate, CopyOp, CopyOptions, Dereference,
-    DestRules, EnteredDirectory, Error, Filter, Observer, Preserve, Question, Refusal, RemoveOp,
-    RemoveOptions, Summary, Verdict,
+    Answer, Ask, Backup, BackupNaming, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory,
+    Error, Filter, Observer, Preserve, Question, Refusal, RemoveOp, Summary, Verdict,
 };
 use rustix::io::Errno;
 use testkit::or_skip;
@@ -17,9 +16,7 @@ use testkit::probe::{FuseMount, Habits};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, comb, wide};
 
-use crate::kit::{
-    Failure, Told, assert_unchanged, copy_options, counts, exactly, remove_options, threads,
-};
+use crate::kit::{Failure, Told, assert_unchanged, counts, exactly, paths, threads};
 
 /// Runs without a failure.
 #[track_caller]
@@ -32,16 +29,16 @@ fn succeeds(run: impl FnOnce(&dyn Observer) -> Summary) -> Summary {
 
 /// Removes a tree, and returns the number of entries that were removed.
 #[track_caller]
-fn remove(options: RemoveOptions, filter: impl Filter + 'static, path: &Path) -> u64 {
-    let removal = RemoveOp::with_options(options).filtered_by(Arc::new(filter));
-    succeeds(|observer| removal.run([path], observer)).entries
+fn remove(options: RemoveOp<'static>, filter: impl Filter + 'static, path: &Path) -> u64 {
+    let removal = options.filtered_by(filter);
+    succeeds(|observer| removal.run(paths([path]), observer)).entries
 }
 
 /// Copies a tree, and returns the number of entries that were copied.
 #[track_caller]
-fn copy(options: CopyOptions, filter: impl Filter + 'static, from: &Path, to: &Path) -> u64 {
-    let copy = CopyOp::with_options(options).filtered_by(Arc::new(filter));
-    succeeds(|observer| copy.run([from], &exactly(to), observer)).entries
+fn copy(options: CopyOp<'static>, filter: impl Filter + 'static, from: &Path, to: &Path) -> u64 {
+    let copy = options.filtered_by(filter);
+    succeeds(|observer| copy.run(paths([from]), &exactly(to), observer)).entries
 }
 
 /// Gives a verdict about the entries with this name, and takes all others.
@@ -102,7 +99,7 @@ fn each_entry_is_asked_about_once() {
                 assert_eq!(asked.len(), entries - 1, "{number} threads, {ask:?}");
             };
             let census = Census::default();
-            let options = copy_options(|options| {
+            let options = CopyOp::new().with(|options| {
                 options.threads = threads(number);
                 options.rules.ask = ask == Ask::Always;
             });
@@ -111,12 +108,12 @@ fn each_entry_is_asked_about_once() {
             asked_by(&census);
 
             let census = Census::default();
-            let options = remove_options(|options| {
+            let options = RemoveOp::new().with(|options| {
                 options.threads = threads(number);
                 options.ask = ask;
             });
-            let removal = RemoveOp::with_options(options).filtered_by(Arc::new(census.clone()));
-            let summary = removal.run([&source], &Agrees::default());
+            let removal = options.filtered_by(census.clone());
+            let summary = removal.run(paths([&source]), &Agrees::default());
             assert_eq!(counts(summary), (entries as u64, 0, 0));
             asked_by(&census);
         }
@@ -155,7 +152,7 @@ fn a_removal_keeps_what_is_left_alone_and_the_directories_above() {
                 .file("a/b/gone", "")
                 .file("a/sibling/gone", "")
                 .file("gone", "");
-            let options = remove_options(|options| options.threads = threads(number));
+            let options = RemoveOp::new().with(|options| options.threads = threads(number));
             let processed = remove(options, about("keep", verdict), &top);
             assert_eq!(processed, 4);
             assert_eq!(names_in(&top), ["a"]);
@@ -177,13 +174,13 @@ fn a_pruned_directory_keeps_its_content_and_a_skipped_one_itself() {
     let scratch = build();
     let before = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
     let pruned = about("keep", Verdict::Prune);
-    let processed = remove(RemoveOptions::default(), pruned, &scratch.path().join("t"));
+    let processed = remove(RemoveOp::new(), pruned, &scratch.path().join("t"));
     assert_eq!(processed, 0);
     assert_unchanged(&before, scratch.path().join("t"), Attributes::NAMES);
 
     let scratch = build();
     let skipped = about("keep", Verdict::Skip);
-    let processed = remove(RemoveOptions::default(), skipped, &scratch.path().join("t"));
+    let processed = remove(RemoveOp::new(), skipped, &scratch.path().join("t"));
     assert_eq!(processed, 3);
     let keep = scratch.path().join("t/keep");
     assert_eq!(names_in(&keep), [""; 0]);
@@ -204,7 +201,7 @@ fn a_copy_leaves_out_what_is_not_taken() {
             Some("pruned" | "no") => Verdict::Prune,
             _ => Verdict::Take,
         };
-        let options = copy_options(|options| options.threads = threads(number));
+        let options = CopyOp::new().with(|options| options.threads = threads(number));
         let processed = copy(options, filter, &source, &dest);
         assert_eq!(processed, 3);
         assert_eq!(fs::read(dest.join("d/no")).unwrap(), b"was here");
@@ -222,7 +219,7 @@ fn a_copy_makes_a_skipped_directory_for_its_entries() {
         true => Verdict::Skip,
         false => Verdict::Take,
     };
-    copy(CopyOptions::default(), filter, &source, &dest);
+    copy(CopyOp::new(), filter, &source, &dest);
     assert_eq!(names_in(&dest.join("d")), ["sub"]);
     assert_eq!(names_in(&dest.join("d/sub")), ["file"]);
 }
@@ -238,7 +235,7 @@ fn a_skipped_directory_leaves_an_existing_dest_as_it_is() {
         .select("directory")
         .mode(0o700);
     Tree::at(&dest).dir("directory").mode(0o750);
-    let options = copy_options(|options| options.preserve = Preserve::all());
+    let options = CopyOp::new().with(|options| options.preserve = Preserve::all());
     copy(options, skips_directories, &source, &dest);
     assert_eq!(names_in(&dest.join("directory")), ["taken"]);
     let mode = |name: &str| fs::metadata(dest.join(name)).unwrap().mode() & 0o7777;
@@ -252,13 +249,15 @@ fn a_skipped_directory_does_not_replace_another_file() {
     Tree::at(&source).dir("x");
     Tree::at(&dest).file("x", "was here");
     let copy = CopyOp::new()
-        .rules(DestRules::new().backup(Some(Backup {
-            naming: BackupNaming::Simple,
-            suffix: "~".into(),
-        })))
-        .filtered_by(Arc::new(skips_directories));
+        .with(|copy| {
+            copy.rules.backup = Some(Backup {
+                naming: BackupNaming::Simple,
+                suffix: "~".into(),
+            });
+        })
+        .filtered_by(skips_directories);
     let failures = Mutex::new(Vec::new());
-    let summary = copy.run([&source], &exactly(&dest), &failures);
+    let summary = copy.run(paths([&source]), &exactly(&dest), &failures);
     let refused = Failure::refused(Refusal::NonDirectoryByDirectory, dest.join("x"));
     let told = Told::new(summary, failures);
     assert_eq!(
@@ -275,12 +274,7 @@ fn a_directory_into_which_a_copy_goes_may_be_left_out() {
     let source = scratch.path().join("s");
     Tree::at(&source).file("file", "").dir("backup");
     let filter = about("backup", Verdict::Prune);
-    copy(
-        CopyOptions::default(),
-        filter,
-        &source,
-        &source.join("backup/s"),
-    );
+    copy(CopyOp::new(), filter, &source, &source.join("backup/s"));
     assert_eq!(names_in(&source.join("backup/s")), ["file"]);
 }
 
@@ -296,10 +290,10 @@ fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
     ];
     for (filter, copied) in filters.iter().zip([&["keep", "other"][..], &["other"]]) {
         let copy = CopyOp::new().filtered_by(Arc::clone(filter));
-        succeeds(|observer| copy.run([&source], &exactly(&dest), observer));
+        succeeds(|observer| copy.run(paths([&source]), &exactly(&dest), observer));
         assert_eq!(names_in(&dest), copied);
         let removal = RemoveOp::new().filtered_by(Arc::clone(filter));
-        succeeds(|observer| removal.run([&dest], observer));
+        succeeds(|observer| removal.run(paths([&dest]), observer));
         assert!(!dest.exists());
     }
     assert_eq!(census.0.lock().unwrap()[Path::new("other")], 2);
@@ -310,7 +304,7 @@ fn an_operand_is_not_filtered() {
     let scratch = Scratch::new();
     let top = scratch.path().join("t");
     Tree::at(&top).dir(".");
-    remove(RemoveOptions::default(), about("t", Verdict::Prune), &top);
+    remove(RemoveOp::new(), about("t", Verdict::Prune), &top);
     assert!(!top.exists());
 }
 
@@ -336,7 +330,7 @@ fn a_candidate_knows_its_type_and_its_paths() {
     };
     // A slash at the end of an operand does not get into the paths.
     let operand = PathBuf::from(format!("{}//", top.display()));
-    remove(RemoveOptions::default(), filter, &operand);
+    remove(RemoveOp::new(), filter, &operand);
     let expected = [
         ("sub", (true, false, false)),
         ("sub/fifo", (false, false, false)),
@@ -370,7 +364,7 @@ fn a_filter_may_choose_by_size() {
                 false => Verdict::Prune,
             }
         };
-        let options = copy_options(|options| options.dereference = dereference);
+        let options = CopyOp::new().with(|options| options.dereference = dereference);
         copy(options, filter, &source, &dest);
         assert_eq!(names_in(&dest.join("sub")), expected, "{dereference:?}");
         fs::remove_dir_all(&dest).unwrap();
@@ -388,7 +382,7 @@ fn a_link_to_a_directory_is_a_directory_if_a_copy_follows_it() {
         (Dereference::Never, &["link"][..]),
         (Dereference::Always, &[][..]),
     ] {
-        let options = copy_options(|options| options.dereference = dereference);
+        let options = CopyOp::new().with(|options| options.dereference = dereference);
         let filter = |entry: &Candidate<'_>| match entry.is_directory() {
             true => Verdict::Prune,
             false => Verdict::Take,
@@ -404,11 +398,10 @@ fn the_user_is_not_asked_about_directories_that_stay() {
     let scratch = Scratch::new();
     let top = scratch.path().join("t");
     Tree::at(&top).file("d/keep", "").file("d/e/gone", "");
-    let options = remove_options(|options| options.ask = Ask::Always);
+    let options = RemoveOp::new().with(|options| options.ask = Ask::Always);
     let agrees = Agrees::default();
-    let removal =
-        RemoveOp::with_options(options).filtered_by(Arc::new(about("keep", Verdict::Prune)));
-    assert!(removal.run([&top], &agrees).is_complete());
+    let removal = options.filtered_by(about("keep", Verdict::Prune));
+    assert!(removal.run(paths([&top]), &agrees).is_complete());
     let expected = [
         "descend t",
         "descend d",
@@ -425,11 +418,10 @@ fn the_user_is_not_asked_about_a_skipped_directory() {
     let scratch = Scratch::new();
     let top = scratch.path().join("t");
     Tree::at(&top).file("keep/gone", "").dir("keep/empty");
-    let options = remove_options(|options| options.ask = Ask::Always);
+    let options = RemoveOp::new().with(|options| options.ask = Ask::Always);
     let agrees = Agrees::default();
-    let removal =
-        RemoveOp::with_options(options).filtered_by(Arc::new(about("keep", Verdict::Skip)));
-    assert!(removal.run([&top], &agrees).is_complete());
+    let removal = options.filtered_by(about("keep", Verdict::Skip));
+    assert!(removal.run(paths([&top]), &agrees).is_complete());
     let mut asked = agrees.0.into_inner().unwrap();
     asked.sort();
     assert_eq!(asked, ["descend t", "remove empty", "remove gone"]);
@@ -453,9 +445,9 @@ fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listin
         })
         .collect();
     let agrees = Agrees::default();
-    let options = remove_options(|options| options.ask = Ask::Always);
-    let removal = RemoveOp::with_options(options).filtered_by(Arc::new(skips_directories));
-    assert!(removal.run([&top], &agrees).is_complete());
+    let options = RemoveOp::new().with(|options| options.ask = Ask::Always);
+    let removal = options.filtered_by(skips_directories);
+    assert!(removal.run(paths([&top]), &agrees).is_complete());
     let asked = agrees.0.into_inner().unwrap();
     assert_eq!(asked[0], "descend t");
     assert_eq!(asked[1..], expected);
@@ -486,11 +478,11 @@ fn a_filter_may_read_a_directory_before_it_is_listed() {
     let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
     Tree::at(&source).file("sub/one", "").file("sub/two", "");
     let filter = ReadsAhead::default();
-    let processed = copy(CopyOptions::default(), filter.clone(), &source, &dest);
+    let processed = copy(CopyOp::new(), filter.clone(), &source, &dest);
     assert_eq!(processed, 4);
     let expected = [("", 1), ("sub", 2)].map(|(path, names)| (PathBuf::from(path), names));
     assert_eq!(*filter.0.lock().unwrap(), BTreeMap::from(expected));
-    let processed = remove(RemoveOptions::default(), ReadsAhead::default(), &source);
+    let processed = remove(RemoveOp::new(), ReadsAhead::default(), &source);
     assert_eq!(processed, 4);
 }
 
@@ -524,7 +516,7 @@ fn a_filter_does_not_open_what_a_link_leads_to_or_wait_for_a_writer() {
         .file("file", "content")
         .symlink("link", "file")
         .fifo("fifo");
-    assert_eq!(remove(RemoveOptions::default(), Opens, &top), 4);
+    assert_eq!(remove(RemoveOp::new(), Opens, &top), 4);
 }
 
 /// Prunes the entries whose names are those of directories above them.
@@ -571,9 +563,9 @@ fn a_directory_may_have_a_filter_of_its_own() {
             pruned: None,
             made: Arc::clone(&made),
         };
-        let options = remove_options(|options| options.threads = threads(number));
-        let removal = RemoveOp::with_options(options).filtered_by(Arc::new(filter));
-        let summary = succeeds(|observer| removal.run([&top], observer));
+        let options = RemoveOp::new().with(|options| options.threads = threads(number));
+        let removal = options.filtered_by(filter);
+        let summary = succeeds(|observer| removal.run(paths([&top]), observer));
         // In each directory: `inner/gone`, `outer/file` and `outer`.
         assert_eq!(summary.entries, 3 * 40);
         assert!(top.join("7/inner/deep/file").exists());
@@ -591,7 +583,7 @@ fn all_levels_of_a_deep_tree_stay_if_a_file_in_each_is_left_alone() {
     let top = scratch.path().join("t");
     comb(&top, DEPTH, 2);
     let entries = Snapshot::of(&top, Attributes::NAMES).len();
-    let options = RemoveOptions::default();
+    let options = RemoveOp::new();
     let processed = remove(options, about("f1", Verdict::Prune), &top);
     // Each level has two directories, and a file `f0` in either. The last level is empty.
     let gone = 2 * DEPTH + 1;
@@ -611,7 +603,7 @@ fn most_of_a_wide_directory_may_stay() {
     };
     let before = names_in(&top);
     let expected = before.iter().filter(|name| !name.ends_with('7'));
-    let processed = remove(RemoveOptions::default(), ends_in_7, &top);
+    let processed = remove(RemoveOp::new(), ends_in_7, &top);
     let left = names_in(&top);
     assert_eq!(processed, (before.len() - left.len()) as u64);
     assert!(left.iter().eq(expected));
@@ -638,7 +630,7 @@ fn a_filesystem_that_skips_entries_is_listed_again_although_some_stay() {
             Some("skipped") => Verdict::Skip,
             _ => Verdict::Take,
         };
-        let options = remove_options(|options| options.threads = threads(number));
+        let options = RemoveOp::new().with(|options| options.threads = threads(number));
         let processed = remove(options, filter, &top);
         assert_eq!(processed, 2 * 1_000, "{number} threads");
         assert_eq!(names_in(&top), ["skipped", "sub"]);
@@ -662,9 +654,9 @@ fn a_run_that_its_filter_cancels_removes_nothing_more() {
         }
     };
     let removal = RemoveOp::new()
-        .filtered_by(Arc::new(filter))
-        .cancelled_by(&cancel);
-    let summary = succeeds(|observer| removal.run([&top], observer));
+        .filtered_by(filter)
+        .cancelled_by(cancel.clone());
+    let summary = succeeds(|observer| removal.run(paths([&top]), observer));
     assert!(summary.cancelled);
     assert_eq!(summary.entries, 0);
     assert_eq!(names_in(&top).len(), 1_000);

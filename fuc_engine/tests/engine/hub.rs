@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender};
 use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
 use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
 
-use crate::kit::{Counts, Failure};
+use crate::kit::{Counts, Failure, paths};
 
 /// Engines with numbers from 0, of which the first one leads. They run once.
 pub(crate) struct Hub<F> {
@@ -87,8 +87,11 @@ impl<F: Fn() + Sync> Hub<F> {
         observers: &[O],
     ) -> Vec<Summary> {
         self.run(observers, |engine, observer, desk| match engine {
-            0 => removal.lead(operands, observer, desk),
-            _ => removal.assist(operands, observer, desk),
+            0 => removal.clone().leading(desk).run(paths(operands), observer),
+            _ => removal
+                .clone()
+                .assisting(desk)
+                .run(paths(operands), observer),
         })
     }
 
@@ -101,8 +104,14 @@ impl<F: Fn() + Sync> Hub<F> {
         observers: &[O],
     ) -> Vec<Summary> {
         self.run(observers, |engine, observer, desk| match engine {
-            0 => copy.lead(sources, dest, observer, desk),
-            _ => copy.assist(sources, dest, observer, desk),
+            0 => copy
+                .clone()
+                .leading(desk)
+                .run(paths(sources), dest, observer),
+            _ => copy
+                .clone()
+                .assisting(desk)
+                .run(paths(sources), dest, observer),
         })
     }
 

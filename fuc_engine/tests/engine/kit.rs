@@ -7,8 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{
-    Cause, CopyOp, CopyOptions, Dest, Error, Event, Observer, Operation, Refusal, RemoveOp,
-    RemoveOptions, Summary,
+    Cause, CopyOp, Dest, Error, Event, Observer, Operation, Refusal, RemoveOp, Summary,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -112,48 +111,59 @@ pub(crate) fn exactly(path: impl AsRef<Path>) -> Dest {
     Dest::Exactly(path.as_ref().to_owned())
 }
 
+/// Limits the threads of an operation.
+pub(crate) trait Limited {
+    fn threads(self, most: usize) -> Self;
+}
+
+impl Limited for CopyOp<'_> {
+    fn threads(self, most: usize) -> Self {
+        self.with(|copy| copy.threads = threads(most))
+    }
+}
+
+impl Limited for RemoveOp<'_> {
+    fn threads(self, most: usize) -> Self {
+        self.with(|removal| removal.threads = threads(most))
+    }
+}
+
 pub(crate) fn threads(number: usize) -> Option<NonZeroUsize> {
     NonZeroUsize::new(number)
 }
 
-pub(crate) fn remove_options(change: impl FnOnce(&mut RemoveOptions)) -> RemoveOptions {
-    let mut options = RemoveOptions::default();
-    change(&mut options);
-    options
-}
-
-pub(crate) fn copy_options(change: impl FnOnce(&mut CopyOptions)) -> CopyOptions {
-    let mut options = CopyOptions::default();
-    change(&mut options);
-    options
+/// Returns the operands of a run.
+pub(crate) fn paths<P: AsRef<Path>>(paths: impl AsRef<[P]>) -> Vec<PathBuf> {
+    let paths = paths.as_ref().iter();
+    paths.map(|path| path.as_ref().to_owned()).collect()
 }
 
 pub(crate) fn remove_with<P: AsRef<Path>>(
-    options: RemoveOptions,
+    options: RemoveOp<'static>,
     operands: impl AsRef<[P]>,
 ) -> Told {
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::with_options(options).run(operands, &failures);
+    let summary = options.run(paths(operands), &failures);
     Told::new(summary, failures)
 }
 
 pub(crate) fn remove(path: impl AsRef<Path>) -> Told {
-    remove_with(RemoveOptions::default(), [path])
+    remove_with(RemoveOp::new(), [path])
 }
 
 pub(crate) fn copy_with<P: AsRef<Path>>(
-    options: CopyOptions,
+    options: CopyOp<'static>,
     sources: impl AsRef<[P]>,
     dest: &Dest,
 ) -> Told {
     let failures = Mutex::new(Vec::new());
-    let summary = CopyOp::with_options(options).run(sources, dest, &failures);
+    let summary = options.run(paths(sources), dest, &failures);
     Told::new(summary, failures)
 }
 
 pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Told {
     let dest = Dest::Exactly(dest.as_ref().to_owned());
-    copy_with(CopyOptions::default(), [source], &dest)
+    copy_with(CopyOp::new(), [source], &dest)
 }
 
 /// Copies a source. The run keeps `counts` up to date.
@@ -162,7 +172,7 @@ pub(crate) fn copy_counted(source: &Path, dest: &Path, counts: &fuc_engine::Coun
         counts,
         failures: Mutex::default(),
     };
-    let summary = CopyOp::default().run([source], &exactly(dest), &observer);
+    let summary = CopyOp::default().run(paths([source]), &exactly(dest), &observer);
     Told::new(summary, observer.failures)
 }
 
@@ -258,29 +268,29 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
         Self { meddle, failures }
     }
 
-    pub(crate) fn remove(self, options: RemoveOptions, root: &Path) -> Told {
-        let summary = RemoveOp::with_options(options).run([root], &self);
+    pub(crate) fn remove(self, options: RemoveOp<'static>, root: &Path) -> Told {
+        let summary = options.run(paths([root]), &self);
         Told::new(summary, self.failures)
     }
 
-    pub(crate) fn remove_contents(self, options: RemoveOptions, root: &Path) -> Told {
-        let summary = RemoveOp::with_options(options).run_contents([root], &self);
+    pub(crate) fn remove_contents(self, options: RemoveOp<'static>, root: &Path) -> Told {
+        let summary = options.contents_only().run(paths([root]), &self);
         Told::new(summary, self.failures)
     }
 
-    pub(crate) fn copy(self, options: CopyOptions, source: &Path, dest: &Path) -> Told {
-        let summary = CopyOp::with_options(options).run([source], &exactly(dest), &self);
+    pub(crate) fn copy(self, options: CopyOp<'static>, source: &Path, dest: &Path) -> Told {
+        let summary = options.run(paths([source]), &exactly(dest), &self);
         Told::new(summary, self.failures)
     }
 
     pub(crate) fn copy_into(
         self,
-        options: CopyOptions,
+        options: CopyOp<'static>,
         sources: &[PathBuf],
         target: &Path,
     ) -> Told {
         let dest = Dest::Into(target.to_owned());
-        let summary = CopyOp::with_options(options).run(sources, &dest, &self);
+        let summary = options.run(paths(sources), &dest, &self);
         Told::new(summary, self.failures)
     }
 }

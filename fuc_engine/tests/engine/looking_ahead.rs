@@ -9,7 +9,7 @@ use fuc_engine::{
 };
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{copy_options, remove_options};
+use crate::kit::paths;
 
 /// Returns a tree of nine entries with 16 bytes in three names of two files.
 fn tree() -> Scratch {
@@ -31,15 +31,15 @@ fn a_removal_counts_entries_and_removes_none() {
     let operands = [scratch.path().join("t"), scratch.path().join("missing")];
     let counts = Counts::default();
     let remove = RemoveOp::default();
-    assert!(remove.count(&operands, &counts));
+    assert!(remove.count(paths(&operands), &counts));
     assert_eq!((counts.entries(), counts.bytes()), (9, 0));
-    let summary = remove.run(&operands, &std::sync::Mutex::new(Vec::new()));
+    let summary = remove.run(paths(&operands), &std::sync::Mutex::new(Vec::new()));
     assert_eq!(summary.entries, counts.entries());
 
     let scratch = tree();
     let counts = Counts::default();
-    let flat = RemoveOp::with_options(remove_options(|options| options.recursive = false));
-    assert!(flat.count([scratch.path().join("t")], &counts));
+    let flat = RemoveOp::new().with(|options| options.recursive = false);
+    assert!(flat.count(paths([scratch.path().join("t")]), &counts));
     assert_eq!(counts.entries(), 1);
 }
 
@@ -48,17 +48,17 @@ fn a_copy_counts_bytes_of_names_or_of_files() {
     let scratch = tree();
     let count = |copy: CopyOp| {
         let counts = Counts::default();
-        let is_complete = copy.count([scratch.path().join("t")], &counts);
+        let is_complete = copy.count(paths([scratch.path().join("t")]), &counts);
         is_complete.then_some((counts.entries(), counts.bytes()))
     };
     assert_eq!(count(CopyOp::default()), Some((9, 16)));
     // The two names of a file count once.
-    let keeping_links = copy_options(|options| options.preserve.links = true);
-    assert_eq!(count(CopyOp::with_options(keeping_links)), Some((9, 6 + 5)));
-    let linking = copy_options(|options| options.as_links = Some(LinkKind::Hard));
-    assert_eq!(count(CopyOp::with_options(linking)), Some((9, 0)));
-    let following = copy_options(|options| options.dereference = Dereference::Always);
-    assert_eq!(count(CopyOp::with_options(following)), None);
+    let keeping_links = CopyOp::new().with(|options| options.preserve.links = true);
+    assert_eq!(count(keeping_links), Some((9, 6 + 5)));
+    let linking = CopyOp::new().with(|options| options.as_links = Some(LinkKind::Hard));
+    assert_eq!(count(linking), Some((9, 0)));
+    let following = CopyOp::new().with(|options| options.dereference = Dereference::Always);
+    assert_eq!(count(following), None);
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn a_copy_of_one_of_several_snapshots_counts_what_it_copies() {
         tree.dir(number.to_string())
             .hardlink("1/file", format!("{number}/file"));
     }
-    let copy = CopyOp::new().preserve(Preserve::all());
+    let copy = CopyOp::new().with(|copy| copy.preserve = Preserve::all());
     let counts = Counts::default();
-    assert!(copy.count([scratch.path().join("4")], &counts));
+    assert!(copy.count(paths([scratch.path().join("4")]), &counts));
     let copied = copy.copy(scratch.path().join("4"), scratch.path().join("copy"));
     assert_eq!(counts.bytes(), copied.unwrap().bytes);
     assert_eq!(counts.bytes(), 7);
@@ -88,12 +88,12 @@ fn skipped_directories_count_for_a_copy_only() {
     });
     let counts = Counts::default();
     let copy = CopyOp::new().filtered_by(Arc::clone(&filter));
-    assert!(copy.count([&top], &counts));
+    assert!(copy.count(paths([&top]), &counts));
     let copied = copy.copy(&top, scratch.path().join("copy")).unwrap();
     assert_eq!((counts.entries(), copied.entries), (9, 9));
     let counts = Counts::default();
     let removal = RemoveOp::new().filtered_by(filter);
-    assert!(removal.count([&top], &counts));
+    assert!(removal.count(paths([&top]), &counts));
     // The operand counts, although it stays because of the skipped directories.
     let removed = removal.remove(&top).unwrap();
     assert_eq!((counts.entries(), removed.entries), (6, 5));
@@ -110,7 +110,7 @@ fn holes_are_not_counted() {
     file.sync_all().unwrap();
     let counts = Counts::default();
     let copy = CopyOp::new();
-    assert!(copy.count([&path], &counts));
+    assert!(copy.count(paths([&path]), &counts));
     let summary = copy.copy(&path, scratch.path().join("copy")).unwrap();
     assert_eq!(counts.bytes(), summary.bytes);
 }
@@ -123,7 +123,7 @@ fn times_of_access_stay() {
         .unwrap()
         .set_times(fs::FileTimes::new().set_accessed(std::time::UNIX_EPOCH))
         .unwrap();
-    assert!(CopyOp::default().count([scratch.path().join("t")], &Counts::default()));
+    assert!(CopyOp::default().count(paths([scratch.path().join("t")]), &Counts::default()));
     assert_eq!(directory.metadata().unwrap().atime(), 0);
 }
 
@@ -132,7 +132,7 @@ fn a_deep_tree_takes_few_descriptors() {
     let scratch = Scratch::new();
     testkit::tree::chain(scratch.path().join("t"), 5000);
     let counts = Counts::default();
-    assert!(RemoveOp::default().count([scratch.path().join("t")], &counts));
+    assert!(RemoveOp::default().count(paths([scratch.path().join("t")]), &counts));
     assert!(counts.entries() >= 5000, "{}", counts.entries());
     testkit::tree::remove_for_sure(scratch.path().join("t")).unwrap();
 }
@@ -142,8 +142,8 @@ fn a_cancelled_count_says_so() {
     let scratch = tree();
     let cancel = Cancel::new();
     cancel.cancel();
-    let remove = RemoveOp::default().cancelled_by(&cancel);
+    let remove = RemoveOp::default().cancelled_by(cancel.clone());
     let counts = Counts::default();
-    assert!(!remove.count([scratch.path().join("t")], &counts));
+    assert!(!remove.count(paths([scratch.path().join("t")]), &counts));
     assert_eq!(counts.entries(), 0);
 }

@@ -9,13 +9,12 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use fuc_engine::{
-    Cancel, CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace, Throttle,
-};
+use fuc_engine::distribute::Throttle;
+use fuc_engine::{Cancel, CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{copy_options, counts, remove_options, threads};
+use crate::kit::{Limited, counts, paths, threads};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Seen {
@@ -78,8 +77,8 @@ fn events_of_a_removal_are_complete(number: usize) {
     let root = scratch.path().join("t");
     let (files, dirs) = tree(&root);
     let diary = Diary::default();
-    let options = remove_options(|options| options.threads = threads(number));
-    let summary = RemoveOp::with_options(options).run([&root], &diary);
+    let options = RemoveOp::new().with(|options| options.threads = threads(number));
+    let summary = options.run(paths([&root]), &diary);
     assert_eq!(counts(summary), ((files.len() + dirs.len()) as u64, 0, 0));
     let told = diary.events.into_inner().unwrap();
     let mut gone = HashSet::new();
@@ -104,9 +103,9 @@ fn events_of_a_copy_are_complete(number: usize) {
     let [root, copy] = ["s", "d"].map(|name| scratch.path().join(name));
     let (files, dirs) = tree(&root);
     let diary = Diary::default();
-    let options = copy_options(|options| options.threads = threads(number));
+    let options = CopyOp::new().with(|options| options.threads = threads(number));
     let dest = Dest::Exactly(copy.clone());
-    let summary = CopyOp::with_options(options).run([&root], &dest, &diary);
+    let summary = options.run(paths([&root]), &dest, &diary);
     assert_eq!(
         counts(summary),
         ((files.len() + dirs.len()) as u64, files.len() as u64 - 2, 0)
@@ -176,8 +175,8 @@ fn a_large_file_is_copied_when_it_is_found() {
         }
     }
     let diary = Diary::default();
-    let copy = CopyOp::with_options(copy_options(|options| options.threads = threads(1)));
-    let summary = copy.run([&source], &Dest::Exactly(dest), &diary);
+    let copy = CopyOp::new().with(|options| options.threads = threads(1));
+    let summary = copy.run(paths([&source]), &Dest::Exactly(dest), &diary);
     assert_eq!(summary.entries, 2_005);
     let events = diary.events.into_inner().unwrap();
     let copied = events.into_iter().map(|event| match event {
@@ -247,9 +246,12 @@ fn a_slow_entry_does_not_hold_up_a_wide_directory() {
             copied: Default::default(),
             meanwhile: OnceLock::new(),
         };
-        let copy = CopyOp::with_options(copy_options(|options| options.threads = threads(2)));
+        let copy = CopyOp::new().with(|options| options.threads = threads(2));
         let dest = Dest::Exactly(at("d"));
-        assert_eq!(copy.run([wide.path()], &dest, &stopper).entries, 10_001);
+        assert_eq!(
+            copy.run(paths([wide.path()]), &dest, &stopper).entries,
+            10_001
+        );
         stopper.meanwhile.into_inner()
     });
     let mut enough = most.filter(|&most| most >= Some(Stopper::MANY));
@@ -319,9 +321,8 @@ fn a_slow_removal_does_not_hold_up_the_files_beside_it() {
             removed: Default::default(),
             waited: OnceLock::new(),
         };
-        let removal =
-            RemoveOp::with_options(remove_options(|options| options.threads = threads(2)));
-        let summary = removal.run([dir.path()], &slow);
+        let removal = RemoveOp::new().with(|options| options.threads = threads(2));
+        let summary = removal.run(paths([dir.path()]), &slow);
         assert_eq!(summary.entries, SlowRemovals::FILES as u64 + 1);
         assert!(!dir.path().exists());
         slow.waited.into_inner().is_some_and(|(before, after)| {
@@ -339,7 +340,7 @@ fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let [source, copy] = ["s/link", "d/link"].map(|name| tree.path().join(name));
     let diary = Diary::default();
     let dest = Dest::Exactly(copy.clone());
-    let summary = CopyOp::new().run([&source], &dest, &diary);
+    let summary = CopyOp::new().run(paths([&source]), &dest, &diary);
     assert_eq!(counts(summary), (1, 0, 0));
     let told = diary.events.into_inner().unwrap();
     let copied = Seen::Copied(source, copy.clone());
@@ -354,7 +355,7 @@ fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     let file = format!("{}/./g", scratch.path().display());
     let diary = Diary::default();
     let operands = [format!("{dir}//"), file.clone()];
-    let summary = RemoveOp::new().run(operands, &diary);
+    let summary = RemoveOp::new().run(paths(operands), &diary);
     assert_eq!(counts(summary), (3, 0, 0));
     // Compare as text, because paths that differ only in slashes are equal.
     let told = diary.events.into_inner().unwrap();
@@ -383,7 +384,7 @@ fn an_observer_that_wants_no_events_gets_none() {
     let scratch = Scratch::new();
     let root = scratch.path().join("t");
     let (files, dirs) = tree(&root);
-    let summary = RemoveOp::new().run([&root], &Silent);
+    let summary = RemoveOp::new().run(paths([&root]), &Silent);
     assert_eq!(summary.entries, (files.len() + dirs.len()) as u64);
 }
 
@@ -422,8 +423,8 @@ fn a_panic_of_an_observer_reaches_the_caller() {
         // Do not use a scoped thread, so that this test ends even if the run hangs.
         std::thread::spawn(move || {
             let removing = || {
-                let options = remove_options(|options| options.threads = threads(8));
-                RemoveOp::with_options(options).run([root], &Panicking)
+                let options = RemoveOp::new().with(|options| options.threads = threads(8));
+                options.run(paths([root]), &Panicking)
             };
             let _ = send.send(std::panic::catch_unwind(removing).is_err());
         });
@@ -467,8 +468,8 @@ fn counts_grow_within_a_wide_directory() {
         wide.file(name.to_string(), "x");
     }
     let onlooker = Onlooker::default();
-    let copy = CopyOp::with_options(copy_options(|options| options.threads = threads(1)));
-    let summary = copy.run([at("s")], &Dest::Exactly(at("d")), &onlooker);
+    let copy = CopyOp::new().with(|options| options.threads = threads(1));
+    let summary = copy.run(paths([at("s")]), &Dest::Exactly(at("d")), &onlooker);
     assert_eq!((summary.entries, summary.bytes), (101, 100));
     assert_eq!(
         (onlooker.counts.entries(), onlooker.counts.bytes()),
@@ -490,11 +491,11 @@ fn counts_grow_within_a_large_file() {
     let at = |name: &str| scratch.path().join(name);
     Tree::at(scratch.path()).fifo("fifo");
     let onlooker = Onlooker::default();
-    let options = copy_options(|options| options.recursive = false);
+    let options = CopyOp::new().with(|options| options.recursive = false);
     let summary = std::thread::scope(|scope| {
         let copying = scope.spawn(|| {
             let dest = Dest::Exactly(at("copy"));
-            CopyOp::with_options(options).run([at("fifo")], &dest, &onlooker)
+            options.run(paths([at("fifo")]), &dest, &onlooker)
         });
         let mut writer = File::options().write(true).open(at("fifo")).unwrap();
         writer.write_all(&vec![1; 9 * MIB]).unwrap();
@@ -519,12 +520,12 @@ fn sources_that_are_skipped_are_work_but_no_entries() {
         .file("s/b", "")
         .file("d/a", "");
     let onlooker = Onlooker::default();
-    let copy = CopyOp::with_options(copy_options(|options| {
+    let copy = CopyOp::new().with(|options| {
         options.rules.replace = Replace::None;
-    }));
+    });
     let ahead = Counts::default();
-    assert!(copy.count([at("s")], &ahead));
-    let _summary = copy.run([at("s")], &Dest::Exactly(at("d")), &onlooker);
+    assert!(copy.count(paths([at("s")]), &ahead));
+    let _summary = copy.run(paths([at("s")]), &Dest::Exactly(at("d")), &onlooker);
     assert_eq!(onlooker.counts.entries(), 2);
     // Three entries, and four times 16 KiB.
     assert_eq!((onlooker.counts.work(), ahead.work()), (7, 7));
@@ -539,13 +540,13 @@ fn a_directory_is_offered_after_it_was_asked_for() {
     }
     let onlooker = Onlooker::default();
     assert_eq!(onlooker.counts.directory(), None);
-    let remove = RemoveOp::with_options(remove_options(|options| options.threads = threads(1)));
-    let _summary = remove.run([root.join("a")], &onlooker);
-    let _summary = remove.run([root.join("b")], &onlooker);
+    let remove = RemoveOp::new().with(|options| options.threads = threads(1));
+    let _summary = remove.run(paths([root.join("a")]), &onlooker);
+    let _summary = remove.run(paths([root.join("b")]), &onlooker);
     // The request was answered once, and a new one has had no answer yet.
     assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
     assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
-    let _summary = remove.run([&root], &onlooker);
+    let _summary = remove.run(paths([&root]), &onlooker);
     assert_eq!(onlooker.counts.directory(), Some(root));
 }
 
@@ -579,10 +580,6 @@ impl Observer for Turnstile {
     fn failed(&self, error: Error) {
         panic!("{error}");
     }
-
-    fn throttle(&self) -> Option<&dyn Throttle> {
-        Some(self)
-    }
 }
 
 #[test]
@@ -594,13 +591,18 @@ fn a_run_waits_for_each_entry_that_it_finds() {
         let found = (files.len() + dirs.len() - 1) as u64;
         let copying = Turnstile::new(u64::MAX);
         let exactly = Dest::Exactly(dest.clone());
-        let copied = CopyOp::new()
-            .threads(workers)
-            .run([&source], &exactly, &copying);
+        let copied = CopyOp::new().threads(workers).throttled_by(&copying).run(
+            paths([&source]),
+            &exactly,
+            &copying,
+        );
         assert_eq!(copied.entries, found + 1);
         assert_eq!(copying.entries.into_inner(), found);
         let removing = Turnstile::new(u64::MAX);
-        let removed = RemoveOp::new().threads(workers).run([&dest], &removing);
+        let removed = RemoveOp::new()
+            .threads(workers)
+            .throttled_by(&removing)
+            .run(paths([&dest]), &removing);
         assert_eq!(removed.entries, found + 1);
         assert_eq!(removing.entries.into_inner(), found);
     }
@@ -611,8 +613,11 @@ fn a_run_that_waits_can_be_cancelled() {
     let scratch = Scratch::new();
     testkit::tree::wide(scratch.path().join("t"), 2_000);
     let turnstile = Turnstile::new(100);
-    let removal = RemoveOp::new().threads(1).cancelled_by(&turnstile.cancel);
-    let summary = removal.run([scratch.path().join("t")], &turnstile);
+    let removal = RemoveOp::new()
+        .threads(1)
+        .throttled_by(&turnstile)
+        .cancelled_by(turnstile.cancel.clone());
+    let summary = removal.run(paths([scratch.path().join("t")]), &turnstile);
     assert!(summary.cancelled);
     assert!((100..1_000).contains(&summary.entries), "{summary:?}");
 }

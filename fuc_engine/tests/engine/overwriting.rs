@@ -4,14 +4,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
 
-use fuc_engine::{CopyOp, CopyOptions, Dest, Error, Observer, Operation, Refusal};
+use fuc_engine::{CopyOp, Dest, Error, Observer, Operation, Refusal};
 use rustix::io::Errno;
 use testkit::snapshot::{Kind, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Told, all_but_atime, assert_unchanged, copy, copy_options, copy_with, exactly, plain,
-    threads,
+    Failure, Told, all_but_atime, assert_unchanged, copy, copy_with, exactly, paths, plain, threads,
 };
 
 #[test]
@@ -160,7 +159,7 @@ fn a_busy_program_is_replaced_by_force_only() {
     let mut sleeping = std::process::Command::new(&busy).arg("60").spawn().unwrap();
     let plainly = copy(&new, &busy);
     let unharmed = fs::metadata(&busy).unwrap();
-    let options = copy_options(|options| options.force = true);
+    let options = CopyOp::new().with(|options| options.force = true);
     let forced = copy_with(options, [&new], &exactly(&busy));
     sleeping.kill().unwrap();
     sleeping.wait().unwrap();
@@ -198,7 +197,7 @@ fn a_source_named_twice_is_copied_once_with_a_warning() {
     let file = tree.path().join("f");
     let into = Dest::Into(tree.path().join("d"));
     let heard = Heard::default();
-    let summary = CopyOp::new().run([&file, &file], &into, &heard);
+    let summary = CopyOp::new().run(paths([&file, &file]), &into, &heard);
     assert_eq!(
         (summary.entries, summary.bytes, summary.failures),
         (1, 7, 0)
@@ -216,7 +215,7 @@ fn a_warning_is_not_collected_as_a_failure() {
     tree.file("f", "content").dir("d");
     let file = tree.path().join("f");
     let into = Dest::Into(tree.path().join("d"));
-    let told = copy_with(CopyOptions::default(), [&file, &file], &into);
+    let told = copy_with(CopyOp::new(), [&file, &file], &into);
     assert_eq!(told, Told::complete(1, 7));
 }
 
@@ -227,7 +226,7 @@ fn a_file_just_made_is_not_overwritten_by_another_source() {
     tree.file("p/f", "first").file("q/f", "second").dir("d");
     let [p, q, made] = ["p/f", "q/f", "d/f"].map(|name| tree.path().join(name));
     let into = Dest::Into(tree.path().join("d"));
-    let told = copy_with(CopyOptions::default(), [&p, &q], &into);
+    let told = copy_with(CopyOp::new(), [&p, &q], &into);
     let failure = Failure::refused(Refusal::JustCreated, &made).and(&q);
     assert_eq!(told, Told::complete(1, 5).with([failure]));
     assert_same_tree(&p, &made, plain());
@@ -243,7 +242,7 @@ fn sources_merged_into_one_dest_take_effect_in_order() {
     }
     for number in [1, 8] {
         let dest = tree.path().join(format!("d{number}"));
-        let options = copy_options(|options| options.threads = threads(number));
+        let options = CopyOp::new().with(|options| options.threads = threads(number));
         let sources = ["s/a", "s/b"].map(|name| tree.path().join(name));
         let told = copy_with(options, &sources, &exactly(&dest));
         assert_eq!(told, Told::complete(42, 240));

@@ -11,7 +11,7 @@ use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb};
 
 use crate::child;
-use crate::kit::{Told, copy_options, copy_with, threads};
+use crate::kit::{Told, copy_with, paths, threads};
 
 const NAMES: usize = 1000;
 const DIRS: usize = 40;
@@ -30,7 +30,7 @@ fn many_names(at: &Path) {
 }
 
 fn archive(sources: [&Path; 2], dest: &Path, workers: usize) -> Told {
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.preserve = Preserve::all();
         options.threads = threads(workers);
     });
@@ -106,13 +106,13 @@ fn links_to_finished_directories_leave_none_of_them_open() {
     for order in [["apart", "together"], ["together", "apart"]] {
         let dest = scratch.path().join(format!("first-{}", order[0]));
         fs::create_dir(&dest).unwrap();
-        let options = copy_options(|options| {
+        let options = CopyOp::new().with(|options| {
             options.preserve = Preserve::all();
             options.threads = threads(1);
         });
         let most = OpenAtDest(&dest, AtomicUsize::new(0));
         let sources = order.map(|name| scratch.path().join(name));
-        let summary = CopyOp::with_options(options).run(sources, &Dest::Into(dest.clone()), &most);
+        let summary = options.run(paths(sources), &Dest::Into(dest.clone()), &most);
         assert!(summary.is_complete());
         assert_eq!(fs::metadata(dest.join("together/7")).unwrap().nlink(), 2);
         let most = most.1.into_inner();

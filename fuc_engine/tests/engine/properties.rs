@@ -2,6 +2,7 @@
 //!
 //! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine properties` tries more of them.
 
+use fuc_engine::{CopyOp, RemoveOp};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,7 @@ use proptest::prelude::*;
 use testkit::snapshot::{Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{
-    Told, assert_nothing_in, copy_options, copy_with, plain, remove_options, remove_with, threads,
-    unwritable,
-};
+use crate::kit::{Told, assert_nothing_in, copy_with, plain, remove_with, threads, unwritable};
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -122,7 +120,7 @@ proptest! {
         tree.build(&source);
         let entries = Snapshot::of(&source, plain()).len();
 
-        let options = copy_options(|options| options.threads = threads(number));
+        let options = CopyOp::new().with(|options| options.threads = threads(number));
         let told = copy_with(options, [&source], &fuc_engine::Dest::Exactly(dest.clone()));
         assert_eq!(told.failures, []);
         assert_eq!(told.counts.0, entries as u64);
@@ -132,7 +130,7 @@ proptest! {
         assert_same_tree(&source, &dest, plain());
 
         for tree in [source, dest] {
-            let options = remove_options(|options| options.threads = threads(number));
+            let options = RemoveOp::new().with(|options| options.threads = threads(number));
             assert_eq!(remove_with(options, [tree]), Told::complete(entries, 0));
         }
         assert_nothing_in(&scratch);

@@ -11,9 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fuc_engine::{
-    Cause, CopyOptions, Dereference, Event, Operation, Preserve, Refusal, RemoveOptions,
-};
+use fuc_engine::{Cause, CopyOp, Dereference, Event, Operation, Preserve, Refusal, RemoveOp};
 use rustix::io::Errno;
 use testkit::or_skip;
 use testkit::probe::{FuseMount, Habits, Numbering, Skip};
@@ -22,8 +20,8 @@ use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 
 use crate::child::{self, Child};
 use crate::kit::{
-    Failure, Meddler, Told, all_but_atime, assert_unchanged, can_exchange, copy_options, copy_with,
-    exactly, exchange, failed, remove_options, remove_with, threads,
+    Failure, Meddler, Told, all_but_atime, assert_unchanged, can_exchange, copy_with, exactly,
+    exchange, failed, remove_with, threads,
 };
 
 /// The content of files outside of the trees.
@@ -113,12 +111,12 @@ fn is_copy_of(event: Event<'_>, path: &Path) -> bool {
     matches!(event, Event::Copied { source, .. } if source == path)
 }
 
-fn one_removing_thread() -> RemoveOptions {
-    remove_options(|options| options.threads = threads(1))
+fn one_removing_thread() -> RemoveOp<'static> {
+    RemoveOp::new().with(|options| options.threads = threads(1))
 }
 
-fn one_copying_thread() -> CopyOptions {
-    copy_options(|options| options.threads = threads(1))
+fn one_copying_thread() -> CopyOp<'static> {
+    CopyOp::new().with(|options| options.threads = threads(1))
 }
 
 #[test]
@@ -207,9 +205,9 @@ fn links_that_are_planted_in_new_dest_directories_are_not_written_through() {
     let arena = or_skip!(Arena::new());
     let [root, dest] = ["s", "d"].map(|name| arena.at(name));
     build(&root);
-    let plain = || copy_options(|_| ());
-    let force = || copy_options(|options| options.force = true);
-    let archive = || copy_options(|options| options.preserve = Preserve::all());
+    let plain = || CopyOp::new().with(|_| ());
+    let force = || CopyOp::new().with(|options| options.force = true);
+    let archive = || CopyOp::new().with(|options| options.preserve = Preserve::all());
     for options in [plain(), force(), archive()] {
         let told = Meddler::new(|event| {
             if let Event::Copied { dest: dir, .. } = event
@@ -241,7 +239,7 @@ fn copy_with_parents(arena: &Arena, meddle: impl Fn(Event<'_>, &Path) + Sync) ->
     let source = arena.at("s");
     let dest = target.join(source.strip_prefix("/").expect("it is absolute"));
     Tree::at(&dest);
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.parents = true;
         options.threads = threads(1);
     });
@@ -447,7 +445,7 @@ fn removed_during_a_removal(ignore_missing: bool) -> [Told; 2] {
     let root = scratch.path().join("t");
     build(&root);
     let options = || {
-        remove_options(|options| {
+        RemoveOp::new().with(|options| {
             options.threads = threads(1);
             options.ignore_missing = ignore_missing;
         })
@@ -512,7 +510,7 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
         let tree = Tree::at(&root);
         tree.file("one", "inside").hardlink("one", "two");
         let first = OnceLock::new();
-        let options = copy_options(|options| {
+        let options = CopyOp::new().with(|options| {
             options.threads = threads(1);
             options.dereference = dereference;
             options.preserve.links = true;
@@ -555,7 +553,7 @@ fn a_directory_that_is_never_emptied_because_entries_are_added_is_a_failure() {
             fs::create_dir(top.join(number.to_string())).unwrap();
         }
     });
-    let told = meddler.remove_contents(remove_options(|o| o.threads = threads(1)), &top);
+    let told = meddler.remove_contents(RemoveOp::new().with(|o| o.threads = threads(1)), &top);
     let not_empty = Failure::failed(Operation::Remove, &top, Errno::NOTEMPTY);
     assert_eq!(told.failures, [not_empty]);
     assert_eq!(told.counts.0, added.into_inner() as u64);
@@ -577,7 +575,7 @@ fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
             tree.hardlink("1", name);
         }
         let (copied, first) = (AtomicUsize::new(0), OnceLock::new());
-        let options = copy_options(|options| {
+        let options = CopyOp::new().with(|options| {
             options.threads = threads(1);
             options.preserve.links = true;
         });

@@ -8,15 +8,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fuc_engine::{Cancel, Execution, Operation, Refusal, RemoveOp, RemoveOptions, remove_tree};
+use fuc_engine::{Cancel, Execution, Operation, Refusal, RemoveOp, remove_tree};
 use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, wide, wide_dirs};
 
 use crate::kit::{
-    Failure, Told, assert_nothing_in, assert_unchanged, counts, plain, remove, remove_options,
-    remove_with, threads,
+    Failure, Told, assert_nothing_in, assert_unchanged, counts, paths, plain, remove, remove_with,
+    threads,
 };
 
 #[test]
@@ -64,7 +64,7 @@ fn special_operands_are_removed() {
     let scratch = Scratch::new();
     Tree::at(&scratch).fifo("pipe").socket("socket").dir("dir");
     let operands = ["pipe", "socket", "dir"].map(|name| scratch.path().join(name));
-    let told = remove_with(RemoveOptions::default(), operands);
+    let told = remove_with(RemoveOp::new(), operands);
     assert_eq!(told, Told::complete(3, 0));
     assert_nothing_in(&scratch);
 }
@@ -131,7 +131,7 @@ fn a_missing_operand_is_reported_and_the_others_are_removed() {
     let scratch = Scratch::new();
     Tree::at(&scratch).file("a", "").file("b/c", "");
     let [a, missing, b] = ["a", "missing", "b"].map(|name| scratch.path().join(name));
-    let told = remove_with(RemoveOptions::default(), [&a, &missing, &b]);
+    let told = remove_with(RemoveOp::new(), [&a, &missing, &b]);
     let failure = Failure::failed(Operation::Remove, missing, Errno::NOENT);
     assert_eq!(told, Told::complete(3, 0).with([failure]));
     assert_nothing_in(&scratch);
@@ -142,7 +142,7 @@ fn a_missing_operand_may_be_ignored() {
     let scratch = Scratch::new();
     Tree::at(&scratch).file("file", "");
     let before = Snapshot::of(&scratch, Attributes::ALL);
-    let options = remove_options(|options| options.ignore_missing = true);
+    let options = RemoveOp::new().with(|options| options.ignore_missing = true);
     let operands = ["missing", "missing/too", "file/below"].map(|n| scratch.path().join(n));
     assert_eq!(remove_with(options, operands), Told::complete(0, 0));
     assert_unchanged(&before, &scratch, Attributes::ALL);
@@ -153,7 +153,7 @@ fn a_directory_is_refused_without_recursion() {
     let scratch = Scratch::new();
     Tree::at(&scratch).file("d/f", "").file("g", "");
     let before = Snapshot::of(scratch.path().join("d"), Attributes::ALL);
-    let options = remove_options(|options| options.recursive = false);
+    let options = RemoveOp::new().with(|options| options.recursive = false);
     let operands = ["d", "g"].map(|name| scratch.path().join(name));
     let told = remove_with(options, &operands);
     let failure = Failure::refused(Refusal::NotRecursive, &operands[0]);
@@ -169,7 +169,7 @@ fn dot_and_dot_dot_are_refused() {
     let operands = ["d/.", "d/..", "d/./", "d/..//"].map(|name| scratch.path().join(name));
     let refused = |path: &_| Failure::refused(Refusal::DotOrDotDot, path);
     // Build the path as text, because `join` would drop the last dot.
-    let told = remove_with(RemoveOptions::default(), &operands);
+    let told = remove_with(RemoveOp::new(), &operands);
     assert_eq!(
         told,
         Told::complete(0, 0).with(operands.iter().map(refused))
@@ -182,7 +182,7 @@ fn an_operand_with_a_nul_byte_is_reported() {
     let scratch = Scratch::new();
     Tree::at(&scratch).file("a", "");
     let operands = ["a\0b", "a"].map(|name| scratch.path().join(name));
-    let told = remove_with(RemoveOptions::default(), &operands);
+    let told = remove_with(RemoveOp::new(), &operands);
     let failure = Failure::failed(Operation::Remove, &operands[0], Errno::INVAL);
     assert_eq!(told, Told::complete(1, 0).with([failure]));
     assert_nothing_in(&scratch);
@@ -198,7 +198,7 @@ fn an_empty_operand_is_missing() {
 #[test]
 fn no_operands_are_no_work() {
     let none: [&str; 0] = [];
-    let told = remove_with(RemoveOptions::default(), none);
+    let told = remove_with(RemoveOp::new(), none);
     assert_eq!(told, Told::complete(0, 0));
 }
 
@@ -207,7 +207,7 @@ fn operands_take_effect_in_order() {
     let scratch = Scratch::new();
     Tree::at(&scratch).file("a/b/f", "").file("a/g", "");
     let operands = ["a/b", "a", "a/b", "a"].map(|name| scratch.path().join(name));
-    let told = remove_with(RemoveOptions::default(), &operands);
+    let told = remove_with(RemoveOp::new(), &operands);
     let missing = |path: &_| Failure::failed(Operation::Remove, path, Errno::NOENT);
     assert_eq!(
         told,
@@ -222,7 +222,7 @@ fn a_thousand_operands_are_removed() {
     wide(&scratch, 500);
     wide_dirs(&scratch, 500);
     let operands = fs::read_dir(&scratch).unwrap().map(|e| e.unwrap().path());
-    let told = remove_with(RemoveOptions::default(), operands.collect::<Vec<_>>());
+    let told = remove_with(RemoveOp::new(), operands.collect::<Vec<_>>());
     assert_eq!(told, Told::complete(1000, 0));
     assert_nothing_in(&scratch);
 }
@@ -239,8 +239,8 @@ fn operands_are_taken_while_earlier_ones_are_removed() {
     });
     let operands = iter::once(first.clone()).chain(missing).chain([last]);
     let failures = Mutex::new(Vec::new());
-    let removal = RemoveOp::new().ignore_missing(true);
-    let summary = removal.run_all(operands, &failures);
+    let removal = RemoveOp::new().with(|removal| removal.ignore_missing = true);
+    let summary = removal.run(operands, &failures);
     assert!(was_removed.get(), "all operands were collected first");
     assert_eq!(Told::new(summary, failures), Told::complete(2, 0));
     assert_nothing_in(&scratch);
@@ -259,8 +259,8 @@ fn a_run_is_cancelled_if_the_token_is_when_the_operands_end() {
     let operands = iter::once(scratch.path().join("f")).chain(end);
     let failures = Mutex::new(Vec::new());
     let summary = RemoveOp::new()
-        .cancelled_by(&cancel)
-        .run_all(operands, &failures);
+        .cancelled_by(cancel.clone())
+        .run(operands, &failures);
     assert!(summary.cancelled, "{summary:?}");
 }
 
@@ -278,8 +278,8 @@ fn a_dry_run_remembers_removals_however_many_operands_there_are() {
     };
     for between in [0, 40_000] {
         let failures = Mutex::new(Vec::new());
-        let removal = RemoveOp::new().execution(Execution::DryRun);
-        let summary = removal.run_all(paths(between), &failures);
+        let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
+        let summary = removal.run(paths(between), &failures);
         assert_eq!(summary.entries, 2, "{between} operands between");
         assert_eq!(summary.bytes, 5, "{between} operands between");
         assert_eq!(summary.failures, between as u64 + 2);
@@ -299,7 +299,7 @@ fn any_number_of_threads_removes_the_same() {
         }
         wide(scratch.path().join("t/wide"), 5_000);
         let entries = Snapshot::of(tree.path(), Attributes::NAMES).len();
-        let options = remove_options(|options| options.threads = threads(number));
+        let options = RemoveOp::new().with(|options| options.threads = threads(number));
         let told = remove_with(options, [tree.path()]);
         assert_eq!(told, Told::complete(entries, 0), "{number} threads");
         assert_nothing_in(&scratch);
@@ -369,7 +369,9 @@ fn relative_operands_are_looked_up_in_an_open_directory() {
 
     let failures = Mutex::new(Vec::new());
     let operands = ["a", "missing", "f"];
-    let summary = RemoveOp::default().run_in(&open, operands, &failures);
+    let summary = RemoveOp::default()
+        .in_dir(&open)
+        .run(paths(operands), &failures);
     assert_eq!((summary.entries, summary.failures), (4, 1));
     let failures = failures.into_inner().unwrap();
     assert_eq!(failures[0].path(), Path::new("missing"));
@@ -383,7 +385,9 @@ fn deep_trees_are_removed_from_an_open_directory() {
     chain(scratch.path().join("dir/deep"), 3_000);
     let open = fs::File::open(scratch.path().join("dir")).unwrap();
     let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::default().run_in(&open, ["deep"], &failures);
+    let summary = RemoveOp::default()
+        .in_dir(&open)
+        .run(paths(["deep"]), &failures);
     assert!(summary.is_complete(), "{failures:?}");
     assert_nothing_in(scratch.path().join("dir"));
 }

@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use fuc_engine::{
-    Answer, Backup, BackupNaming, CopyOp, CopyOptions, Dest, Error, Observer, Protection, Question,
-    Replace, Summary,
+    Answer, Backup, BackupNaming, CopyOp, Dest, Error, Observer, Protection, Question, Replace,
+    Summary,
 };
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{copy_options, counts, threads};
+use crate::kit::{counts, paths, threads};
 
 /// Answers each question about a dest, and records the names.
 struct Person {
@@ -36,9 +36,9 @@ impl Observer for Person {
 }
 
 /// Copies `s` to `d`, both in `scratch`.
-fn copy(scratch: &Scratch, options: CopyOptions, observer: &dyn Observer) -> Summary {
+fn copy(scratch: &Scratch, options: CopyOp<'static>, observer: &dyn Observer) -> Summary {
     let dest = Dest::Exactly(scratch.path().join("d"));
-    CopyOp::with_options(options).run([scratch.path().join("s")], &dest, observer)
+    options.run(paths([scratch.path().join("s")]), &dest, observer)
 }
 
 fn text(scratch: &Scratch, name: &str) -> String {
@@ -61,7 +61,7 @@ fn asked(answer: Answer) -> (Summary, Vec<String>, Scratch) {
         answer,
         asked: Mutex::default(),
     };
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.rules.ask = true;
         options.threads = threads(8);
     });
@@ -91,8 +91,8 @@ fn agreed_dests_are_asked_about_in_the_order_of_the_listing() {
     assert_eq!(text(&scratch, "d/7"), "new");
 }
 
-fn backups(naming: BackupNaming) -> CopyOptions {
-    copy_options(|options| {
+fn backups(naming: BackupNaming) -> CopyOp<'static> {
+    CopyOp::new().with(|options| {
         options.rules.backup = Some(Backup {
             naming,
             suffix: ".bak".into(),
@@ -138,7 +138,7 @@ fn is_updated(times_are_kept: bool) -> bool {
         .mtime(Duration::from_secs(1_000))
         .file("s", "new")
         .mtime(Duration::from_millis(1_000_500));
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.rules.replace = Replace::Older;
         options.preserve.timestamps = times_are_kept;
     });

@@ -5,11 +5,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::kit::Limited as _;
 use fuc_engine::{Cancel, Candidate, Operation, RemoveOp, Verdict};
 use proptest::prelude::*;
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ use testkit::{or_skip, skip};
 
 use crate::child;
 use crate::hub::{Desk, Hub, failures, quick, slow, totals};
-use crate::kit::{Counts, Failure, assert_nothing_in, plain};
+use crate::kit::{Counts, Failure, assert_nothing_in, paths, plain};
 use crate::properties::tree;
 use crate::races::{Arena, BUILT, DIRS, build};
 
@@ -228,7 +228,7 @@ fn what_the_filter_keeps_below_a_stolen_directory_keeps_all_above() {
         path if path == Path::new("7/sub/file") => Verdict::Prune,
         _ => Verdict::Take,
     };
-    let removal = RemoveOp::new().threads(1).filtered_by(Arc::new(kept));
+    let removal = RemoveOp::new().threads(1).filtered_by(kept);
     let summaries = hub.remove(&removal, &[&root], &slow(3));
     assert!(hub.stolen() > 0);
     assert_eq!(totals(&summaries), (BUILT - 4, 0));
@@ -294,7 +294,7 @@ fn a_cancelled_run_ends_although_directories_are_stolen() {
     }
     let cancel = Cancel::new();
     let hub = Hub::new(3, || cancel.cancel());
-    let removal = RemoveOp::new().threads(2).cancelled_by(&cancel);
+    let removal = RemoveOp::new().threads(2).cancelled_by(cancel.clone());
     let observers = slow(3);
     let summaries = hub.remove(&removal, &[&root], &observers);
     assert!(summaries[0].cancelled);
@@ -315,10 +315,10 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
         cancel.cancel();
         let root = &root;
         let (thief, desk_1) = (&thief[0], desk(1));
-        let cancelled = RemoveOp::new().cancelled_by(&cancel);
-        let assisting = scope.spawn(move || cancelled.assist([root], thief, &desk_1));
+        let cancelled = RemoveOp::new().cancelled_by(cancel.clone());
+        let assisting = scope.spawn(move || cancelled.assisting(&desk_1).run(paths([root]), thief));
         let removal = RemoveOp::new().threads(1);
-        let leading = removal.lead([root], &leader[0], &desk(0));
+        let leading = removal.leading(&desk(0)).run(paths([root]), &leader[0]);
         [leading, assisting.join().unwrap()]
     });
     assert!(hub.stolen() > 0);

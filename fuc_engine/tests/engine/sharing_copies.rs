@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::kit::Limited as _;
 use fuc_engine::{
     Candidate, CopyOp, Dereference, DestRules, EnteredDirectory, Error, Event, Execution, Filter,
     Observer, Preserve, Refusal, Summary, Verdict,
@@ -28,7 +29,7 @@ use testkit::tree::{Scratch, Tree, chain, comb, wide_dirs};
 
 use crate::child;
 use crate::hub::{Hub, failures_below, quick, slow, totals};
-use crate::kit::{Counts, Failure, all_but_atime, exactly, plain};
+use crate::kit::{Counts, Failure, all_but_atime, exactly, paths, plain};
 use crate::properties::tree;
 use crate::races::{BUILT, DIRS, build};
 
@@ -65,7 +66,7 @@ impl Twins {
         }
         let source = self.source();
         let one = slow(1);
-        let expected = copy.run([&source], &exactly(&alone), &one[0]);
+        let expected = copy.run(paths([&source]), &exactly(&alone), &one[0]);
         let observers = slow(hub.engines());
         let summaries = hub.copy(copy, &[&source], &exactly(&together), &observers);
         assert_eq!(
@@ -80,10 +81,8 @@ impl Twins {
 }
 
 /// Returns a copy that keeps everything, as `cp -a` does.
-pub(crate) fn archive() -> CopyOp {
-    CopyOp::new()
-        .dereference(Dereference::Never)
-        .preserve(Preserve::all())
+pub(crate) fn archive() -> CopyOp<'static> {
+    CopyOp::new().with(|copy| copy.preserve = Preserve::all())
 }
 
 fn rules(change: impl FnOnce(&mut DestRules)) -> DestRules {
@@ -93,8 +92,8 @@ fn rules(change: impl FnOnce(&mut DestRules)) -> DestRules {
 }
 
 /// Returns a copy that follows all links, and keeps everything.
-fn following() -> CopyOp {
-    archive().dereference(Dereference::Always)
+fn following() -> CopyOp<'static> {
+    archive().with(|copy| copy.dereference = Dereference::Always)
 }
 
 /// Makes files that have a name in each of several directories.
@@ -180,7 +179,9 @@ fn links_that_lead_back_are_reported_once() {
         }
     }
     let hub = Hub::new(3, || {});
-    let copy = following().preserve(Preserve::default()).threads(1);
+    let copy = following()
+        .with(|copy| copy.preserve = Preserve::default())
+        .threads(1);
     let summaries = twins.assert_alike(&hub, &copy, plain());
     assert_eq!(totals(&summaries).1, 3 * DIRS as u64);
     assert!(hub.stolen() > 0);
@@ -220,7 +221,7 @@ fn linked_directories_at_the_dest_are_kept_if_that_is_asked_for() {
         }
         let hub = Hub::new(3, || {});
         let rules = rules(|rules| rules.follow_links_to_directories = keeps);
-        let copy = CopyOp::new().threads(1).rules(rules);
+        let copy = CopyOp::new().threads(1).with(|copy| copy.rules = rules);
         let summaries = twins.assert_alike(&hub, &copy, plain());
         assert_eq!(totals(&summaries).1 == 0, keeps);
         assert!(hub.stolen() > 0);
@@ -238,7 +239,7 @@ fn what_the_filter_leaves_alone_is_not_copied() {
         b"3" => Verdict::Skip,
         _ => Verdict::Take,
     };
-    let copy = archive().threads(1).filtered_by(Arc::new(filter));
+    let copy = archive().threads(1).filtered_by(filter);
     twins.assert_alike(&hub, &copy, all_but_atime());
     assert!(hub.stolen() > 0 && hub.entrusted() > 0);
     assert!(!twins.dests()[1].join("7").exists());
@@ -275,9 +276,7 @@ fn filters_of_directories_are_found_by_each_engine() {
     }
     tree.file("a/skip", "sub").file("b/5/sub/skip", "file");
     let hub = Hub::new(3, || {});
-    let copy = archive()
-        .threads(1)
-        .filtered_by(Arc::new(SkipFiles::default()));
+    let copy = archive().threads(1).filtered_by(SkipFiles::default());
     twins.assert_alike(&hub, &copy, all_but_atime());
     assert!(hub.stolen() > 0 && hub.entrusted() > 0);
     let dest = Snapshot::of(&twins.dests()[1], Attributes::NAMES);
@@ -301,8 +300,8 @@ fn directories_on_other_filesystems_stay_empty_if_that_is_asked_for() {
         symlink(elsewhere.path(), link).unwrap();
     }
     let hub = Hub::new(3, || {});
-    let copy = following().preserve(Preserve::default());
-    let copy = copy.one_file_system(true).threads(1);
+    let copy = following().with(|copy| copy.preserve = Preserve::default());
+    let copy = copy.with(|copy| copy.one_file_system = true).threads(1);
     let summaries = twins.assert_alike(&hub, &copy, plain());
     assert_eq!(totals(&summaries), (BUILT + DIRS, 0));
     assert!(hub.stolen() > 0);
@@ -315,7 +314,7 @@ fn a_dry_run_is_made_by_the_leader() {
     build_linked(&twins.source().join("linked"), 10, 10);
     let hub = Hub::new(2, || {});
     let observers = slow(2);
-    let copy = archive().execution(Execution::DryRun);
+    let copy = archive().with(|copy| copy.execution = Execution::DryRun);
     let dest = twins.scratch.path().join("d");
     let summaries = hub.copy(&copy, &[twins.source()], &exactly(&dest), &observers);
     assert_eq!(totals(&summaries), (BUILT + 1 + 10 * 11, 0));
@@ -380,7 +379,7 @@ fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
             b"fifo7" => Verdict::Prune,
             _ => Verdict::Take,
         };
-        let copy = archive().threads(threads).filtered_by(Arc::new(filter));
+        let copy = archive().threads(threads).filtered_by(filter);
         let summaries = twins.assert_alike(&hub, &copy, all_but_atime());
         let shares = summaries.iter().map(|it| it.files);
         assert!(shares.clone().all(|it| it > 0), "{threads}: {shares:?}");
@@ -401,7 +400,9 @@ fn each_engine_verifies_and_writes_what_it_has_copied() {
             tree.file(format!("large/{number}/file"), vec![number; 5 << 20]);
         }
         let hub = Hub::new(engines, || {});
-        let copy = archive().threads(1).verify(true).durable(true);
+        let copy = archive()
+            .threads(1)
+            .with(|copy| (copy.verify, copy.durable) = (true, true));
         twins.assert_alike(&hub, &copy, all_but_atime());
         assert!(hub.stolen() > 0 && hub.entrusted() > 0);
     }
@@ -446,7 +447,7 @@ fn an_engine_that_assists_reports_a_copy_that_differs() {
         is_wanted: AtomicBool::new(is_wanted),
     });
     let hub = Hub::new(2, || {});
-    let copy = CopyOp::new().threads(1).verify(true);
+    let copy = CopyOp::new().threads(1).with(|copy| copy.verify = true);
     let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &observers);
     assert_eq!(totals(&summaries), (BUILT, 1));
     let [_, assistant] = observers;

@@ -12,7 +12,7 @@ use fuc_engine::{
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree, chain};
 
-use crate::kit::{Failure, Told, copy_options, copy_with, exactly, plain};
+use crate::kit::{Failure, Told, copy_with, exactly, paths, plain};
 
 /// Makes a directory with a link to a file and a link to a directory, both outside of it.
 fn linked(scratch: &Scratch) -> Tree {
@@ -28,7 +28,7 @@ fn linked(scratch: &Scratch) -> Tree {
 fn all_links_are_followed_if_asked_for() {
     let scratch = Scratch::in_memory();
     let tree = linked(&scratch);
-    let options = copy_options(|options| options.dereference = Dereference::Always);
+    let options = CopyOp::new().with(|options| options.dereference = Dereference::Always);
     let dest = tree.path().join("d");
     let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
     assert_eq!(told, Told::complete(4, 14));
@@ -40,7 +40,7 @@ fn all_links_are_followed_if_asked_for() {
 fn links_below_an_operand_are_not_followed_with_it() {
     let scratch = Scratch::in_memory();
     let tree = linked(&scratch);
-    let options = copy_options(|options| options.dereference = Dereference::Operands);
+    let options = CopyOp::new().with(|options| options.dereference = Dereference::Operands);
     let dest = tree.path().join("d");
     let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
     assert_eq!(told, Told::complete(3, 0));
@@ -53,7 +53,7 @@ fn a_link_that_leads_back_is_refused_and_the_rest_is_copied() {
     let tree = Tree::at(&scratch);
     tree.file("s/a/f", "content").symlink("s/a/b/up", "../..");
     chain(tree.path().join("s/a/deep"), 300);
-    let options = copy_options(|options| options.dereference = Dereference::Always);
+    let options = CopyOp::new().with(|options| options.dereference = Dereference::Always);
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
     let told = copy_with(options, [&source], &exactly(&dest));
     let failure = Failure::refused(Refusal::CyclicSymlink, source.join("a/b/up"));
@@ -65,7 +65,7 @@ fn a_link_that_leads_back_is_refused_and_the_rest_is_copied() {
 fn hard_links_are_made_instead_of_copies() {
     let scratch = Scratch::in_memory();
     let tree = linked(&scratch);
-    let options = copy_options(|options| options.as_links = Some(LinkKind::Hard));
+    let options = CopyOp::new().with(|options| options.as_links = Some(LinkKind::Hard));
     let [source, dest] = ["out", "d"].map(|name| tree.path().join(name));
     let told = copy_with(options, [&source], &exactly(&dest));
     assert_eq!(told, Told::complete(2, 0));
@@ -79,7 +79,7 @@ fn a_link_replaces_a_dest_with_force() {
     let tree = Tree::at(&scratch);
     tree.file("s/f", "new").file("d/f", "old");
     let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
-    let options = copy_options(|options| {
+    let options = CopyOp::new().with(|options| {
         options.as_links = Some(LinkKind::Symbolic);
         options.force = true;
     });
@@ -121,9 +121,9 @@ fn an_observer_that_asks_gets_the_copy_method() {
     let tree = Tree::at(&scratch);
     tree.sparse("s/f", 1 << 20, &[(0, b"x")]);
     let asking = Asking::default();
-    let options = copy_options(|options| options.reflink = Reflink::Never);
+    let options = CopyOp::new().with(|options| options.reflink = Reflink::Never);
     let dest = exactly(tree.path().join("d"));
-    let summary = CopyOp::with_options(options).run([tree.path().join("s")], &dest, &asking);
+    let summary = options.run(paths([tree.path().join("s")]), &dest, &asking);
     assert!(summary.is_complete());
     let told = asking.0.into_inner().unwrap();
     let [method] = told[..] else {

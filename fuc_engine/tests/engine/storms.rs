@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuc_engine::{ModePolicy, Operation, Preserve, Replace};
+use fuc_engine::{CopyOp, ModePolicy, Operation, Preserve, RemoveOp, Replace};
 use rustix::io::Errno;
 use testkit::probe::is_root;
 use testkit::snapshot::{Attributes, assert_same_tree};
@@ -19,8 +19,8 @@ use testkit::{or_skip, skip};
 
 use crate::child;
 use crate::kit::{
-    Told, can_exchange, copy, copy_options, copy_with, exactly, exchange, failed, remove_options,
-    remove_with, threads, until_raced,
+    Told, can_exchange, copy, copy_with, exactly, exchange, failed, remove_with, threads,
+    until_raced,
 };
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
 
@@ -81,7 +81,7 @@ fn a_removal_follows_no_link_that_replaces_a_directory() {
     until_raced(20, || {
         build(&root);
         number += 1;
-        let options = remove_options(|options| options.threads = threads(number % 3 + 1));
+        let options = RemoveOp::new().with(|options| options.threads = threads(number % 3 + 1));
         let told = during(|| swap_all(&arena, &root), || remove_with(options, [&root]));
         arena.assert_outside_is_untouched();
         clean(&[&root, &arena.at("decoy")]);
@@ -164,7 +164,7 @@ fn a_copied_device_has_numbers_and_mode_of_the_same_source() {
         .mode(0o600)
         .char_device("spare", 1, 5)
         .mode(0o666);
-    let options = || copy_options(|options| options.preserve.mode = ModePolicy::Preserve);
+    let options = || CopyOp::new().with(|options| options.preserve.mode = ModePolicy::Preserve);
     let seen = |path: &Path| {
         let metadata = fs::symlink_metadata(path).unwrap();
         (metadata.rdev(), metadata.mode() & 0o7777)
@@ -201,7 +201,7 @@ fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
     comb(root.join("comb"), 20, 3);
     wide(root.join("wide"), 2_000);
     let remove = || {
-        let options = remove_options(|options| {
+        let options = RemoveOp::new().with(|options| {
             options.ignore_missing = ignore_missing;
             options.threads = threads(2);
         });
@@ -252,7 +252,7 @@ fn two_copies_at_once_to_one_dest_are_complete() {
     build(&root);
     until_raced(20, || {
         let copy = || {
-            let options = copy_options(|options| options.threads = threads(2));
+            let options = CopyOp::new().with(|options| options.threads = threads(2));
             copy_with(options, [&root], &exactly(&dest))
         };
         let told = thread::scope(|scope| {
@@ -282,7 +282,7 @@ fn a_name_whose_dest_has_become_the_first_copy_is_not_a_failure() {
     for round in 0..3 {
         let dest = Tree::at(scratch.path().join(format!("d{round}")));
         dest.dir("x").symlink("y", "x");
-        let options = copy_options(|options| {
+        let options = CopyOp::new().with(|options| {
             options.threads = threads(4);
             options.preserve = Preserve::all();
             options.rules.replace = Replace::Older;

@@ -14,11 +14,11 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use fuc_engine::{
-    Backup, BackupNaming, CopyOp, CopyOptions, Dereference, Dest, Error, Event, Observer, Preserve,
+    Backup, BackupNaming, CopyOp, Dereference, Dest, Error, Event, Observer, Preserve, RemoveOp,
 };
 use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{Meddler, Told, copy_options, exactly, remove_options, threads};
+use crate::kit::{Meddler, Told, exactly, paths, threads};
 
 const DIRS: usize = 100;
 /// Several times the piece after which a copy gives tasks to other workers.
@@ -26,8 +26,8 @@ const LARGE: usize = 24 << 20;
 /// The time to wait for another worker before the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn options(change: impl FnOnce(&mut CopyOptions)) -> CopyOptions {
-    copy_options(|options| {
+fn options(change: impl FnOnce(&mut CopyOp<'_>)) -> CopyOp<'static> {
+    CopyOp::new().with(|options| {
         options.preserve = Preserve::all();
         options.threads = threads(8);
         change(options);
@@ -169,7 +169,7 @@ fn a_name_that_waited_behind_a_symlink_becomes_a_file() {
     let dest = scratch.path().join("d");
     let witness = Witness::new(&dest);
     let following = options(|options| options.dereference = Dereference::Always);
-    let _ = CopyOp::with_options(following).run([source.path()], &exactly(&dest), &witness);
+    let _ = following.run(paths([source.path()]), &exactly(&dest), &witness);
     witness.hold_up.assert_some_waited();
     assert_eq!(witness.failures.into_inner(), 0);
     for name in names() {
@@ -198,7 +198,7 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
         });
     });
     let exactly = Dest::Exactly(witness.dest.to_owned());
-    let _ = CopyOp::with_options(with_backups).run([source.path()], &exactly, witness);
+    let _ = with_backups.run(paths([source.path()]), &exactly, witness);
     witness.hold_up.assert_some_waited();
 }
 
@@ -266,7 +266,7 @@ fn a_slow_removal_holds_up_few_entries_of_its_directory() {
             removed_meanwhile.store(*count, Ordering::Relaxed);
         }
     });
-    let options = remove_options(|options| options.threads = threads(2));
+    let options = RemoveOp::new().with(|options| options.threads = threads(2));
     let told = meddler.remove(options, &root);
     assert_eq!(told, Told::complete(FILES + 1, 0));
     let removed_meanwhile = removed_meanwhile.into_inner();

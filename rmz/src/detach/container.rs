@@ -207,7 +207,7 @@ impl Container {
     /// container in failures and events.
     pub(super) fn remove_entries(
         &self,
-        removal: &RemoveOp,
+        removal: &RemoveOp<'_>,
         names: Vec<PathBuf>,
         path: &Path,
         observer: &dyn Observer,
@@ -216,7 +216,8 @@ impl Container {
             dir: path,
             observer,
         };
-        removal.run_in(&self.dir, names, &below)
+        let removal = removal.clone().in_dir(&self.dir);
+        removal.run(names, &below)
     }
 
     /// Removes the container itself, which is empty but for its mark. It is not an error if it is gone.

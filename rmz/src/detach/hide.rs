@@ -62,7 +62,7 @@ pub(crate) fn detach(
                 reporter,
                 verbosity: options.verbosity,
                 preserves_mount_points: engine.preserve_mount_points,
-                removal: RemoveOp::with_options(engine).cancelled_by(&cancel),
+                removal: engine.cancelled_by(cancel.clone()),
                 cancel,
                 remover,
                 summary: Summary::default(),
@@ -84,14 +84,14 @@ struct Hiding<'a> {
     verbosity: Verbosity,
     preserves_mount_points: bool,
     /// Removes operands in the foreground.
-    removal: RemoveOp,
+    removal: RemoveOp<'static>,
     cancel: Cancel,
     /// The background process. Without it, nothing is hidden.
     remover: Option<Remover>,
     /// The totals in the foreground. A directory that is hidden counts as one entry.
     summary: Summary,
     /// Operands to remove in the foreground.
-    pending: Vec<OsString>,
+    pending: Vec<PathBuf>,
     /// The container of the operand that was hidden last.
     current: Option<Filling>,
     /// The paths of all containers with entries.
@@ -126,7 +126,7 @@ impl Hiding<'_> {
             }
             // Whatever the reason is, the removal reports it if it matters there.
         }
-        self.pending.push(operand);
+        self.pending.push(operand.into());
     }
 
     fn hide(&mut self, operand: &OsStr) -> Result<(), Errno> {

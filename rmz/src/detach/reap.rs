@@ -33,7 +33,7 @@ pub(crate) fn reap(
     engine.ask = Ask::Never;
     // On a filesystem without locks, the process in the background may remove the same names.
     engine.ignore_missing = true;
-    let removal = RemoveOp::with_options(engine).cancelled_by(&interrupt::cancel_on_signals());
+    let removal = engine.cancelled_by(interrupt::cancel_on_signals());
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
     let summary = reporter.run(
         watch,
@@ -64,7 +64,7 @@ struct Reaping<'a> {
     console: &'a Console,
     reporter: &'a Reporter<'a>,
     verbosity: Verbosity,
-    removal: RemoveOp,
+    removal: RemoveOp<'static>,
     summary: Summary,
 }
 

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use fuc_cli::background;
 use fuc_cli::locale::Charset;
-use fuc_engine::{Cancel, RemoveOp, RemoveOptions};
+use fuc_engine::{Cancel, RemoveOp};
 use rustix::cmsg_space;
 use rustix::io::Errno;
 use rustix::net::{
@@ -69,14 +69,14 @@ impl Remover {
     pub(super) fn start(
         log: &Log,
         charset: Charset,
-        options: RemoveOptions,
+        removal: RemoveOp<'static>,
         cancel: &Cancel,
     ) -> io::Result<Self> {
         let keep: Vec<_> = log.descriptor().into_iter().collect();
         let job = Job {
             log,
             charset,
-            removal: RemoveOp::with_options(options).cancelled_by(cancel),
+            removal: removal.cancelled_by(cancel.clone()),
             cancel,
         };
         let socket = background::spawn(&keep, |socket| job.run(socket))?;
@@ -184,7 +184,7 @@ struct Received {
 struct Job<'a> {
     log: &'a Log,
     charset: Charset,
-    removal: RemoveOp,
+    removal: RemoveOp<'static>,
     cancel: &'a Cancel,
 }
 
@@ -305,7 +305,7 @@ fn receive_message<'a>(
 }
 
 /// Returns the options of the background process.
-pub(super) fn options(engine: &RemoveOptions) -> RemoveOptions {
+pub(super) fn options(engine: &RemoveOp<'static>) -> RemoveOp<'static> {
     let mut options = engine.clone();
     // Without locks, `--reap` may remove the same names.
     options.ignore_missing = true;

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::{New, Replaces};
 use crate::copy::facts::{FileId, Symlinks};
-use crate::copy::options::CopyOptions;
+use crate::copy::options::CopyOp;
 use crate::hashing::{HashMap, HashSet};
 use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
@@ -46,7 +46,7 @@ fn entry_of_target(dest_name: &CStr) -> Option<&OsStr> {
 
 impl Plan {
     pub(super) fn new<'a>(
-        options: &CopyOptions,
+        options: &CopyOp<'_>,
         mut dest_names: impl ExactSizeIterator<Item = &'a CStr>,
     ) -> Result<Self, Errno> {
         let stand_in = sys::create_in_memory()?;

@@ -25,7 +25,7 @@ use super::ContentError;
 use super::read_ahead::ReadAhead;
 use super::sparse::SparseWriter;
 use crate::copy::large::{CLONE_FROM, TRIAL_FROM};
-use crate::copy::options::{CopyOptions, Reflink, Sparse};
+use crate::copy::options::{CopyOp, Reflink, Sparse};
 use crate::observer::{CopyMethod, HoleDetection, Mechanism};
 use crate::sys::{self, Stat, Storage};
 
@@ -62,7 +62,7 @@ pub(in crate::copy) struct Ways {
 }
 
 impl Ways {
-    pub(in crate::copy) fn new(options: &CopyOptions) -> Self {
+    pub(in crate::copy) fn new(options: &CopyOp<'_>) -> Self {
         Self {
             reflink: options.reflink,
             sparse: options.sparse,

@@ -20,7 +20,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::bases::Bases;
-use crate::copy::options::{Backup, BackupNaming, CopyOptions, Dest};
+use crate::copy::options::{Backup, BackupNaming, CopyOp, Dest};
 use crate::hashing::HashMap;
 use crate::operand;
 use crate::sys::{self, FileId, Listing, Symlinks};
@@ -196,7 +196,7 @@ impl<'a> BackupNames<'a> {
 /// If a file is copied over itself with `--force` and `--backup`, returns its backup as the
 /// dest. Otherwise returns `None`.
 pub(in crate::copy) fn own_backup(
-    options: &CopyOptions,
+    options: &CopyOp<'_>,
     bases: Bases<'_>,
     dest: &Dest,
     source: &Path,

@@ -1,14 +1,17 @@
-//! The choices of a caller about a copy: public data, and nothing that acts on it.
+//! The choices of a caller about a copy: data, and nothing that acts on it.
 //!
 //! - [`preserve`](self::Preserve): the attributes that a copy gets from its source.
 //! - [`overwrite`](self::DestRules): the rules for dests that exist.
 
 use std::ffi::CString;
 use std::num::NonZeroUsize;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use crate::count::Content;
 use crate::execution::Execution;
+use crate::setup::{Setup, setup_methods};
+use crate::sys::{CWD, PrivateTables};
 
 mod overwrite;
 mod preserve;
@@ -70,10 +73,34 @@ pub enum Sparse {
     Never,
 }
 
-/// The options of a copy. [`Default`] copies whole directories, as `cp -r` does.
+/// Copies any number of sources. Its fields are the options. The [`Default`] copies whole directories, as `cp -r` does.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::sync::Mutex;
+/// use fuc_engine::{CopyOp, Dest, Preserve};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// let source = dir.path().join("source");
+/// std::fs::create_dir_all(source.join("sub"))?;
+/// std::fs::write(source.join("sub/file"), "content")?;
+///
+/// let failures = Mutex::new(Vec::new());
+/// let dest = Dest::Exactly(dir.path().join("dest"));
+/// let copy = CopyOp::new().with(|copy| {
+///     copy.preserve = Preserve::all();
+///     copy.threads = NonZeroUsize::new(4);
+/// });
+/// let summary = copy.run([source], &dest, &failures);
+/// assert!(summary.is_complete());
+/// assert_eq!((summary.entries, summary.bytes), (3, 7));
+/// assert_eq!(std::fs::read(dir.path().join("dest/sub/file"))?, b"content");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CopyOptions {
+pub struct CopyOp<'a> {
     /// Copy directories with their entries, and FIFOs, sockets and devices as special files.
     /// Otherwise a directory is [refused](crate::Refusal::NotRecursive), and the content of
     /// a special file is read.
@@ -126,13 +153,14 @@ pub struct CopyOptions {
     /// started, or if a limit is low: on open descriptors (12 for each thread) or on address space
     /// (128 MiB for each thread). A small tree never starts one.
     pub threads: Option<NonZeroUsize>,
-    /// If [several engines](crate::CopyOp::lead) share the copy, divide new files of at least this many bytes, on any
+    /// If several engines share the copy, divide new files of at least this many bytes, on any
     /// filesystem. `None`: divide files of at least 1 GiB if they are not on a local filesystem, and if neither the
     /// filesystem nor its server copies them by itself.
     ///
     /// Each engine copies ranges of a divided file. Until it is complete, it has a hidden name beside its place, which
     /// begins with `.cpz-`. Operands, files with several hard links that are kept, and files that replace the content of
     /// others are never divided.
+    #[cfg_attr(not(feature = "distribute"), doc(hidden))]
     pub divide_from: Option<NonZeroUsize>,
     /// Says whether anything is copied. A dry run counts the sizes of the files whose content would be
     /// copied, and reads no content.
@@ -140,9 +168,15 @@ pub struct CopyOptions {
     /// It does not see what it would have made if a source contains it: the copy of an earlier operand, for
     /// example. Some more limits are those of [any dry run](Execution).
     pub execution: Execution,
+    pub(super) setup: Setup<'a>,
+    /// The directory in which a dest that is a relative path is looked up.
+    pub(super) dest_dir: BorrowedFd<'a>,
+    pub(super) tables: Option<PrivateTables>,
 }
 
-impl Default for CopyOptions {
+setup_methods!(CopyOp);
+
+impl Default for CopyOp<'_> {
     fn default() -> Self {
         Self {
             recursive: true,
@@ -164,11 +198,14 @@ impl Default for CopyOptions {
             threads: None,
             divide_from: None,
             execution: Execution::Real,
+            setup: Setup::default(),
+            dest_dir: CWD,
+            tables: None,
         }
     }
 }
 
-impl CopyOptions {
+impl CopyOp<'_> {
     /// Returns `true` if a copy gets attributes after its content.
     pub(super) fn sets_attributes(&self) -> bool {
         self.preserve.sets_attributes() || self.context.is_some()

@@ -2,16 +2,14 @@
 
 use std::ffi::OsString;
 
-use crate::setters::setters;
-
 /// Rules for dests that exist. [`Default`] overwrites them, without a question or a backup.
 ///
 /// The rules do not concern directories, which are merged into existing directories.
 ///
 /// ```
-/// use fuc_engine::{CopyOp, DestRules, Replace};
+/// use fuc_engine::{CopyOp, Replace};
 ///
-/// let update = CopyOp::new().rules(DestRules::new().replace(Replace::Older));
+/// let update = CopyOp::new().with(|copy| copy.rules.replace = Replace::Older);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,7 +25,7 @@ pub struct DestRules {
     /// its name back.
     pub backup: Option<Backup>,
     /// Copy a directory into the target of an existing symbolic link to a directory. Do the same
-    /// on the way to a dest, for [`parents`](super::CopyOptions::parents).
+    /// on the way to a dest, for [`parents`](super::CopyOp::parents).
     pub follow_links_to_directories: bool,
     /// Create the target of a dangling symbolic link that is the dest of a source itself.
     /// Otherwise, and always below sources, such a link is
@@ -77,27 +75,6 @@ pub enum BackupNaming {
 }
 
 impl DestRules {
-    /// Overwrites dests that exist, without a question or a backup.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    setters! { DestRules:
-        /// Selects the dests that are replaced at all.
-        replace: Replace,
-        /// Says whether the observer is asked before a dest is replaced.
-        ask: bool,
-        /// Says whether a dest is unlinked instead of written to.
-        remove_first: bool,
-        /// Sets the names of backups, if it is not `None`.
-        backup: Option<Backup>,
-        /// Says whether symbolic links to directories are followed in the dest.
-        follow_links_to_directories: bool,
-        /// Says whether the target of a dangling symbolic link is created.
-        create_through_links: bool,
-    }
-
     /// Returns `true` if a dest may be written to without looking at it first.
     pub(in crate::copy) fn are_plain(&self) -> bool {
         self.are_plain_with(self.backup.as_ref())

@@ -1,7 +1,5 @@
 //! The attributes that a copy gets from its source.
 
-use crate::setters::setters;
-
 /// Selects the attributes that a copy gets from its source.
 ///
 /// By default a new file gets the mode of its source, less the umask and the set-id bits, and
@@ -10,8 +8,11 @@ use crate::setters::setters;
 /// ```
 /// use fuc_engine::{CopyOp, Preserve};
 ///
-/// let keeps_times = CopyOp::new().preserve(Preserve::none().timestamps(true));
-/// let archive_without_owner = CopyOp::new().preserve(Preserve::all().ownership(false));
+/// let keeps_times = CopyOp::new().with(|copy| copy.preserve.timestamps = true);
+/// let archive_without_owner = CopyOp::new().with(|copy| {
+///     copy.preserve = Preserve::all();
+///     copy.preserve.ownership = false;
+/// });
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,12 +65,6 @@ pub enum Xattrs {
 }
 
 impl Preserve {
-    /// Preserves nothing but what a new file gets by default.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::default()
-    }
-
     /// Preserves everything, as an archive does. Extended attributes that cannot be copied
     /// are ignored.
     #[must_use]
@@ -82,21 +77,6 @@ impl Preserve {
             xattrs: Xattrs::Try,
             context: true,
         }
-    }
-
-    setters! { Preserve:
-        /// Selects the mode of a copy.
-        mode: ModePolicy,
-        /// Says whether a copy gets the user and the group of its source.
-        ownership: bool,
-        /// Says whether a copy gets the times of its source.
-        timestamps: bool,
-        /// Says whether two names of one source become two names of one copy.
-        links: bool,
-        /// Says whether extended attributes are copied, and what happens if that fails.
-        xattrs: Xattrs,
-        /// Says whether a copy gets the SELinux context of its source.
-        context: bool,
     }
 
     /// Returns `true` if a copy gets the mode, the owner or the times of its source.

@@ -1,4 +1,4 @@
-//! Compares copies with their sources, for [`CopyOptions::verify`](crate::CopyOptions::verify).
+//! Compares copies with their sources, for [`CopyOp::verify`](crate::CopyOp::verify).
 //!
 //! Both files are read again, past the page cache if that is possible, and their hashes are compared.
 //!

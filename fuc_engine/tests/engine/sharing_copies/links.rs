@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use crate::kit::Limited as _;
 use fuc_engine::{Backup, BackupNaming, Dest, Operation, Replace};
 use rustix::io::Errno;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -10,7 +11,7 @@ use testkit::tree::{Scratch, Tree, remove_for_sure};
 
 use super::{Twins, archive, build_linked, following, rules};
 use crate::hub::{Hub, failures, slow, totals};
-use crate::kit::{Failure, all_but_atime, exactly};
+use crate::kit::{Failure, all_but_atime, exactly, paths};
 use crate::races::build;
 
 #[test]
@@ -93,7 +94,7 @@ fn dests_of_linked_files_are_backed_up_once() {
         };
         let copy = archive()
             .threads(2)
-            .rules(rules(|rules| rules.backup = Some(backup)));
+            .with(|copy| copy.rules = rules(|rules| rules.backup = Some(backup)));
         twins.assert_alike(&hub, &copy, all_but_atime() - Attributes::MTIME);
         assert!(hub.entrusted() > 0);
         let names = Snapshot::of(&twins.dests()[1], Attributes::NAMES).len();
@@ -110,7 +111,7 @@ fn rules_about_dests_hold_for_linked_files() {
         let hub = Hub::new(3, || {});
         let copy = archive()
             .threads(1)
-            .rules(rules(|rules| rules.replace = replace));
+            .with(|copy| copy.rules = rules(|rules| rules.replace = replace));
         twins.assert_alike(&hub, &copy, all_but_atime());
         assert!(hub.entrusted() > 0);
         // Once more, everything is there.
@@ -168,8 +169,14 @@ fn linked_files_fail_if_their_home_cannot_reach_them() {
     let observers = slow(2);
     let copy = archive().threads(1);
     let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-        0 => copy.lead([at("s")], &exactly(at("d")), observer, desk),
-        _ => copy.assist([at("missing")], &exactly(at("d")), observer, desk),
+        0 => copy
+            .clone()
+            .leading(desk)
+            .run(paths([at("s")]), &exactly(at("d")), observer),
+        _ => copy
+            .clone()
+            .assisting(desk)
+            .run(paths([at("missing")]), &exactly(at("d")), observer),
     });
     assert_eq!(totals(&summaries), (1 + 10 + 1, 30));
     let names = (0..10).flat_map(|directory| (0..3).map(move |file| format!("{directory}/{file}")));

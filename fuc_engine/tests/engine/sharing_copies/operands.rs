@@ -5,13 +5,14 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::kit::Limited as _;
 use fuc_engine::{CopyOp, Dest, Preserve};
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree};
 
 use super::{archive, build_linked, following};
 use crate::hub::{Hub, failures, failures_below, slow, totals};
-use crate::kit::{all_but_atime, exactly, plain};
+use crate::kit::{all_but_atime, exactly, paths, plain};
 use crate::races::{BUILT, build};
 
 /// Copies operands by one engine and by three. Both begin in a directory of their own that `prepare` has filled,
@@ -83,7 +84,9 @@ fn a_way_back_behind_a_link_is_reported_once() {
         }
         fs::create_dir(root.join("target")).unwrap();
     };
-    let copy = following().preserve(Preserve::default()).threads(1);
+    let copy = following()
+        .with(|copy| copy.preserve = Preserve::default())
+        .threads(1);
     let failures = operands_alike(prepare, &["around/s"], "target", &copy);
     assert_eq!(failures.len(), 5);
     assert!(failures.iter().all(|it| it.contains("CyclicSymlink")));
@@ -102,7 +105,7 @@ fn directories_on_the_way_to_a_dest_are_made_by_the_leader() {
     let target = scratch.path().join("target");
     let hub = Hub::new(3, || {});
     let observers = slow(3);
-    let copy = archive().parents(true).threads(1);
+    let copy = archive().with(|copy| copy.parents = true).threads(1);
     let operands = [scratch.path().join("a/./b/c")];
     let dest = Dest::Into(target.clone());
     hub.copy(&copy, &operands, &dest, &observers);
@@ -127,8 +130,15 @@ fn an_engine_that_reaches_nothing_gives_directories_back() {
         let observers = slow(2);
         let copy = CopyOp::new().threads(1);
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.lead([at("s")], &exactly(at("d")), observer, desk),
-            _ => copy.assist([at(source)], &exactly(at(dest)), observer, desk),
+            0 => copy
+                .clone()
+                .leading(desk)
+                .run(paths([at("s")]), &exactly(at("d")), observer),
+            _ => {
+                copy.clone()
+                    .assisting(desk)
+                    .run(paths([at(source)]), &exactly(at(dest)), observer)
+            }
         });
         assert_eq!(totals(&summaries), (BUILT, 0));
         assert_eq!(summaries[1].entries, 0);
@@ -152,8 +162,14 @@ fn an_engine_whose_target_is_missing_ends_with_the_others() {
             false => Dest::Into(at("target")),
         };
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.lead([at("s")], &target(0), observer, desk),
-            _ => copy.assist([at("s")], &target(1), observer, desk),
+            0 => copy
+                .clone()
+                .leading(desk)
+                .run(paths([at("s")]), &target(0), observer),
+            _ => copy
+                .clone()
+                .assisting(desk)
+                .run(paths([at("s")]), &target(1), observer),
         });
         let (entries, failed) = [(0, 1), (BUILT, 0)][missing_at];
         assert_eq!(totals(&summaries), (entries, failed));

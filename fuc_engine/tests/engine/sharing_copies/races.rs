@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::kit::Limited as _;
 use fuc_engine::{Cancel, CopyOp};
 use testkit::or_skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -11,7 +12,7 @@ use testkit::tree::{Scratch, Tree, remove_for_sure};
 
 use super::{archive, build_linked};
 use crate::hub::{Desk, Hub, Slow, failures, slow, totals};
-use crate::kit::{exactly, exchange, plain};
+use crate::kit::{exactly, exchange, paths, plain};
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
 
 #[test]
@@ -25,7 +26,10 @@ fn a_cancelled_run_ends_although_entries_are_away() {
     let entries = Snapshot::of(&source, Attributes::NAMES).len();
     let cancel = Cancel::new();
     let hub = Hub::new(3, || cancel.cancel());
-    let copy = archive().threads(2).verify(true).cancelled_by(&cancel);
+    let copy = archive()
+        .threads(2)
+        .with(|copy| copy.verify = true)
+        .cancelled_by(cancel.clone());
     let observers = slow(3);
     let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &observers);
     assert!(summaries[0].cancelled);
@@ -46,10 +50,14 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
     let summaries = hub.run(&observers, |engine, observer: &Slow, desk: &Desk<'_, _>| {
         let copy = archive().threads(1);
         match engine {
-            0 => copy.lead([&source], &exactly(&dest), observer, desk),
-            _ => copy
-                .cancelled_by(&cancel)
-                .assist([&source], &exactly(&dest), observer, desk),
+            0 => copy
+                .leading(desk)
+                .run(paths([&source]), &exactly(&dest), observer),
+            _ => copy.cancelled_by(cancel.clone()).assisting(desk).run(
+                paths([&source]),
+                &exactly(&dest),
+                observer,
+            ),
         }
     });
     assert!(hub.stolen() > 0);
@@ -108,7 +116,9 @@ fn links_that_are_planted_before_entries_arrive_are_not_written_through() {
                 planted.fetch_add(usize::from(planting.is_ok()), Ordering::Relaxed);
             }
         });
-        let copy = archive().attributes_only(attributes_only).threads(1);
+        let copy = archive()
+            .with(|copy| copy.attributes_only = attributes_only)
+            .threads(1);
         hub.copy(&copy, &[&source], &exactly(&dest), &slow(2));
         assert!(hub.entrusted() > 0);
         assert!(planted.into_inner() > 0);
