@@ -45,7 +45,7 @@ impl Links {
             let operand = Path::new(operand);
             let found = match options.dereference {
                 Dereference::Never => fs::symlink_metadata(operand),
-                Dereference::Operands | Dereference::Always => fs::metadata(operand),
+                _ => fs::metadata(operand),
             };
             // Operands that do not exist are reported later.
             let Ok(found) = found else {

@@ -1,11 +1,11 @@
 //! The form of the engine's options in messages.
 
 use fuc_engine::{
-    Ask, Backup, BackupNaming, CopyOp, Dereference, Dest, DestRules, Execution, LinkKind,
-    ModePolicy, Preserve, Reflink, RemoveOp, Replace, Sparse, Xattrs,
+    Ask, Backup, CopyOp, Dereference, Dest, DestRules, Execution, LinkKind, ModePolicy, Preserve,
+    Reflink, RemoveOp, Replace, Sparse, Xattrs,
 };
 
-use crate::wire::{Wire, wire_enum, wire_open_struct, wire_struct};
+use crate::wire::{Wire, wire_enum, wire_open_struct};
 
 wire_open_struct!(RemoveOp<'static> {
     recursive,
@@ -46,6 +46,7 @@ wire_open_struct!(DestRules {
     ask,
     remove_first,
     backup,
+    backup_suffix,
     follow_links_to_directories,
     create_through_links,
 });
@@ -58,8 +59,6 @@ wire_open_struct!(Preserve {
     xattrs,
     context,
 });
-
-wire_struct!(Backup { naming, suffix });
 
 wire_enum!(Ask {
     Never,
@@ -90,7 +89,7 @@ wire_enum!(Replace {
     None,
     NoneAndFail,
 });
-wire_enum!(BackupNaming {
+wire_enum!(Backup {
     Simple,
     Numbered,
     NumberedIfAny,
@@ -143,10 +142,8 @@ mod tests {
         let mut rules = DestRules::default();
         rules.replace = Replace::NoneAndFail;
         rules.remove_first = true;
-        rules.backup = Some(Backup {
-            naming: BackupNaming::NumberedIfAny,
-            suffix: ".old".into(),
-        });
+        rules.backup = Some(Backup::NumberedIfAny);
+        rules.backup_suffix = ".old".into();
         let mut copy = CopyOp::new();
         copy.dereference = Dereference::Always;
         copy.as_links = Some(LinkKind::Symbolic);

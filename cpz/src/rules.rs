@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use fuc_cli::flags::{UsageError, choose};
 use fuc_cli::locale::Charset;
-use fuc_engine::{Backup, BackupNaming, DestRules, Replace};
+use fuc_engine::{Backup, DestRules, Replace};
 
 use crate::words::{CONTROL, UPDATE};
 
@@ -114,11 +114,8 @@ impl RuleFlags {
         rules.follow_links_to_directories = self.keep_directory_symlink;
         rules.create_through_links = env::var_os("POSIXLY_CORRECT").is_some();
         if self.makes_backups {
-            let naming = naming(self.control.as_deref(), charset)?;
-            rules.backup = naming.map(|naming| Backup {
-                naming,
-                suffix: usable_suffix(self.suffix),
-            });
+            rules.backup = naming(self.control.as_deref(), charset)?;
+            rules.backup_suffix = usable_suffix(self.suffix);
         }
         Ok(rules)
     }
@@ -126,13 +123,13 @@ impl RuleFlags {
 
 /// Returns how backups are named, or `None` if none are made. An empty word counts as unset, on the
 /// command line and in the environment.
-fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<BackupNaming>, UsageError> {
+fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<Backup>, UsageError> {
     if let Some(control) = control.filter(|control| !control.is_empty()) {
         return choose("backup type", control, &CONTROL, charset);
     }
     match env::var_os("VERSION_CONTROL").filter(|control| !control.is_empty()) {
         Some(control) => choose("$VERSION_CONTROL", &control, &CONTROL, charset),
-        None => Ok(Some(BackupNaming::NumberedIfAny)),
+        None => Ok(Some(Backup::NumberedIfAny)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The words that values of flags may be, each with its meaning, in cp's order.
 
-use fuc_engine::{BackupNaming, Reflink, Replace, Sparse};
+use fuc_engine::{Backup, Reflink, Replace, Sparse};
 
 /// An attribute of a source that its copy may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,15 @@ pub(crate) const ATTRIBUTES: [(&str, Attribute); 7] = [
 ];
 
 /// The values of `--backup` and of `VERSION_CONTROL`; `None` makes no backup.
-pub(crate) const CONTROL: [(&str, Option<BackupNaming>); 8] = [
+pub(crate) const CONTROL: [(&str, Option<Backup>); 8] = [
     ("none", None),
     ("off", None),
-    ("simple", Some(BackupNaming::Simple)),
-    ("never", Some(BackupNaming::Simple)),
-    ("existing", Some(BackupNaming::NumberedIfAny)),
-    ("nil", Some(BackupNaming::NumberedIfAny)),
-    ("numbered", Some(BackupNaming::Numbered)),
-    ("t", Some(BackupNaming::Numbered)),
+    ("simple", Some(Backup::Simple)),
+    ("never", Some(Backup::Simple)),
+    ("existing", Some(Backup::NumberedIfAny)),
+    ("nil", Some(Backup::NumberedIfAny)),
+    ("numbered", Some(Backup::Numbered)),
+    ("t", Some(Backup::Numbered)),
 ];
 
 /// The values of `--reflink`.

@@ -108,8 +108,8 @@ impl Outcome {
     /// Returns the outcome of a run of the engine. A dry run did nothing, whatever its summary counts.
     pub fn of(summary: Summary, tool: Tool, execution: Execution) -> Self {
         let entries = match execution {
-            Execution::Real => summary.entries,
             Execution::DryRun => 0,
+            _ => summary.entries,
         };
         if summary.cancelled {
             Self::Interrupted(Interruption {

@@ -160,10 +160,6 @@ impl Observer for Reporter<'_> {
         self.verbosity != Verbosity::Quiet
     }
 
-    fn wants_copy_method(&self) -> bool {
-        self.verbosity == Verbosity::Debug
-    }
-
     fn on_event(&self, event: Event<'_>) {
         match event {
             Event::Removed(path) | Event::RemovedDest(path) => self.print_action("removed ", path),
@@ -172,31 +168,34 @@ impl Observer for Reporter<'_> {
                 source,
                 dest,
                 backup,
+                method: Some(method),
+                ..
+            } if self.verbosity == Verbosity::Debug => {
+                let copied = self.copied(source, dest, backup);
+                let how = wording::method(method);
+                self.console.print(&[&copied, how.as_bytes(), b"\n"]);
+            }
+            Event::Copied {
+                source,
+                dest,
+                backup,
+                ..
             }
             | Event::Attempted {
                 source,
                 dest,
                 backup,
+                ..
             } => self.console.print(&[&self.copied(source, dest, backup)]),
-            Event::MadeParent { source, dest } => {
+            Event::MadeParent { source, dest, .. } => {
                 // cp does not quote these two.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
                 self.console.print(&[source, b" -> ", dest, b"\n"]);
             }
-            Event::RestoredBackup { backup, dest } => {
+            Event::RestoredBackup { backup, dest, .. } => {
                 let (backup, dest) = (self.quoted(backup), self.quoted(dest));
                 self.console
                     .print(&[&backup, b" -> ", &dest, b" (unbackup)\n"]);
-            }
-            Event::CopiedContent {
-                source,
-                dest,
-                backup,
-                method,
-            } => {
-                let copied = self.copied(source, dest, backup);
-                let how = wording::method(method);
-                self.console.print(&[&copied, how.as_bytes(), b"\n"]);
             }
             Event::SkippedDest(path) if self.verbosity == Verbosity::Debug => {
                 self.print_action("skipped ", path);

@@ -7,10 +7,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use fuc_engine::{
-    Cause, CopyMethod, Error, HoleDetection, Kind, Mechanism, Operation, OverwriteTarget,
-    Protection, Question, Refusal, RemovalTarget,
-};
+use fuc_engine::gnu::{CopyMethod, Kind, Mechanism};
+use fuc_engine::{Cause, Error, Operation, Question, Refusal, RemovalTarget};
 use rustix::io::Errno;
 
 use crate::amounts::{Bytes, Count};
@@ -106,33 +104,30 @@ pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
             let path = quote::always(target.path.as_os_str().as_bytes(), charset);
             [b"attempt removal of inaccessible directory ", &path[..]].concat()
         }
-        Question::Overwrite(dest) => overwrite(dest, charset),
+        Question::Overwrite {
+            path,
+            mode,
+            is_write_protected,
+            is_removed_first,
+            ..
+        } => {
+            let path = quote::always(path.as_os_str().as_bytes(), charset);
+            let letters = letters(*mode);
+            let (before, after) = match (is_write_protected, is_removed_first) {
+                (false, _) => ("overwrite ", String::new()),
+                (true, true) => (
+                    "replace ",
+                    format!(", overriding mode {mode:04o} ({letters})"),
+                ),
+                (true, false) => (
+                    "unwritable ",
+                    format!(" (mode {mode:04o}, {letters}); try anyway"),
+                ),
+            };
+            [before.as_bytes(), &path, after.as_bytes()].concat()
+        }
         _ => return None,
     })
-}
-
-fn overwrite(dest: &OverwriteTarget<'_>, charset: Charset) -> Vec<u8> {
-    let path = quote::always(dest.path.as_os_str().as_bytes(), charset);
-    let (before, after) = match dest.protection {
-        Protection::None => ("overwrite ", String::new()),
-        Protection::Overridden => (
-            "replace ",
-            format!(
-                ", overriding mode {:04o} ({})",
-                dest.mode,
-                letters(dest.mode)
-            ),
-        ),
-        Protection::Unwritable => (
-            "unwritable ",
-            format!(
-                " (mode {:04o}, {}); try anyway",
-                dest.mode,
-                letters(dest.mode)
-            ),
-        ),
-    };
-    [before.as_bytes(), &path, after.as_bytes()].concat()
 }
 
 /// Returns permission bits as `ls -l` shows them.
@@ -448,11 +443,11 @@ pub fn method(method: CopyMethod) -> String {
         Mechanism::Avoided => "no",
         other => name(other),
     };
-    let holes = match method.holes {
-        HoleDetection::Zeros => "zeros",
-        HoleDetection::Seek => "SEEK_HOLE",
-        HoleDetection::SeekAndZeros => "SEEK_HOLE + zeros",
-        _ => "no",
+    let holes = match (method.seeks_holes, method.finds_zeros) {
+        (false, true) => "zeros",
+        (true, false) => "SEEK_HOLE",
+        (true, true) => "SEEK_HOLE + zeros",
+        (false, false) => "no",
     };
     let offload = name(method.offload);
     format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {holes}")

@@ -103,19 +103,19 @@
 //! - It does not try again a removal that fails because the filesystem is full.
 //! - It takes all operands at once. A dry run is not shared.
 
+use std::fmt;
+
 mod stolen;
 
 pub use stolen::Stolen;
 pub(crate) use stolen::{FileRange, ParentId};
 
-use std::fmt;
-
 /// The part of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// It begins the operands.
+    /// The engine begins the operands.
     Leader,
-    /// It only works on what it gets from others.
+    /// The engine only works on what it gets from others.
     Assistant,
 }
 
@@ -124,15 +124,6 @@ pub(crate) enum Part {
 pub(crate) struct Sharing<'a> {
     pub(crate) exchange: &'a dyn Exchange,
     pub(crate) part: Part,
-}
-
-impl Part {
-    pub(crate) fn of(self, exchange: &dyn Exchange) -> Option<Sharing<'_>> {
-        Some(Sharing {
-            exchange,
-            part: self,
-        })
-    }
 }
 
 /// Limits the speed of a run.

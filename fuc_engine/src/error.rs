@@ -211,7 +211,8 @@ pub enum Refusal {
     /// The dest is a symbolic link whose target does not exist.
     #[error("it is a dangling symbolic link")]
     DanglingDest,
-    /// The source is not a directory, and was named before with the same dest. This is a warning.
+    /// The source is not a directory, and was named before with the same dest. This is a warning. It is not one with
+    /// `DirectoryNamedTwice`, because [`gnu`](crate::gnu) has other words for it.
     #[error("it was named more than once")]
     FileNamedTwice,
     /// The source is a directory, and was named before with the same dest. This is a warning.

@@ -7,11 +7,11 @@
 ///
 /// - A failure that the kernel reports only to the call that acts is missing: a full disk, a quota, an
 ///   I/O error, a rule of one filesystem or of a security module.
-/// - A copy of content has the event [`Event::Copied`](crate::Event::Copied), also if the observer wants
-///   [`CopiedContent`](crate::Event::CopiedContent), because nothing shows how it would be copied.
+/// - [`Event::Copied`](crate::Event::Copied) has no method, because nothing shows how content would be copied.
 /// - Attributes of copies are not set, so the failures and warnings about them are missing.
 /// - The changes that other processes make until the real run are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Execution {
     /// The run does its work.
     #[default]

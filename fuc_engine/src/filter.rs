@@ -87,22 +87,23 @@ impl Filter for Arc<dyn Filter> {
 
 /// The decision of a [`Filter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// The entry is removed or copied. The filter is also asked about the entries of a directory.
     Take,
     /// The entry is left alone. A directory is entered nevertheless, and the filter is asked about its entries.
     ///
     /// A removal keeps the entry and all directories above it, without a failure. It asks the user no question
-    /// about the entry.
+    /// about the entry, and about these directories only whether to enter them.
     ///
-    /// A copy makes the directory if its dest is missing, because the dests of the entries need it. If the dest is a
-    /// directory, it keeps its attributes. Anything else at the dest is a failure, and stays even if
-    /// [backups](crate::DestRules::backup) are made.
+    /// A copy looks at no dest of a file. It makes the directory if its dest is missing, because the dests of the
+    /// entries need it. If the dest is a directory, it keeps its attributes. Anything else at the dest is a failure, and
+    /// stays even if [backups](crate::DestRules::backup) are made.
     ///
     /// It is a failure if the directory cannot be read, or if a removal with
     /// [`one_file_system`](crate::RemoveOp::one_file_system) finds it on another filesystem.
     Skip,
-    /// The entry is left alone, and a directory is never opened.
+    /// The entry is left alone, and a directory is never opened. A copy does not look at its dest.
     ///
     /// A removal keeps the entry and all directories above it, without a failure.
     Prune,

@@ -358,18 +358,31 @@ cfg_if! {
 
         pub use cancel::Cancel;
         pub use copy::{
-            Backup, BackupNaming, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
+            Backup, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
             Replace, Sparse, Xattrs, copy_tree,
         };
         pub use error::{Cause, Errno, Error, Operation, Refusal};
         pub use execution::Execution;
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
-        pub use observer::{
-            Answer, CopyMethod, Counts, Event, HoleDetection, Kind, Mechanism, Observer, OverwriteTarget, Protection,
-            Question, RemovalTarget, Summary,
-        };
+        pub use observer::{Answer, Counts, Event, Observer, Question, RemovalTarget, Summary};
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
         #[cfg(feature = "private-tables")]
         pub use sys::PrivateTables;
+
+        pub mod gnu {
+            //! What only the sentences of GNU cp and rm need.
+            //!
+            //! Events and questions carry what `cp --debug`, `cp -v`, `cp -i` and `rm -i` show. A program with other
+            //! words can ignore it:
+            //!
+            //! - [`Kind`], and `is_write_protected` and `is_removed_first` of [questions](crate::Question), word a
+            //!   question.
+            //! - [`CopyMethod`] is what `cp --debug` shows of a [copy](crate::Event::Copied).
+            //! - [`Event::Attempted`](crate::Event::Attempted) is a line of `cp -v` about a copy that has failed.
+            //! - [`Refusal::FileNamedTwice`](crate::Refusal::FileNamedTwice) and
+            //!   [`DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice) are one warning in two wordings.
+
+            pub use crate::observer::{CopyMethod, Kind, Mechanism};
+        }
     }
 }

@@ -49,13 +49,6 @@ pub trait Observer: Sync {
         false
     }
 
-    /// Returns `true` if a copied file is reported as [`Event::CopiedContent`]. The default is `false`.
-    ///
-    /// The run asks once, before it begins, and only if [`wants_events`](Self::wants_events) returned `true`.
-    fn wants_copy_method(&self) -> bool {
-        false
-    }
-
     /// Receives one event: something was done. The default ignores it.
     fn on_event(&self, event: Event<'_>) {
         let _ = event;
@@ -77,6 +70,7 @@ pub trait Observer: Sync {
 
 /// The answer to a [`Question`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answer {
     /// The run does what it asked about.
     Yes,
@@ -95,30 +89,18 @@ pub enum Question<'a> {
     /// Asks whether to try to remove a directory that cannot be read.
     RemoveInaccessible(RemovalTarget<'a>),
     /// Asks whether to overwrite a dest.
-    Overwrite(OverwriteTarget<'a>),
-}
-
-/// The dest of a [`Question::Overwrite`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OverwriteTarget<'a> {
-    /// The path of the dest.
-    pub path: &'a Path,
-    /// The permission bits of the file that the copy writes to: of a link's target, if it follows the link.
-    pub mode: u32,
-    /// Says whether the dest may be written to.
-    pub protection: Protection,
-}
-
-/// The effect of a dest's permissions on a copy that overwrites it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protection {
-    /// The dest may be written to.
-    None,
-    /// The dest may not be written to, but the copy then removes it first.
-    Overridden,
-    /// The dest may not be written to, so the copy will probably fail.
-    Unwritable,
+    #[non_exhaustive]
+    Overwrite {
+        /// The path of the dest.
+        path: &'a Path,
+        /// The permission bits of the file that the copy writes to: of a link's target, if it follows the link.
+        mode: u32,
+        /// Is `true` if the file may not be written to.
+        is_write_protected: bool,
+        /// Is `true` if the options let the copy remove the dest first. Otherwise the copy of a file that is
+        /// write-protected will probably fail.
+        is_removed_first: bool,
+    },
 }
 
 /// The name that a removal asks about.
@@ -167,6 +149,7 @@ pub enum Event<'a> {
     RemovedDirectory(&'a Path),
     /// A source was copied. If it is a directory, only the directory itself exists so far; the events of its entries
     /// follow.
+    #[non_exhaustive]
     Copied {
         /// The path of the source.
         source: &'a Path,
@@ -174,22 +157,13 @@ pub enum Event<'a> {
         dest: &'a Path,
         /// The path of the backup of the previous file, if one was made.
         backup: Option<&'a Path>,
-    },
-    /// The content of a file was copied. Never sent if only attributes are copied.
-    ///
-    /// An observer that [wants copy methods](Observer::wants_copy_method) receives this instead of
-    /// [`Copied`](Self::Copied).
-    CopiedContent {
-        /// The path of the source.
-        source: &'a Path,
-        /// The path of the copy.
-        dest: &'a Path,
-        /// The path of the backup of the previous file, if one was made.
-        backup: Option<&'a Path>,
-        /// Says how the content was copied.
-        method: CopyMethod,
+        /// Says how the content was copied, if it was.
+        method: Option<CopyMethod>,
     },
     /// A copy was begun and has failed. The failure is reported next. Never sent for a directory.
+    ///
+    /// `cp -v` shows a copy before it begins, so [`gnu`](crate::gnu) needs this.
+    #[non_exhaustive]
     Attempted {
         /// The path of the source.
         source: &'a Path,
@@ -203,6 +177,7 @@ pub enum Event<'a> {
     /// A dest stays as it is, because of the [rules](crate::DestRules) or of the answer to a question.
     SkippedDest(&'a Path),
     /// A directory was created because a dest lies below it.
+    #[non_exhaustive]
     MadeParent {
         /// The corresponding directory of the source.
         source: &'a Path,
@@ -210,6 +185,7 @@ pub enum Event<'a> {
         dest: &'a Path,
     },
     /// A backup got its old name back because the copy failed.
+    #[non_exhaustive]
     RestoredBackup {
         /// The path that the backup had.
         backup: &'a Path,
@@ -226,8 +202,10 @@ pub struct CopyMethod {
     pub offload: Mechanism,
     /// Says whether the copy shares blocks with the source.
     pub reflink: Mechanism,
-    /// Says how holes were found.
-    pub holes: HoleDetection,
+    /// Is `true` if the filesystem reported holes of the source.
+    pub seeks_holes: bool,
+    /// Is `true` if the copy made holes of blocks that contain only zeros.
+    pub finds_zeros: bool,
 }
 
 /// The result of trying one mechanism of copying.
@@ -245,21 +223,6 @@ pub enum Mechanism {
     Unsupported,
     /// The kernel may have used the mechanism, and does not say.
     Unknown,
-}
-
-/// The way in which holes of a source were found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HoleDetection {
-    /// The copy did not look for holes.
-    #[default]
-    None,
-    /// The copy made holes of blocks that contain only zeros.
-    Zeros,
-    /// The filesystem reported the holes.
-    Seek,
-    /// The filesystem reported some holes, and others were blocks that contain only zeros.
-    SeekAndZeros,
 }
 
 /// Collects the failures of a run, and ignores its warnings.

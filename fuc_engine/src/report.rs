@@ -114,7 +114,6 @@ pub(crate) enum Throttled {
 pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_events: bool,
-    wants_copy_method: bool,
     throttle: Option<&'a dyn Throttle>,
     totals: Counts,
     details: Mutex<Details>,
@@ -131,11 +130,9 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(crate) fn new(observer: &'a dyn Observer, setup: &Setup<'a>) -> Self {
-        let wants_events = observer.wants_events();
         Self {
             observer,
-            wants_events,
-            wants_copy_method: wants_events && observer.wants_copy_method(),
+            wants_events: observer.wants_events(),
             throttle: setup.throttle,
             totals: Counts::default(),
             details: Mutex::default(),
@@ -197,11 +194,6 @@ impl<'a> Report<'a> {
     /// Returns `true` if the observer receives events. Build paths for events only then.
     pub(crate) fn wants_events(&self) -> bool {
         self.wants_events
-    }
-
-    /// Returns `true` if the observer also receives the method by which content was copied.
-    pub(crate) fn wants_copy_method(&self) -> bool {
-        self.wants_copy_method
     }
 
     pub(crate) fn event(&self, event: Event<'_>) {

@@ -98,7 +98,8 @@ macro_rules! setup_methods {
             #[cfg(feature = "distribute")]
             #[must_use]
             pub fn leading(mut self, exchange: &'a dyn $crate::distribute::Exchange) -> Self {
-                self.setup.sharing = $crate::distribute::Part::Leader.of(exchange);
+                let part = $crate::distribute::Part::Leader;
+                self.setup.sharing = Some($crate::distribute::Sharing { exchange, part });
                 self
             }
 
@@ -113,7 +114,8 @@ macro_rules! setup_methods {
             #[cfg(feature = "distribute")]
             #[must_use]
             pub fn assisting(mut self, exchange: &'a dyn $crate::distribute::Exchange) -> Self {
-                self.setup.sharing = $crate::distribute::Part::Assistant.of(exchange);
+                let part = $crate::distribute::Part::Assistant;
+                self.setup.sharing = Some($crate::distribute::Sharing { exchange, part });
                 self
             }
         }

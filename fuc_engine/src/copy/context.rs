@@ -101,10 +101,10 @@ pub(super) struct Context<'a> {
 /// Answers questions that depend on the operand, and opens directories.
 impl Context<'_> {
     /// Returns how the dest of `entry` is backed up, if it is.
-    pub(super) fn backup_rule(&self, entry: &Entry<'_>) -> Option<&Backup> {
+    pub(super) fn backup_rule(&self, entry: &Entry<'_>) -> Option<Backup> {
         let is_own_backup =
             entry.is_operand() && self.operands[entry.operand as usize].is_own_backup;
-        let backup = self.policy.options.rules.backup.as_ref();
+        let backup = self.policy.options.rules.backup;
         backup.filter(|_| !is_own_backup)
     }
 
@@ -488,16 +488,12 @@ impl Context<'_> {
     /// Emits the event of a file whose content was copied.
     #[inline]
     pub(super) fn emit_content_copied(&self, entry: &Entry<'_>, method: CopyMethod) {
-        if self.report.wants_copy_method() && self.policy.writes_content {
-            self.emit(entry, |source, dest, backup| Event::CopiedContent {
-                source,
-                dest,
-                backup,
-                method,
-            });
-        } else {
-            self.emit_copied(entry);
-        }
+        self.emit(entry, |source, dest, backup| Event::Copied {
+            source,
+            dest,
+            backup,
+            method: self.policy.writes_content.then_some(method),
+        });
     }
 
     #[inline]
@@ -506,6 +502,7 @@ impl Context<'_> {
             source,
             dest,
             backup,
+            method: None,
         });
     }
 
@@ -517,6 +514,7 @@ impl Context<'_> {
                 source,
                 dest,
                 backup: None,
+                method: None,
             });
         }
     }

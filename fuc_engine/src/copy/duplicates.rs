@@ -12,7 +12,7 @@ use super::decide::same_file::Sameness;
 use super::dest::overwrite as dest;
 use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::look;
-use super::options::BackupNaming;
+use super::options::Backup;
 use crate::error::{Error, Refusal};
 use crate::hashing::HashMap;
 use crate::node::Side;
@@ -107,9 +107,7 @@ impl UsedNames {
         entry: &Entry<'_>,
         source: &Stat,
     ) -> Result<(), Failure> {
-        let numbers_backups = |backup: &_| matches!(backup, BackupNaming::Numbered);
-        let backup = ctx.backup_rule(entry).map(|backup| backup.naming);
-        if !may_collide(ctx) || backup.as_ref().is_some_and(numbers_backups) {
+        if !may_collide(ctx) || ctx.backup_rule(entry) == Some(Backup::Numbered) {
             return Ok(());
         }
         let dest = dest_name(ctx, entry.operand);
@@ -141,10 +139,9 @@ impl UsedNames {
         ctx: &Context<'_>,
         entry: &Entry<'_>,
     ) -> Result<(), Failure> {
-        let backup = ctx.backup_rule(entry).map(|backup| backup.naming);
         let is_replaced = matches!(
-            backup,
-            Some(BackupNaming::Simple | BackupNaming::NumberedIfAny)
+            ctx.backup_rule(entry),
+            Some(Backup::Simple | Backup::NumberedIfAny)
         );
         if !is_replaced || !may_collide(ctx) {
             return Ok(());

@@ -108,6 +108,6 @@ mod xattr_conf;
 
 pub use op::copy_tree;
 pub use options::{
-    Backup, BackupNaming, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve,
-    Reflink, Replace, Sparse, Xattrs,
+    Backup, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink, Replace,
+    Sparse, Xattrs,
 };

@@ -7,6 +7,7 @@ use crate::setup::{Setup, setup_methods};
 
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ask {
     /// The observer is never asked, as with `rm -f`.
     Never,

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use fuc_engine::RemoveOp;
-use fuc_engine::{Answer, Ask, Error, Kind, Observer, Operation, Question, Refusal};
+use fuc_engine::gnu::Kind;
+use fuc_engine::{Answer, Ask, Error, Observer, Operation, Question, Refusal};
 use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Attributes, Snapshot};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use fuc_engine::{
-    Backup, BackupNaming, CopyOp, Counts, Dereference, Dest, DestRules, Execution, LinkKind,
-    Observer, Operation, Preserve, Refusal, RemoveOp, Replace,
+    Backup, CopyOp, Counts, Dereference, Dest, Execution, LinkKind, Observer, Operation, Preserve,
+    Refusal, RemoveOp, Replace,
 };
 use rustix::io::Errno;
 use testkit::snapshot::{Attributes, Snapshot};
@@ -68,13 +68,6 @@ fn build(root: &Path) {
     }
 }
 
-fn backup(naming: BackupNaming) -> DestRules {
-    let suffix = "~".into();
-    let mut rules = DestRules::default();
-    rules.backup = Some(Backup { naming, suffix });
-    rules
-}
-
 /// The cases of copies between open directories.
 pub(crate) fn cases() -> Vec<Case> {
     let exactly = |path| Dest::Exactly(PathBuf::from(path));
@@ -99,10 +92,10 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         case("all links followed", all, into(), always),
         case("numbered backups", all, into(), |options| {
-            options.rules = backup(BackupNaming::Numbered);
+            options.rules.backup = Some(Backup::Numbered);
         }),
         case("simple backups", all, into(), |options| {
-            options.rules = backup(BackupNaming::Simple);
+            options.rules.backup = Some(Backup::Simple);
         }),
         case("removed first", all, into(), |options| {
             options.rules.remove_first = true;
@@ -119,7 +112,7 @@ pub(crate) fn cases() -> Vec<Case> {
             options.as_links = Some(LinkKind::Hard);
         }),
         case("a dry run", all, into(), |options| {
-            options.rules = backup(BackupNaming::Numbered);
+            options.rules.backup = Some(Backup::Numbered);
             options.execution = Execution::DryRun;
         }),
         case("named twice", &["from/file"; 2], into(), |_| {}),
@@ -129,7 +122,7 @@ pub(crate) fn cases() -> Vec<Case> {
             exactly("to/file"),
             {
                 |options| {
-                    options.rules = backup(BackupNaming::Simple);
+                    options.rules.backup = Some(Backup::Simple);
                     options.force = true;
                 }
             },
@@ -173,7 +166,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("into itself", &["from"], exactly("from/tree/copy"), |_| {}),
         case("its own backup", &["from/file"], exactly("from/file"), {
             |options| {
-                options.rules = backup(BackupNaming::Simple);
+                options.rules.backup = Some(Backup::Simple);
                 options.force = true;
             }
         }),
@@ -183,7 +176,7 @@ pub(crate) fn cases() -> Vec<Case> {
             exactly("from/file"),
             {
                 |options| {
-                    options.rules = backup(BackupNaming::Numbered);
+                    options.rules.backup = Some(Backup::Numbered);
                     options.force = true;
                 }
             },

@@ -9,8 +9,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use fuc_engine::{
-    Backup, BackupNaming, Cancel, Cause, CopyOp, Dereference, Error, Event, Observer, Refusal,
-    RemoveOp, Summary,
+    Backup, Cancel, Cause, CopyOp, Dereference, Error, Event, Observer, Refusal, RemoveOp, Summary,
 };
 use testkit::tree::{Scratch, Tree};
 
@@ -279,10 +278,7 @@ fn the_backup_of_an_incomplete_file_gets_its_name_back() {
     let dest = scratch.path().join("d");
     fs::write(&dest, "old").unwrap();
     let (summary, failures) = cancel_within_a_file(&dest, |options| {
-        options.rules.backup = Some(Backup {
-            naming: BackupNaming::Simple,
-            suffix: "~".into(),
-        });
+        options.rules.backup = Some(Backup::Simple);
     });
     assert_eq!(fs::read(&dest).unwrap(), b"old");
     assert!(!scratch.path().join("d~").exists() && failures.is_empty());

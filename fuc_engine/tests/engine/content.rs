@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Backup, BackupNaming, CopyOp, Counts, Dest, Event, Operation};
+use fuc_engine::{Backup, CopyOp, Counts, Dest, Event, Operation};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::io::ioctl_fionread;
@@ -539,10 +539,7 @@ fn large_files_of_one_directory_are_copied_by_several_threads() {
 #[test]
 fn the_dest_of_a_large_file_is_not_touched_before_its_content_is_copied() {
     const LARGE_BYTES: u64 = 5 << 20;
-    let simple = Backup {
-        naming: BackupNaming::Simple,
-        suffix: "~".into(),
-    };
+    let simple = Backup::Simple;
     for (backup, remove_first) in [(None, false), (None, true), (Some(simple), false)] {
         let row = format!("{backup:?}, remove first: {remove_first}");
         let scratch = Scratch::new();
@@ -583,7 +580,7 @@ fn the_dest_of_a_large_file_is_not_touched_before_its_content_is_copied() {
         });
         let options = CopyOp::new().with(|options| {
             options.threads = threads(1);
-            options.rules.backup = backup.clone();
+            options.rules.backup = backup;
             options.rules.remove_first = remove_first;
         });
         let told = meddler.copy(options, source.path(), &dest);

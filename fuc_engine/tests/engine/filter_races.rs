@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fuc_engine::{
-    Answer, Ask, Backup, BackupNaming, Candidate, CopyOp, Error, Filter, Observer, Question,
-    Refusal, RemoveOp, Verdict,
+    Answer, Ask, Backup, Candidate, CopyOp, Error, Filter, Observer, Question, Refusal, RemoveOp,
+    Verdict,
 };
 use testkit::or_skip;
 use testkit::probe::Skip;
@@ -220,10 +220,7 @@ fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then
         .file("d/x", "old");
     let options = CopyOp::new().with(|options| {
         options.rules.ask = true;
-        options.rules.backup = Some(Backup {
-            naming: BackupNaming::Simple,
-            suffix: "~".into(),
-        });
+        options.rules.backup = Some(Backup::Simple);
     });
     let observer = ExchangesWhenAsked {
         scratch: scratch.path(),

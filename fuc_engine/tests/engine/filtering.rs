@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use fuc_engine::{
-    Answer, Ask, Backup, BackupNaming, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory,
-    Error, Filter, Observer, Preserve, Question, Refusal, RemoveOp, Summary, Verdict,
+    Answer, Ask, Backup, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory, Error, Filter,
+    Observer, Preserve, Question, Refusal, RemoveOp, Summary, Verdict,
 };
 use rustix::io::Errno;
 use testkit::or_skip;
@@ -250,10 +250,7 @@ fn a_skipped_directory_does_not_replace_another_file() {
     Tree::at(&dest).file("x", "was here");
     let copy = CopyOp::new()
         .with(|copy| {
-            copy.rules.backup = Some(Backup {
-                naming: BackupNaming::Simple,
-                suffix: "~".into(),
-            });
+            copy.rules.backup = Some(Backup::Simple);
         })
         .filtered_by(skips_directories);
     let failures = Mutex::new(Vec::new());

@@ -4,10 +4,7 @@ use std::fs;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fuc_engine::{
-    Answer, Backup, BackupNaming, CopyOp, Dest, Error, Observer, Protection, Question, Replace,
-    Summary,
-};
+use fuc_engine::{Answer, Backup, CopyOp, Dest, Error, Observer, Question, Replace, Summary};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{counts, paths, threads};
@@ -24,11 +21,15 @@ impl Observer for Person {
     }
 
     fn confirm(&self, question: Question<'_>) -> Answer {
-        let Question::Overwrite(dest) = question else {
+        let Question::Overwrite {
+            path,
+            is_write_protected: false,
+            ..
+        } = question
+        else {
             panic!("what is {question:?}?");
         };
-        assert_eq!(dest.protection, Protection::None);
-        let name = dest.path.file_name().expect("a file has a name");
+        let name = path.file_name().expect("a file has a name");
         let name = name.to_str().expect("names are UTF-8 here").to_owned();
         self.asked.lock().expect("no thread panicked").push(name);
         self.answer
@@ -91,12 +92,10 @@ fn agreed_dests_are_asked_about_in_the_order_of_the_listing() {
     assert_eq!(text(&scratch, "d/7"), "new");
 }
 
-fn backups(naming: BackupNaming) -> CopyOp<'static> {
+fn backups(backup: Backup) -> CopyOp<'static> {
     CopyOp::new().with(|options| {
-        options.rules.backup = Some(Backup {
-            naming,
-            suffix: ".bak".into(),
-        });
+        options.rules.backup = Some(backup);
+        options.rules.backup_suffix = ".bak".into();
         options.threads = threads(4);
     })
 }
@@ -106,7 +105,7 @@ fn several_threads_number_the_backups_of_one_directory() {
     let scratch = overlapping(3_000);
     let failures = Mutex::new(Vec::new());
     for _ in 0..3 {
-        let summary = copy(&scratch, backups(BackupNaming::Numbered), &failures);
+        let summary = copy(&scratch, backups(Backup::Numbered), &failures);
         assert_eq!(counts(summary), (3_001, 9_000, 0));
     }
     assert_eq!(
@@ -124,7 +123,7 @@ fn one_numbered_backup_makes_more_of_them() {
     let scratch = overlapping(2);
     Tree::at(scratch.path()).file("d/0.~4~", "");
     let failures = Mutex::new(Vec::new());
-    let summary = copy(&scratch, backups(BackupNaming::NumberedIfAny), &failures);
+    let summary = copy(&scratch, backups(Backup::NumberedIfAny), &failures);
     assert!(summary.is_complete());
     assert_eq!(text(&scratch, "d/0.~5~"), "old");
     assert_eq!(text(&scratch, "d/1.bak"), "old");

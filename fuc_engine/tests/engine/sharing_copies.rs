@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use crate::kit::Limited as _;
 use fuc_engine::{
-    Candidate, CopyOp, Dereference, DestRules, EnteredDirectory, Error, Event, Execution, Filter,
-    Observer, Preserve, Refusal, Summary, Verdict,
+    Candidate, CopyOp, Dereference, EnteredDirectory, Error, Event, Execution, Filter, Observer,
+    Preserve, Refusal, Summary, Verdict,
 };
 use proptest::prelude::*;
 use testkit::skip;
@@ -83,12 +83,6 @@ impl Twins {
 /// Returns a copy that keeps everything, as `cp -a` does.
 pub(crate) fn archive() -> CopyOp<'static> {
     CopyOp::new().with(|copy| copy.preserve = Preserve::all())
-}
-
-fn rules(change: impl FnOnce(&mut DestRules)) -> DestRules {
-    let mut rules = DestRules::default();
-    change(&mut rules);
-    rules
 }
 
 /// Returns a copy that follows all links, and keeps everything.
@@ -220,8 +214,9 @@ fn linked_directories_at_the_dest_are_kept_if_that_is_asked_for() {
             }
         }
         let hub = Hub::new(3, || {});
-        let rules = rules(|rules| rules.follow_links_to_directories = keeps);
-        let copy = CopyOp::new().threads(1).with(|copy| copy.rules = rules);
+        let copy = CopyOp::new()
+            .threads(1)
+            .with(|copy| copy.rules.follow_links_to_directories = keeps);
         let summaries = twins.assert_alike(&hub, &copy, plain());
         assert_eq!(totals(&summaries).1 == 0, keeps);
         assert!(hub.stolen() > 0);
@@ -426,7 +421,7 @@ impl Observer for Spoils {
 
     fn on_event(&self, event: Event<'_>) {
         thread::sleep(Duration::from_micros(300));
-        if let Event::Copied { dest, .. } | Event::CopiedContent { dest, .. } = event
+        if let Event::Copied { dest, .. } = event
             && dest.is_file()
             && self.is_wanted.swap(false, Ordering::Relaxed)
         {

@@ -5,10 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fuc_engine::{
-    CopyMethod, CopyOp, Dereference, Error, Event, HoleDetection, LinkKind, Mechanism, Observer,
-    Reflink, Refusal,
-};
+use fuc_engine::gnu::{CopyMethod, Mechanism};
+use fuc_engine::{CopyOp, Dereference, Error, Event, LinkKind, Observer, Reflink, Refusal};
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree, chain};
 
@@ -104,19 +102,15 @@ impl Observer for Asking {
         true
     }
 
-    fn wants_copy_method(&self) -> bool {
-        true
-    }
-
     fn on_event(&self, done: Event<'_>) {
-        if let Event::CopiedContent { method, .. } = done {
-            self.0.lock().unwrap().push(method);
+        if let Event::Copied { method, .. } = done {
+            self.0.lock().unwrap().extend(method);
         }
     }
 }
 
 #[test]
-fn an_observer_that_asks_gets_the_copy_method() {
+fn the_event_of_a_copied_file_has_the_copy_method() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.sparse("s/f", 1 << 20, &[(0, b"x")]);
@@ -131,5 +125,5 @@ fn an_observer_that_asks_gets_the_copy_method() {
     };
     assert_eq!(method.offload, Mechanism::Avoided);
     assert_eq!(method.reflink, Mechanism::Avoided);
-    assert_eq!(method.holes, HoleDetection::Seek);
+    assert!(method.seeks_holes && !method.finds_zeros);
 }

@@ -13,9 +13,7 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use fuc_engine::{
-    Backup, BackupNaming, CopyOp, Dereference, Dest, Error, Event, Observer, Preserve, RemoveOp,
-};
+use fuc_engine::{Backup, CopyOp, Dereference, Dest, Error, Event, Observer, Preserve, RemoveOp};
 use testkit::tree::{Scratch, Tree, wide};
 
 use crate::kit::{Meddler, Told, exactly, paths, threads};
@@ -192,10 +190,7 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
     }
     add_marks(&source);
     let with_backups = options(|options| {
-        options.rules.backup = Some(Backup {
-            naming: BackupNaming::Simple,
-            suffix: "~".into(),
-        });
+        options.rules.backup = Some(Backup::Simple);
     });
     let exactly = Dest::Exactly(witness.dest.to_owned());
     let _ = with_backups.run(paths([source.path()]), &exactly, witness);

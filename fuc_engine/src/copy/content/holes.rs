@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::ContentError;
 use super::ladder::{ALL, ContentCopy, PIECE_BYTES, Rung};
-use crate::observer::{HoleDetection, Mechanism};
+use crate::observer::Mechanism;
 use crate::sys;
 
 impl ContentCopy<'_> {
@@ -35,7 +35,8 @@ impl ContentCopy<'_> {
                         continue;
                     }
                     if position == 0 {
-                        self.method.holes = HoleDetection::Seek;
+                        self.method.seeks_holes = true;
+                        self.method.finds_zeros = false;
                     }
                     self.end_at(end)?;
                     return Ok(Rung::Copied);
@@ -48,10 +49,7 @@ impl ContentCopy<'_> {
                 // The position was data a moment ago.
                 _ => return self.read_rest(data),
             };
-            self.method.holes = match self.writer.finds_zeros() {
-                true => HoleDetection::SeekAndZeros,
-                false => HoleDetection::Seek,
-            };
+            self.method.seeks_holes = true;
             if !self.copy_extent(data, hole)? {
                 // The source became shorter. The bytes read so far are the file.
                 self.is_short = true;

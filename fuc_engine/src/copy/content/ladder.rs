@@ -26,7 +26,7 @@ use super::read_ahead::ReadAhead;
 use super::sparse::SparseWriter;
 use crate::copy::large::{CLONE_FROM, TRIAL_FROM};
 use crate::copy::options::{CopyOp, Reflink, Sparse};
-use crate::observer::{CopyMethod, HoleDetection, Mechanism};
+use crate::observer::{CopyMethod, Mechanism};
 use crate::sys::{self, Stat, Storage};
 
 /// Size of the buffer for `read` and `write`. Larger buffers were not faster on tmpfs, ext4
@@ -219,7 +219,7 @@ impl<'a> ContentCopy<'a> {
         if let Rung::NotHere = self.try_clone()? {
             if self.ways.sparse == Sparse::Always && self.can_have_holes {
                 self.writer.find_zeros().map_err(ContentError::Write)?;
-                self.method.holes = HoleDetection::Zeros;
+                self.method.finds_zeros = true;
             }
             self.try_rungs()?;
             self.writer.finish(self.progress)?;

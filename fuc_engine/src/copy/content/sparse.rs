@@ -68,10 +68,6 @@ impl<'a> SparseWriter<'a> {
         Ok(())
     }
 
-    pub(super) fn finds_zeros(&self) -> bool {
-        self.zero_block_bytes.is_some()
-    }
-
     /// Returns the position in the file of the next byte.
     pub(super) fn position(&self) -> u64 {
         self.at

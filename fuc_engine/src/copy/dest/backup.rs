@@ -13,7 +13,7 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::node::{CopyDir, CopyNode};
-use crate::copy::options::{Backup, BackupNaming};
+use crate::copy::options::{Backup, DestRules};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
 use crate::observer::Event;
@@ -32,16 +32,17 @@ pub(super) fn make(
     let Some(backup) = ctx.backup_rule(entry) else {
         return Ok(None);
     };
-    if backup.naming != BackupNaming::Numbered && would_replace_source(entry, source, backup) {
+    let rules = &ctx.policy.options.rules;
+    if backup != Backup::Numbered && would_replace_source(entry, source, rules) {
         return Err(ctx.refused(entry, Refusal::BackupOverSource));
     }
-    let renamed = rename_to_backup(ctx, ctx.spot(entry), dest, backup, numbers);
+    let renamed = rename_to_backup(ctx, ctx.spot(entry), dest, numbers);
     renamed.map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Backup, errno)))
 }
 
 /// Returns `true` if the source is the file that a simple backup of the dest would replace.
-fn would_replace_source(entry: &Entry<'_>, source: &Stat, backup: &Backup) -> bool {
-    let Ok(backup) = BackupNames::simple(backup, entry.dest_dir, entry.dest_name).next() else {
+fn would_replace_source(entry: &Entry<'_>, source: &Stat, rules: &DestRules) -> bool {
+    let Ok(backup) = BackupNames::simple(rules, entry.dest_dir, entry.dest_name).next() else {
         return false;
     };
     let (_, source_base) = operand::split(entry.source_name.to_bytes());
@@ -99,9 +100,9 @@ pub(in crate::copy) fn replace_by_directory(
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
     let rules = &ctx.policy.options.rules;
-    let Some(backup) = &rules.backup else {
+    if rules.backup.is_none() {
         return Ok(Origin::Existing);
-    };
+    }
     let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
     let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
     let is_directory = |stat: &Stat| sys::file_type(stat) == FileType::Directory;
@@ -113,7 +114,7 @@ pub(in crate::copy) fn replace_by_directory(
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
         let spot = ctx.spot_of(place, dir, name);
-        let moved = rename_to_backup(ctx, spot, &dest, backup, numbers)?;
+        let moved = rename_to_backup(ctx, spot, &dest, numbers)?;
         ctx.changes.create_directory(spot, mode).inspect_err(|_| {
             if let Some(moved) = moved {
                 // Ignore a failure: the error to report is that of creating the directory.
@@ -131,11 +132,10 @@ fn rename_to_backup(
     ctx: &Context<'_>,
     spot: Spot<'_, impl DestPath>,
     dest: &Stat,
-    backup: &Backup,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Errno> {
     let name = spot.name;
-    let mut names = BackupNames::new(backup, spot.dir, name, numbers);
+    let mut names = BackupNames::new(&ctx.policy.options.rules, spot.dir, name, numbers);
     loop {
         let backup = names.next()?;
         if *backup.name == *name {

@@ -20,7 +20,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::bases::Bases;
-use crate::copy::options::{Backup, BackupNaming, CopyOp, Dest};
+use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
 use crate::hashing::HashMap;
 use crate::operand;
 use crate::sys::{self, FileId, Listing, Symlinks};
@@ -124,36 +124,34 @@ pub(super) struct BackupName {
 
 impl<'a> BackupNames<'a> {
     pub(super) fn new(
-        backup: &'a Backup,
+        rules: &'a DestRules,
         dir: BorrowedFd<'_>,
         dest: &'a CStr,
         numbers: &mut BackupNumbers,
     ) -> Self {
-        let highest = match backup.naming {
-            BackupNaming::Simple => 0,
-            BackupNaming::Numbered | BackupNaming::NumberedIfAny => numbers.highest(dir, dest),
+        let highest = match rules.backup {
+            Some(Backup::Numbered | Backup::NumberedIfAny) => numbers.highest(dir, dest),
+            Some(Backup::Simple) | None => 0,
         };
-        let is_numbered = backup.naming == BackupNaming::Numbered || highest > 0;
+        let is_numbered = rules.backup == Some(Backup::Numbered) || highest > 0;
         Self {
             number: is_numbered.then_some(highest),
             highest,
-            ..Self::simple(backup, dir, dest)
+            ..Self::simple(rules, dir, dest)
         }
     }
 
     /// Returns the names for a backup without a number.
-    pub(super) fn simple(backup: &'a Backup, dir: BorrowedFd<'_>, dest: &'a CStr) -> Self {
+    pub(super) fn simple(rules: &'a DestRules, dir: BorrowedFd<'_>, dest: &'a CStr) -> Self {
         let (_, base) = operand::split(dest.to_bytes());
-        let may_be_long = base.len() + backup.suffix.len() > SHORT_BYTES;
-        let longest = match backup.naming {
-            BackupNaming::Numbered | BackupNaming::NumberedIfAny if may_be_long => {
-                longest_name(dir, dest)
-            }
-            _ => usize::MAX,
+        let may_be_long = base.len() + rules.backup_suffix.len() > SHORT_BYTES;
+        let longest = match may_be_long && rules.backup != Some(Backup::Simple) {
+            true => longest_name(dir, dest),
+            false => usize::MAX,
         };
         Self {
             dest: dest.to_bytes(),
-            suffix: &backup.suffix,
+            suffix: &rules.backup_suffix,
             number: None,
             highest: 0,
             longest,
@@ -201,11 +199,10 @@ pub(in crate::copy) fn own_backup(
     dest: &Dest,
     source: &Path,
 ) -> Option<Dest> {
-    let backup = options.rules.backup.as_ref()?;
     let Dest::Exactly(dest) = dest else {
         return None;
     };
-    if !options.force || dest.as_os_str() != source.as_os_str() {
+    if !options.force || options.rules.backup.is_none() || dest.as_os_str() != source.as_os_str() {
         return None;
     }
     if dest.is_relative() && !bases.are_one_directory() {
@@ -216,7 +213,12 @@ pub(in crate::copy) fn own_backup(
     if sys::file_type(&stat) != FileType::RegularFile {
         return None;
     }
-    let mut names = BackupNames::new(backup, bases.dest, &path, &mut BackupNumbers::default());
+    let mut names = BackupNames::new(
+        &options.rules,
+        bases.dest,
+        &path,
+        &mut BackupNumbers::default(),
+    );
     let backup = names.next().ok()?;
     let is_vacant = || sys::stat(bases.dest, &backup.name, Symlinks::NoFollow).is_err();
     let backup_path = OsStr::from_bytes(backup.name.to_bytes());

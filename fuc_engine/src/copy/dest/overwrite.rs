@@ -20,7 +20,7 @@ use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
 use crate::error::Refusal;
 use crate::node::Side;
-use crate::observer::{Answer, OverwriteTarget, Protection, Question};
+use crate::observer::{Answer, Question};
 use crate::sys::{self, At, Stat};
 
 /// The decision about an entry, and its dest as it was seen.
@@ -132,17 +132,12 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer
         || ctx.policy.user == 0
         || sys::may_write(entry.dest_dir, entry.dest_name, Symlinks::Follow) == Ok(true);
     let options = ctx.policy.options;
-    let is_unlinked = options.rules.remove_first || options.force;
-    let protection = match (is_writable, is_unlinked) {
-        (true, _) => Protection::None,
-        (false, true) => Protection::Overridden,
-        (false, false) => Protection::Unwritable,
-    };
-    let answer = ctx.report.confirm(Question::Overwrite(OverwriteTarget {
+    let answer = ctx.report.confirm(Question::Overwrite {
         path,
         mode: dest.st_mode & 0o7777,
-        protection,
-    }));
+        is_write_protected: !is_writable,
+        is_removed_first: options.rules.remove_first || options.force,
+    });
     if answer == Answer::No {
         ctx.report.declined();
     }

@@ -41,7 +41,7 @@ use crate::copy::source::{OpenSource, SharedSource};
 use crate::distribute::FileRange;
 use crate::error::Operation;
 use crate::node::Side;
-use crate::observer::{CopyMethod, HoleDetection, Mechanism};
+use crate::observer::{CopyMethod, Mechanism};
 use crate::sys::{self, At, Blocking, Inode, SharedFd, Stat, Storage};
 use crate::walk::OwnRange;
 
@@ -377,10 +377,7 @@ impl DividedDest {
             bytes: 0,
             method: CopyMethod {
                 offload: Mechanism::Avoided,
-                holes: match keeps_holes(ctx, &source.stat) {
-                    true => HoleDetection::Seek,
-                    false => HoleDetection::default(),
-                },
+                seeks_holes: keeps_holes(ctx, &source.stat),
                 ..CopyMethod::default()
             },
         };

@@ -16,7 +16,7 @@ use crate::sys::{CWD, PrivateTables};
 mod overwrite;
 mod preserve;
 
-pub use overwrite::{Backup, BackupNaming, DestRules, Replace};
+pub use overwrite::{Backup, DestRules, Replace};
 pub use preserve::{ModePolicy, Preserve, Xattrs};
 
 /// The place that copies go to.
@@ -30,6 +30,7 @@ pub enum Dest {
 
 /// Selects the symbolic links that are followed. The others are copied as links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dereference {
     /// Follow no link.
     Never,
@@ -42,6 +43,7 @@ pub enum Dereference {
 
 /// The kind of link that is made instead of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinkKind {
     /// A hard link to the source.
     Hard,
@@ -53,6 +55,7 @@ pub enum LinkKind {
 
 /// Says whether a copy shares blocks with its source until one of them is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reflink {
     /// Share blocks if the filesystem can and [`Sparse::Auto`] leaves it the choice.
     Auto,
@@ -64,6 +67,7 @@ pub enum Reflink {
 
 /// Selects the holes of a copy: blocks that read as zeros and take no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Sparse {
     /// The copy has the holes of its source.
     Auto,

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 ///
 /// let update = CopyOp::new().with(|copy| copy.rules.replace = Replace::Older);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DestRules {
     /// Selects the dests that are replaced at all.
@@ -24,6 +24,8 @@ pub struct DestRules {
     /// Rename the dest instead of writing to it. If the copy then fails, the dest gets
     /// its name back.
     pub backup: Option<Backup>,
+    /// The end of the name of a backup without a number: `~` by default. It does not contain a slash.
+    pub backup_suffix: OsString,
     /// Copy a directory into the target of an existing symbolic link to a directory. Do the same
     /// on the way to a dest, for [`parents`](super::CopyOp::parents).
     pub follow_links_to_directories: bool,
@@ -35,6 +37,7 @@ pub struct DestRules {
 
 /// Selects the existing dests that are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Replace {
     /// Replace all dests.
     #[default]
@@ -54,18 +57,10 @@ pub enum Replace {
     NoneAndFail,
 }
 
-/// The rule for the names of backups.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backup {
-    /// Selects a number or the suffix as the end of the name.
-    pub naming: BackupNaming,
-    /// The suffix of a simple backup. It does not contain a slash.
-    pub suffix: OsString,
-}
-
-/// The kinds of backup names.
+/// Selects the names of backups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackupNaming {
+#[non_exhaustive]
+pub enum Backup {
     /// The dest's name and the suffix. An earlier backup with that name is lost.
     Simple,
     /// The dest's name and `.~N~`, where N is above the numbers in use.
@@ -74,20 +69,35 @@ pub enum BackupNaming {
     NumberedIfAny,
 }
 
+impl Default for DestRules {
+    fn default() -> Self {
+        Self {
+            replace: Replace::All,
+            ask: false,
+            remove_first: false,
+            backup: None,
+            backup_suffix: "~".into(),
+            follow_links_to_directories: false,
+            create_through_links: false,
+        }
+    }
+}
+
 impl DestRules {
     /// Returns `true` if a dest may be written to without looking at it first.
     pub(in crate::copy) fn are_plain(&self) -> bool {
-        self.are_plain_with(self.backup.as_ref())
+        self.are_plain_with(self.backup)
     }
 
     /// Returns the same for an entry with its own rule about backups, which is `backup`.
-    pub(in crate::copy) fn are_plain_with(&self, backup: Option<&Backup>) -> bool {
+    pub(in crate::copy) fn are_plain_with(&self, backup: Option<Backup>) -> bool {
         // Each field is named, so that a new rule cannot be forgotten here.
         let Self {
             replace,
             ask,
             remove_first,
             backup: _,
+            backup_suffix: _,
             // These two are read only if creating the dest fails.
             follow_links_to_directories: _,
             create_through_links: _,

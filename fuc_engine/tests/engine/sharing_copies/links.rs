@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::kit::Limited as _;
-use fuc_engine::{Backup, BackupNaming, Dest, Operation, Replace};
+use fuc_engine::{Backup, Dest, Operation, Replace};
 use rustix::io::Errno;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
 
-use super::{Twins, archive, build_linked, following, rules};
+use super::{Twins, archive, build_linked, following};
 use crate::hub::{Hub, failures, slow, totals};
 use crate::kit::{Failure, all_but_atime, exactly, paths};
 use crate::races::build;
@@ -76,7 +76,7 @@ fn followed_links_to_one_file_stay_one_file() {
 
 #[test]
 fn dests_of_linked_files_are_backed_up_once() {
-    for naming in [BackupNaming::Simple, BackupNaming::Numbered] {
+    for backup in [Backup::Simple, Backup::Numbered] {
         let twins = Twins::new();
         build_linked(&twins.source(), 10, 20);
         for dest in twins.dests() {
@@ -88,13 +88,9 @@ fn dests_of_linked_files_are_backed_up_once() {
             }
         }
         let hub = Hub::new(3, || {});
-        let backup = Backup {
-            naming,
-            suffix: "~".into(),
-        };
         let copy = archive()
             .threads(2)
-            .with(|copy| copy.rules = rules(|rules| rules.backup = Some(backup)));
+            .with(|copy| copy.rules.backup = Some(backup));
         twins.assert_alike(&hub, &copy, all_but_atime() - Attributes::MTIME);
         assert!(hub.entrusted() > 0);
         let names = Snapshot::of(&twins.dests()[1], Attributes::NAMES).len();
@@ -111,7 +107,7 @@ fn rules_about_dests_hold_for_linked_files() {
         let hub = Hub::new(3, || {});
         let copy = archive()
             .threads(1)
-            .with(|copy| copy.rules = rules(|rules| rules.replace = replace));
+            .with(|copy| copy.rules.replace = replace);
         twins.assert_alike(&hub, &copy, all_but_atime());
         assert!(hub.entrusted() > 0);
         // Once more, everything is there.
