@@ -370,7 +370,7 @@ cfg_if! {
         pub use sys::PrivateTables;
 
         pub mod gnu {
-            //! What only the sentences of GNU cp and rm need.
+            //! Contains what only the sentences of GNU cp and rm need.
             //!
             //! Events and questions carry what `cp --debug`, `cp -v`, `cp -i` and `rm -i` show. A program with other
             //! words can ignore it:
