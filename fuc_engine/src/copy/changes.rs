@@ -1,8 +1,8 @@
-//! Makes all changes at the dests. A dry run plans them instead.
+//! Makes the changes at the dests. A dry run plans them instead.
 //!
-//! Only this module knows whether a run is dry. All stages are those of a real run, so their decisions are, too.
-//! A dry run differs from a real one in three more ways, which the options decide: it moves no content, sets no
-//! attributes and writes nothing to the disk.
+//! Only this module knows whether a run is dry. All stages are those of a real run, so their decisions are, too. The
+//! options of a dry run let it write no content, set no attributes and sync nothing. So changes that come after the
+//! content, such as the name of a large file, are made where they are needed.
 //!
 //! A file or directory that would be new is represented by an empty file without a name. A call relative to it fails
 //! with `ENOTDIR`, so none can change anything, or look at something else.

@@ -46,7 +46,8 @@
 //! | `make/link` | makes links instead of copies |
 //! | `make/hardlink` | links to the first copy of a source with several names |
 //! | `make/directory` | enters and finishes directories |
-//! | `changes` | makes all changes at the dests, or plans them in a dry run |
+//! | `changes` | makes the changes at the dests |
+//! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
 //! | `hardlinks` | the table of sources with several names |
 //! | `large` | the sizes from which files are treated differently |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
@@ -74,8 +75,8 @@
 //! | `run/sharing` | the part in a copy that several engines share |
 //! | `run/tasks` | what is queued besides directories, and entries that are copied later |
 //!
-//! Only `op` imports `run`. `decide` makes no system call. Only `dest` renames, replaces, unlinks
-//! or truncates a dest that was there before its copy.
+//! Only `op` imports `run`. `decide` makes no system call. Only `dest` and `changes` rename, replace,
+//! unlink or truncate a dest that was there before its copy.
 
 mod attributes;
 mod bases;

@@ -1,5 +1,5 @@
-//! Dests that exist: the only place that renames, replaces, unlinks or truncates a dest that was
-//! there before its copy.
+//! Dests that exist: the only place that decides to rename, unlink or truncate a dest that was there
+//! before its copy.
 //!
 //! - [`overwrite`]: applies the rules for existing dests.
 //! - [`clear`]: makes room for a copy whose creation failed with `EEXIST`.
