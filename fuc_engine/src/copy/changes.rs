@@ -314,10 +314,7 @@ impl Changes {
 
     /// Does something by `act` that a dry run neither does nor foresees. It returns the default instead.
     #[inline]
-    pub(super) fn unplanned<T: Default, E>(
-        &self,
-        act: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub(super) fn really<T: Default, E>(&self, act: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         match self {
             Self::Real => act(),
             Self::Planned(_) => Ok(T::default()),

@@ -41,7 +41,7 @@ pub(super) fn has_content_of(
         return Ok(false);
     }
     ctx.changes
-        .unplanned(|| compare(ctx, entry, source, dest, present))
+        .really(|| compare(ctx, entry, source, dest, present))
 }
 
 /// Returns `true` if the file that is at the dest, which is about to be unlinked, has the content of its source. It may be

@@ -28,7 +28,7 @@ pub(super) fn stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: Fil
     if let Some(found) = known.and_then(|known| known.stored(wanted)) {
         return found == stored;
     }
-    let shown = ctx.changes.unplanned(|| probe(ctx, at, dest, wanted));
+    let shown = ctx.changes.really(|| probe(ctx, at, dest, wanted));
     let Ok(Some(shown)) = shown else {
         return false;
     };

@@ -283,7 +283,7 @@ fn not_opened(
     match make_unfilled(ctx, place, &unreadable, numbers) {
         Ok(origin) => {
             let finish = || finish_unfilled(ctx, place, &unreadable);
-            if let Err(error) = ctx.changes.unplanned(finish) {
+            if let Err(error) = ctx.changes.really(finish) {
                 ctx.fail(place.operand, error);
             }
             let source = FileId::of(&unreadable.source);
@@ -464,7 +464,7 @@ pub(in crate::copy) fn let_owner_fill(
         Err(_) if sys::check_adding(dir, c".").is_ok() => Ok(None),
         Err(errno) => Err(errno),
     };
-    ctx.changes.unplanned(set)
+    ctx.changes.really(set)
 }
 
 /// Returns the error of a dest that exists in a directory that this run has made.

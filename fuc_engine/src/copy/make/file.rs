@@ -196,7 +196,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
 pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
     if dest.is_file {
         ctx.changes
-            .unplanned(|| attributes::label(&ctx.policy, dest.fd.as_fd()))
+            .really(|| attributes::label(&ctx.policy, dest.fd.as_fd()))
     } else {
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(in crate::copy) fn find_copy(
     let named = look::at_dest(ctx, entry, Symlinks::NoFollow);
     let (itself, behind_link) = match (named, written) {
         (Ok(named), None) => (SeenFile::of(&named), None),
-        (Err(errno), None) => (ctx.changes.unplanned(|| Err(errno))?, None),
+        (Err(errno), None) => (ctx.changes.really(|| Err(errno))?, None),
         (Ok(named), Some(written)) if FileId::of(&named) == written => (SeenFile::of(&named), None),
         (Ok(named), Some(written)) => match look::at_dest(ctx, entry, Symlinks::Follow) {
             Ok(target) if FileId::of(&target) == written => {
@@ -68,7 +68,7 @@ pub(in crate::copy) fn link(
         if make(ctx, entry, first, scratch, by_name)? == Created::AlreadyThere {
             return Ok(());
         }
-        let leads_elsewhere = ctx.changes.unplanned(|| {
+        let leads_elsewhere = ctx.changes.really(|| {
             let made = look::at_dest(ctx, entry, Symlinks::NoFollow)?;
             Ok(FileId::of(&made) != file.id)
         });

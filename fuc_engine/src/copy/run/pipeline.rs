@@ -456,7 +456,7 @@ impl CopyRun<'_> {
             let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));
             written = ctx
                 .changes
-                .unplanned(id)
+                .really(id)
                 .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
         }
         let filled = file::fill(ctx, entry, source, dest, worker);
