@@ -295,8 +295,10 @@ fn share_from<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> Duration {
 /// Returns `true` if this worker should leave half of its entries for the next one that runs out of tasks, because they
 /// may be slow, and there is nothing else to leave.
 fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
-    visitor.settings().may_be_slow
-        && worker.scratch.slowest() >= share_from(visitor, worker)
+    let slowest = worker.scratch.slowest();
+    !slowest.is_zero()
+        && visitor.settings().may_be_slow
+        && slowest >= share_from(visitor, worker)
         && worker.queued_tasks() == 0
         && worker.has_company()
 }
