@@ -150,12 +150,10 @@ fn create<'c>(
     source: &Stat,
 ) -> Result<OpenDest<'c>, Errno> {
     let mode = ctx.policy.creation_mode(source.st_mode);
-    let create = || sys::create_file(entry.dest_dir, entry.dest_name, mode);
+    let (spot, source) = (ctx.spot(entry), entry.source_at());
     let file = ctx
-        .changes
-        .create_file(ctx.spot(entry), entry.source_at(), || {
-            ctx.descriptors.making_room(create)
-        })?;
+        .descriptors
+        .making_room(|| ctx.changes.create_file(spot, source, mode))?;
     Ok(OpenDest::new_file(file, Naming::AtOnce))
 }
 

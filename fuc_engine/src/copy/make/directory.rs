@@ -297,6 +297,7 @@ fn not_opened(
 }
 
 /// Makes the dest of a directory that may not be read, unless it was `seen` to exist.
+#[cold]
 fn make_unfilled(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -413,6 +414,7 @@ fn make_dest(
 }
 
 /// Creates the dest of the directory `source`, which has this mode, or decides to use the directory that is there.
+#[inline(always)]
 fn claim(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -437,12 +439,13 @@ fn claim(
     }
 }
 
+#[inline]
 fn open_claimed(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<Fd, Errno> {
     ctx.at(place, Side::Dest, |dir, name| {
-        let open = || ctx.open_dest_directory(dir, name);
         let spot = ctx.spot_of(place, dir, name);
-        ctx.changes
-            .open(spot, origin, || ctx.descriptors.making_room(open))
+        let open = || ctx.open_dest_directory(dir, name);
+        ctx.descriptors
+            .making_room(|| ctx.changes.open(spot, origin, open))
     })
 }
 

@@ -194,11 +194,9 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
 /// the same.
 #[inline(always)]
 pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
-    if dest.is_file {
-        ctx.changes
-            .really(|| attributes::label(&ctx.policy, dest.fd.as_fd()))
-    } else {
-        Ok(())
+    match dest.is_file && ctx.policy.sets_attributes {
+        true => attributes::label(&ctx.policy, dest.fd.as_fd()),
+        false => Ok(()),
     }
 }
 
