@@ -426,6 +426,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Gives tasks to an idle worker, if there is one, but keeps at least `keep` of them. If none is idle, and slow
     /// operations are expected, leaves the oldest task as a spare. Parks this worker if too many are active.
+    #[inline(always)]
     fn adapt(&mut self, keep: usize) {
         if self.stack.len() > keep {
             if self.shared.gate.has_request() {
