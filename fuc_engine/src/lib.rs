@@ -210,8 +210,8 @@
 //! # Open directories
 //!
 //! [`RemoveOp::in_dir`], [`CopyOp::in_dir`] and [`CopyOp::dest_in_dir`] set open directories, in which relative paths
-//! are looked up instead of the working directory. So a program does not depend on its working directory, and no other process can lead it elsewhere
-//! by renaming a directory above the operands.
+//! are looked up instead of the working directory. So a program does not depend on its working directory, and no other
+//! process can lead it elsewhere by renaming a directory above the operands.
 //!
 //! # Async
 //!
@@ -298,7 +298,7 @@
 // | `copy/` | `CopyOp`: copies trees |
 // | `count` | counts what is below operands, beside a removal or a copy |
 // | `walk/` | one task for each directory, and how a large directory is shared between workers |
-// | `sched/` | workers, the channel between them, and the governor that decides how many run |
+// | `sched/` | workers, the gate that holds the tasks of none of them, and the governor that decides how many run |
 // | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
 // | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
 // | `sys/` | the system calls, one function each |

@@ -105,7 +105,7 @@ impl<D: Dir> Names<D> {
     }
 }
 
-/// What an engine has given away.
+/// Work that an engine has given away.
 pub(crate) enum Kept<D: Dir, T> {
     Names(Names<D>),
     /// A task of the visitor, which copies a range of a file.
@@ -114,7 +114,7 @@ pub(crate) enum Kept<D: Dir, T> {
     Forwarded(Box<Stolen>),
 }
 
-/// What has changed hands.
+/// The work that has changed hands.
 pub(crate) struct Stealing<'a, D: Dir, T> {
     exchange: &'a dyn Exchange,
     part: Part,

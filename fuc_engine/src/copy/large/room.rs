@@ -38,7 +38,7 @@ impl LargeFile {
     pub(in crate::copy) const DESCRIPTORS: usize = 1;
 }
 
-/// What a file needs to be written.
+/// The room and the turn that a file needs before it is written.
 #[derive(Clone, Copy)]
 pub(in crate::copy) struct Needs {
     /// Bytes that a copy takes at least, if its holes stay holes.
