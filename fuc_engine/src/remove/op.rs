@@ -37,8 +37,8 @@ impl RemoveOp<'_> {
     /// reported in that order. Nothing below an operand is reached through a symbolic link,
     /// even if other processes change the tree at the same time.
     ///
-    /// The iterator yields 16,384 operands at first, and more of them when these are removed. So any number of them
-    /// takes a bounded amount of memory. A dry run of more operands takes memory for each removal, because it must
+    /// An iterator without an upper bound of its [`size_hint`](Iterator::size_hint) yields 16,384 operands at first, and
+    /// more of them when these are removed. So any number of them takes a bounded amount of memory. A dry run of more operands takes memory for each removal, because it must
     /// recognise names that would be gone by then.
     ///
     /// ```
@@ -79,9 +79,10 @@ impl RemoveOp<'_> {
         operands: impl IntoIterator<Item = PathBuf>,
         observer: &dyn Observer,
     ) -> Summary {
-        // Other engines name operands by their index.
-        let most = self.setup.sharing.map_or(HELD_OPERANDS, |_| usize::MAX);
         let mut operands = operands.into_iter();
+        // Other engines name operands by their index. Operands whose number is known are in memory already.
+        let are_held = self.setup.sharing.is_some() || operands.size_hint().1.is_some();
+        let most = if are_held { usize::MAX } else { HELD_OPERANDS };
         let mut next = || operands.by_ref().take(most).collect();
         let mut held: Vec<PathBuf> = next();
         let others = match held.len() < most && self.setup.sharing.is_none() {
