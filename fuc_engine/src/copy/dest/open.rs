@@ -133,8 +133,9 @@ fn open_alone<'c>(
     // A file that existed is guarded already.
     let is_new = dest.origin == Origin::Created && dest.writing.is_none();
     if is_new && (name.is_some() || ctx.merges_directories) {
-        let file = collisions::begin_writing_new(ctx, dest.fd.as_fd())
-            .map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
+        let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd());
+        let begun = ctx.changes.really(begin);
+        let file = begun.map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
         dest.writing = Guards::of_file(file);
     }
     if name.is_some() {
