@@ -5,7 +5,6 @@
 //! rest of the buffer waits as a task below the subdirectory's own. If more of the
 //! directory is left to list, a descriptor at the right offset waits with it.
 
-use crate::sched::When;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
@@ -15,6 +14,7 @@ use super::{
     NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
     open_dirs, path,
 };
+use crate::sched::When;
 use crate::sys::{Listing, SharedFd};
 
 /// The entries of a directory that have not been visited.

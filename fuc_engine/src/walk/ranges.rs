@@ -3,7 +3,6 @@
 //! A range is a task of the visitor. A thief may give a range that it has not begun to a third engine. So all engines
 //! get ranges of a file, although only one of them has cut it.
 
-use crate::sched::When;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use super::exchange::{Kept, MOST_LEVELS, Sharer, Stealing, above};
 use super::{NodeOf, Task, Visitor, Walker, leave};
 use crate::distribute::{FileRange, Finished, Given, Stolen, Ticket};
 use crate::node::{Dir, Node};
+use crate::sched::When;
 
 /// A task of a visitor.
 pub(crate) trait OwnTask<D: Dir>: Send {

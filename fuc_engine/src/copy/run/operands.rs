@@ -1,6 +1,5 @@
 //! Begins the operands of a run, in their order.
 
-use crate::sched::When;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::PoisonError;
@@ -18,6 +17,7 @@ use crate::copy::way::OpenParent;
 use crate::error::{Error, Refusal};
 use crate::node::Place;
 use crate::operand;
+use crate::sched::When;
 use crate::sys::{self, Identity, Stat};
 use crate::walk::{Purpose, Task, Walker};
 
