@@ -34,7 +34,7 @@
 //!   names back as [`Given::NotReached`]. The victim queues them again. So a thief reports no failure that
 //!   the victim would not have met.
 //! - **What can be stolen.** Operands cannot. Names very deep below their operand stay, because a thief opens each level
-//!   above them. A worker never gives its last queued directory. So a chain of directories never changes hands. It
+//!   above them. A worker never gives its last queued directory, so a chain of directories does not change hands. It
 //!   gives a part of a listing if a thief asks and nothing that is queued can be given. So one flat directory is
 //!   divided, too.
 //! - **Why it ends.** All that is stolen is a user of a node of its victim. So the nodes of all engines are
@@ -90,7 +90,6 @@
 //!   homes.
 //! - **If the home cannot reach the directory,** the entries fail: a copy of its own would lose the link.
 //! - **Operands** stay with the leader. So if an operand is not a directory, the leader must be the home of all files.
-
 //!
 //! # What each engine does by itself
 //!
@@ -99,6 +98,8 @@
 //! - It verifies what it has copied, and writes it to the disk if the copy is [durable](crate::CopyOp::durable).
 //! - It writes files that are overwritten in place one after the other. So after SIGKILL, as many files may be incomplete
 //!   as there are engines.
+//! - It keeps its own workers from writing to one dest at once. So if two names in an older directory are one file,
+//!   because of hard links or of case, two engines may write to it together.
 //! - It knows only its own large files when it looks for free space.
 //! - It does not try again a removal that fails because the filesystem is full.
 //! - It takes all operands at once. A dry run is not shared.
@@ -129,7 +130,8 @@ pub(crate) struct Sharing<'a> {
 /// Limits the speed of a run.
 pub trait Throttle: fmt::Debug + Sync {
     /// Waits until the run may process another entry. It is called after each entry that the run finds in a directory,
-    /// directories included, and for each that is [entrusted](Exchange::entrust) to it, but not for operands.
+    /// directories included, and for each that another engine has given, but not for operands. So it is called twice for
+    /// a directory that changes hands.
     ///
     /// A worker does nothing else until the call returns. So in a run that may be [cancelled](crate::Cancel), it
     /// must return soon after that.
@@ -150,7 +152,7 @@ pub trait Exchange: Sync {
     /// exchange chooses the victim.
     fn steal(&self);
 
-    /// Gives directories to a thief. The call follows an [`Incoming::Request`], which may have been for another
+    /// Gives entries to a thief. The call follows an [`Incoming::Request`], which may have been for another
     /// thief.
     ///
     /// If no thief wants them any more, the exchange gives them back to this engine by [`Incoming::Returned`].
@@ -166,7 +168,7 @@ pub trait Exchange: Sync {
     fn home(&self, inode: u64) -> u32;
 
     /// Gives entries to `engine`, their home, which has not asked for them. The home gets them as
-    /// [`Incoming::Stolen`], and they come back as stolen directories do. A removal does not call this.
+    /// [`Incoming::Stolen`], and they come back as stolen ones do. A removal does not call this.
     ///
     /// If the home does not take part, the exchange gives them back to this engine as [`Given::NotReached`]. Then
     /// they are reported as failed.
@@ -182,7 +184,7 @@ pub enum Incoming {
     /// Another engine asks for work. A worker that has some calls [`Exchange::give`] later. If none has, the
     /// request is forgotten, and may be repeated.
     Request,
-    /// This engine gets directories or entries that another one has given or entrusted to it.
+    /// This engine gets entries that another one has given or entrusted to it.
     Stolen(Vec<Stolen>),
     /// Directories or entries that this engine has given come back. The ticket is one of its own.
     Returned(Ticket, Given),
@@ -190,7 +192,7 @@ pub enum Incoming {
     End,
 }
 
-/// Identifies directories or entries that an engine has given away, until they come back.
+/// Identifies entries that an engine has given away, until they come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The [engine](Exchange::engine) that has given them.
@@ -217,7 +219,7 @@ impl Ticket {
     }
 }
 
-/// The result of the work on stolen directories.
+/// The result of the work on stolen entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// Nothing is left to do there.
@@ -226,7 +228,7 @@ pub enum Given {
     NotReached,
 }
 
-/// The state of stolen directories after the work on them.
+/// The state of stolen entries after the work on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.

@@ -25,6 +25,8 @@ pub struct Stolen {
     pub(crate) path: Vec<Box<CStr>>,
     /// The entries' names in the parent, after the type of each as in [`Entry::record_type`]. There is at least one.
     pub(crate) names: Vec<(u8, Box<CStr>)>,
+    /// The entries were not asked for: the engine that gets them is their home.
+    pub(crate) is_for_home: bool,
     /// The part of the only entry that the thief copies. `None`: all of each entry.
     pub(crate) range: Option<Box<FileRange>>,
 }
@@ -91,7 +93,7 @@ impl Stolen {
         bytes.extend_from_slice(&self.operand.to_le_bytes());
         self.source.encode(bytes);
         self.dest.encode(bytes);
-        bytes.push(self.inheritance);
+        bytes.extend_from_slice(&[self.inheritance, u8::from(self.is_for_home)]);
         bytes.extend_from_slice(&(self.path.len() as u32).to_le_bytes());
         for name in &self.path {
             bytes.extend_from_slice(name.to_bytes_with_nul());
@@ -114,7 +116,7 @@ impl Stolen {
         let ticket = Ticket::decode(bytes)?;
         let operand = u32::from_le_bytes(take(bytes)?);
         let (source, dest) = (ParentId::decode(bytes)?, ParentId::decode(bytes)?);
-        let [inheritance] = take(bytes)?;
+        let [inheritance, is_for_home] = take(bytes)?;
         let path = take_list(bytes, take_name)?;
         let names = take_list(bytes, |bytes| {
             let [record_type] = take(bytes)?;
@@ -133,6 +135,7 @@ impl Stolen {
             inheritance,
             path,
             names,
+            is_for_home: is_for_home != 0,
             range,
         })
     }
@@ -222,6 +225,7 @@ mod tests {
             names: (boxed(names).into_iter())
                 .map(|name| (DIRECTORY, name))
                 .collect(),
+            is_for_home: path.is_empty(),
             range: None,
         }
     }

@@ -517,12 +517,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let Some(thieves) = self.job.thieves() else {
             return;
         };
-        // If there is nothing to give, the other process asks again later.
-        if !self.shared.gate.claim_request() {
-            return;
-        }
         let stealable = self.stealable(thieves);
-        if !stealable.is_empty() {
+        // A request that this worker cannot serve is left to others, and to the task that it runs.
+        if !stealable.is_empty() && self.shared.gate.claim_request() {
             let tasks = self.stack.take_range(stealable);
             // The tasks may come back as soon as they are given.
             self.shared.gate.expect(tasks.len());

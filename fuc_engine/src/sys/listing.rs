@@ -82,6 +82,10 @@ impl Listing {
         record[NAME..].copy_from_slice(name);
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Returns how many bytes the entries take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()

@@ -10,15 +10,14 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::exchange::{Sharer, above};
+use super::exchange::{Loan, Sharer, above};
 use super::{NodeOf, Visitor, Walker, filtered, list, ranges};
 use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, DirName, Entry};
 
-/// Queues directories that another engine has given, copies a range that it has given, or processes entries of which
-/// this engine is the home.
+/// Processes names that another engine has given, or copies a range that it has given.
 pub(super) fn begin<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
@@ -33,7 +32,11 @@ pub(super) fn begin<V: Visitor>(
     if let Some(range) = &stolen.range {
         return ranges::copy(visitor, sharer, parent, &stolen, range, worker);
     }
-    stealing.borrow(&parent, stolen.ticket);
+    let loan = Loan {
+        ticket: stolen.ticket,
+        is_home: stolen.is_for_home,
+    };
+    stealing.borrow(&parent, loan);
     let mut entries = worker.scratch.buffer();
     let names = stolen.names.iter();
     entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));

@@ -119,8 +119,16 @@ pub(crate) struct Stealing<'a, D: Dir, T> {
     exchange: &'a dyn Exchange,
     part: Part,
     away: Mutex<Away<D, T>>,
-    /// The tickets of the entries in each borrowed parent, by the address of its node.
-    borrowed: Mutex<HashMap<usize, Ticket>>,
+    /// The loan in each borrowed parent, by the address of its node.
+    borrowed: Mutex<HashMap<usize, Loan>>,
+}
+
+/// Names of another engine.
+#[derive(Clone, Copy)]
+pub(super) struct Loan {
+    pub(super) ticket: Ticket,
+    /// This engine is the home of the names, so it does not give them away.
+    pub(super) is_home: bool,
 }
 
 struct Away<D: Dir, T> {
@@ -156,20 +164,26 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn borrowed(&self) -> MutexGuard<'_, HashMap<usize, Ticket>> {
+    fn borrowed(&self) -> MutexGuard<'_, HashMap<usize, Loan>> {
         self.borrowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the entries in a borrowed parent are those of a ticket.
-    pub(super) fn borrow(&self, parent: &Arc<Node<D>>, ticket: Ticket) {
-        self.borrowed().insert(address(parent), ticket);
+    /// Notes which entries of a borrowed parent another engine has given.
+    pub(super) fn borrow(&self, parent: &Arc<Node<D>>, loan: Loan) {
+        self.borrowed().insert(address(parent), loan);
+    }
+
+    /// Returns `true` if another engine has found this one to be the home of the entries in `parent`.
+    pub(crate) fn is_home_of(&self, parent: &Arc<Node<D>>) -> bool {
+        let loan = self.borrowed().get(&address(parent)).copied();
+        loan.is_some_and(|loan| loan.is_home)
     }
 
     /// Gives back the entries in a borrowed parent.
     pub(super) fn give_back_all_in(&self, parent: &Arc<Node<D>>, given: Given) {
-        let ticket = self.borrowed().remove(&address(parent));
-        if let Some(ticket) = ticket {
-            self.give_back(ticket, given);
+        let loan = self.borrowed().remove(&address(parent));
+        if let Some(loan) = loan {
+            self.give_back(loan.ticket, given);
         }
     }
 
@@ -189,10 +203,14 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
     /// Keeps names until they come back.
     fn keep_names(&self, names: Names<D>) -> Stolen {
         let parent = Arc::clone(&names.parent);
+        let is_for_home = names.home.is_some();
         let entries = names.entries.entries();
         let travelling = entries.map(|entry| (entry.record_type(), entry.name.into()));
         let travelling = travelling.collect();
-        self.keep(&parent, travelling, Kept::Names(names))
+        Stolen {
+            is_for_home,
+            ..self.keep(&parent, travelling, Kept::Names(names))
+        }
     }
 
     /// Keeps entries of `parent` until they come back.
@@ -205,6 +223,7 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
             inheritance: D::inheritance(&parent.state),
             path: path_below_operand(parent),
             names,
+            is_for_home: false,
             range: None,
         }
     }
@@ -246,7 +265,9 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                 purpose: Purpose::Process { pass: 0 } | Purpose::ProcessEntries,
             } if place.parent.is_some() && is_near(place) => Take::UnlessLast,
             // Another task has the rest of the listing.
-            Task::Batch { node, .. } if is_near(&node.place) => Take::Always,
+            Task::Batch { node, .. } if is_near(&node.place) && !self.is_home_of(node) => {
+                Take::Always
+            }
             Task::Own(task) if ranges::can_take(task) => Take::UnlessLast,
             Task::Stolen(stolen) if stolen.range.is_some() => Take::UnlessLast,
             _ => Take::Never,
@@ -261,7 +282,8 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                 Task::Enter { place, purpose } => add_directory(&mut all, place, purpose),
                 Task::Batch { node, listing } => all.push(Names {
                     parent: node,
-                    entries: listing,
+                    // The names only, without the room of a buffer.
+                    entries: listing.rest(&listing.entries()),
                     home: None,
                     tasks: 1,
                 }),

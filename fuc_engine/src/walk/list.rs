@@ -25,7 +25,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::share::{queue_rest, share, share_half};
-use super::tuning::{MANY_CHILDREN, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, tuning, zones};
+use super::tuning::{
+    CHECKPOINT_ENTRIES, MANY_CHILDREN, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, tuning, zones,
+};
 use super::{
     NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
     open_dirs, path,
@@ -110,6 +112,10 @@ fn list_into<V: Visitor>(
         if visitor.report().must_stop() {
             visitor.entries_stay(node, Reason::Cancelled);
             break;
+        }
+        // The filter may have left nothing.
+        if buffer.is_empty() {
+            continue;
         }
         if is_wide
             && worker.has_company()
@@ -198,7 +204,7 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(visitor, entries, node, dirs, worker);
-    } else if offers_half(visitor, worker) || worker.is_asked() {
+    } else if offers_half(visitor, worker) || is_worth_sharing(&entries) && worker.is_asked() {
         entries = share_half(entries, node, worker);
     }
     let mut queued = 0;
@@ -235,7 +241,7 @@ fn process<V: Visitor>(
         let per_entry = worker.scratch.note_pace(time, throttled);
         let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
         if is_wanted && per_entry >= share_from(visitor, worker)
-            || worker.is_asked() && per_entry >= SLOW_ENTRY
+            || per_entry >= SLOW_ENTRY && worker.is_asked()
         {
             entries = share_half(entries, node, worker);
         }
@@ -301,6 +307,12 @@ fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
         && slowest >= share_from(visitor, worker)
         && worker.queued_tasks() == 0
         && worker.has_company()
+}
+
+/// Returns `true` if there are so many entries that half of them are worth a message to another engine, even if they are
+/// fast.
+fn is_worth_sharing(entries: &Entries<'_>) -> bool {
+    entries.clone().nth(CHECKPOINT_ENTRIES).is_some()
 }
 
 /// Returns `true` if another worker is idle, and there is nothing to give it but entries of a listing.

@@ -198,7 +198,7 @@ pub(crate) enum Task<V: Visitor> {
         node: NodeOf<V>,
         remainder: Remainder,
     },
-    /// Begin directories of another engine, or copy a range of its file.
+    /// Process names of another engine, or copy a range of its file.
     Stolen(Box<Stolen>),
     /// Go on with entries that come back from another engine.
     Returned {
@@ -285,8 +285,11 @@ impl<V: Visitor> Scratch<V> {
             .unwrap_or_else(|| Listing::with_capacity(BUFFER_BYTES))
     }
 
+    /// Keeps a buffer for the next listing, unless it is a small one that holds names of another engine.
     fn keep_buffer(&mut self, listing: Listing) {
-        self.spare.get_or_insert(listing);
+        if listing.capacity() >= BUFFER_BYTES {
+            self.spare.get_or_insert(listing);
+        }
     }
 }
 

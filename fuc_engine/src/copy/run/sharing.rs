@@ -1,6 +1,5 @@
 //! The part of an engine in a copy that several engines share.
 
-use crate::sched::When;
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -21,6 +20,7 @@ use crate::descriptors::Roots;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
+use crate::sched::When;
 use crate::sys::{self, Fd, Listing, Stat};
 use crate::walk::{self, Sharer, Stealing, Task, Visitor, Walker};
 
@@ -139,7 +139,8 @@ pub(super) fn entrust<'a>(
         let [source, dest] = [Side::Source, Side::Dest].map(|side| run.ctx.path(entry, side));
         return Err(Failure::preparing(links_lost(source, dest)));
     };
-    if !matches!(entry.dest_state, DestState::Unchecked) {
+    let is_home = run.stealing().is_home_of(node);
+    if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
         return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
     }
     let listed = sys::Entry::new(entry.source_name, entry.kind);
