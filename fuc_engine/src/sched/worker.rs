@@ -499,7 +499,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         oldest.is_some_and(|task| self.job.can_migrate(task))
     }
 
-    /// Returns `true` if another process asks for tasks, and none that is queued here can be given to it.
+    /// Returns `true` if another process asks for tasks, and none that is queued here can be given to it. The next
+    /// checkpoint drops the request then, and the other process asks again.
     pub(crate) fn is_asked(&self) -> bool {
         let has_none = |thieves| self.stealable(thieves).is_empty();
         self.shared.gate.has_request() && self.job.thieves().is_some_and(has_none)
@@ -517,9 +518,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let Some(thieves) = self.job.thieves() else {
             return;
         };
+        // If there is nothing to give, the other process asks again later. So each request looks at the tasks once.
+        if !self.shared.gate.claim_request() {
+            return;
+        }
         let stealable = self.stealable(thieves);
-        // A request that this worker cannot serve is left to others, and to the task that it runs.
-        if !stealable.is_empty() && self.shared.gate.claim_request() {
+        if !stealable.is_empty() {
             let tasks = self.stack.take_range(stealable);
             // The tasks may come back as soon as they are given.
             self.shared.gate.expect(tasks.len());

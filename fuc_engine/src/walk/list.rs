@@ -204,7 +204,7 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(visitor, entries, node, dirs, worker);
-    } else if offers_half(visitor, worker) || is_worth_sharing(&entries) && worker.is_asked() {
+    } else if offers_half(visitor, worker) || worker.is_asked() && is_worth_sharing(&entries) {
         entries = share_half(entries, node, worker);
     }
     let mut queued = 0;
@@ -229,6 +229,7 @@ fn process<V: Visitor>(
         visitor.report().publish(&mut worker.scratch.tally);
         visitor.report().offer_directory(|| path(visitor, node));
         let throttled = visitor.report().throttle();
+        let is_asked = worker.is_asked();
         let time = worker.checkpoint();
         // The governor may have begun at this checkpoint, and then the zones are known.
         if !worker.is_in_zones() {
@@ -241,7 +242,8 @@ fn process<V: Visitor>(
         let per_entry = worker.scratch.note_pace(time, throttled);
         let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
         if is_wanted && per_entry >= share_from(visitor, worker)
-            || per_entry >= SLOW_ENTRY && worker.is_asked()
+            // Nothing is measured if only one worker is allowed.
+            || is_asked && (per_entry >= SLOW_ENTRY || is_worth_sharing(&entries))
         {
             entries = share_half(entries, node, worker);
         }

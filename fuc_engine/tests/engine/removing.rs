@@ -237,7 +237,9 @@ fn operands_are_taken_while_earlier_ones_are_removed() {
         was_removed.set(was_removed.get() || !first.exists());
         scratch.path().join("missing")
     });
-    let operands = iter::once(first.clone()).chain(missing).chain([last]);
+    let mut operands = iter::once(first.clone()).chain(missing).chain([last]);
+    // The number of these is unknown.
+    let operands = iter::from_fn(|| operands.next());
     let failures = Mutex::new(Vec::new());
     let removal = RemoveOp::new().with(|removal| removal.ignore_missing = true);
     let summary = removal.run(operands, &failures);
