@@ -110,11 +110,11 @@ struct Cost {
 fn token(ticket: Ticket) -> Stolen {
     let mut bytes = Vec::new();
     ticket.encode(&mut bytes);
-    // The operand, the parents on both sides, their state, and the type.
+    // The operand, the parents on both sides, their state, and that no home gets the names.
     bytes.extend([0; 4 + 2 * (8 + 4) + 2]);
-    // No names above, one name, and no range.
+    // No names above, one name with its type, and no range.
     bytes.extend([0, 0, 0, 0, 1, 0, 0, 0]);
-    bytes.extend(b"d\0");
+    bytes.extend(b"\x04d\0");
     bytes.push(0);
     Stolen::decode(&mut &bytes[..]).expect("the form of stolen directories")
 }
