@@ -11,8 +11,8 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::exchange::{Loan, Sharer, above};
-use super::{NodeOf, Visitor, Walker, filtered, list, ranges};
-use crate::distribute::{Finished, Given, Stolen};
+use super::{NodeOf, Visitor, Walker, filtered, leave, list};
+use crate::distribute::{FileRange, Finished, Given, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, DirName, Entry};
@@ -30,7 +30,7 @@ pub(super) fn begin<V: Visitor>(
         return;
     };
     if let Some(range) = &stolen.range {
-        return ranges::copy(visitor, sharer, parent, &stolen, range, worker);
+        return copy_range(visitor, sharer, parent, &stolen, range, worker);
     }
     let loan = Loan {
         ticket: stolen.ticket,
@@ -41,6 +41,24 @@ pub(super) fn begin<V: Visitor>(
     let names = stolen.names.iter();
     entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));
     list::process_batch(visitor, parent, entries, worker);
+}
+
+/// Copies a range for another engine. `parent` is its borrowed directory.
+fn copy_range<V: Visitor>(
+    visitor: &V,
+    sharer: &dyn Sharer<V>,
+    parent: NodeOf<V>,
+    stolen: &Stolen,
+    range: &FileRange,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let given = match stolen.names.first() {
+        Some((_, name)) => sharer.copy_range(&parent, name, range, worker),
+        None => Given::NotReached,
+    };
+    // The parent is closed before the ticket is given back.
+    leave(visitor, Some(parent), worker);
+    sharer.stealing().give_back(stolen.ticket, given);
 }
 
 /// Opens the parent of stolen entries, and makes a borrowed node of it.

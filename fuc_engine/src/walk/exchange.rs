@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Purpose, Task, Visitor, Walker, leave, ranges};
+use super::ranges::OwnTask;
+use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{
     Exchange, FileRange, Finished, Given, Incoming, ParentId, Part, Sharing, Stolen, Ticket,
 };
@@ -32,7 +33,7 @@ use crate::sys::{self, Entry, Fd, Listing};
 ///
 /// Real trees have fewer. In a tree of two directories on each of 100,000 levels, directories would change hands
 /// on each level, and the time would grow with the square of the depth.
-pub(super) const MOST_LEVELS: usize = 256;
+const MOST_LEVELS: usize = 256;
 
 /// Names for a home are sent when they take so many bytes: about 200 names.
 const MOST_WAITING_BYTES: usize = 8 << 10;
@@ -228,23 +229,35 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         }
     }
 
-    /// Keeps a range of a file in `parent` until it comes back.
-    pub(super) fn keep_range(
-        &self,
-        parent: &Node<D>,
-        name: &CStr,
-        range: FileRange,
-        kept: Kept<D, T>,
-    ) -> Stolen {
-        let record_type = Entry::new(name, FileType::RegularFile).record_type();
+    /// Keeps a task of the visitor until another engine has copied its range.
+    fn keep_own(&self, task: T) -> Stolen
+    where
+        T: OwnTask<D>,
+    {
+        let Some(range) = task.range() else {
+            unreachable!("BUG: a thief was given a task that it cannot take");
+        };
+        let parent = Arc::clone(range.parent);
+        let entry = Entry::new(range.name, FileType::RegularFile);
+        let names = vec![(entry.record_type(), entry.name.into())];
+        let range = Some(Box::new(range.file_range()));
         Stolen {
-            range: Some(Box::new(range)),
-            ..self.keep(parent, vec![(record_type, name.into())], kept)
+            range,
+            ..self.keep(&parent, names, Kept::Own(task))
+        }
+    }
+
+    /// Keeps a range of another engine, which a third one will copy.
+    fn keep_for_other(&self, stolen: Box<Stolen>) -> Stolen {
+        let forwarded = (*stolen).clone();
+        Stolen {
+            ticket: self.new_ticket(Kept::Forwarded(stolen)),
+            ..forwarded
         }
     }
 
     /// Keeps something under a new ticket until it comes back.
-    pub(super) fn new_ticket(&self, kept: Kept<D, T>) -> Ticket {
+    fn new_ticket(&self, kept: Kept<D, T>) -> Ticket {
         let mut away = self.away();
         let ticket = Ticket {
             victim: self.exchange.engine(),
@@ -268,7 +281,13 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
             Task::Batch { node, .. } if is_near(&node.place) && !self.is_home_of(node) => {
                 Take::Always
             }
-            Task::Own(task) if ranges::can_take(task) => Take::UnlessLast,
+            Task::Own(task)
+                if task
+                    .range()
+                    .is_some_and(|range| is_near(&range.parent.place)) =>
+            {
+                Take::UnlessLast
+            }
             Task::Stolen(stolen) if stolen.range.is_some() => Take::UnlessLast,
             _ => Take::Never,
         }
@@ -287,8 +306,8 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                     home: None,
                     tasks: 1,
                 }),
-                Task::Own(task) => stolen.push(ranges::keep(self, task)),
-                Task::Stolen(range) => stolen.push(ranges::keep_for_other(self, range)),
+                Task::Own(task) => stolen.push(self.keep_own(task)),
+                Task::Stolen(range) => stolen.push(self.keep_for_other(range)),
                 _ => unreachable!("BUG: a thief was given a task that it cannot take"),
             }
         }
@@ -403,7 +422,22 @@ pub(super) fn take_back<V: Visitor>(
     match kept {
         Kept::Names(names) => take_names_back(visitor, sharer, names, given, worker),
         Kept::Own(task) => sharer.own_returned(task, given, worker),
-        Kept::Forwarded(stolen) => ranges::take_forwarded_back(sharer, stolen, given, worker),
+        Kept::Forwarded(stolen) => take_forwarded_back(sharer, stolen, given, worker),
+    }
+}
+
+/// Goes on with a range of another engine that comes back from a third one.
+fn take_forwarded_back<V: Visitor>(
+    sharer: &dyn Sharer<V>,
+    stolen: Box<Stolen>,
+    given: Given,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    match given {
+        Given::Finished(Finished { kept: false, .. }) => {
+            sharer.stealing().give_back(stolen.ticket, given);
+        }
+        Given::Finished(_) | Given::NotReached => worker.push(Task::Stolen(stolen), When::Next),
     }
 }
 

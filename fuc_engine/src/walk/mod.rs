@@ -34,7 +34,7 @@
 //! | `share` | giving a part of a listing to another worker |
 //! | `sharing` | running a job, alone or together with other engines |
 //! | `exchange` | giving names of a directory to other engines |
-//! | `ranges` | giving ranges of large files to other engines |
+//! | `ranges` | tasks that copy a range of a file, which another engine may do |
 //! | `borrowing` | working on directories and entries of other engines |
 //! | `in_order` | listing and visiting in order |
 
