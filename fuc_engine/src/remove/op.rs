@@ -38,8 +38,8 @@ impl RemoveOp<'_> {
     /// even if other processes change the tree at the same time.
     ///
     /// An iterator without an upper bound of its [`size_hint`](Iterator::size_hint) yields 16,384 operands at first, and
-    /// more of them when these are removed. So any number of them takes a bounded amount of memory. A dry run of more operands takes memory for each removal, because it must
-    /// recognise names that would be gone by then.
+    /// more of them when these are removed. So any number of them takes a bounded amount of memory. A dry run of more
+    /// operands takes memory for each removal, because it must recognise names that would be gone by then.
     ///
     /// ```
     /// use std::sync::Mutex;

@@ -174,8 +174,7 @@ impl Room {
         }
     }
 
-    /// Returns the error with which an earlier write has failed, if there is no room for this
-    /// source either.
+    /// Returns the error of an earlier write that found no room, if this source does not fit either.
     pub(in crate::copy) fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
         if self.lane().full.is_empty() {
             return None;
