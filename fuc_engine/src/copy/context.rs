@@ -28,7 +28,7 @@ use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::{Cause, Error, Operation, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::failures::Failures;
 use crate::hashing::HashMap;
 use crate::node::{Place, Side};
@@ -51,6 +51,8 @@ pub(super) enum Stage {
     /// Making the copy. If events are wanted, such a failure also emits
     /// [`Event::Attempted`].
     Making,
+    /// As `Making`, and the dest is a symbolic link that leads nowhere yet. It was not changed.
+    AtDanglingDest,
 }
 
 impl Failure {
@@ -66,11 +68,6 @@ impl Failure {
             error,
             stage: Stage::Making,
         }
-    }
-
-    /// Returns `true` if the dest is a symbolic link that leads nowhere. The dest was not changed.
-    pub(super) fn is_dangling_dest(&self) -> bool {
-        self.error.cause() == Cause::Refused(Refusal::DanglingDest)
     }
 }
 
@@ -453,7 +450,7 @@ impl Context<'_> {
 impl Context<'_> {
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, entry: &Entry<'_>, failure: Failure) {
-        if failure.stage == Stage::Making {
+        if failure.stage != Stage::Preparing {
             self.emit(entry, |source, dest, backup| Event::Attempted {
                 source,
                 dest,

@@ -12,6 +12,8 @@
 //!
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
+//! - [`making`]: makes, counts and reports one copy.
+//! - [`names`]: sources with several names.
 //! - [`operands`]: begins the operands, in their order.
 //! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
@@ -26,10 +28,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::bases::Bases;
 use super::changes::Changes;
-use super::context::Context;
+use super::context::{Context, Failure};
 use super::duplicates::UsedNames;
 use super::durability::Durability;
-use super::facts::Symlinks;
+use super::facts::{Entry, Symlinks};
 use super::hardlinks::LinkTable;
 use super::large::room::Room;
 use super::node::CopyDir;
@@ -48,11 +50,13 @@ use crate::hashing::HashSet;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
-use crate::sys::{self, Identity, PrivateTables};
+use crate::sys::{self, Identity, PrivateTables, Stat};
 use crate::walk::{self, Settings, Sharer, Stealing, Walker};
 
 mod durable;
 mod large;
+mod making;
+mod names;
 mod operands;
 mod pipeline;
 mod sharing;
@@ -136,6 +140,14 @@ impl<'a> CopyRun<'a> {
         let is_harmless =
             self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
         self.ctx.policy.options.tables.filter(|_| is_harmless)
+    }
+
+    /// Fails if the entry is an operand whose dest an earlier operand has made.
+    fn check_dest_of_operand(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
+        match entry.is_operand() {
+            true => self.used.check_dest(&self.ctx, entry, source),
+            false => Ok(()),
+        }
     }
 
     fn assists(&self) -> bool {
@@ -229,7 +241,6 @@ impl<'a> CopyRun<'a> {
     }
 }
 
-/// Returns a range for each operand.
 /// Returns `true` if several directories may be merged: through a link at the dest, or those of several operands, as in
 /// `a/d b/d` or `a/. d`.
 fn may_merge(options: &CopyOp<'_>, operands: &[Operand]) -> bool {
@@ -242,6 +253,7 @@ fn may_merge(options: &CopyOp<'_>, operands: &[Operand]) -> bool {
         || operands.len() > 1 && (options.parents || operands.iter().any(is_shared))
 }
 
+/// Returns a range for each operand.
 fn one_by_one(operands: usize) -> Vec<Range<u32>> {
     (0..operands as u32).map(|i| i..i + 1).collect()
 }

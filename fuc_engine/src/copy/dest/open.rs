@@ -14,7 +14,7 @@ use super::alias;
 use super::clear::{Cleared, clear_dest, unlink_dest};
 use crate::copy::attributes;
 use crate::copy::collisions;
-use crate::copy::context::{Context, Failure};
+use crate::copy::context::{Context, Failure, Stage};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
@@ -285,7 +285,8 @@ fn open_dangling<'c>(
         let error = Error::refused(Refusal::DanglingDest, dest)
             .at_dest()
             .with_other(Side::Source, source);
-        return Err(Failure::making(error));
+        let stage = Stage::AtDanglingDest;
+        return Err(Failure { error, stage });
     }
     let mode = ctx.policy.creation_mode(source.stat.st_mode);
     let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);

@@ -1,6 +1,7 @@
 //! Applies the rules for dests that exist. If there are no rules, nothing here runs.
 
 use std::ffi::CStr;
+use std::ops::ControlFlow;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -23,25 +24,29 @@ use crate::node::Side;
 use crate::observer::{Answer, Question};
 use crate::sys::{self, At, Stat};
 
-/// The decision about an entry, and its dest as it was seen.
-pub(in crate::copy) enum Decided {
-    /// Make the copy. `None`: nothing is there.
-    Proceed(Option<Stat>),
-    /// Make the copy. The dest is a link that leads to itself, which will be unlinked.
-    ProceedThroughLoop,
-    Skip,
-    /// The dest is the link to copy. Nothing is left to do.
-    AlreadyThere,
-    /// The dest stays, and further names of the source are linked to it.
-    Adopt(Stat),
+/// The dest of an entry that is copied, as it was seen.
+pub(in crate::copy) enum Found {
+    Nothing,
+    File(Stat),
+    /// A link that leads to itself, which will be unlinked.
+    Loop,
 }
 
-/// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so.
+/// The reason why a dest stays as it is.
+pub(in crate::copy) enum Kept {
+    Skipped,
+    /// It is the link to copy. Nothing is left to do.
+    AlreadyThere,
+    /// It stands for the copy. Further names of the source are linked to it.
+    Adopted(Stat),
+}
+
+/// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so. Breaks if the dest stays.
 pub(in crate::copy) fn decide(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-) -> Result<Decided, Failure> {
+) -> Result<ControlFlow<Kept, Found>, Failure> {
     let policy = &ctx.policy;
     let treatment = ctx.treatment(entry);
     let source = &Facts::of(source);
@@ -51,9 +56,11 @@ pub(in crate::copy) fn decide(
             return Err(collisions::just_created(ctx, entry, source));
         }
         Ok(dest) => dest,
-        Err(Errno::NOENT) => return Ok(Decided::Proceed(None)),
+        Err(Errno::NOENT) => return Ok(ControlFlow::Continue(Found::Nothing)),
         // Opening the link fails too, and then it is unlinked.
-        Err(Errno::LOOP) if policy.options.force => return Ok(Decided::ProceedThroughLoop),
+        Err(Errno::LOOP) if policy.options.force => {
+            return Ok(ControlFlow::Continue(Found::Loop));
+        }
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
     let facts = Facts::of(&dest);
@@ -73,18 +80,15 @@ pub(in crate::copy) fn decide(
         targets_are_equal: &|| look::targets_are_equal(entry),
         ask: &|| ask_to_overwrite(ctx, entry, &dest),
     };
-    match overwrite(
-        policy.overwrite_rules(treatment),
-        source,
-        &facts,
-        &questions,
-    ) {
-        Overwrite::Proceed => Ok(Decided::Proceed(Some(dest))),
-        Overwrite::Skip => Ok(Decided::Skip),
-        Overwrite::AlreadyThere => Ok(Decided::AlreadyThere),
-        Overwrite::Adopt => Ok(Decided::Adopt(dest)),
-        Overwrite::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
-    }
+    let rules = policy.overwrite_rules(treatment);
+    let kept = match overwrite(rules, source, &facts, &questions) {
+        Overwrite::Proceed => return Ok(ControlFlow::Continue(Found::File(dest))),
+        Overwrite::Skip => Kept::Skipped,
+        Overwrite::AlreadyThere => Kept::AlreadyThere,
+        Overwrite::Adopt => Kept::Adopted(dest),
+        Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
+    };
+    Ok(ControlFlow::Break(kept))
 }
 
 /// Fails if the dest can never be replaced by the content of the source: it is the same file, a
@@ -149,9 +153,14 @@ pub(in crate::copy) fn prepare(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-    dest: &Stat,
+    found: Found,
     numbers: &mut BackupNumbers,
 ) -> Result<DestState<Box<CStr>>, Failure> {
+    let dest = match &found {
+        Found::Nothing => return Ok(DestState::Vacant { backup: None }),
+        Found::Loop => return Ok(DestState::Occupied),
+        Found::File(dest) => dest,
+    };
     match ctx.treatment(entry) {
         // A directory is not backed up.
         DestTreatment::Renamed if sys::file_type(dest) == FileType::Directory => {

@@ -33,7 +33,7 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
 use crate::copy::dest::open::OpenDest;
 use crate::copy::facts::{Entry, StoredEntry, Symlinks};
-use crate::copy::make::file::{self, Filled};
+use crate::copy::make::file::{self, Filled, Filling};
 use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::options::{Reflink, Sparse};
 use crate::copy::scratch::CopyWorker;
@@ -369,8 +369,14 @@ impl DividedDest {
             Some(error) => Err(error),
         };
         let restricted = restrict(ctx, dest.fd.as_fd(), &source.stat);
+        let filling = Filling {
+            ctx,
+            entry,
+            source,
+            dest,
+        };
         if let Err(error) = settled {
-            return file::content_not_moved(ctx, entry, &dest, &source.stat, error);
+            return filling.abandon(error);
         }
         let moved = Moved {
             // All bytes were counted when they were moved.
@@ -382,7 +388,7 @@ impl DividedDest {
             },
         };
         let labelled = self.labelled.and(restricted);
-        file::complete(ctx, entry, source, dest, moved, labelled)
+        filling.finish(moved, labelled)
     }
 }
 

@@ -163,33 +163,6 @@ pub(in crate::copy) struct Completed {
     pub(in crate::copy) attributes: Result<(), Failure>,
 }
 
-/// Copies content and attributes to a dest that is open and empty, and closes it.
-pub(in crate::copy) fn fill<W: CopyWorker>(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: OpenDest<'_>,
-    worker: &mut W,
-) -> Result<Filled, Failure> {
-    let labelled = label(ctx, &dest);
-    let options = ctx.policy.options;
-    let has_nothing_to_move = options.attributes_only
-        || dest.has_content
-        || source.is_known_empty() && options.reflink != Reflink::Always;
-    let moved = if has_nothing_to_move {
-        Moved::nothing()
-    } else {
-        let moved = ctx
-            .changes
-            .write(&source.stat, || move_content(ctx, source, &dest, worker));
-        match moved {
-            Ok(moved) => moved,
-            Err(error) => return content_not_moved(ctx, entry, &dest, &source.stat, error),
-        }
-    };
-    complete(ctx, entry, source, dest, moved, labelled)
-}
-
 /// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
 /// the same.
 #[inline(always)]
@@ -200,66 +173,208 @@ pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(
     }
 }
 
-/// Gives a dest with all of its content its attributes, then its name, and closes it.
-#[inline(always)]
-pub(in crate::copy) fn complete(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: OpenDest<'_>,
-    moved: Moved,
-    labelled: Result<(), AttributeError>,
-) -> Result<Filled, Failure> {
-    let attributes = ctx
-        .policy
-        .sets_attributes
-        .then(|| set_attributes(ctx, entry, source, &dest));
-    if let Some(durability) = &ctx.durability {
-        durability
-            .file_complete(dest.fd.as_fd())
-            .map_err(|errno| not_synced(ctx, entry, &dest, &source.stat, errno))?;
-    }
-    if dest.naming == Naming::WhenComplete
-        && !naming::give_name(ctx, entry, dest.fd.as_fd(), dest.hidden_name())
-    {
-        return Ok(Filled::Nameless);
-    }
-    let OpenDest {
-        fd,
-        is_file,
-        writing,
-        ..
-    } = dest;
-    sys::close_checked(fd).map_err(|errno| not_closed(ctx, entry, is_file, &source.stat, errno))?;
-    // Another worker may write to it now.
-    drop(writing);
-    let set = match attributes {
-        Some(attributes) => {
-            ctx.report_attributes(entry.operand, attributes, || ctx.path(entry, Side::Dest))
-        }
-        None => Ok(()),
-    };
-    let labelled =
-        labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
-    Ok(Filled::Complete(Completed {
-        moved,
-        is_file,
-        attributes: set.map_err(Failure::making).and(labelled),
-    }))
+/// A dest that is open and empty, and its source.
+pub(in crate::copy) struct Filling<'f> {
+    pub(in crate::copy) ctx: &'f Context<'f>,
+    pub(in crate::copy) entry: &'f Entry<'f>,
+    pub(in crate::copy) source: &'f OpenSource,
+    pub(in crate::copy) dest: OpenDest<'f>,
 }
 
-/// Marks a dest that the kernel could not write to the disk, and returns the failure.
-#[cold]
-fn not_synced(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    dest: &OpenDest<'_>,
-    source: &Stat,
-    errno: Errno,
-) -> Failure {
-    // Content that was written before may be lost.
-    keep_incomplete(ctx, entry, dest, source);
-    ctx.making_failure(entry, Operation::Sync, errno)
+impl Filling<'_> {
+    /// Copies content and attributes to the dest, and closes it.
+    #[inline]
+    pub(in crate::copy) fn fill(self, worker: &mut impl CopyWorker) -> Result<Filled, Failure> {
+        let Self { ctx, source, .. } = self;
+        let labelled = label(ctx, &self.dest);
+        let options = ctx.policy.options;
+        let has_nothing_to_move = options.attributes_only
+            || self.dest.has_content
+            || source.is_known_empty() && options.reflink != Reflink::Always;
+        let moved = match has_nothing_to_move {
+            true => Ok(Moved::nothing()),
+            false => ctx
+                .changes
+                .write(&source.stat, || self.move_content(worker)),
+        };
+        match moved {
+            Ok(moved) => self.finish(moved, labelled),
+            Err(error) => self.abandon(error),
+        }
+    }
+
+    /// Moves the content. Returns only the bytes not yet reported through `copied_piece`.
+    fn move_content(&self, worker: &mut impl CopyWorker) -> Result<Moved, ContentError> {
+        let mut buffer = std::mem::take(&mut worker.scratch().buffer);
+        let OpenSource { fd, stat, storage } = self.source;
+        let from = Source::new(fd.as_fd(), stat, *storage);
+        let to = Sink {
+            fd: self.dest.fd.as_fd(),
+            is_file: self.dest.is_file,
+        };
+        let ways = Ways::new(self.ctx.policy.options);
+        let mut accounted = 0;
+        let mut progress = |bytes| {
+            accounted += bytes;
+            worker.copied_piece(&self.ctx.report, bytes)
+        };
+        let moved = ContentCopy::new(from, to, ways, &mut buffer, &mut progress).run();
+        worker.scratch().buffer = buffer;
+        moved.map(|moved| Moved {
+            bytes: moved.bytes.saturating_sub(accounted),
+            ..moved
+        })
+    }
+
+    /// Gives a dest with all of its content its attributes, then its name, and closes it.
+    #[inline(always)]
+    pub(in crate::copy) fn finish(
+        self,
+        moved: Moved,
+        labelled: Result<(), AttributeError>,
+    ) -> Result<Filled, Failure> {
+        let Self { ctx, entry, .. } = self;
+        let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
+        if let Some(durability) = &ctx.durability {
+            durability
+                .file_complete(self.dest.fd.as_fd())
+                .map_err(|errno| self.not_synced(errno))?;
+        }
+        if self.dest.naming == Naming::WhenComplete && !self.give_name() {
+            return Ok(Filled::Nameless);
+        }
+        let OpenDest {
+            fd,
+            is_file,
+            writing,
+            ..
+        } = self.dest;
+        let source = &self.source.stat;
+        sys::close_checked(fd).map_err(|errno| not_closed(ctx, entry, is_file, source, errno))?;
+        // Another worker may write to it now.
+        drop(writing);
+        let set = match attributes {
+            Some(attributes) => {
+                ctx.report_attributes(entry.operand, attributes, || ctx.path(entry, Side::Dest))
+            }
+            None => Ok(()),
+        };
+        let labelled =
+            labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
+        Ok(Filled::Complete(Completed {
+            moved,
+            is_file,
+            attributes: set.map_err(Failure::making).and(labelled),
+        }))
+    }
+
+    fn set_attributes(&self) -> Attributes {
+        let (policy, origin) = (&self.ctx.policy, self.dest.origin);
+        let (source, dest) = (self.source.fd.as_fd(), self.dest.fd.as_fd());
+        let acl = match origin {
+            Origin::Created => self.ctx.inherited_acl(self.entry),
+            Origin::Existing => DestAcl::Possible,
+        };
+        attributes::between_files(policy, source, &self.source.stat, dest, origin, acl).run(policy)
+    }
+
+    /// Gives a dest the name that it should get when it is complete. Returns `false` if that is not possible.
+    fn give_name(&self) -> bool {
+        let hidden = self.dest.hidden_name();
+        naming::give_name(self.ctx, self.entry, self.dest.fd.as_fd(), hidden)
+    }
+
+    /// Marks a dest that the kernel could not write to the disk, and returns the failure.
+    #[cold]
+    fn not_synced(&self, errno: Errno) -> Failure {
+        // Content that was written before may be lost.
+        self.keep_incomplete();
+        self.ctx.making_failure(self.entry, Operation::Sync, errno)
+    }
+
+    /// Cleans up after content was not moved, and returns the reason.
+    #[cold]
+    pub(in crate::copy) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
+        let Self {
+            ctx, entry, dest, ..
+        } = self;
+        if let Some(mode) = dest.mode_before {
+            attributes::restore_permissions(mode, dest.fd.as_fd());
+        }
+        let error = match error {
+            ContentError::Cancelled => {
+                return match self.discard() {
+                    Ok(()) => Ok(Filled::Cancelled),
+                    Err(error) => Err(Failure::making(error)),
+                };
+            }
+            ContentError::Clone(errno) => {
+                let has_name = dest.naming == Naming::AtOnce;
+                if has_name && dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
+                    // The dest is empty. The failure to report is that of the clone.
+                    let _ = sys::unlink(entry.dest_dir, entry.dest_name);
+                }
+                ctx.dest_error(entry, Operation::Clone, errno)
+                    .with_other(Side::Source, ctx.path(entry, Side::Source))
+            }
+            ContentError::Read(errno) => {
+                self.keep_incomplete();
+                ctx.source_error(entry, Operation::Read, errno)
+            }
+            ContentError::Write(errno) => {
+                self.keep_incomplete();
+                ctx.dest_error(entry, Operation::Write, errno)
+            }
+        };
+        Err(Failure::making(error))
+    }
+
+    /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
+    /// one that existed before, and returns an error about it.
+    fn discard(&self) -> Result<(), Error> {
+        let Self {
+            ctx, entry, dest, ..
+        } = self;
+        if dest.naming == Naming::WhenComplete {
+            if let Some(hidden) = dest.hidden_name() {
+                naming::remove_hidden(entry, hidden, dest.fd.as_fd());
+            }
+            ctx.report.discarded();
+            return Ok(());
+        }
+        if !dest.is_file {
+            return Ok(());
+        }
+        if dest.origin != Origin::Created {
+            self.mark_incomplete();
+            let path = ctx.path(entry, Side::Dest);
+            return Err(Error::refused(Refusal::LeftIncomplete, path).at_dest());
+        }
+        let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
+        let named = look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.id);
+        if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
+            ctx.report.discarded();
+        }
+        Ok(())
+    }
+
+    /// Leaves the content that was moved before an error at the dest, as cp does.
+    fn keep_incomplete(&self) {
+        self.mark_incomplete();
+        if self.dest.naming == Naming::WhenComplete {
+            // If this fails, the dest has no content. The error to report is that of moving it.
+            let _ = self.give_name();
+        }
+    }
+
+    /// Marks an incomplete dest that is a regular file.
+    fn mark_incomplete(&self) {
+        if self.dest.is_file {
+            let dest = &Inode::Opened(self.dest.fd.as_fd());
+            // If this fails, the dest keeps its new time, as after a failed cp.
+            let _ = attributes::mark_incomplete(dest, &self.source.stat);
+        }
+    }
 }
 
 /// Marks a dest whose content the kernel could not write when it was closed, and returns the failure.
@@ -281,133 +396,4 @@ fn not_closed(
         let _ = path_only::mark_incomplete(dest, source);
     }
     ctx.making_failure(entry, Operation::Close, errno)
-}
-
-fn set_attributes(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: &OpenDest<'_>,
-) -> Attributes {
-    let (policy, stat) = (&ctx.policy, &source.stat);
-    let (source, origin) = (source.fd.as_fd(), dest.origin);
-    let acl = match origin {
-        Origin::Created => ctx.inherited_acl(entry),
-        Origin::Existing => DestAcl::Possible,
-    };
-    attributes::between_files(policy, source, stat, dest.fd.as_fd(), origin, acl).run(policy)
-}
-
-/// Moves the content. Returns only the bytes not yet reported through `copied_piece`.
-fn move_content<W: CopyWorker>(
-    ctx: &Context<'_>,
-    source: &OpenSource,
-    dest: &OpenDest<'_>,
-    worker: &mut W,
-) -> Result<Moved, ContentError> {
-    let mut buffer = std::mem::take(&mut worker.scratch().buffer);
-    let from = Source::new(source.fd.as_fd(), &source.stat, source.storage);
-    let to = Sink {
-        fd: dest.fd.as_fd(),
-        is_file: dest.is_file,
-    };
-    let ways = Ways::new(ctx.policy.options);
-    let mut accounted = 0;
-    let mut progress = |bytes| {
-        accounted += bytes;
-        worker.copied_piece(&ctx.report, bytes)
-    };
-    let moved = ContentCopy::new(from, to, ways, &mut buffer, &mut progress).run();
-    worker.scratch().buffer = buffer;
-    moved.map(|moved| Moved {
-        bytes: moved.bytes.saturating_sub(accounted),
-        ..moved
-    })
-}
-
-/// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
-/// one that existed before, and returns an error about it.
-fn discard(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    dest: &OpenDest<'_>,
-    source: &Stat,
-) -> Result<(), Error> {
-    if dest.naming == Naming::WhenComplete {
-        if let Some(hidden) = dest.hidden_name() {
-            naming::remove_hidden(entry, hidden, dest.fd.as_fd());
-        }
-        ctx.report.discarded();
-        return Ok(());
-    }
-    if !dest.is_file {
-        return Ok(());
-    }
-    if dest.origin != Origin::Created {
-        mark_incomplete(dest, source);
-        let path = ctx.path(entry, Side::Dest);
-        return Err(Error::refused(Refusal::LeftIncomplete, path).at_dest());
-    }
-    let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
-    let named = look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.id);
-    if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
-        ctx.report.discarded();
-    }
-    Ok(())
-}
-
-/// Marks an incomplete dest that is a regular file.
-fn mark_incomplete(dest: &OpenDest<'_>, source: &Stat) {
-    if dest.is_file {
-        // If this fails, the dest keeps its new time, as after a failed cp.
-        let _ = attributes::mark_incomplete(&Inode::Opened(dest.fd.as_fd()), source);
-    }
-}
-
-/// Leaves the content that was moved before an error at the dest, as cp does.
-fn keep_incomplete(ctx: &Context<'_>, entry: &Entry<'_>, dest: &OpenDest<'_>, source: &Stat) {
-    mark_incomplete(dest, source);
-    if dest.naming == Naming::WhenComplete {
-        // If this fails, the dest has no content. The error to report is that of moving it.
-        let _ = naming::give_name(ctx, entry, dest.fd.as_fd(), dest.hidden_name());
-    }
-}
-
-/// Cleans up after content was not moved, and returns the reason.
-pub(in crate::copy) fn content_not_moved(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    dest: &OpenDest<'_>,
-    source: &Stat,
-    error: ContentError,
-) -> Result<Filled, Failure> {
-    if let Some(mode) = dest.mode_before {
-        attributes::restore_permissions(mode, dest.fd.as_fd());
-    }
-    let error = match error {
-        ContentError::Cancelled => {
-            return match discard(ctx, entry, dest, source) {
-                Ok(()) => Ok(Filled::Cancelled),
-                Err(error) => Err(Failure::making(error)),
-            };
-        }
-        ContentError::Clone(errno) => {
-            let has_name = dest.naming == Naming::AtOnce;
-            if has_name && dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
-                // The dest is empty. The failure to report is that of the clone.
-                let _ = sys::unlink(entry.dest_dir, entry.dest_name);
-            }
-            ctx.dest_error(entry, Operation::Clone, errno)
-                .with_other(Side::Source, ctx.path(entry, Side::Source))
-        }
-        ContentError::Read(errno) => {
-            keep_incomplete(ctx, entry, dest, source);
-            ctx.source_error(entry, Operation::Read, errno)
-        }
-        ContentError::Write(errno) => {
-            keep_incomplete(ctx, entry, dest, source);
-            ctx.dest_error(entry, Operation::Write, errno)
-        }
-    };
-    Err(Failure::making(error))
 }

@@ -5,8 +5,9 @@ use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 
-use super::CopyRun;
+use super::pipeline::EntryCopy;
 use super::tasks::{CopyTask, resume, with_entry};
+use super::{CopyRun, making};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry, Symlinks};
@@ -44,30 +45,31 @@ fn may_come_later(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
         && !ctx.policy.has_other_names(entry, source)
 }
 
-/// Returns `true` if the source is a task of its own, so that several workers can share a
-/// directory of large files. If so, a descriptor was lent to the task.
+/// Queues a large file as a task of its own, so that several workers can share a directory of large files. Goes on
+/// with the source if that is not possible.
 #[cold]
-pub(super) fn is_task(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
-    may_come_later(ctx, entry, source)
-        // If rules were applied, the dest may have been moved away, so the file is copied at
-        // once.
-        && matches!(entry.dest_state, DestState::Unchecked)
-        && ctx.descriptors.lend(LargeFile::DESCRIPTORS)
-}
-
-/// Queues a large file, for which a descriptor was lent.
-pub(super) fn queue<'a>(
-    entry: &Entry<'_>,
+pub(super) fn try_queue<'a>(
+    copy: EntryCopy<'_, 'a>,
     stat: &Stat,
     source: Option<OpenSource>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
+) -> ControlFlow<(), Option<OpenSource>> {
+    let EntryCopy { run, entry } = copy;
+    let is_possible = may_come_later(&run.ctx, entry, stat)
+        // If rules were applied, the dest may have been moved away, so the file is copied at
+        // once.
+        && matches!(entry.dest_state, DestState::Unchecked)
+        && run.ctx.descriptors.lend(LargeFile::DESCRIPTORS);
+    if !is_possible {
+        return ControlFlow::Continue(source);
+    }
     let file = LargeFile {
         source: source.map(SharedSource::from),
         entry: StoredEntry::of(entry),
         needs: Needs::of(stat),
     };
     push(Some(Box::new(file)), worker);
+    ControlFlow::Break(())
 }
 
 fn push<'a>(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
@@ -99,12 +101,15 @@ pub(super) fn copy<'a>(
         let directory = || ctx.place_path(&node.place, Side::Source);
         ctx.report.offer_directory(directory);
     }
-    resume(run, entry, worker, |entry, worker| match source {
-        Some(source) => copy_content(run, entry, source.take(ctx, entry)?, worker).map(drop),
-        None => match run.look(entry, worker)? {
-            ControlFlow::Continue(source) => run.copy_by_rules(entry, &source, worker).map(drop),
-            ControlFlow::Break(_) => Ok(()),
-        },
+    resume(run, entry, worker, |entry, worker| {
+        let copy = EntryCopy { run, entry };
+        match source {
+            Some(source) => copy_content(copy, source.take(ctx, entry)?, worker).map(drop),
+            None => match copy.look(worker)? {
+                ControlFlow::Continue(source) => copy.decide(&source, worker).map(drop),
+                ControlFlow::Break(_) => Ok(()),
+            },
+        }
     });
     ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
     push(run.room.end(needs), worker);
@@ -145,11 +150,11 @@ pub(super) fn check_room(
 /// Copies the content if there is room. If several engines may be faster, queues it in parts.
 #[cold]
 pub(super) fn copy_content<'a>(
-    run: &CopyRun<'a>,
-    entry: &Entry<'_>,
+    copy: EntryCopy<'_, 'a>,
     source: OpenSource,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<Option<FileId>, Failure> {
+    let EntryCopy { run, entry } = copy;
     let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
     let may_divide = run.stealing.is_some()
@@ -157,10 +162,10 @@ pub(super) fn copy_content<'a>(
         && may_come_later(ctx, entry, &source.stat)
         && divided::may_divide(ctx, &source);
     if !may_divide {
-        return run.open_and_fill_rarely(entry, &source, Naming::WhenComplete, worker);
+        return making::fill(copy, &source, Naming::WhenComplete, worker);
     }
     let Some(dest) = divided::try_create(ctx, entry, &source) else {
-        return run.copy_from_start(entry, &source, Naming::WhenComplete, worker);
+        return making::fill_again(copy, &source, Naming::WhenComplete, worker);
     };
     run.room.hold(Needs::of(&source.stat));
     for part in divided::parts(ctx, entry, source, dest) {
@@ -213,8 +218,8 @@ fn finish<'a>(
         let source = source.take(&run.ctx, entry)?;
         let filled = dest.finish(&run.ctx, entry, &source);
         let written = None;
-        run.note_filled(entry, &source, filled, written, worker)
-            .map(drop)
+        let copy = EntryCopy { run, entry };
+        making::note_filled(copy, &source, filled, written, worker).map(drop)
     });
     divided::take_back(&run.ctx);
     push(run.room.end(needs), worker);

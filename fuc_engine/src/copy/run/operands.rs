@@ -7,9 +7,9 @@ use std::sync::PoisonError;
 use rustix::fs::FileType;
 
 use super::CopyRun;
-use super::pipeline::Processed;
+use super::pipeline::{EntryCopy, Processed};
 use super::tasks::{CopyTask, Operands};
-use crate::copy::context::Failure;
+use crate::copy::context::{Failure, Stage};
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::parents;
@@ -91,7 +91,9 @@ fn begin_portion<'a>(
             Ok(Begun::Finished) => ctx.finish_operand(index),
             // An earlier operand that is not finished may still make the target of the link.
             Err(failure)
-                if failure.is_dangling_dest() && index > 0 && !(operands.is_alone && is_first) =>
+                if failure.stage == Stage::AtDanglingDest
+                    && index > 0
+                    && !(operands.is_alone && is_first) =>
             {
                 return Remaining::WhenDone(index..operands.range.end);
             }
@@ -164,10 +166,10 @@ fn begin_one<'a>(
         return Ok(Begun::Queued);
     }
     let processed = if ctx.has_rules(entry) {
-        run.copy_by_rules(entry, source, worker)?
+        EntryCopy { run, entry }.decide(source, worker)?
     } else {
         run.used.check_dest(ctx, entry, source)?;
-        run.make_known(entry, source, worker)?
+        EntryCopy { run, entry }.make_known(source, worker)?
     };
     if processed == Processed::Handled {
         run.used.note_dest(ctx, entry);

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 
 use super::CopyRun;
+use super::pipeline::EntryCopy;
 use crate::copy::context::{Context, Failure};
 use crate::copy::dest::backup;
 use crate::copy::facts::{Entry, StoredEntry};
@@ -64,7 +65,7 @@ pub(super) fn copy_waiter<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     resume(run, waiter, worker, |entry, worker| {
-        run.look_and_make(entry, worker).map(drop)
+        EntryCopy { run, entry }.look_and_make(worker).map(drop)
     });
 }
 
@@ -97,7 +98,7 @@ pub(super) fn copy_of_other_type<'a>(
             .node
             .map(|node| walk::reconsider(run, node, dir, name, kind, worker));
         match reconsidered {
-            Some(Reconsidered::Process) => run.process_listed(entry, kind, worker).map(drop),
+            Some(Reconsidered::Process) => EntryCopy { run, entry }.listed(kind, worker).map(drop),
             _ => Ok(()),
         }
     });

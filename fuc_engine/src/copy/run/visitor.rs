@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 
-use super::pipeline::Processed;
+use super::pipeline::{EntryCopy, Processed};
 use super::tasks::{self, CopyTask};
 use super::{CopyRun, durable, large, operands, sharing, verifying};
 use crate::copy::facts::Entry;
@@ -142,10 +142,14 @@ impl Visitor for CopyRun<'_> {
         }
         let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed);
         let entry = entry.following(self.ctx.policy.symlinks_of_entries);
+        let copy = EntryCopy {
+            run: self,
+            entry: &entry,
+        };
         let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
-            self.make_listed_file(&entry, worker)
+            copy.make_listed_file(worker)
         } else {
-            self.process_listed(&entry, listed.kind(), worker)
+            copy.listed(listed.kind(), worker)
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
