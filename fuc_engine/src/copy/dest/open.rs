@@ -89,7 +89,7 @@ impl OpenDest<'_> {
 
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
 /// name when `naming` says.
-#[inline]
+#[inline(always)]
 pub(in crate::copy) fn open<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,

@@ -183,7 +183,7 @@ pub(in crate::copy) struct Filling<'f> {
 
 impl Filling<'_> {
     /// Copies content and attributes to the dest, and closes it.
-    #[inline]
+    #[inline(always)]
     pub(in crate::copy) fn fill(self, worker: &mut impl CopyWorker) -> Result<Filled, Failure> {
         let Self { ctx, source, .. } = self;
         let labelled = label(ctx, &self.dest);
