@@ -281,12 +281,14 @@ mod tests {
     use super::*;
     use crate::cancel::Cancel;
     use crate::copy::options::Preserve;
+    use crate::filter::{Candidate, Verdict};
     use crate::observer::Event;
     use crate::sys::AllocationGroups;
     use crate::walk::Tuning;
     use std::fs;
     use std::num::NonZeroUsize;
     use std::os::fd::AsFd;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use testkit::snapshot::{Attributes, assert_same_tree};
     use testkit::tree::Tree;
@@ -383,6 +385,44 @@ mod tests {
         assert!(run.settings.tuning.set(tuning).is_ok());
         let summary = run.run(vec![tree.path().into()]);
         (dir, summary)
+    }
+
+    #[test]
+    fn directories_are_made_before_the_files_in_them_if_that_pays() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let tree = Tree::at(at("s"));
+        for number in 0..100 {
+            tree.file(format!("{number}/f"), "x");
+        }
+        let (made, dest) = (Arc::new(AtomicUsize::new(0)), at("d"));
+        let first = (Arc::clone(&made), dest.clone());
+        let filter = move |entry: &Candidate<'_>| {
+            let (made, dest) = &first;
+            if entry.name() == "f" && made.load(Ordering::Relaxed) == 0 {
+                let entries = fs::read_dir(dest).unwrap().count();
+                made.store(entries, Ordering::Relaxed);
+            }
+            Verdict::Take
+        };
+        let options = CopyOp {
+            recursive: true,
+            threads: NonZeroUsize::new(1),
+            ..CopyOp::default()
+        };
+        let options = options.filtered_by(filter);
+        let (dest, failures) = (Dest::Exactly(dest), Mutex::new(Vec::new()));
+        let mut run = CopyRun::new(&options, &dest, &failures);
+        let tuning = Tuning {
+            enters_early: true,
+            ..Tuning::of_copy(None)
+        };
+        assert!(run.settings.tuning.set(tuning).is_ok());
+        assert!(run.run(vec![at("s")]).is_complete(), "{failures:?}");
+        // A few are queued before the filesystem is asked.
+        let made = made.load(Ordering::Relaxed);
+        assert!(made > 90, "{made} were made before the first file");
+        assert_same_tree(&at("s"), &at("d"), Attributes::CONTENT);
     }
 
     #[test]

@@ -25,7 +25,10 @@ static TABLE: [Filesystem; 21] = [
         ..native(BTRFS_SUPER_MAGIC)
     },
     // ext2 and ext3 have the same number.
-    native(EXT4_SUPER_MAGIC),
+    Filesystem {
+        directories_first: true,
+        ..native(EXT4_SUPER_MAGIC)
+    },
     native(F2FS_SUPER_MAGIC),
     native(TMPFS_MAGIC),
     // It depends on the tree. Removing 50,000 empty files with two workers takes 0.6 of the time of one in 500 directories
@@ -80,6 +83,12 @@ pub(crate) struct Filesystem {
     pub(crate) copy: SecondWorker,
     /// `true` if it has [`AllocationGroups`](super::AllocationGroups).
     pub(crate) has_groups: bool,
+    /// `true` if a copy is faster when directories are made before the files in them.
+    ///
+    /// ext4 puts directories that are made one after the other into one group of inodes, and others into the groups of
+    /// the files made before them. A search for a free inode begins with the group of the directory. Without a journal,
+    /// it looks at each inode that was deleted in the last minutes. A full group ends it at once.
+    pub(crate) directories_first: bool,
 }
 
 /// Says what is known about a second worker before anything has been measured.
@@ -123,6 +132,7 @@ impl Filesystem {
         shares_removal: true,
         copy: Pays,
         has_groups: false,
+        directories_first: false,
     };
 
     /// Returns the filesystem that `file` is on.

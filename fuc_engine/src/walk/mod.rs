@@ -64,7 +64,7 @@ pub(crate) use filtered::{Reconsidered, reconsider};
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 pub(crate) use ranges::{OwnRange, OwnTask};
 pub(crate) use sharing::run;
-pub(crate) use tuning::{Settings, Tuning};
+pub(crate) use tuning::{Settings, Tuning, tuning};
 
 mod borrowing;
 mod exchange;
@@ -187,7 +187,7 @@ pub(crate) enum Task<V: Visitor> {
         place: Place<V::Dir>,
         purpose: Purpose,
     },
-    /// List a directory that was put off after it was opened.
+    /// List a directory that was opened before.
     List { node: NodeOf<V> },
     /// Continue a listing at the offset of this descriptor.
     Resume { node: NodeOf<V>, position: SharedFd },
@@ -216,6 +216,15 @@ pub(crate) enum Purpose {
     Process { pass: u8 },
     /// Only entries are processed, because the filter skips the directory itself.
     ProcessEntries,
+}
+
+impl Purpose {
+    fn of(entry: Entry<'_>) -> Self {
+        match entry.is_skipped() {
+            true => Self::ProcessEntries,
+            false => Self::Process { pass: 0 },
+        }
+    }
 }
 
 /// State that each worker keeps for the walk.
@@ -300,16 +309,25 @@ pub(crate) fn queue<V: Visitor>(
     entry: Entry<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
-    worker.push(
-        Task::Enter {
-            place: node.child(entry.name),
-            purpose: match entry.is_skipped() {
-                true => Purpose::ProcessEntries,
-                false => Purpose::Process { pass: 0 },
-            },
-        },
-        When::Next,
-    );
+    let (place, purpose) = (node.child(entry.name), Purpose::of(entry));
+    worker.push(Task::Enter { place, purpose }, When::Next);
+    Visit::Queued
+}
+
+/// Enters an entry of `node` that is visited as a directory at once, and queues its listing only.
+pub(crate) fn enter<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
+    entry: Entry<'_>,
+    worker: &mut Walker<'_, '_, V>,
+) -> Visit {
+    let entered = visitor.enter(node.child(entry.name), Purpose::of(entry), worker);
+    if let Some(node) = entered {
+        match filtered::enter(visitor, &node) {
+            Ok(()) => worker.push(Task::List { node }, When::Next),
+            Err(errno) => leave_unlisted(visitor, node, errno, worker),
+        }
+    }
     Visit::Queued
 }
 

@@ -1,7 +1,7 @@
 //! Chooses what pays: the constants that tune a walk, and the [`Tuning`] of an operation on a filesystem.
 //!
 //! The facts about filesystems are in the table of [`Filesystem`]. They are asked for when another worker may be wanted,
-//! and never in a run of one worker.
+//! and when a copy has queued several directories.
 
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     /// another worker before if that has [`SLOW_BYTES`]. After a slow entry, it also offers half of the entries of the
     /// buffer, if no task is queued that could be offered.
     pub(crate) may_be_slow: bool,
-    /// Found as soon as a second worker is considered. See [`tuning`].
+    /// Found when it is first needed. See [`tuning`].
     pub(crate) tuning: OnceLock<Tuning>,
 }
 
@@ -83,6 +83,8 @@ pub(crate) struct Tuning {
     pub(crate) share_from: Duration,
     /// The groups in which workers keep apart.
     pub(crate) groups: Option<AllocationGroups>,
+    /// `true` if directories are entered when they are listed, with [`enter`](super::enter).
+    pub(crate) enters_early: bool,
 }
 
 impl Tuning {
@@ -91,6 +93,7 @@ impl Tuning {
         second_worker: SecondWorker::SeldomPays,
         share_from: Duration::MAX,
         groups: None,
+        enters_early: false,
     };
 
     /// Returns the tuning of a removal from the filesystem of `dir`, if that is known.
@@ -113,6 +116,7 @@ impl Tuning {
                 false => Duration::MAX,
             },
             groups: None,
+            enters_early: false,
         }
     }
 
@@ -132,16 +136,23 @@ impl Tuning {
             },
             share_from: SHARE_EMPTY_FROM,
             groups,
+            enters_early: filesystem.directories_first,
         }
     }
 }
 
-/// Returns the tuning of a walk. The first call looks at the filesystem, unless only one worker is allowed.
-pub(super) fn tuning<V: Visitor>(visitor: &V) -> &Tuning {
+/// Returns the tuning of a walk. The first call looks at the filesystem.
+pub(crate) fn tuning<V: Visitor>(visitor: &V) -> &Tuning {
     let settings = visitor.settings();
-    settings.tuning.get_or_init(|| match settings.is_alone() {
-        true => Tuning::ALONE,
-        false => visitor.tuning(),
+    settings.tuning.get_or_init(|| {
+        let found = visitor.tuning();
+        match settings.is_alone() {
+            true => Tuning {
+                enters_early: found.enters_early,
+                ..Tuning::ALONE
+            },
+            false => found,
+        }
     })
 }
 

@@ -33,6 +33,18 @@ fn is_mount_point(node: &CopyNode) -> bool {
     parent.is_some_and(|parent| device(parent) != device(node))
 }
 
+/// Queued tasks from which the filesystem is asked whether directories are made early.
+const MANY: usize = 8;
+
+/// Returns `true` if directories are made and opened when they are listed.
+#[cold]
+fn enters_early(run: &CopyRun<'_>) -> bool {
+    let in_any_order = !run.settings.is_in_order && !run.ctx.report.wants_events();
+    // Another engine may get directories that were not entered.
+    let is_free = run.stealing.is_none() && !run.ctx.descriptors.are_short();
+    in_any_order && is_free && walk::tuning(run).enters_early
+}
+
 impl Visitor for CopyRun<'_> {
     type Dir = CopyDir;
     type Open<'n> = SourceAndDest<'n>;
@@ -138,7 +150,10 @@ impl Visitor for CopyRun<'_> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         if listed.kind() == FileType::Directory {
-            return walk::queue(node, listed, worker);
+            return match worker.queued_tasks() >= MANY && enters_early(self) {
+                true => walk::enter(self, node, listed, worker),
+                false => walk::queue(node, listed, worker),
+            };
         }
         let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed);
         let entry = entry.following(self.ctx.policy.symlinks_of_entries);
