@@ -6,13 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::collisions;
 use super::context::{Context, Failure};
-use super::decide::same_file::Sameness;
+use super::decide::overwrite::Sameness;
 use super::dest::overwrite as dest;
 use super::facts::{Entry, Facts, FileId, Symlinks};
-use super::look;
 use super::options::Backup;
+use super::{collisions, look};
 use crate::error::{Error, Refusal};
 use crate::hashing::HashMap;
 use crate::node::Side;

@@ -3,8 +3,7 @@
 use rustix::io::Errno;
 
 use super::context::Context;
-use super::decide::same_file::{Name, Names, Sameness};
-use super::decide::treatment::DestTreatment;
+use super::decide::overwrite::{DestTreatment, Name, Names, Sameness};
 use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::node::CopyDir;
 use crate::node::{Dir, Place, Side};

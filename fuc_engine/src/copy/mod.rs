@@ -17,12 +17,9 @@
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later |
 //! | `policy` | the options of a run, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
-//! | `decide/overwrite` | whether a dest that exists is replaced |
+//! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
 //! | `decide/clear` | what happens to a dest that is in the way |
-//! | `decide/same_file` | whether a copy would destroy its source |
-//! | `decide/treatment` | the names of the four ways to treat a dest that is replaced |
-//! | `decide/newer` | whether a dest is older than its source |
-//! | `decide/stored_times` | what a filesystem makes of the times that files are given |
+//! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
 //! | `look` | the stats that decisions ask for |
 //! | `context` | what all stages share: paths, errors, events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | which error is reported first |

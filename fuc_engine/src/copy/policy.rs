@@ -7,8 +7,8 @@ use rustix::fs::FileType;
 
 use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
-use super::decide::overwrite::{OverwriteRules, Timestamps};
-use super::decide::treatment::DestTreatment;
+use super::decide::overwrite::{DestTreatment, OverwriteRules};
+use super::decide::times::Timestamps;
 use super::facts::{Entry, Facts, Symlinks};
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use super::xattr_conf::{Action, XattrConf};

@@ -30,7 +30,7 @@
 use rustix::fs::FileType;
 
 use super::mode::Origin;
-use super::treatment::DestTreatment;
+use super::overwrite::DestTreatment;
 use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::copy::options::LinkKind;
 use crate::error::Refusal;

@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use rustix::io::Errno;
 
 use crate::copy::context::Context;
-use crate::copy::decide::stored_times::StoredTimes;
+use crate::copy::decide::times::StoredTimes;
 use crate::copy::facts::{FileId, FileTime};
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
