@@ -15,7 +15,7 @@
 //! | `options/preserve` | the attributes that a copy gets from its source |
 //! | `options/overwrite` | the rules for dests that exist, and the names of backups |
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later |
-//! | `policy` | the options of a run, and the answers that need nothing else |
+//! | `policy` | the options of a run and the rules of the system, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
 //! | `decide/clear` | what happens to a dest that is in the way |
@@ -35,8 +35,7 @@
 //! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
 //! | `content/sparse` | makes holes out of blocks of zeros |
 //! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
-//! | `attributes/acl` | permissions and ACLs |
-//! | `attributes/xattrs` | extended attributes |
+//! | `attributes/xattrs` | extended attributes, permissions and ACLs |
 //! | `attributes/path_only` | inodes that are held without being opened |
 //! | `make/file` | copies regular files and the content of special files |
 //! | `make/symlink`, `make/special` | copy symbolic links; FIFOs, sockets and devices |
@@ -58,7 +57,6 @@
 //! | `collisions` | two names that the filesystem of the dests takes for one |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
 //! | `source` | sources that are open |
-//! | `xattr_conf` | the rules of the system about extended attributes |
 //! | `durability` | writes copies to the disk before the run ends |
 //! | `way` | opens the directories between the target and a dest, one by one |
 //! | `parents` | the directories on the way to a dest, for `--parents` |
@@ -102,7 +100,6 @@ mod scratch;
 mod source;
 mod way;
 mod writers;
-mod xattr_conf;
 
 pub use op::copy_tree;
 pub use options::{

@@ -1,8 +1,7 @@
 //! Gives a copy the attributes of its source, once its content is complete.
 //!
 //! - [`path_only`]: inodes that are held without being opened.
-//! - [`acl`]: permissions and ACLs.
-//! - [`xattrs`]: extended attributes.
+//! - [`xattrs`]: extended attributes, permissions and ACLs.
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
@@ -22,16 +21,14 @@ use rustix::io::Errno;
 
 use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
-use super::policy::Policy;
-use super::xattr_conf::{Action, is_posix_acl};
+use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
 use crate::sys::{self, Inode, InodeError, Stat};
 
-mod acl;
 pub(super) mod path_only;
 mod xattrs;
 
-pub(super) use acl::inherited_in;
+pub(super) use xattrs::inherited_in;
 
 /// Name of the extended attribute that holds an SELinux context.
 const CONTEXT: &CStr = c"security.selinux";
@@ -261,7 +258,7 @@ impl Transfer<'_> {
         let copied = names.as_ref().map_err(|&error| error).and_then(|names| {
             let wanted = xattrs::names_in(names).filter(|&name| match name == CONTEXT {
                 true => copies_context(policy),
-                false => !is_posix_acl(name) && policy.xattr_action(name) == Action::Copy,
+                false => !is_posix_acl(name) && policy.xattr_action(name) == XattrAction::Copy,
             });
             xattrs::copy(&self.source, &self.dest, wanted)
         });
@@ -295,23 +292,24 @@ impl Transfer<'_> {
         let keeps_acls = policy_of_mode == ModePolicy::Preserve;
         let is_directory = sys::file_type(self.stat) == FileType::Directory;
         let acl_of_source = |acl| match keeps_acls {
-            true => acl::read(&self.source, acl, names),
+            true => xattrs::read_acl(&self.source, acl, names),
             false => Ok(None),
         };
         let access = acl_of_source(sys::ACCESS_ACL).map_err(|error| {
-            acl::set_mode_beside_unknown_acl(&self.dest, mode);
+            xattrs::set_mode_beside_unknown_acl(&self.dest, mode);
             unset(error)
         })?;
-        acl::set_access(&self.dest, mode, access.as_deref(), self.dest_acl).map_err(unset)?;
+        xattrs::set_access(&self.dest, mode, access.as_deref(), self.dest_acl).map_err(unset)?;
         if keeps_acls && is_directory {
             let default = acl_of_source(sys::DEFAULT_ACL).map_err(unset)?;
-            acl::set_default(&self.dest, default.as_deref(), self.dest_acl).map_err(unset)?;
+            xattrs::set_default_acl(&self.dest, default.as_deref(), self.dest_acl)
+                .map_err(unset)?;
         }
         let listed = names.as_deref().unwrap_or_default();
         let others = xattrs::names_in(listed)
             .filter(|&name| keeps_acls && !is_posix_acl(name))
-            .filter(|&name| policy.xattr_action(name) == Action::KeepWithMode);
-        acl::copy_others(&self.source, &self.dest, others).map_err(unset)?;
+            .filter(|&name| policy.xattr_action(name) == XattrAction::KeepWithMode);
+        xattrs::copy_other_acls(&self.source, &self.dest, others).map_err(unset)?;
         // There may be other ACLs than those that were asked for by name.
         match names {
             Err(error) if keeps_acls => Err(unset(*error)),

@@ -1,11 +1,15 @@
-//! Copies extended attributes from one inode to another.
+//! Extended attributes, and the ACLs among them with the permissions that depend on them.
+//!
+//! Beside an ACL, the mode's bits for the group are the mask of the ACL. So the group bits are set last: after
+//! the ACL of the source was set, or after one that the dest must not have is gone.
 
 use std::ffi::CStr;
 
 use rustix::io::Errno;
 
-use crate::sys::Inode;
+use crate::copy::decide::mode::DestAcl;
 use crate::sys::InodeError::{self, Failed};
+use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 
 /// Copies the attributes with these names, as many as possible. The first failure is returned.
 pub(super) fn copy<'n>(
@@ -65,4 +69,111 @@ impl Writable {
 pub(super) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
     list.split_inclusive(|&byte| byte == 0)
         .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
+}
+
+/// The bits of a mode for the group.
+const GROUP: u32 = 0o070;
+
+/// Finds out whether entries that are created in a directory inherit an ACL.
+pub(in crate::copy) fn inherited_in(dir: &Inode<'_>) -> DestAcl {
+    match dir.xattr(DEFAULT_ACL) {
+        Err(Failed(_)) => DestAcl::Absent,
+        Ok(_) | Err(InodeError::NoWay) => DestAcl::Possible,
+    }
+}
+
+/// Sets the mode and the access ACL, or removes the ACL that the dest may have. After a failure about an
+/// ACL, the dest has the part of the mode that grants no more than the ACL.
+pub(super) fn set_access(
+    dest: &Inode<'_>,
+    mode: u32,
+    acl: Option<&[u8]>,
+    present: DestAcl,
+) -> Result<(), InodeError> {
+    match acl.filter(|acl| *acl != sys::plain_acl(mode)) {
+        Some(acl) => {
+            dest.set_mode(match present {
+                DestAcl::Absent => sys::mode_without_acl(mode, acl),
+                DestAcl::Possible => mode & !GROUP,
+            })?;
+            dest.set_xattr(ACCESS_ACL, acl)?;
+        }
+        None if present == DestAcl::Possible => {
+            if let Err(error) = remove_acl(dest, ACCESS_ACL) {
+                set_mode_beside_unknown_acl(dest, mode);
+                return Err(error);
+            }
+        }
+        None => {}
+    }
+    Ok(dest.set_mode(mode)?)
+}
+
+/// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot be
+/// read, or that of the dest, which cannot be removed.
+pub(super) fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
+    let _ = dest.set_mode(mode & !GROUP);
+}
+
+/// Sets the default ACL of a directory, or removes the one that it may have.
+pub(super) fn set_default_acl(
+    dest: &Inode<'_>,
+    acl: Option<&[u8]>,
+    present: DestAcl,
+) -> Result<(), InodeError> {
+    match (acl, present) {
+        (Some(acl), _) => dest.set_xattr(DEFAULT_ACL, acl),
+        (None, DestAcl::Possible) => remove_acl(dest, DEFAULT_ACL),
+        (None, DestAcl::Absent) => Ok(()),
+    }
+}
+
+/// Removes an ACL. Fails only if the inode still has it.
+fn remove_acl(dest: &Inode<'_>, acl: &CStr) -> Result<(), InodeError> {
+    match dest.remove_xattr(acl) {
+        Ok(()) | Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(()),
+        Err(error) => match dest.xattr(acl) {
+            Err(Failed(_)) => Ok(()),
+            Ok(_) | Err(InodeError::NoWay) => Err(error),
+        },
+    }
+}
+
+/// Reads an ACL of the source, unless `names` shows that it does not have it. `names` lists the extended attributes
+/// of the source. If they could not be listed, which the caller reports, an ACL that cannot be read counts as none.
+pub(super) fn read_acl(
+    source: &Inode<'_>,
+    acl: &CStr,
+    names: &Result<Vec<u8>, InodeError>,
+) -> Result<Option<Vec<u8>>, InodeError> {
+    match names {
+        Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
+        Ok(_) => match source.xattr(acl) {
+            Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(None),
+            read => read.map(Some),
+        },
+        Err(_) => Ok(source.xattr(acl).ok()),
+    }
+}
+
+/// Copies the ACLs of other kinds, which have these names, as many as possible. The first failure is returned.
+pub(super) fn copy_other_acls<'n>(
+    source: &Inode<'_>,
+    dest: &Inode<'_>,
+    names: impl Iterator<Item = &'n CStr>,
+) -> Result<(), InodeError> {
+    let mut outcome = Ok(());
+    for name in names {
+        let copied = match source.xattr(name) {
+            Ok(acl) => match dest.set_xattr(name, &acl) {
+                // An NFS server returns such an ACL for each file.
+                Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
+                set => set,
+            },
+            Err(Failed(Errno::NODATA)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        outcome = outcome.and(copied);
+    }
+    outcome
 }
