@@ -11,9 +11,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `op` | the public entry points |
-//! | `options/` | [`CopyOp`], the options of a caller: data only |
-//! | `options/preserve` | the attributes that a copy gets from its source |
-//! | `options/overwrite` | the rules for dests that exist, and the names of backups |
+//! | `options` | [`CopyOp`], the options of a caller: data only |
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later |
 //! | `policy` | the options of a run and the rules of the system, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
@@ -23,12 +21,10 @@
 //! | `look` | the stats that decisions ask for |
 //! | `context` | what all stages share: paths, errors, events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | which error is reported first |
-//! | `dest/overwrite` | applies the rules for existing dests |
+//! | `dest/overwrite` | applies the rules for existing dests, and asks their filesystem which times it stores |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
-//! | `dest/time_probe` | asks the filesystem of a dest which times it stores |
-//! | `dest/backup` | renames dests to backups and back |
-//! | `dest/backup_names` | the names of backups |
+//! | `dest/backup` | names backups, and renames dests to them and back |
 //! | `content/ladder` | moves content by the best possible way |
 //! | `content/holes` | copies the data between the holes of a sparse source |
 //! | `content/range` | copies a range of a file that several workers copy |

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::bases::Bases;
-use super::dest::backup_names::own_backup;
+use super::dest::backup::own_backup;
 use super::options::{CopyOp, Dest};
 use super::way::DestParent;
 use crate::error::{Error, Operation};
-use crate::node;
-use crate::operand as paths;
 use crate::sys::{FileId, Identity};
+use crate::{node, operand as paths};
 
 pub(super) struct Operand {
     pub(super) source: Box<CStr>,

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
-use super::dest::backup_names::BackupNumbers;
+use super::dest::backup::BackupNumbers;
 use super::node::CopyNode;
 use crate::report::Report;
 use crate::sys::{Fd, Stat, Storage};

@@ -9,16 +9,14 @@ use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
 use crate::copy::attributes::{self, Attributes, Role, Times, Transfer};
-use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
-use crate::copy::dest::backup::replace_by_directory;
-use crate::copy::dest::backup_names::BackupNumbers;
+use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
 use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::durability::Durability;
 use crate::copy::facts::{FileId, Symlinks};
-use crate::copy::look;
 use crate::copy::node::{CopyDir, CopyNode, DirFacts, Mark};
+use crate::copy::{collisions, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;

@@ -1,9 +1,6 @@
 //! The choices of a caller about a copy: data, and nothing that acts on it.
-//!
-//! - [`preserve`](self::Preserve): the attributes that a copy gets from its source.
-//! - [`overwrite`](self::DestRules): the rules for dests that exist.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -12,12 +9,6 @@ use crate::count::Content;
 use crate::execution::Execution;
 use crate::setup::{Setup, setup_methods};
 use crate::sys::{CWD, PrivateTables};
-
-mod overwrite;
-mod preserve;
-
-pub use overwrite::{Backup, DestRules, Replace};
-pub use preserve::{ModePolicy, Preserve, Xattrs};
 
 /// The place that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,5 +215,203 @@ impl CopyOp<'_> {
         } else {
             Content::OfNames
         }
+    }
+}
+
+/// Selects the attributes that a copy gets from its source.
+///
+/// By default a new file gets the mode of its source, less the umask and the set-id bits, and
+/// nothing else. An existing dest keeps its own attributes.
+///
+/// ```
+/// use fuc_engine::{CopyOp, Preserve};
+///
+/// let keeps_times = CopyOp::new().with(|copy| copy.preserve.timestamps = true);
+/// let archive_without_owner = CopyOp::new().with(|copy| {
+///     copy.preserve = Preserve::all();
+///     copy.preserve.ownership = false;
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preserve {
+    /// The permission bits.
+    pub mode: ModePolicy,
+    /// User and group. Without root's rights, an owner that cannot be set is not a failure;
+    /// the set-id bits are then dropped.
+    pub ownership: bool,
+    /// The times of last access and modification, to the nanosecond.
+    pub timestamps: bool,
+    /// Hard links: two names of one inode, anywhere among the sources of a run, become two
+    /// names of one copy. A name that cannot be linked is a failure and is not copied.
+    pub links: bool,
+    /// Extended attributes of all namespaces that may be read. ACLs belong to the mode.
+    pub xattrs: Xattrs,
+    /// The SELinux context, which is an extended attribute. A context that cannot be copied
+    /// is a failure, unless all extended attributes are copied.
+    pub context: bool,
+}
+
+/// Selects the mode of a copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModePolicy {
+    /// A new dest gets the mode of its source, less the umask or as a default ACL of its
+    /// directory says. An existing dest keeps its mode.
+    #[default]
+    Default,
+    /// Each dest gets the mode of its source, including set-id and sticky bits and ACLs.
+    Preserve,
+    /// A new dest gets the mode of a newly created file or directory that is not a copy.
+    Discard,
+}
+
+/// Selects what a run does if an extended attribute cannot be copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Xattrs {
+    /// Extended attributes are not copied.
+    #[default]
+    Leave,
+    /// They are copied if possible. Failures are ignored.
+    Try,
+    /// They are copied if possible. A failure is a warning, unless the dest's filesystem
+    /// does not support extended attributes.
+    Warn,
+    /// They are copied, and each failure is reported.
+    Require,
+}
+
+impl Preserve {
+    /// Preserves everything, as an archive does. Extended attributes that cannot be copied
+    /// are ignored.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            mode: ModePolicy::Preserve,
+            ownership: true,
+            timestamps: true,
+            links: true,
+            xattrs: Xattrs::Try,
+            context: true,
+        }
+    }
+
+    /// Returns `true` if a copy gets the mode, the owner or the times of its source.
+    pub(super) fn keeps_what_stat_shows(&self) -> bool {
+        self.ownership || self.timestamps || self.mode == ModePolicy::Preserve
+    }
+
+    /// Returns `true` if a copy gets attributes after its content.
+    fn sets_attributes(&self) -> bool {
+        self.ownership
+            || self.timestamps
+            || self.mode != ModePolicy::Default
+            || self.xattrs != Xattrs::Leave
+            || self.context
+    }
+}
+
+/// Rules for dests that exist. [`Default`] overwrites them, without a question or a backup.
+///
+/// The rules do not concern directories, which are merged into existing directories.
+///
+/// ```
+/// use fuc_engine::{CopyOp, Replace};
+///
+/// let update = CopyOp::new().with(|copy| copy.rules.replace = Replace::Older);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DestRules {
+    /// Selects the dests that are replaced at all.
+    pub replace: Replace,
+    /// Ask [`Question::Overwrite`](crate::Question::Overwrite) before each dest is
+    /// replaced. The copy then runs on one thread, in listing order.
+    pub ask: bool,
+    /// Unlink the dest instead of writing to it.
+    pub remove_first: bool,
+    /// Rename the dest instead of writing to it. If the copy then fails, the dest gets
+    /// its name back.
+    pub backup: Option<Backup>,
+    /// The end of the name of a backup without a number: `~` by default. It does not contain a slash.
+    pub backup_suffix: OsString,
+    /// Copy a directory into the target of an existing symbolic link to a directory. Do the same
+    /// on the way to a dest, for [`parents`](CopyOp::parents).
+    pub follow_links_to_directories: bool,
+    /// Create the target of a dangling symbolic link that is the dest of a source itself.
+    /// Otherwise, and always below sources, such a link is
+    /// [refused](crate::Refusal::DanglingDest).
+    pub create_through_links: bool,
+}
+
+/// Selects the existing dests that are replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Replace {
+    /// Replace all dests.
+    #[default]
+    All,
+    /// Replace dests that were modified before their source. If copies get the
+    /// [timestamps](crate::Preserve::timestamps) of their sources, timestamps are compared
+    /// with the precision of the dest's filesystem.
+    Older,
+    /// Replace dests that differ from their source in type, size or time of modification. This
+    /// continues a run that was interrupted: a copy gets the time of its source when it is complete. So
+    /// it needs [timestamps](crate::Preserve::timestamps); without them, nearly all dests differ.
+    /// Timestamps are compared with the precision of the dest's filesystem.
+    Changed,
+    /// Replace no dest, silently.
+    None,
+    /// Replace no dest, and report each as a [failure](crate::Refusal::NotReplacing).
+    NoneAndFail,
+}
+
+/// Selects the names of backups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backup {
+    /// The dest's name and the suffix. An earlier backup with that name is lost.
+    Simple,
+    /// The dest's name and `.~N~`, where N is above the numbers in use.
+    Numbered,
+    /// A number if the dest has a numbered backup already, else the suffix.
+    NumberedIfAny,
+}
+
+impl Default for DestRules {
+    fn default() -> Self {
+        Self {
+            replace: Replace::All,
+            ask: false,
+            remove_first: false,
+            backup: None,
+            backup_suffix: "~".into(),
+            follow_links_to_directories: false,
+            create_through_links: false,
+        }
+    }
+}
+
+impl DestRules {
+    /// Returns `true` if a dest may be written to without looking at it first.
+    pub(super) fn are_plain(&self) -> bool {
+        self.are_plain_with(self.backup)
+    }
+
+    /// Returns the same for an entry with its own rule about backups, which is `backup`.
+    pub(super) fn are_plain_with(&self, backup: Option<Backup>) -> bool {
+        // Each field is named, so that a new rule cannot be forgotten here.
+        let Self {
+            replace,
+            ask,
+            remove_first,
+            backup: _,
+            backup_suffix: _,
+            // These two are read only if creating the dest fails.
+            follow_links_to_directories: _,
+            create_through_links: _,
+        } = self;
+        *replace == Replace::All && !ask && !remove_first && backup.is_none()
     }
 }
