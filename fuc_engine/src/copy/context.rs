@@ -14,7 +14,6 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{self, AttributeError, Attributes};
-use super::bases::Bases;
 use super::changes::{Changes, DestPath, Spot};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::overwrite::DestTreatment;
@@ -22,7 +21,7 @@ use super::decide::times::StoredTimes;
 use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
 use super::node::{CopyDir, CopyNode};
-use super::operand::Operand;
+use super::operand::{Bases, Operand};
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};

@@ -47,10 +47,8 @@
 //! | `large/divided` | a file that several engines copy together |
 //! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
-//! | `bases` | the directories in which relative paths are looked up |
-//! | `operand` | one operand: its source and where its copy goes |
-//! | `duplicates` | operands that name the same source or dest |
-//! | `collisions` | two names that the filesystem of the dests takes for one |
+//! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up |
+//! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
 //! | `source` | sources that are open |
 //! | `durability` | writes copies to the disk before the run ends |
@@ -70,7 +68,6 @@
 //! unlink or truncate a dest that was there before its copy.
 
 mod attributes;
-mod bases;
 mod changes;
 mod collisions;
 mod content;
@@ -78,7 +75,6 @@ mod context;
 mod decide;
 mod dest;
 mod diagnose;
-mod duplicates;
 mod durability;
 mod facts;
 mod hardlinks;

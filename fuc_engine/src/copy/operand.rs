@@ -1,15 +1,15 @@
-//! One operand of a copy: its source, where its copy goes, and its own state.
+//! One operand of a copy: its source, where its copy goes, and its own state; and where paths of operands are looked up.
 
 use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::bases::Bases;
-use super::dest::backup::own_backup;
+use super::facts::{FileId, Symlinks};
 use super::options::{CopyOp, Dest};
 use super::way::DestParent;
 use crate::error::{Error, Operation};
-use crate::sys::{FileId, Identity};
+use crate::sys::{self, Identity};
 use crate::{node, operand as paths};
 
 pub(super) struct Operand {
@@ -34,22 +34,15 @@ pub(super) struct Operand {
 impl Operand {
     /// # Errors
     /// A path contains a NUL byte.
-    pub(super) fn new(
-        bases: Bases<'_>,
-        source: &Path,
-        dest: &Dest,
-        options: &CopyOp<'_>,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(source: &Path, dest: &Dest, options: &CopyOp<'_>) -> Result<Self, Error> {
         let unusable = |path: &Path| {
             let path = path.to_path_buf();
             move |errno| Error::failed(Operation::Stat, path, errno)
         };
         let unusable_dest = |path| move |errno| unusable(path)(errno).at_dest();
-        let own_backup = own_backup(options, bases, dest, source);
-        let is_own_backup = own_backup.is_some();
         let c_source = paths::to_c(source).map_err(unusable(source))?;
         let mut leaf = 0;
-        let (dest_name, dest_path) = match own_backup.as_ref().unwrap_or(dest) {
+        let (dest_name, dest_path) = match dest {
             Dest::Exactly(path) => (
                 paths::to_c(path).map_err(unusable_dest(path))?,
                 path.clone(),
@@ -75,7 +68,7 @@ impl Operand {
             parent: OnceLock::new(),
             dest_name,
             dest_path,
-            is_own_backup,
+            is_own_backup: false,
             root: OnceLock::new(),
             above_root: OnceLock::new(),
         })
@@ -114,6 +107,25 @@ fn name_with_parents(source: &CStr) -> Box<CStr> {
     CString::new(&bytes[start..=last])
         .expect("BUG: a NUL within a C string")
         .into_boxed_c_str()
+}
+
+/// The directories in which relative sources and a relative dest are looked up.
+#[derive(Clone, Copy)]
+pub(super) struct Bases<'a> {
+    pub(super) source: BorrowedFd<'a>,
+    pub(super) dest: BorrowedFd<'a>,
+}
+
+impl Bases<'_> {
+    /// Returns `true` if a relative path leads to the same file as a source and as a dest.
+    pub(super) fn are_one_directory(self) -> bool {
+        let id = |base| {
+            let stat = sys::stat(base, c".", Symlinks::Follow);
+            stat.ok().map(|stat| FileId::of(&stat))
+        };
+        let is_one_descriptor = self.source.as_raw_fd() == self.dest.as_raw_fd();
+        is_one_descriptor || id(self.source).is_some_and(|source| id(self.dest) == Some(source))
+    }
 }
 
 #[cfg(test)]

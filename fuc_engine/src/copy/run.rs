@@ -26,16 +26,19 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::bases::Bases;
+use tasks::{CopyTask, Operands};
+use verifying::Unverified;
+
 use super::changes::Changes;
+use super::collisions::UsedNames;
 use super::context::{Context, Failure};
-use super::duplicates::UsedNames;
+use super::dest::backup;
 use super::durability::Durability;
 use super::facts::{Entry, Symlinks};
 use super::hardlinks::LinkTable;
 use super::large::room::Room;
 use super::node::CopyDir;
-use super::operand::Operand;
+use super::operand::{Bases, Operand};
 use super::options::{CopyOp, Dereference, Dest};
 use super::parents::{self, MadeParents};
 use super::policy::Policy;
@@ -63,9 +66,6 @@ mod sharing;
 mod tasks;
 mod verifying;
 mod visitor;
-
-use tasks::{CopyTask, Operands};
-use verifying::Unverified;
 
 /// One run of a [`CopyOp`](super::CopyOp).
 pub(super) struct CopyRun<'a> {
@@ -194,8 +194,13 @@ impl<'a> CopyRun<'a> {
         }
         let options = self.ctx.policy.options;
         for source in sources {
-            match Operand::new(self.ctx.bases, &source, self.ctx.dest, options) {
-                Ok(operand) => self.ctx.operands.push(operand),
+            let (bases, dest) = (self.ctx.bases, self.ctx.dest);
+            let own_backup = backup::own_backup(options, bases, dest, &source);
+            match Operand::new(&source, own_backup.as_ref().unwrap_or(dest), options) {
+                Ok(mut operand) => {
+                    operand.is_own_backup = own_backup.is_some();
+                    self.ctx.operands.push(operand);
+                }
                 Err(error) => self.report_unprepared(error),
             }
         }

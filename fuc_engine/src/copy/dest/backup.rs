@@ -19,13 +19,13 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::copy::bases::Bases;
 use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::node::{CopyDir, CopyNode};
+use crate::copy::operand::Bases;
 use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;

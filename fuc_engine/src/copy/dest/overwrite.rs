@@ -118,16 +118,6 @@ pub(in crate::copy) fn check(
     }
 }
 
-/// Finds out whether a copy would destroy its source, if something is at the dest.
-pub(in crate::copy) fn sameness(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Sameness {
-    let treatment = ctx.treatment(entry);
-    let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-    match look::dest_facts(ctx, entry, symlinks) {
-        Some(dest) => look::sameness(ctx, entry, treatment, source, &dest),
-        None => Sameness::Distinct,
-    }
-}
-
 fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer {
     let path = &ctx.path(entry, Side::Dest);
     let is_writable = sys::file_type(dest) == FileType::Symlink
