@@ -34,13 +34,11 @@
 //! | `attributes/xattrs` | extended attributes, permissions and ACLs |
 //! | `attributes/path_only` | inodes that are held without being opened |
 //! | `make/file` | copies regular files and the content of special files |
-//! | `make/symlink`, `make/special` | copy symbolic links; FIFOs, sockets and devices |
-//! | `make/link` | makes links instead of copies |
-//! | `make/hardlink` | links to the first copy of a source with several names |
+//! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies |
+//! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
 //! | `make/directory` | enters and finishes directories |
 //! | `changes` | makes the changes at the dests |
 //! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
-//! | `hardlinks` | the table of sources with several names |
 //! | `large` | the sizes from which files are treated differently |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/room` | the large files that are being written, and those that wait for them |
@@ -77,7 +75,6 @@ mod dest;
 mod diagnose;
 mod durability;
 mod facts;
-mod hardlinks;
 mod large;
 mod look;
 mod make;

@@ -1,8 +1,26 @@
-//! Links a dest to the first copy of a source that has several names.
+//! The sources with several names that a run has met, and the links to the first copy of each.
+//!
+//! ```text
+//!            claim                        complete
+//!   unknown -------> in progress, waiters ---------> copied
+//!      ^                  |                          |  ^
+//!      |      failed      |                          |  | claim, link
+//!      +------------------+                          |  +---
+//!      +---------------------------------------------+
+//!                      this was the last name
+//! ```
+//!
+//! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
+//! waiter in this table. [`complete`](LinkTable::complete) returns the waiters, which the caller
+//! queues. Some filesystems give several files one inode number, so a name is linked only if its file looks as
+//! the first name's did. Only sources with several names are looked up, or all sources if links are followed,
+//! because each link is another name.
 
+use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
+use std::hash::BuildHasher;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
@@ -11,15 +29,242 @@ use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::dest::clear::{Cleared, clear_dest};
-use crate::copy::facts::{Entry, FileId, Symlinks};
-use crate::copy::hardlinks::{DestName, FirstCopy, SeenFile};
+use crate::copy::facts::{Entry, FileId, FileTime, Fingerprint, StoredEntry, Symlinks};
 use crate::copy::look;
 use crate::copy::node::CopyNode;
 use crate::copy::scratch::{CopyScratch, LinkedTo};
 use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
+use crate::hashing::{HashMap, Seeded};
 use crate::node::Side;
-use crate::sys::{self, At, Fd};
+use crate::sys::{self, At, Fd, Stat};
+
+/// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
+/// it does not delay the node's finish.
+#[derive(Clone)]
+struct DestName {
+    /// `None` for an operand.
+    node: Option<CopyNode>,
+    name: Box<CStr>,
+    operand: u32,
+}
+
+impl DestName {
+    fn of(entry: &Entry<'_>) -> Self {
+        Self {
+            node: entry.node.map(Arc::clone),
+            name: entry.dest_name.into(),
+            operand: entry.operand,
+        }
+    }
+}
+
+/// The first copy of a source.
+#[derive(Clone)]
+pub(in crate::copy) struct FirstCopy {
+    name: DestName,
+    /// The file that has the name.
+    pub(in crate::copy) itself: SeenFile,
+    /// The file that was written, if the name is a symbolic link to it.
+    behind_link: Option<Box<SeenFile>>,
+}
+
+impl FirstCopy {
+    /// Returns the file to link to, and whether a link is followed to it: the written file if
+    /// links are followed, otherwise the one that has the name.
+    fn link_target(&self, symlinks: Symlinks) -> (Symlinks, SeenFile) {
+        match (symlinks, &self.behind_link) {
+            (Symlinks::Follow, Some(written)) => (Symlinks::Follow, **written),
+            _ => (Symlinks::NoFollow, self.itself),
+        }
+    }
+}
+
+/// A file as it was seen when it was complete.
+#[derive(Clone, Copy, Default)]
+pub(in crate::copy) struct SeenFile {
+    pub(in crate::copy) id: FileId,
+    /// `None` if the file was not seen under its name.
+    fingerprint: Option<Fingerprint>,
+}
+
+impl SeenFile {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            id: FileId::of(stat),
+            fingerprint: Some(Fingerprint::of(stat)),
+        }
+    }
+
+    /// Describes a file that was written, but is not at its name any more.
+    fn unseen(id: FileId) -> Self {
+        Self {
+            id,
+            fingerprint: None,
+        }
+    }
+
+    /// Returns `true` if `stat` is of this file, given that its inode number may have changed.
+    fn resembles(&self, stat: &Stat) -> bool {
+        self.fingerprint == Some(Fingerprint::of(stat))
+    }
+}
+
+/// Facts about a source that all of its names share, and other files with its inode number hardly do.
+#[derive(Clone, Copy)]
+struct Traits {
+    /// A hash of size and time of modification.
+    content: u64,
+    /// A hash of the time of status change.
+    change: u32,
+    links: u32,
+}
+
+impl Traits {
+    fn of(source: &Stat) -> Self {
+        let [_, modified, changed] = sys::times(source);
+        let hash = |time: FileTime, number| {
+            let facts = (time.seconds, time.nanoseconds, number);
+            Seeded::default().hash_one(facts)
+        };
+        // The type of the field depends on the architecture.
+        #[allow(clippy::unnecessary_cast)]
+        let links = source.st_nlink as u32;
+        Self {
+            content: hash(modified, source.st_size),
+            change: hash(changed, 0) as u32,
+            links,
+        }
+    }
+
+    /// Returns `true` if these are facts about one file. A link that was made or removed in the meantime, perhaps
+    /// by this run, has also changed the time.
+    fn are_of_one_file(&self, other: &Self) -> bool {
+        self.content == other.content && (self.change == other.change || self.links != other.links)
+    }
+}
+
+/// The knowledge about one source.
+struct Known {
+    traits: Traits,
+    state: State,
+    /// Number of names still to be met; `None` if it is unknown.
+    names_left: Option<u64>,
+}
+
+enum State {
+    InProgress(Vec<StoredEntry>),
+    Copied(FirstCopy),
+}
+
+impl Known {
+    fn in_progress(source: &Stat, names_left: Option<u64>) -> Self {
+        Self {
+            traits: Traits::of(source),
+            state: State::InProgress(Vec::new()),
+            names_left,
+        }
+    }
+}
+
+/// The next step for an entry, as [`LinkTable::claim`] decides.
+pub(in crate::copy) enum Claim {
+    /// Make the first copy, and call [`complete`](LinkTable::complete).
+    First,
+    /// Nothing: the entry waits.
+    Waiting,
+    /// Link to this copy.
+    LinkTo(FirstCopy),
+    /// Make a copy: the source is another file than the known one with its inode number, or has changed.
+    OtherFile,
+}
+
+#[derive(Default)]
+pub(in crate::copy) struct LinkTable(Mutex<HashMap<FileId, Known>>);
+
+impl LinkTable {
+    fn map(&self) -> MutexGuard<'_, HashMap<FileId, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how many sources are known.
+    #[cfg(test)]
+    pub(in crate::copy) fn len(&self) -> usize {
+        self.map().len()
+    }
+
+    /// Looks up a source. `other_names` is the number of its names besides this one, if each is
+    /// met once. If it is known, the source is forgotten once that many further names were
+    /// linked.
+    pub(in crate::copy) fn claim(
+        &self,
+        source: &Stat,
+        entry: &Entry<'_>,
+        other_names: Option<u64>,
+    ) -> Claim {
+        let mut map = self.map();
+        let mut slot = match map.entry(FileId::of(source)) {
+            Slot::Vacant(vacant) => {
+                vacant.insert(Known::in_progress(source, other_names));
+                return Claim::First;
+            }
+            Slot::Occupied(slot) => slot,
+        };
+        let Known {
+            traits,
+            state,
+            names_left,
+        } = slot.get_mut();
+        if !traits.are_of_one_file(&Traits::of(source)) {
+            return Claim::OtherFile;
+        }
+        let claim = match state {
+            State::InProgress(waiters) => {
+                waiters.push(StoredEntry::of(entry));
+                return Claim::Waiting;
+            }
+            State::Copied(first) => Claim::LinkTo(first.clone()),
+        };
+        *names_left = names_left.map(|names| names.saturating_sub(1));
+        if *names_left == Some(0) {
+            slot.remove();
+        }
+        claim
+    }
+
+    /// Records a source whose copy was found at its dest, unless the source is known already.
+    /// Returns `true` if it was recorded: then the caller calls [`complete`](Self::complete).
+    pub(in crate::copy) fn adopt(&self, source: &Stat, other_names: Option<u64>) -> bool {
+        match self.map().entry(FileId::of(source)) {
+            Slot::Vacant(vacant) => {
+                vacant.insert(Known::in_progress(source, other_names));
+                true
+            }
+            Slot::Occupied(_) => false,
+        }
+    }
+
+    /// Records the first copy, or forgets the source if there is none. Returns the entries that
+    /// waited for it, which must claim again.
+    pub(in crate::copy) fn complete(
+        &self,
+        source: FileId,
+        first: Option<FirstCopy>,
+    ) -> Vec<StoredEntry> {
+        let mut map = self.map();
+        let Slot::Occupied(mut slot) = map.entry(source) else {
+            return Vec::new();
+        };
+        let before = match first {
+            Some(first) => std::mem::replace(&mut slot.get_mut().state, State::Copied(first)),
+            None => slot.remove().state,
+        };
+        match before {
+            State::InProgress(waiters) => waiters,
+            State::Copied(..) => Vec::new(),
+        }
+    }
+}
 
 /// Describes the copy that was made at the dest of `entry`: the file that was `written`, or the
 /// file that has the name if the copy was not written through a descriptor.
@@ -195,4 +440,109 @@ fn not_linked(ctx: &Context<'_>, entry: &Entry<'_>, first: &DestName, errno: Err
     let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
     let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
     Failure::making(error.with_other(Side::Dest, first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::facts::DestState;
+    use crate::sys::CWD;
+    use rustix::fs::FileType;
+
+    fn source() -> Stat {
+        sys::stat(CWD, c".", Symlinks::Follow).unwrap()
+    }
+
+    fn entry() -> Entry<'static> {
+        Entry {
+            source_dir: CWD,
+            dest_dir: CWD,
+            source_name: c"source",
+            dest_name: c"dest",
+            kind: FileType::RegularFile,
+            symlinks: Symlinks::NoFollow,
+            dest_state: DestState::Unchecked,
+            node: None,
+            operand: 0,
+        }
+    }
+
+    fn first() -> FirstCopy {
+        FirstCopy {
+            name: DestName::of(&entry()),
+            itself: SeenFile::unseen(FileId {
+                device: 0,
+                inode: 7,
+            }),
+            behind_link: None,
+        }
+    }
+
+    fn copied(other_names: Option<u64>) -> LinkTable {
+        let table = LinkTable::default();
+        assert!(matches!(
+            table.claim(&source(), &entry(), other_names),
+            Claim::First
+        ));
+        table.complete(FileId::of(&source()), Some(first()));
+        table
+    }
+
+    fn is_linked(table: &LinkTable, other_names: Option<u64>) -> bool {
+        matches!(
+            table.claim(&source(), &entry(), other_names),
+            Claim::LinkTo(..)
+        )
+    }
+
+    #[test]
+    fn a_copy_is_forgotten_with_its_last_name() {
+        let table = copied(Some(2));
+        assert!(is_linked(&table, Some(2)));
+        assert_eq!(table.map().len(), 1);
+        assert!(is_linked(&table, Some(2)));
+        assert_eq!(table.map().len(), 0);
+    }
+
+    #[test]
+    fn a_waiter_is_counted_when_it_claims_again() {
+        let table = LinkTable::default();
+        let claim = || table.claim(&source(), &entry(), Some(1));
+        assert!(matches!(claim(), Claim::First));
+        assert!(matches!(claim(), Claim::Waiting));
+        let waiters = table.complete(FileId::of(&source()), Some(first()));
+        assert_eq!((waiters.len(), table.map().len()), (1, 1));
+        assert!(is_linked(&table, Some(1)));
+        assert_eq!(table.map().len(), 0);
+    }
+
+    #[test]
+    fn another_file_with_the_same_inode_number_is_not_linked() {
+        let table = copied(None);
+        let is_other = |change: &dyn Fn(&mut Stat)| {
+            let mut stat = source();
+            change(&mut stat);
+            matches!(table.claim(&stat, &entry(), None), Claim::OtherFile)
+        };
+        assert!(is_other(&|stat| stat.st_size += 1));
+        assert!(is_other(&|stat| stat.st_mtime += 1));
+        assert!(is_other(&|stat| stat.st_mtime_nsec ^= 1));
+        assert!(is_other(&|stat| stat.st_ctime += 1));
+        assert!(is_other(&|stat| stat.st_ctime_nsec ^= 1));
+        // Another process has made a link.
+        assert!(!is_other(&|stat| {
+            stat.st_nlink += 1;
+            stat.st_ctime += 1;
+        }));
+        assert!(!is_other(&|stat| stat.st_atime += 1));
+    }
+
+    #[test]
+    fn a_copy_is_kept_if_its_names_cannot_be_counted() {
+        let table = copied(None);
+        for _ in 0..9 {
+            assert!(is_linked(&table, None));
+        }
+        assert_eq!(table.map().len(), 1);
+    }
 }

@@ -1,34 +1,34 @@
-//! Makes copies, one file for each kind of source. The files do not know each other.
+//! Makes copies: here those without content, and links instead of copies.
 //!
 //! - [`mod@file`]: regular files, and the content of special files.
-//! - [`symlink`]: symbolic links.
-//! - [`special`]: FIFOs, sockets and devices.
-//! - [`link`]: links instead of copies.
-//! - [`hardlink`]: links to the first copy of a source that has several names.
+//! - [`hardlink`]: sources with several names, and links to the first copy of each.
 //! - [`directory`]: directories, which are entered, and finished after their last entry.
 
-pub(super) mod directory;
-pub(super) mod file;
-pub(super) mod hardlink;
-pub(super) mod link;
-pub(super) mod special;
-pub(super) mod symlink;
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
 
-use std::ffi::CStr;
-
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
+use super::changes::New;
 use super::context::{Context, Failure};
-use super::decide::clear::{Making, Removal};
-use super::decide::mode::Origin;
-use super::dest::clear::{Cleared, clear_dest};
-use super::diagnose;
-use super::facts::Entry;
-use crate::error::Operation;
+use super::decide::clear::{Clear, Making, Removal};
+use super::decide::mode::{self, Origin};
+use super::dest::clear::{Cleared, clear_dest, decide};
+use super::facts::{Entry, FileId, Symlinks};
+use super::options::LinkKind;
+use super::{diagnose, look};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
+use crate::operand;
+use crate::sys::{self, Stat};
+
+pub(super) mod directory;
+pub(super) mod file;
+pub(super) mod hardlink;
 
 /// Says whether a copy was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,4 +88,167 @@ fn set_attributes(
     let set = set.map_err(unseen)?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
+}
+
+/// Makes a copy of a link, unless the dest is another name of it.
+pub(super) fn copy_symlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
+    let failed = |errno| diagnose::reading(ctx, entry, Operation::ReadLink, errno);
+    if !ctx.policy.sets_attributes {
+        let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
+        return create_symlink(ctx, entry, &target);
+    }
+    // Stat the link before reading it, because reading changes its time of access.
+    let source = PathOnly::find(entry.source_at()).map_err(failed)?;
+    let target = source.read_link().map_err(failed)?;
+    if create_symlink(ctx, entry, &target)? == Created::AlreadyThere {
+        return Ok(Created::AlreadyThere);
+    }
+    set_attributes(ctx, entry, &source)?;
+    Ok(Created::Yes)
+}
+
+fn create_symlink(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
+    let create = |name: &CStr| {
+        let new = New::Copy(entry.source_at());
+        ctx.changes.create(ctx.spot(entry), new, || {
+            sys::create_symlink(target, entry.dest_dir, name)
+        })
+    };
+    create_or_replace(
+        ctx,
+        entry,
+        Making::Symlink,
+        Operation::CreateSymlink,
+        create,
+    )
+}
+
+/// Makes a copy of a FIFO, socket or device that was seen as `source`. It is never read or written.
+pub(super) fn copy_special(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+) -> Result<(), Failure> {
+    if !ctx.policy.sets_attributes {
+        return create_special(ctx, entry, source).map(drop);
+    }
+    // Another process may have replaced the source since it was seen. So all facts, and all
+    // attributes, are those of one inode that is held.
+    let held = PathOnly::find(entry.source_at());
+    let held =
+        held.map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
+    if sys::file_type(held.stat()) != sys::file_type(source) {
+        return Err(ctx.source_refused(entry, Refusal::SourceReplaced));
+    }
+    if create_special(ctx, entry, held.stat())? == Created::AlreadyThere {
+        return Ok(());
+    }
+    set_attributes(ctx, entry, &held)
+}
+
+fn create_special(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> {
+    let kind = sys::file_type(source);
+    let permissions = mode::for_special_file(&ctx.policy.options.preserve, source.st_mode);
+    let mode = kind.as_raw_mode() | permissions;
+    let operation = match kind {
+        FileType::Fifo => Operation::CreateFifo,
+        _ => Operation::CreateSpecial,
+    };
+    let new = match kind {
+        FileType::CharacterDevice | FileType::BlockDevice => {
+            New::Device(entry.source_at(), kind, source.st_rdev)
+        }
+        _ => New::Copy(entry.source_at()),
+    };
+    create_or_replace(ctx, entry, Making::Special, operation, |name| {
+        ctx.changes.create(ctx.spot(entry), new, || {
+            sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
+        })
+    })
+}
+
+/// Makes a link instead of a copy of a source that is not a directory.
+pub(super) fn make_link(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    kind: LinkKind,
+) -> Result<Created, Failure> {
+    let target = match kind {
+        LinkKind::Hard => None,
+        LinkKind::Symbolic => match symlink_target(ctx, entry)? {
+            None => return refuse_relative_link(ctx, entry),
+            target => target,
+        },
+    };
+    let source = entry.source_at();
+    let (new, operation) = match kind {
+        LinkKind::Hard => (New::HardLink(source), Operation::CreateHardLink),
+        LinkKind::Symbolic => (New::Symlink(source), Operation::CreateSymlink),
+    };
+    let create = |name: &CStr| {
+        ctx.changes.create(ctx.spot(entry), new, || match &target {
+            Some(target) => sys::create_symlink(target, entry.dest_dir, name),
+            None => sys::create_hard_link(source, entry.dest_dir, name),
+        })
+    };
+    let created = create_or_replace(ctx, entry, Making::Link(kind), operation, create)?;
+    if created == Created::AlreadyThere {
+        return Ok(Created::AlreadyThere);
+    }
+    let keeps_times = ctx.policy.sets_attributes && ctx.policy.options.preserve.timestamps;
+    if kind == LinkKind::Symbolic && keeps_times {
+        let source = look::at_source(entry);
+        let source = source
+            .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
+        path_only::set_link_times(entry.dest_at(), &source)
+            .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
+    }
+    Ok(Created::Yes)
+}
+
+/// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in
+/// the way is reported first.
+fn refuse_relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
+    match decide(ctx, entry, Making::Link(LinkKind::Symbolic), None)? {
+        Some(Clear::AlreadyThere) => Ok(Created::AlreadyThere),
+        Some(Clear::Refuse(refusal)) => Err(ctx.refused(entry, refusal)),
+        _ => {
+            let dest = ctx.path(entry, Side::Dest);
+            let error = Error::refused(Refusal::RelativeSymlink, dest).at_dest();
+            Err(Failure::making(error))
+        }
+    }
+}
+
+/// Returns the path of the source as the target of a symbolic link, or `None` if that would lead
+/// elsewhere.
+fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString>, Failure> {
+    // The kernel would make a link to a source that does not exist.
+    look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
+    let path = ctx.path(entry, Side::Source);
+    if path.is_relative() && !is_in_source_base(ctx, entry) {
+        return Ok(None);
+    }
+    let path = CString::new(path.as_os_str().as_bytes());
+    Ok(Some(path.expect("BUG: a NUL within C strings")))
+}
+
+/// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
+/// either directory cannot be stat'ed; creating the link then reports the error.
+fn is_in_source_base(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    if ctx.changes.is_absent(entry.dest_dir) {
+        return false;
+    }
+    let dest = match entry.node {
+        Some(_) => sys::stat(entry.dest_dir, c".", Symlinks::Follow),
+        None => {
+            let directory = operand::directory_of(entry.dest_name);
+            sys::stat(entry.dest_dir, &directory, Symlinks::Follow)
+        }
+    };
+    let base = sys::stat(ctx.bases.source, c".", Symlinks::Follow);
+    match (dest, base) {
+        (Ok(dest), Ok(base)) => FileId::of(&dest) == FileId::of(&base),
+        _ => true,
+    }
 }

@@ -31,7 +31,7 @@ pub(super) fn symlink<'a>(
     let ctx = &run.ctx;
     let mut processed = Processed::Handled;
     let mut make = |worker: &mut Walker<'_, '_, CopyRun<'a>>| {
-        match make::symlink::copy(ctx, entry)? {
+        match make::copy_symlink(ctx, entry)? {
             Created::Yes => copied(copy, Counted::Symlink, worker),
             Created::AlreadyThere => processed = Processed::NotCopied,
         }
@@ -59,7 +59,7 @@ pub(super) fn link<'a>(
         LinkKind::Hard => Counted::HardLink,
         LinkKind::Symbolic => Counted::Symlink,
     };
-    Ok(match make::link::make(&copy.run.ctx, copy.entry, kind)? {
+    Ok(match make::make_link(&copy.run.ctx, copy.entry, kind)? {
         Created::Yes => {
             copied(copy, counted, worker);
             Processed::Handled

@@ -26,7 +26,7 @@ use crate::copy::dest::backup;
 use crate::copy::dest::overwrite::{self, Kept};
 use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::look;
-use crate::copy::make::{file, special};
+use crate::copy::make::{self, file};
 use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Side};
@@ -252,7 +252,7 @@ impl<'a> EntryCopy<'_, 'a> {
             }
             _ => {
                 names::make_or_link(self, source, worker, |worker| {
-                    special::copy(ctx, entry, source)?;
+                    make::copy_special(ctx, entry, source)?;
                     making::copied(self, Counted::Other, worker);
                     Ok(None)
                 })?;
