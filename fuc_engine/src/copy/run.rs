@@ -12,7 +12,7 @@
 //!
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
-//! - [`making`]: makes, counts and reports one copy.
+//! - [`making`]: fills one dest, and counts and reports each copy.
 //! - [`names`]: sources with several names.
 //! - [`operands`]: begins the operands, in their order.
 //! - [`large`]: the way of a large file.
@@ -87,6 +87,26 @@ pub(super) struct CopyRun<'a> {
     settings: Settings,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
+}
+
+/// The result for an entry that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Processed {
+    /// Copied, or waits for another name of its source, or was given to another engine.
+    Handled,
+    /// Queued, because there is much content to copy.
+    QueuedLarge,
+    /// Nothing was to be done, or a failure was reported already.
+    NotCopied,
+    /// The entry is a directory, for which a task was queued.
+    Queued,
+}
+
+/// An entry on its way through a run.
+#[derive(Clone, Copy)]
+struct EntryCopy<'c, 'a> {
+    run: &'c CopyRun<'a>,
+    entry: &'c Entry<'c>,
 }
 
 impl<'a> CopyRun<'a> {

@@ -5,9 +5,8 @@ use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 
-use super::pipeline::EntryCopy;
 use super::tasks::{CopyTask, resume, with_entry};
-use super::{CopyRun, making};
+use super::{CopyRun, EntryCopy, making};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry, Symlinks};

@@ -1,8 +1,7 @@
 //! Copies a source with several names once, and links the dests of its other names to that copy.
 
-use super::pipeline::EntryCopy;
 use super::tasks::CopyTask;
-use super::{CopyRun, making, sharing};
+use super::{CopyRun, EntryCopy, making, sharing};
 use crate::copy::context::Failure;
 use crate::copy::facts::{FileId, StoredEntry};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};

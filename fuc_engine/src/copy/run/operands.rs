@@ -6,14 +6,12 @@ use std::sync::PoisonError;
 
 use rustix::fs::FileType;
 
-use super::CopyRun;
-use super::pipeline::{EntryCopy, Processed};
 use super::tasks::{CopyTask, Operands};
+use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::context::{Failure, Stage};
 use crate::copy::facts::{Entry, FileId, Symlinks};
-use crate::copy::look;
-use crate::copy::parents;
 use crate::copy::way::OpenParent;
+use crate::copy::{look, parents};
 use crate::error::{Error, Refusal};
 use crate::node::Place;
 use crate::operand;

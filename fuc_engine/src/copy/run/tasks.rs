@@ -5,8 +5,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 
-use super::CopyRun;
-use super::pipeline::EntryCopy;
+use super::{CopyRun, EntryCopy};
 use crate::copy::context::{Context, Failure};
 use crate::copy::dest::backup;
 use crate::copy::facts::{Entry, StoredEntry};

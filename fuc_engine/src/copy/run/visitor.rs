@@ -6,9 +6,8 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 
-use super::pipeline::{EntryCopy, Processed};
 use super::tasks::{self, CopyTask};
-use super::{CopyRun, durable, large, operands, sharing, verifying};
+use super::{CopyRun, EntryCopy, Processed, durable, large, operands, sharing, verifying};
 use crate::copy::facts::Entry;
 use crate::copy::make::directory;
 use crate::copy::node::{CopyDir, CopyNode};
