@@ -1,7 +1,6 @@
 //! The data that all stages of a run share: options, operands, descriptors and the report.
 //!
-//! It builds paths, errors and events, and answers which rules apply to an entry. It copies
-//! nothing.
+//! It builds paths and events, and answers which rules apply to an entry. It copies nothing.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +12,7 @@ use std::sync::{Mutex, OnceLock};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{self, AttributeError, Attributes};
+use super::attributes;
 use super::changes::{Changes, DestPath, Spot};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::overwrite::DestTreatment;
@@ -27,7 +26,7 @@ use super::policy::Policy;
 use super::way::{self, DestParent, OpenParent};
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::{Error, Operation, Refusal};
+use crate::error::Error;
 use crate::failures::Failures;
 use crate::hashing::HashMap;
 use crate::node::{Place, Side};
@@ -349,99 +348,6 @@ impl Context<'_> {
         Some(PathBuf::from(OsString::from_vec(
             [directory, name].concat(),
         )))
-    }
-}
-
-/// Builds errors.
-impl Context<'_> {
-    pub(super) fn source_error(
-        &self,
-        entry: &Entry<'_>,
-        operation: Operation,
-        errno: Errno,
-    ) -> Error {
-        Error::failed(operation, self.path(entry, Side::Source), errno)
-    }
-
-    pub(super) fn dest_error(
-        &self,
-        entry: &Entry<'_>,
-        operation: Operation,
-        errno: Errno,
-    ) -> Error {
-        Error::failed(operation, self.path(entry, Side::Dest), errno).at_dest()
-    }
-
-    /// Returns the failure of a stat of the source, before anything was copied.
-    pub(super) fn source_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
-        Failure::preparing(self.source_error(entry, Operation::Stat, errno))
-    }
-
-    /// Returns the failure of a stat of the dest, before anything was copied.
-    pub(super) fn dest_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
-        Failure::preparing(self.dest_error(entry, Operation::Stat, errno))
-    }
-
-    /// Returns the failure of `operation` on the dest while the copy is made.
-    pub(super) fn making_failure(
-        &self,
-        entry: &Entry<'_>,
-        operation: Operation,
-        errno: Errno,
-    ) -> Failure {
-        Failure::making(self.dest_error(entry, operation, errno))
-    }
-
-    /// Returns a refusal with both paths, before anything was copied.
-    pub(super) fn refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
-        let source = self.path(entry, Side::Source);
-        let dest = self.path(entry, Side::Dest);
-        Failure::preparing(match refusal {
-            Refusal::SameFile => Error::refused(refusal, source).with_other(Side::Dest, dest),
-            _ => Error::refused(refusal, dest)
-                .at_dest()
-                .with_other(Side::Source, source),
-        })
-    }
-
-    /// Returns a refusal that is about the source alone, before anything was copied.
-    pub(super) fn source_refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
-        Failure::preparing(Error::refused(refusal, self.path(entry, Side::Source)))
-    }
-
-    pub(super) fn place_error(
-        &self,
-        place: &Place<CopyDir>,
-        side: Side,
-        operation: Operation,
-        errno: Errno,
-    ) -> Error {
-        let error = Error::failed(operation, self.place_path(place, side), errno);
-        match side {
-            Side::Source => error,
-            Side::Dest => error.at_dest(),
-        }
-    }
-
-    pub(super) fn same_directory(&self, place: &Place<CopyDir>) -> Error {
-        Error::refused(Refusal::SameFile, self.place_path(place, Side::Source))
-            .with_other(Side::Dest, self.place_path(place, Side::Dest))
-    }
-
-    /// Reports the warning about attributes, and returns their error, if there is one.
-    pub(super) fn report_attributes(
-        &self,
-        operand: u32,
-        attributes: Attributes,
-        dest_path: impl Fn() -> PathBuf,
-    ) -> Result<(), Error> {
-        let error = |AttributeError { operation, errno }: AttributeError| {
-            Error::failed(operation, dest_path(), errno).at_dest()
-        };
-        if let Some(warning) = attributes.warning {
-            self.warn(operand, error(warning));
-        }
-        attributes.outcome.map_err(error)
     }
 }
 

@@ -1,12 +1,15 @@
-//! Chooses the error that is reported first.
+//! Builds the errors about entries, and chooses the one that is reported first.
 //!
 //! cp looks at source and dest before it makes anything, so its first error is about what it
 //! saw. This engine creates the dest first and looks only after a failure. The functions here
 //! make that look, and choose the error that cp would have reported. They change nothing.
 
+use std::path::PathBuf;
+
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::attributes::{AttributeError, Attributes};
 use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
 use super::decide::mode::Origin;
@@ -17,6 +20,99 @@ use super::options::{LinkKind, Replace};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
 use crate::sys::{self, Identity, Stat};
+
+/// Builds errors.
+impl Context<'_> {
+    pub(super) fn source_error(
+        &self,
+        entry: &Entry<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.path(entry, Side::Source), errno)
+    }
+
+    pub(super) fn dest_error(
+        &self,
+        entry: &Entry<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.path(entry, Side::Dest), errno).at_dest()
+    }
+
+    /// Returns the failure of a stat of the source, before anything was copied.
+    pub(super) fn source_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
+        Failure::preparing(self.source_error(entry, Operation::Stat, errno))
+    }
+
+    /// Returns the failure of a stat of the dest, before anything was copied.
+    pub(super) fn dest_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
+        Failure::preparing(self.dest_error(entry, Operation::Stat, errno))
+    }
+
+    /// Returns the failure of `operation` on the dest while the copy is made.
+    pub(super) fn making_failure(
+        &self,
+        entry: &Entry<'_>,
+        operation: Operation,
+        errno: Errno,
+    ) -> Failure {
+        Failure::making(self.dest_error(entry, operation, errno))
+    }
+
+    /// Returns a refusal with both paths, before anything was copied.
+    pub(super) fn refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
+        let source = self.path(entry, Side::Source);
+        let dest = self.path(entry, Side::Dest);
+        Failure::preparing(match refusal {
+            Refusal::SameFile => Error::refused(refusal, source).with_other(Side::Dest, dest),
+            _ => Error::refused(refusal, dest)
+                .at_dest()
+                .with_other(Side::Source, source),
+        })
+    }
+
+    /// Returns a refusal that is about the source alone, before anything was copied.
+    pub(super) fn source_refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
+        Failure::preparing(Error::refused(refusal, self.path(entry, Side::Source)))
+    }
+
+    pub(super) fn place_error(
+        &self,
+        place: &Place<CopyDir>,
+        side: Side,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        let error = Error::failed(operation, self.place_path(place, side), errno);
+        match side {
+            Side::Source => error,
+            Side::Dest => error.at_dest(),
+        }
+    }
+
+    pub(super) fn same_directory(&self, place: &Place<CopyDir>) -> Error {
+        Error::refused(Refusal::SameFile, self.place_path(place, Side::Source))
+            .with_other(Side::Dest, self.place_path(place, Side::Dest))
+    }
+
+    /// Reports the warning about attributes, and returns their error, if there is one.
+    pub(super) fn report_attributes(
+        &self,
+        operand: u32,
+        attributes: Attributes,
+        dest_path: impl Fn() -> PathBuf,
+    ) -> Result<(), Error> {
+        let error = |AttributeError { operation, errno }: AttributeError| {
+            Error::failed(operation, dest_path(), errno).at_dest()
+        };
+        if let Some(warning) = attributes.warning {
+            self.warn(operand, error(warning));
+        }
+        attributes.outcome.map_err(error)
+    }
+}
 
 /// Chooses the error if a source cannot be opened or read: first the error of looking at the
 /// source, then a reason that forbids the dest.

@@ -19,8 +19,8 @@
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
 //! | `look` | the stats that decisions ask for |
-//! | `context` | what all stages share: paths, errors, events; how the dest of an entry is treated, and whether rules apply to it |
-//! | `diagnose` | which error is reported first |
+//! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
+//! | `diagnose` | errors about entries, and which is reported first |
 //! | `dest/overwrite` | applies the rules for existing dests, and asks their filesystem which times it stores |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/open` | creates or opens a dest file; dangling links |
