@@ -28,7 +28,7 @@ use crate::sys::{self, Fd, SharedFd};
 pub(super) const FEW: usize = 4;
 
 /// A filesystem that copies were written to.
-struct Filesystem {
+struct WrittenFilesystem {
     device: u32,
     /// An open file or directory on it.
     file: SharedFd,
@@ -42,11 +42,11 @@ struct Filesystem {
 pub(super) struct Durability {
     /// Number of files and directories that were written. Relaxed: it publishes nothing.
     written: AtomicUsize,
-    filesystems: Mutex<Vec<Filesystem>>,
+    filesystems: Mutex<Vec<WrittenFilesystem>>,
 }
 
 impl Durability {
-    fn filesystems(&self) -> MutexGuard<'_, Vec<Filesystem>> {
+    fn filesystems(&self) -> MutexGuard<'_, Vec<WrittenFilesystem>> {
         self.filesystems
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -65,7 +65,7 @@ impl Durability {
         }
         let file = open()?;
         let needs_each = !sys::Filesystem::of(file.as_fd()).syncs_all;
-        filesystems.push(Filesystem {
+        filesystems.push(WrittenFilesystem {
             device,
             file: file.into(),
             needs_each,

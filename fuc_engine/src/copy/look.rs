@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::context::Context;
-use super::decide::overwrite::{DestTreatment, Name, Names, Sameness};
+use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
 use super::facts::{Entry, Facts, FileId, Symlinks};
 use super::node::CopyDir;
 use crate::node::{Dir, Place, Side};
@@ -117,11 +117,11 @@ pub(super) fn sameness(
         let stat = sys::stat(entry.source_dir, entry.source_name, symlinks);
         stat.ok().map(|stat| Facts::of(&stat))
     };
-    let name = |itself: Option<Facts>, target, known: &Facts| Name {
+    let name = |itself: Option<Facts>, target, known: &Facts| NamedFile {
         itself: itself.unwrap_or(*known),
         target,
     };
-    let names = Names {
+    let names = NamedFiles {
         source: name(look(Symlinks::NoFollow), look(Symlinks::Follow), source),
         dest: name(
             dest_facts(ctx, entry, Symlinks::NoFollow),

@@ -13,12 +13,12 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::context::Context;
+use super::context::RemoveContext;
 use super::look;
 use super::name::Name;
 use super::node::{Consent, RemoveNode};
 use super::options::Ask;
-use super::prompt::{self, Inquiry, Policy, Prompt, Step};
+use super::prompt::{self, Inquiry, Prompt, QuestionRules, Step};
 use crate::observer::Answer;
 use crate::sys::{self, Symlinks};
 
@@ -42,7 +42,7 @@ enum IfLeft {
 
 /// Returns `true` if an operand stays when it cannot be looked at: the user would be asked about
 /// it, or its mode would decide whether to ask.
-pub(super) fn needs_stat(context: &Context<'_>) -> bool {
+pub(super) fn needs_stat(context: &RemoveContext<'_>) -> bool {
     match context.options.ask {
         Ask::Never => false,
         Ask::IfWriteProtected => !context.is_superuser,
@@ -53,7 +53,7 @@ pub(super) fn needs_stat(context: &Context<'_>) -> bool {
 /// Asks about an entry that is not listed as a directory.
 #[cold]
 pub(super) fn ask_about_entry(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -71,14 +71,18 @@ pub(super) fn ask_about_entry(
 }
 
 /// Asks about an operand that is not a directory.
-pub(super) fn ask_about_operand(context: &Context<'_>, name: Name<'_>, kind: FileType) -> Answer {
+pub(super) fn ask_about_operand(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    kind: FileType,
+) -> Answer {
     let prompt = prompt_to_remove(context, context.base, name.name, kind);
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
 /// Asks about an operand that is a directory and must be empty.
-pub(super) fn ask_about_empty(context: &Context<'_>, name: Name<'_>) -> Answer {
-    let policy = Policy::of(context.options);
+pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
+    let policy = QuestionRules::of(context.options);
     let access = look::access(context, context.base, name.name, FileType::Directory);
     let prompt = access.map(|access| {
         prompt::before_removing_empty(policy, access, || look::content_of(context, name))
@@ -89,11 +93,11 @@ pub(super) fn ask_about_empty(context: &Context<'_>, name: Name<'_>) -> Answer {
 /// Asks before the directory `name`, open as `dir`, is entered. Returns `None` if the
 /// directory must be left alone.
 pub(super) fn ask_to_enter(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     name: Name<'_>,
     dir: BorrowedFd<'_>,
 ) -> Option<Consent> {
-    let policy = Policy::of(context.options);
+    let policy = QuestionRules::of(context.options);
     let access = context.at(name, |parent, name| {
         look::access(context, parent, name, FileType::Directory)
     });
@@ -112,7 +116,7 @@ pub(super) fn ask_to_enter(
 }
 
 /// Asks about a name that was a directory until another process replaced it.
-pub(super) fn ask_about_replaced(context: &Context<'_>, name: Name<'_>) -> Answer {
+pub(super) fn ask_about_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
     let prompt = context.at(name, |dir, name| {
         prompt_to_remove(context, dir, name, FileType::Unknown)
     });
@@ -121,14 +125,14 @@ pub(super) fn ask_about_replaced(context: &Context<'_>, name: Name<'_>) -> Answe
 
 /// Decides about a directory that cannot be read because of `errno`.
 pub(super) fn prompt_to_try_unread(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     name: Name<'_>,
     errno: Errno,
 ) -> Result<Prompt, Errno> {
     if !context.asks {
         return Ok(Prompt::Proceed);
     }
-    let policy = Policy::of(context.options);
+    let policy = QuestionRules::of(context.options);
     let access = context.at(name, |dir, name| {
         sys::stat(dir, name, Symlinks::NoFollow)?;
         look::access(context, dir, name, FileType::Directory)
@@ -138,7 +142,7 @@ pub(super) fn prompt_to_try_unread(
 
 /// Asks whether to try the removal of a directory that cannot be read.
 pub(super) fn ask_to_try_unread(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     name: Name<'_>,
     prompt: Result<Prompt, Errno>,
 ) -> Answer {
@@ -148,7 +152,7 @@ pub(super) fn ask_to_try_unread(
 /// Asks whether the directory of `node`, which is empty by now, may be
 /// removed. `dir` is its parent directory.
 pub(super) fn ask_about_emptied(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> Answer {
@@ -161,7 +165,7 @@ pub(super) fn ask_about_emptied(
 
 /// Looks at a name that one call removes, and decides about it.
 fn prompt_to_remove(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     dir: BorrowedFd<'_>,
     name: &CStr,
     listed: FileType,
@@ -172,14 +176,14 @@ fn prompt_to_remove(
     let seen = looks_first.then(stat).transpose()?;
     let kind = seen.as_ref().map_or(listed, sys::file_type);
     let access = look::access(context, dir, name, kind)?;
-    prompt::before_removing(Policy::of(context.options), access, || {
+    prompt::before_removing(QuestionRules::of(context.options), access, || {
         Ok(look::kind_of(&seen.map_or_else(stat, Ok)?))
     })
 }
 
 /// Asks if `prompt` says so. If the name must stay, reports errors and applies `if_left`.
 fn ask_and_apply(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     name: Name<'_>,
     prompt: Result<Prompt, Errno>,
     if_left: IfLeft,

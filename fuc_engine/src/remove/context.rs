@@ -19,7 +19,7 @@ use crate::observer::Event;
 use crate::report::Report;
 use crate::sys::{self, Fd, Symlinks};
 
-pub(super) struct Context<'a> {
+pub(super) struct RemoveContext<'a> {
     pub(super) options: &'a RemoveOp<'a>,
     /// The directory in which operands that are relative paths are looked up.
     pub(super) base: BorrowedFd<'a>,
@@ -37,7 +37,7 @@ pub(super) struct Context<'a> {
     pub(super) is_superuser: bool,
 }
 
-impl<'a> Context<'a> {
+impl<'a> RemoveContext<'a> {
     pub(super) fn new(options: &'a RemoveOp<'a>, remover: &'a Remover, report: Report<'a>) -> Self {
         let asks = options.ask != Ask::Never;
         Self {
@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
 }
 
 /// Builds paths, and reports the names that are gone and those that stay.
-impl Context<'_> {
+impl RemoveContext<'_> {
     pub(super) fn path(&self, name: Name<'_>) -> PathBuf {
         match name.parent {
             Parent::Node(node) => {
@@ -199,7 +199,7 @@ impl Context<'_> {
     }
 }
 
-impl Roots for Context<'_> {
+impl Roots for RemoveContext<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<Fd, Errno> {
         let path = &self.operands[operand as usize];
         sys::open_directory(self.base, path, Symlinks::NoFollow)

@@ -6,8 +6,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking;
-use super::context::Context;
-use super::guards::Guards;
+use super::context::RemoveContext;
+use super::guards::Safeguards;
 use super::name::Name;
 use super::node::{Consent, RemoveNode, RemovePlace};
 use super::prompt::Prompt;
@@ -35,8 +35,8 @@ pub(super) enum Entered {
 
 /// Opens a directory and decides whether it is entered.
 pub(super) fn enter(
-    context: &Context<'_>,
-    guards: &Guards,
+    context: &RemoveContext<'_>,
+    guards: &Safeguards,
     place: &RemovePlace,
     purpose: Purpose,
 ) -> Entered {
@@ -93,7 +93,7 @@ pub(super) fn enter(
 
 /// Reports that a directory, which would have stayed, could not be opened.
 #[cold]
-fn leave_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
+fn leave_unread(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
     if !context.is_ignorable(name, errno) {
         name.keep();
         let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
@@ -102,14 +102,14 @@ fn leave_unread(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered 
     Entered::Left
 }
 
-fn skip_other_filesystem(context: &Context<'_>, name: Name<'_>) -> Entered {
+fn skip_other_filesystem(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
     name.keep();
     context.refuse(name, Refusal::OtherFilesystem);
     Entered::Left
 }
 
 /// Removes a directory that is not entered.
-fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
+fn remove(context: &RemoveContext<'_>, name: Name<'_>) -> Result<Entered, Errno> {
     match context.at(name, |dir, name| {
         context.remover.remove_directory(dir, name)
     }) {
@@ -122,15 +122,15 @@ fn remove(context: &Context<'_>, name: Name<'_>) -> Result<Entered, Errno> {
     }
 }
 
-fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Entered {
+fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
     context.fail_and_keep(name, errno);
     Entered::Left
 }
 
 /// Tries the removal of a directory that could not be opened because of `errno`, unless it was replaced.
 fn remove_unopened(
-    context: &Context<'_>,
-    guards: &Guards,
+    context: &RemoveContext<'_>,
+    guards: &Safeguards,
     place: &RemovePlace,
     errno: Errno,
 ) -> Entered {
@@ -153,8 +153,8 @@ fn remove_unopened(
 
 /// Removes a directory that cannot be opened because of `unread`. That is possible if it is empty.
 fn remove_unread(
-    context: &Context<'_>,
-    guards: &Guards,
+    context: &RemoveContext<'_>,
+    guards: &Safeguards,
     place: &RemovePlace,
     unread: Errno,
 ) -> Entered {
@@ -190,7 +190,7 @@ fn reason_to_stay(unread: Errno, not_removed: Errno) -> Errno {
 /// other later. Returns the error to report if it is still there.
 #[cold]
 pub(super) fn remove_unlisted(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     node: &RemoveNode,
     unread: Errno,
 ) -> Result<(), Errno> {
@@ -209,7 +209,7 @@ pub(super) fn remove_unlisted(
 }
 
 /// Removes a name that was a directory until another process replaced it.
-pub(super) fn remove_replaced(context: &Context<'_>, name: Name<'_>) -> Entered {
+pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
     if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
         return Entered::Left;
     }
@@ -233,7 +233,10 @@ pub(super) enum Emptied {
 
 /// Removes the directory of `node`, under which nothing is left to do, unless it is
 /// kept or the user declines.
-pub(super) fn remove_emptied(context: &Context<'_>, node: &RemoveNode) -> Result<Emptied, Errno> {
+pub(super) fn remove_emptied(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+) -> Result<Emptied, Errno> {
     let descriptors = &context.descriptors;
     let Some(parent) = &node.place.parent else {
         descriptors.close(node, Side::Source);
@@ -251,7 +254,7 @@ pub(super) fn remove_emptied(context: &Context<'_>, node: &RemoveNode) -> Result
 }
 
 fn remove_unless_kept(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> Result<Emptied, Errno> {
@@ -271,7 +274,7 @@ fn remove_unless_kept(
 /// Removes a directory if the user agrees.
 #[cold]
 fn look_and_remove(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> Result<Emptied, Errno> {

@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 
 use rustix::io::Errno;
 
-use super::context::Context;
+use super::context::RemoveContext;
 use super::name::Name;
 use super::node::RemovePlace;
 use crate::error::{Error, Operation, Refusal};
 use crate::sys::{self, CWD, Identity, Mount, Symlinks};
 
 /// Facts about protected directories, each of which is looked up once.
-pub(super) struct Guards {
+pub(super) struct Safeguards {
     root: OnceLock<Identity>,
     /// The mount of each operand, once it is open. There are none if no option asks for them.
     mounts: Vec<OnceLock<Mount>>,
@@ -31,7 +31,7 @@ pub(super) enum Obstacle {
 }
 
 impl Obstacle {
-    pub(super) fn report(self, context: &Context<'_>, name: Name<'_>) {
+    pub(super) fn report(self, context: &RemoveContext<'_>, name: Name<'_>) {
         match self {
             Self::Refused(refusal) => context.refuse(name, refusal),
             Self::Unknown(errno) => context.fail_and_keep(name, errno),
@@ -43,8 +43,8 @@ impl Obstacle {
     }
 }
 
-impl Guards {
-    pub(super) fn new(context: &Context<'_>) -> Self {
+impl Safeguards {
+    pub(super) fn new(context: &RemoveContext<'_>) -> Self {
         let mounts = match context.options.one_file_system {
             true => context.operands.iter().map(|_| OnceLock::new()).collect(),
             false => Vec::new(),
@@ -58,7 +58,7 @@ impl Guards {
     /// Checks an operand that is open as `dir`.
     pub(super) fn check_operand(
         &self,
-        context: &Context<'_>,
+        context: &RemoveContext<'_>,
         dir: BorrowedFd<'_>,
     ) -> Result<(), Obstacle> {
         let options = context.options;
@@ -75,7 +75,7 @@ impl Guards {
     /// That excludes `/`, but not a mount point.
     pub(super) fn check_unopened(
         &self,
-        context: &Context<'_>,
+        context: &RemoveContext<'_>,
         name: Name<'_>,
     ) -> Result<(), Obstacle> {
         if !context.options.preserve_mount_points {
@@ -97,7 +97,7 @@ impl Guards {
     /// Notes the filesystem of an operand that another engine has begun, and that is open as `dir`.
     pub(super) fn reach_operand(
         &self,
-        context: &Context<'_>,
+        context: &RemoveContext<'_>,
         operand: u32,
         dir: BorrowedFd<'_>,
     ) -> Result<(), Errno> {
@@ -121,7 +121,7 @@ impl Guards {
     /// cannot be opened.
     pub(super) fn is_unopened_on_other_filesystem(
         &self,
-        context: &Context<'_>,
+        context: &RemoveContext<'_>,
         place: &RemovePlace,
     ) -> Result<bool, Errno> {
         let mount = context.at(Name::of(place), Mount::of)?;
@@ -133,7 +133,7 @@ impl Guards {
         !operands.is_same(mount)
     }
 
-    fn is_root(&self, context: &Context<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
+    fn is_root(&self, context: &RemoveContext<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
         let root = match self.root.get() {
             Some(root) => *root,
             None => {

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::context::Context;
+use super::context::RemoveContext;
 use super::name::Name;
-use super::prompt::{Access, Content};
+use super::prompt::{DirContent, Protection};
 use crate::observer::Kind;
 use crate::sys::{self, Symlinks};
 
@@ -21,34 +21,34 @@ pub(super) fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
 /// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing
 /// is protected from the superuser.
 pub(super) fn access(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     dir: BorrowedFd<'_>,
     name: &CStr,
     kind: FileType,
-) -> Result<Access, Errno> {
+) -> Result<Protection, Errno> {
     if kind == FileType::Symlink || context.is_superuser {
-        return Ok(Access::Writable);
+        return Ok(Protection::Writable);
     }
     Ok(match sys::may_write(dir, name, Symlinks::NoFollow)? {
-        true => Access::Writable,
-        false => Access::WriteProtected,
+        true => Protection::Writable,
+        false => Protection::WriteProtected,
     })
 }
 
 /// Finds out whether an open directory is empty.
-pub(super) fn content(context: &Context<'_>, dir: BorrowedFd<'_>) -> Content {
+pub(super) fn content(context: &RemoveContext<'_>, dir: BorrowedFd<'_>) -> DirContent {
     match context.remover.is_empty(dir) {
-        Ok(true) => Content::Nothing,
-        Ok(false) => Content::Something,
-        Err(errno) => Content::Unreadable(errno),
+        Ok(true) => DirContent::Nothing,
+        Ok(false) => DirContent::Something,
+        Err(errno) => DirContent::Unreadable(errno),
     }
 }
 
 /// Opens a directory and looks whether it is empty.
-pub(super) fn content_of(context: &Context<'_>, name: Name<'_>) -> Content {
+pub(super) fn content_of(context: &RemoveContext<'_>, name: Name<'_>) -> DirContent {
     match context.open(name) {
         Ok(dir) => content(context, dir.as_fd()),
-        Err(errno) => Content::Unreadable(errno),
+        Err(errno) => DirContent::Unreadable(errno),
     }
 }
 

@@ -4,7 +4,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking;
-use super::context::Context;
+use super::context::RemoveContext;
 use super::name::Name;
 use super::node::RemovePlace;
 use super::options::Scope;
@@ -27,7 +27,7 @@ pub(super) enum Begun {
 }
 
 /// Removes an operand, unless it is a directory to enter.
-pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
+pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun {
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
     if context.remover.is_operand_gone(context.base, path) {
@@ -69,12 +69,12 @@ pub(super) fn begin_operand(context: &Context<'_>, operand: u32) -> Begun {
     }
 }
 
-fn left(context: &Context<'_>, name: Name<'_>, errno: Errno) -> Begun {
+fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Begun {
     context.fail_and_keep(name, errno);
     Begun::Left
 }
 
-fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
+fn begin_directory(context: &RemoveContext<'_>, operand: u32) -> Begun {
     let options = context.options;
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
@@ -97,7 +97,7 @@ fn begin_directory(context: &Context<'_>, operand: u32) -> Begun {
     Begun::Enter(place_of(context, operand))
 }
 
-pub(super) fn place_of(context: &Context<'_>, operand: u32) -> RemovePlace {
+pub(super) fn place_of(context: &RemoveContext<'_>, operand: u32) -> RemovePlace {
     RemovePlace {
         parent: None,
         name: (&*context.operands[operand as usize]).into(),
@@ -107,7 +107,7 @@ pub(super) fn place_of(context: &Context<'_>, operand: u32) -> RemovePlace {
 
 /// Removes an operand that is a directory, if it is empty. The kernel refuses all others, so nothing is
 /// checked before.
-fn remove_empty(context: &Context<'_>, name: Name<'_>) -> Begun {
+fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Begun {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Begun::Left;
     }

@@ -20,12 +20,12 @@ use crate::observer::{Kind, Question, RemovalTarget};
 
 /// The options that decide about questions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Policy {
+pub(super) struct QuestionRules {
     ask: Ask,
     empty_directories: bool,
 }
 
-impl Policy {
+impl QuestionRules {
     pub(super) fn of(options: &RemoveOp<'_>) -> Self {
         Self {
             ask: options.ask,
@@ -33,10 +33,10 @@ impl Policy {
         }
     }
 
-    fn is_question_due(self, access: Access) -> bool {
+    fn is_question_due(self, access: Protection) -> bool {
         match self.ask {
             Ask::Never => false,
-            Ask::IfWriteProtected => access == Access::WriteProtected,
+            Ask::IfWriteProtected => access == Protection::WriteProtected,
             Ask::Always => true,
         }
     }
@@ -44,14 +44,14 @@ impl Policy {
 
 /// The protection of a name by its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum Protection {
     Writable,
     WriteProtected,
 }
 
 /// The content of a directory, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum DirContent {
     Nothing,
     Something,
     Unreadable(Errno),
@@ -72,7 +72,7 @@ pub(super) enum Prompt {
 pub(super) struct Inquiry {
     pub(super) step: Step,
     kind: Kind,
-    access: Access,
+    access: Protection,
 }
 
 /// The step that a question is about.
@@ -85,7 +85,7 @@ pub(super) enum Step {
 }
 
 impl Inquiry {
-    fn directory(step: Step, access: Access) -> Self {
+    fn directory(step: Step, access: Protection) -> Self {
         Self {
             step,
             kind: Kind::Directory,
@@ -97,7 +97,7 @@ impl Inquiry {
         let target = RemovalTarget {
             path,
             kind: self.kind,
-            is_write_protected: self.access == Access::WriteProtected,
+            is_write_protected: self.access == Protection::WriteProtected,
         };
         match self.step {
             Step::Remove => Question::Remove(target),
@@ -109,8 +109,8 @@ impl Inquiry {
 
 /// Decides about a name that one call removes: a file, or a directory that is empty.
 pub(super) fn before_removing(
-    policy: Policy,
-    access: Access,
+    policy: QuestionRules,
+    access: Protection,
     kind: impl FnOnce() -> Result<Kind, Errno>,
 ) -> Result<Prompt, Errno> {
     if !policy.is_question_due(access) {
@@ -125,39 +125,43 @@ pub(super) fn before_removing(
 
 /// Decides about a directory that is about to be entered.
 pub(super) fn before_entering(
-    policy: Policy,
-    access: Access,
-    content: impl FnOnce() -> Content,
+    policy: QuestionRules,
+    access: Protection,
+    content: impl FnOnce() -> DirContent,
 ) -> Prompt {
     if !policy.is_question_due(access) {
         return Prompt::Proceed;
     }
     match content() {
-        Content::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
-        Content::Something => Prompt::Ask(Inquiry::directory(Step::Enter, access)),
-        Content::Unreadable(errno) => Prompt::Fail(errno),
+        DirContent::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
+        DirContent::Something => Prompt::Ask(Inquiry::directory(Step::Enter, access)),
+        DirContent::Unreadable(errno) => Prompt::Fail(errno),
     }
 }
 
 /// Decides about an operand that is a directory and must be empty.
 pub(super) fn before_removing_empty(
-    policy: Policy,
-    access: Access,
-    content: impl FnOnce() -> Content,
+    policy: QuestionRules,
+    access: Protection,
+    content: impl FnOnce() -> DirContent,
 ) -> Prompt {
     if !policy.is_question_due(access) {
         return Prompt::Proceed;
     }
     match content() {
-        Content::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
+        DirContent::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
         // A question would be pointless. `rm` reports this error, and not ENOTEMPTY.
-        Content::Something => Prompt::Fail(Errno::ISDIR),
-        Content::Unreadable(_) => Prompt::Ask(Inquiry::directory(Step::TryUnread, access)),
+        DirContent::Something => Prompt::Fail(Errno::ISDIR),
+        DirContent::Unreadable(_) => Prompt::Ask(Inquiry::directory(Step::TryUnread, access)),
     }
 }
 
 /// Decides about a directory that could not be entered because of `errno`, but may be empty and thus removable.
-pub(super) fn before_trying_unread(policy: Policy, access: Access, errno: Errno) -> Prompt {
+pub(super) fn before_trying_unread(
+    policy: QuestionRules,
+    access: Protection,
+    errno: Errno,
+) -> Prompt {
     if !policy.is_question_due(access) {
         return Prompt::Proceed;
     }
@@ -172,12 +176,12 @@ pub(super) fn before_trying_unread(policy: Policy, access: Access, errno: Errno)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Access::{Writable, WriteProtected};
+    use Protection::{Writable, WriteProtected};
 
     const UNREADABLE: Errno = Errno::ACCESS;
 
-    fn policy(ask: Ask) -> Policy {
-        Policy {
+    fn policy(ask: Ask) -> QuestionRules {
+        QuestionRules {
             ask,
             empty_directories: false,
         }
@@ -204,9 +208,9 @@ mod tests {
             let row = format!("{ask:?}, {access:?}");
             let policy = policy(ask);
             let removing = before_removing(policy, access, || Ok(Kind::File)).unwrap();
-            let entering = before_entering(policy, access, || Content::Something);
+            let entering = before_entering(policy, access, || DirContent::Something);
             let trying = before_trying_unread(policy, access, UNREADABLE);
-            let empty = before_removing_empty(policy, access, || Content::Nothing);
+            let empty = before_removing_empty(policy, access, || DirContent::Nothing);
             assert_eq!(empty != Prompt::Proceed, is_due, "removing empty: {row}");
             assert_eq!(removing != Prompt::Proceed, is_due, "removing: {row}");
             assert_eq!(entering != Prompt::Proceed, is_due, "entering: {row}");
@@ -226,13 +230,13 @@ mod tests {
     #[test]
     fn the_question_before_entering_depends_on_the_content() {
         for (content, expected) in [
-            (Content::Nothing, Step::Remove),
-            (Content::Something, Step::Enter),
+            (DirContent::Nothing, Step::Remove),
+            (DirContent::Something, Step::Enter),
         ] {
             let prompt = before_entering(policy(Ask::Always), Writable, || content);
             assert_eq!(asked(prompt), Some(expected), "{content:?}");
         }
-        let unreadable = Content::Unreadable(UNREADABLE);
+        let unreadable = DirContent::Unreadable(UNREADABLE);
         let prompt = before_entering(policy(Ask::Always), Writable, || unreadable);
         assert_eq!(prompt, Prompt::Fail(UNREADABLE));
     }
@@ -246,7 +250,7 @@ mod tests {
                 Prompt::Ask(Inquiry::directory(Step::Remove, WriteProtected)),
             ),
         ] {
-            let policy = Policy {
+            let policy = QuestionRules {
                 ask: Ask::Always,
                 empty_directories,
             };
@@ -259,9 +263,9 @@ mod tests {
     fn the_question_about_an_operand_that_must_be_empty_depends_on_the_content() {
         let ask = |step| Prompt::Ask(Inquiry::directory(step, Writable));
         for (content, expected) in [
-            (Content::Nothing, ask(Step::Remove)),
-            (Content::Something, Prompt::Fail(Errno::ISDIR)),
-            (Content::Unreadable(UNREADABLE), ask(Step::TryUnread)),
+            (DirContent::Nothing, ask(Step::Remove)),
+            (DirContent::Something, Prompt::Fail(Errno::ISDIR)),
+            (DirContent::Unreadable(UNREADABLE), ask(Step::TryUnread)),
         ] {
             let prompt = before_removing_empty(policy(Ask::Always), Writable, || content);
             assert_eq!(prompt, expected, "{content:?}");

@@ -27,7 +27,7 @@ pub(super) enum Others {
 /// The means to remove names.
 pub(super) enum Remover {
     Real,
-    Planned(Plan),
+    Planned(PlannedRemovals),
 }
 
 impl Remover {
@@ -39,7 +39,7 @@ impl Remover {
     ) -> Self {
         match execution {
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(Plan::new(operands, others)),
+            Execution::DryRun => Self::Planned(PlannedRemovals::new(operands, others)),
         }
     }
 
@@ -136,7 +136,7 @@ impl Remover {
 }
 
 /// The removals that a dry run has found possible.
-pub(super) struct Plan {
+pub(super) struct PlannedRemovals {
     /// The sizes of all regular files.
     bytes: AtomicU64,
     /// The names that would be gone by now. They are kept only if an operand may lie in another one, and
@@ -144,7 +144,7 @@ pub(super) struct Plan {
     gone: Option<Mutex<HashSet<Gone>>>,
 }
 
-impl Plan {
+impl PlannedRemovals {
     fn new<P: AsRef<Path>>(operands: &[P], others: Others) -> Self {
         let paths = operands.iter().map(|path| operand::to_c(path.as_ref()));
         let operands: Vec<_> = paths.filter_map(Result::ok).collect();

@@ -26,7 +26,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::context::Context;
+use super::context::RemoveContext;
 use super::name::Name;
 use super::node::RemovePlace;
 use crate::report::Counted;
@@ -77,7 +77,7 @@ impl WaitingList {
     #[cold]
     pub(super) fn add(
         &self,
-        context: &Context<'_>,
+        context: &RemoveContext<'_>,
         place: RemovePlace,
         kind: FileType,
         errno: Errno,
@@ -107,7 +107,7 @@ impl WaitingList {
 /// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
 /// what was removed.
 pub(super) fn retry(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     mut waiting: Vec<Waiting>,
     mut done: impl FnMut(RemovePlace, Option<Counted>),
 ) {
@@ -135,7 +135,7 @@ pub(super) fn retry(
 
 /// Tries again to remove a name. Returns it if it still waits.
 fn try_again(
-    context: &Context<'_>,
+    context: &RemoveContext<'_>,
     waiting: Waiting,
     done: &mut impl FnMut(RemovePlace, Option<Counted>),
 ) -> Option<Waiting> {

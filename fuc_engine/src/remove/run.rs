@@ -13,9 +13,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking::{self, Asked};
-use super::context::Context;
+use super::context::RemoveContext;
 use super::directory::{self, Entered};
-use super::guards::Guards;
+use super::guards::Safeguards;
 use super::name::Name;
 use super::node::{RemoveDir, RemoveNode, RemovePlace, State};
 use super::options::{Ask, RemoveOp};
@@ -52,8 +52,8 @@ impl OwnTask<RemoveDir> for RemoveTask {}
 
 /// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
 pub(super) struct Removal<'a> {
-    context: Context<'a>,
-    guards: Guards,
+    context: RemoveContext<'a>,
+    guards: Safeguards,
     settings: Settings,
     waiting: WaitingList,
     /// The other engines that work on the operands, if there are any.
@@ -67,7 +67,7 @@ impl<'a> Removal<'a> {
         remover: &'a Remover,
         report: Report<'a>,
     ) -> Self {
-        let mut context = Context::new(op, remover, report);
+        let mut context = RemoveContext::new(op, remover, report);
         for path in operands {
             match operand::to_c(&path).map(operand::with_one_slash) {
                 Ok(path) => context.operands.push(path),
@@ -81,7 +81,7 @@ impl<'a> Removal<'a> {
             Some(sharing) if sharing.part == Part::Assistant => Failures::in_any_order(count),
             _ => Failures::of(count),
         };
-        let guards = Guards::new(&context);
+        let guards = Safeguards::new(&context);
         let is_alone = op.threads == Some(NonZeroUsize::MIN);
         // The user must be able to follow the order of the questions.
         let is_in_order = match op.ask {

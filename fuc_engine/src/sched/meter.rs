@@ -85,13 +85,13 @@ impl Lap {
 }
 
 /// The measurement of the last part of a lap.
-pub(super) struct Part {
+pub(super) struct LapPart {
     pub(super) time: Duration,
     /// `true` if the units of the whole lap's work were slow on average.
     pub(super) is_slow: bool,
 }
 
-impl Part {
+impl LapPart {
     /// A part that takes no time, or that is not measured.
     pub(super) const SHORT: Self = Self {
         time: Duration::ZERO,
@@ -101,7 +101,7 @@ impl Part {
 
 /// A lap that has been added to the meter.
 pub(super) struct Recorded {
-    pub(super) part: Part,
+    pub(super) part: LapPart,
     /// When the lap ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
     /// `true` if the governor was due by then.
@@ -209,7 +209,7 @@ impl Meter {
             part_began_nanos: now,
         };
         Some(Recorded {
-            part: Part {
+            part: LapPart {
                 time: Duration::from_nanos(part),
                 is_slow,
             },

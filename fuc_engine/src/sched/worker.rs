@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::gate::{Gate, Inlet, MAIN, Recipient, Thieves, Until};
 use super::governor::{FIRST, Governor, Limits};
-use super::meter::{Lap, Meter, Part};
+use super::meter::{Lap, LapPart, Meter};
 use super::stack::Stack;
 use super::zones::{Occupancy, Zones};
 use crate::sys::{self, InheritedTable, SecondWorker, StarterProcessor, TableUse};
@@ -310,7 +310,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
             let part = match has_more && self.shared.meter.continues(&mut self.lap) {
-                true => Part::SHORT,
+                true => LapPart::SHORT,
                 false => self.record(has_more),
             };
             self.count_part(part.time);
@@ -368,10 +368,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// does not begin before there is a backlog. The part is short if nothing is measured.
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
-    fn record(&mut self, has_backlog: bool) -> Part {
+    fn record(&mut self, has_backlog: bool) -> LapPart {
         sys::close_orphans();
         let Some(lap) = self.shared.meter.record(&mut self.lap) else {
-            return Part::SHORT;
+            return LapPart::SHORT;
         };
         if lap.is_due {
             self.step_governor(lap.ended_nanos, has_backlog);

@@ -166,7 +166,7 @@ impl Transfer<'_> {
     ) -> Result<(), Unset> {
         let mut mode = self.mode;
         if policy.options.preserve.ownership
-            && self.set_owner(policy)? == Owner::NotSet
+            && self.set_owner(policy)? == Ownership::NotSet
             && self.role == Role::Copy
         {
             let (preserve, kind) = (&policy.options.preserve, sys::file_type(self.stat));
@@ -218,15 +218,15 @@ impl Transfer<'_> {
         set.map_err(|error| (operation, error))
     }
 
-    fn set_owner(&self, policy: &Policy<'_>) -> Result<Owner, Unset> {
+    fn set_owner(&self, policy: &Policy<'_>) -> Result<Ownership, Unset> {
         let (user, group) = (self.stat.st_uid, self.stat.st_gid);
         match self.dest.set_owner(Some(user), group) {
-            Ok(()) => Ok(Owner::Set),
-            Err(_) if self.has_owner() => Ok(Owner::Set),
+            Ok(()) => Ok(Ownership::Set),
+            Err(_) if self.has_owner() => Ok(Ownership::Set),
             Err(Errno::PERM | Errno::INVAL) if policy.user != 0 => {
                 // Without root's rights the group may still be set.
                 let _ = self.dest.set_owner(None, group);
-                Ok(Owner::NotSet)
+                Ok(Ownership::NotSet)
             }
             Err(errno) => Err((Operation::KeepOwner, errno.into())),
         }
@@ -320,7 +320,7 @@ impl Transfer<'_> {
 
 /// Says whether the dest has the owner of its source. Without root's rights it usually cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum Ownership {
     Set,
     NotSet,
 }

@@ -84,7 +84,7 @@ pub(in crate::copy) enum Clear {
     /// Unlink the dest, and create the copy.
     Unlink,
     /// Create the link under another name, and rename it to the dest.
-    Replace(Removal),
+    Replace(RemovalEvent),
     /// The dest already is what the copy would be. Nothing is left to do.
     AlreadyThere,
     /// The dest stays, so the copy cannot be made.
@@ -96,7 +96,7 @@ pub(in crate::copy) enum Clear {
 
 /// Says whether the removal of a dest is reported as an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Removal {
+pub(in crate::copy) enum RemovalEvent {
     Reported,
     Silent,
 }
@@ -166,7 +166,7 @@ pub(in crate::copy) fn clear_whatever_the_source(
 fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
     match making {
         Making::File => Clear::Write(rules.links_at_dest),
-        Making::Link(kind) if rules.replaces_by(kind) => Clear::Replace(Removal::Silent),
+        Making::Link(kind) if rules.replaces_by(kind) => Clear::Replace(RemovalEvent::Silent),
         Making::Symlink if rules.force => Clear::KeepDirectory,
         Making::LinkToCopy(_) => Clear::KeepDirectory,
         Making::Link(_) | Making::Symlink | Making::Special => Clear::Keep,
@@ -269,9 +269,9 @@ fn clear_for_link(
         return Clear::Refuse(refusal);
     }
     if rules.separates_links && dest.links > 1 {
-        Clear::Replace(Removal::Reported)
+        Clear::Replace(RemovalEvent::Reported)
     } else if rules.replaces_by(kind) {
-        Clear::Replace(Removal::Silent)
+        Clear::Replace(RemovalEvent::Silent)
     } else {
         Clear::Keep
     }

@@ -156,13 +156,13 @@ pub(in crate::copy) enum Sameness {
 
 /// The facts about a name: about the file itself, and about its target if it is a symbolic link.
 #[derive(Clone, Copy)]
-pub(in crate::copy) struct Name {
+pub(in crate::copy) struct NamedFile {
     pub(in crate::copy) itself: Facts,
     /// `None` if the link dangles.
     pub(in crate::copy) target: Option<Facts>,
 }
 
-impl Name {
+impl NamedFile {
     fn is_link(&self) -> bool {
         self.itself.kind == FileType::Symlink
     }
@@ -177,15 +177,15 @@ impl Name {
 }
 
 /// Two names that may lead to one file: at least one is a symbolic link, or both are the same file.
-pub(in crate::copy) struct Names {
-    pub(in crate::copy) source: Name,
-    pub(in crate::copy) dest: Name,
+pub(in crate::copy) struct NamedFiles {
+    pub(in crate::copy) source: NamedFile,
+    pub(in crate::copy) dest: NamedFile,
     /// Says whether a source that is a symbolic link is followed.
     pub(in crate::copy) symlinks: Symlinks,
     pub(in crate::copy) treatment: DestTreatment,
 }
 
-impl Names {
+impl NamedFiles {
     /// Decides in the order of cp. `is_one_entry` returns `true` if both names are the same
     /// entry of the same directory.
     pub(in crate::copy) fn sameness(&self, is_one_entry: impl FnOnce() -> bool) -> Sameness {
@@ -379,28 +379,32 @@ mod tests {
         }
     }
 
-    fn plain(itself: Facts) -> Name {
-        Name {
+    fn plain(itself: Facts) -> NamedFile {
+        NamedFile {
             itself,
             target: Some(itself),
         }
     }
 
-    fn link(inode: u64, target: Facts) -> Name {
-        Name {
+    fn link(inode: u64, target: Facts) -> NamedFile {
+        NamedFile {
             itself: Facts::example(FileType::Symlink, inode),
             target: Some(target),
         }
     }
 
     /// Decides about two different entries in each of the cases.
-    fn decided(source: Name, dest: Name) -> [Sameness; 4] {
+    fn decided(source: NamedFile, dest: NamedFile) -> [Sameness; 4] {
         decided_if_one_entry(false, source, dest)
     }
 
-    fn decided_if_one_entry(is_one_entry: bool, source: Name, dest: Name) -> [Sameness; 4] {
+    fn decided_if_one_entry(
+        is_one_entry: bool,
+        source: NamedFile,
+        dest: NamedFile,
+    ) -> [Sameness; 4] {
         CASES.map(|(symlinks, treatment)| {
-            let names = Names {
+            let names = NamedFiles {
                 source,
                 dest,
                 symlinks,

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{
-    Clear, Lookups, Making, Removal, clear, clear_whatever_the_source,
+    Clear, Lookups, Making, RemovalEvent, clear, clear_whatever_the_source,
 };
 use crate::copy::facts::{DestState, Entry, Facts, Symlinks};
 use crate::copy::look;
@@ -25,7 +25,7 @@ pub(in crate::copy) enum Cleared {
     /// The dest already is what the copy would be.
     AlreadyThere,
     /// Create the copy under another name, and rename it to the dest.
-    ToReplace(Removal),
+    ToReplace(RemovalEvent),
     /// The dest stays, and the caller fails with EEXIST.
     Kept,
     /// The dest stays, and the caller fails with EISDIR.

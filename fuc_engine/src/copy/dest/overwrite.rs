@@ -31,7 +31,7 @@ pub(in crate::copy) enum Found {
 }
 
 /// The reason why a dest stays as it is.
-pub(in crate::copy) enum Kept {
+pub(in crate::copy) enum Unreplaced {
     Skipped,
     /// It is the link to copy. Nothing is left to do.
     AlreadyThere,
@@ -44,7 +44,7 @@ pub(in crate::copy) fn decide(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-) -> Result<ControlFlow<Kept, Found>, Failure> {
+) -> Result<ControlFlow<Unreplaced, Found>, Failure> {
     let policy = &ctx.policy;
     let treatment = ctx.treatment(entry);
     let source = &Facts::of(source);
@@ -81,9 +81,9 @@ pub(in crate::copy) fn decide(
     let rules = policy.overwrite_rules(treatment);
     let kept = match overwrite(rules, source, &facts, &questions) {
         Overwrite::Proceed => return Ok(ControlFlow::Continue(Found::File(dest))),
-        Overwrite::Skip => Kept::Skipped,
-        Overwrite::AlreadyThere => Kept::AlreadyThere,
-        Overwrite::Adopt => Kept::Adopted(dest),
+        Overwrite::Skip => Unreplaced::Skipped,
+        Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
+        Overwrite::Adopt => Unreplaced::Adopted(dest),
         Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
     };
     Ok(ControlFlow::Break(kept))

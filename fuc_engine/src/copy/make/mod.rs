@@ -14,7 +14,7 @@ use super::attributes::Role;
 use super::attributes::path_only::{self, PathOnly};
 use super::changes::New;
 use super::context::{Context, Failure};
-use super::decide::clear::{Clear, Making, Removal};
+use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, Origin};
 use super::dest::clear::{Cleared, clear_dest, decide};
 use super::facts::{Entry, FileId, Symlinks};
@@ -55,7 +55,7 @@ fn create_or_replace(
             Cleared::ToReplace(removal) => {
                 let replaced = ctx.changes.replace(ctx.spot(entry), create);
                 replaced.inspect(|()| {
-                    if removal == Removal::Reported {
+                    if removal == RemovalEvent::Reported {
                         ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
                     }
                 })

@@ -23,7 +23,7 @@ use super::{CopyRun, EntryCopy, Processed, durable, large, making, names, sharin
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
-use crate::copy::dest::overwrite::{self, Kept};
+use crate::copy::dest::overwrite::{self, Unreplaced};
 use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::large::TASK_FROM;
 use crate::copy::large::naming::Naming;
@@ -160,14 +160,14 @@ impl<'a> EntryCopy<'_, 'a> {
     fn keep(
         self,
         source: &Stat,
-        kept: Kept,
+        kept: Unreplaced,
         worker: &mut Walker<'_, '_, CopyRun<'a>>,
     ) -> Result<Processed, Failure> {
         let Self { run, entry } = self;
         let ctx = &run.ctx;
         match &kept {
-            Kept::AlreadyThere | Kept::Skipped => {}
-            Kept::Adopted(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
+            Unreplaced::AlreadyThere | Unreplaced::Skipped => {}
+            Unreplaced::Adopted(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
                 run.check_dest_of_operand(entry, source)?;
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(dest);
@@ -181,10 +181,10 @@ impl<'a> EntryCopy<'_, 'a> {
                     run.used.note_dest(ctx, entry);
                 }
             }
-            Kept::Adopted(dest) => names::adopt(self, source, dest, worker),
+            Unreplaced::Adopted(dest) => names::adopt(self, source, dest, worker),
         }
         ctx.count_skipped(source);
-        if !matches!(kept, Kept::AlreadyThere) {
+        if !matches!(kept, Unreplaced::AlreadyThere) {
             ctx.emit(entry, |_, dest, _| Event::SkippedDest(dest));
         }
         Ok(Processed::NotCopied)

@@ -150,7 +150,7 @@ pub(super) fn compare_all<'a>(
 }
 
 /// The content of a file that was read to its end.
-enum Content {
+enum ReadContent {
     Hash(u128),
     /// It is a directory, a FIFO or a device.
     NotAFile,
@@ -182,10 +182,10 @@ fn compare<'a>(
         Failure::preparing(ctx.dest_error(entry, Operation::Read, errno))
     })?;
     match (source, copy) {
-        (Content::Cancelled, _) | (_, Content::Cancelled) => return Ok(()),
-        (Content::Hash(source), Content::Hash(copy)) if source == copy => return Ok(()),
-        (_, Content::NotAFile) => {}
-        (_, Content::Hash(_)) => mark_incomplete(entry, dest),
+        (ReadContent::Cancelled, _) | (_, ReadContent::Cancelled) => return Ok(()),
+        (ReadContent::Hash(source), ReadContent::Hash(copy)) if source == copy => return Ok(()),
+        (_, ReadContent::NotAFile) => {}
+        (_, ReadContent::Hash(_)) => mark_incomplete(entry, dest),
     }
     Err(ctx.refused(entry, Refusal::Different))
 }
@@ -209,7 +209,7 @@ fn read<'a>(
     ctx: &Context<'_>,
     at: At<'_>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Content, (Step, Errno)> {
+) -> Result<ReadContent, (Step, Errno)> {
     let mut reader = Reader::open(ctx, at).map_err(|errno| (Step::Open, errno))?;
     let mut buffer = std::mem::take(&mut worker.scratch.own.uncached);
     let progress = || worker.copied_piece(&ctx.report, 0);
@@ -251,9 +251,9 @@ impl<'a> Reader<'a> {
         &mut self,
         buffer: &mut Vec<u8>,
         mut progress: impl FnMut() -> ControlFlow<()>,
-    ) -> Result<Content, Errno> {
+    ) -> Result<ReadContent, Errno> {
         if sys::file_type(&sys::stat_open(&self.file)?) != FileType::RegularFile {
-            return Ok(Content::NotAFile);
+            return Ok(ReadContent::NotAFile);
         }
         buffer.resize(READ_BYTES + ALIGNMENT, 0);
         let start = buffer.as_ptr().align_offset(ALIGNMENT);
@@ -261,11 +261,11 @@ impl<'a> Reader<'a> {
         let mut hash = XxHash3_128::new();
         loop {
             match self.read(buffer)? {
-                0 => return Ok(Content::Hash(hash.finish_128())),
+                0 => return Ok(ReadContent::Hash(hash.finish_128())),
                 bytes => hash.write(&buffer[..bytes]),
             }
             if progress().is_break() {
-                return Ok(Content::Cancelled);
+                return Ok(ReadContent::Cancelled);
             }
         }
     }
