@@ -4,8 +4,7 @@ use rustix::io::Errno;
 
 use super::context::Context;
 use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
-use super::facts::{Entry, Facts, FileId, Symlinks};
-use super::node::CopyDir;
+use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, Stat};

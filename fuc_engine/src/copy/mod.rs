@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `op` | the public entry points |
 //! | `options` | [`CopyOp`], the options of a caller: data only |
-//! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later |
+//! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later; what is kept for each directory in flight |
 //! | `policy` | the options of a run and the rules of the system, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
@@ -43,7 +43,6 @@
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/room` | the large files that are being written, and those that wait for them |
 //! | `large/divided` | a file that several engines copy together |
-//! | `node` | what is kept for each directory in flight |
 //! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
@@ -78,7 +77,6 @@ mod facts;
 mod large;
 mod look;
 mod make;
-mod node;
 mod op;
 mod operand;
 mod options;

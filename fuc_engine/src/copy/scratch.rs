@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
 use super::dest::backup::BackupNumbers;
-use super::node::CopyNode;
+use super::facts::CopyNode;
 use crate::report::Report;
 use crate::sys::{Fd, Stat, Storage};
 

@@ -32,9 +32,8 @@ use crate::copy::content::{
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
 use crate::copy::dest::open::OpenDest;
-use crate::copy::facts::{Entry, StoredEntry, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Entry, StoredEntry, Symlinks};
 use crate::copy::make::file::{self, Filled, Filling};
-use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::options::{Reflink, Sparse};
 use crate::copy::scratch::CopyWorker;
 use crate::copy::source::{OpenSource, SharedSource};

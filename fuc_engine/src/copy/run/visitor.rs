@@ -8,9 +8,8 @@ use rustix::fs::FileType;
 
 use super::tasks::{self, CopyTask};
 use super::{CopyRun, EntryCopy, Processed, durable, large, operands, sharing, verifying};
-use crate::copy::facts::Entry;
+use crate::copy::facts::{CopyDir, CopyNode, Entry};
 use crate::copy::make::directory;
-use crate::copy::node::{CopyDir, CopyNode};
 use crate::copy::scratch::CopyScratch;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
