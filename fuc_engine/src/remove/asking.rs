@@ -1,6 +1,6 @@
 //! Asks the user before a name is removed, and applies the answer.
 //!
-//! [`look`] finds the facts, [`prompt`] decides, and [`ask_and_apply`] does the rest.
+//! [`prompt`] decides, and [`ask_and_apply`] does the rest.
 //!
 //! To decline is not a failure. If a directory is not entered, all of its ancestors
 //! stay too. After any other name that was declined, or that could not be asked about,
@@ -8,18 +8,16 @@
 //! allows that, ENOTEMPTY is expected, and listing the directory again would not help.
 
 use std::ffi::CStr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::look;
-use super::name::Name;
-use super::node::{Consent, RemoveNode};
+use super::node::{Consent, Name, RemoveNode};
 use super::options::Ask;
-use super::prompt::{self, Inquiry, Prompt, QuestionRules, Step};
-use crate::observer::Answer;
+use super::prompt::{self, DirContent, Inquiry, Prompt, Protection, QuestionRules, Step};
+use crate::observer::{Answer, Kind};
 use crate::sys::{self, Symlinks};
 
 /// The result of asking about an entry that is not listed as a directory.
@@ -59,7 +57,7 @@ pub(super) fn ask_about_entry(
     name: &CStr,
     kind: FileType,
 ) -> Asked {
-    if kind == FileType::Unknown && look::is_directory(dir, name) {
+    if kind == FileType::Unknown && is_directory(dir, name) {
         return Asked::Enter;
     }
     let prompt = prompt_to_remove(context, dir, name, kind);
@@ -83,10 +81,9 @@ pub(super) fn ask_about_operand(
 /// Asks about an operand that is a directory and must be empty.
 pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
     let policy = QuestionRules::of(context.options);
-    let access = look::access(context, context.base, name.name, FileType::Directory);
-    let prompt = access.map(|access| {
-        prompt::before_removing_empty(policy, access, || look::content_of(context, name))
-    });
+    let access = protection_of(context, context.base, name.name, FileType::Directory);
+    let prompt = access
+        .map(|access| prompt::before_removing_empty(policy, access, || content_of(context, name)));
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
@@ -99,10 +96,10 @@ pub(super) fn ask_to_enter(
 ) -> Option<Consent> {
     let policy = QuestionRules::of(context.options);
     let access = context.at(name, |parent, name| {
-        look::access(context, parent, name, FileType::Directory)
+        protection_of(context, parent, name, FileType::Directory)
     });
-    let prompt = access
-        .map(|access| prompt::before_entering(policy, access, || look::content(context, dir)));
+    let prompt =
+        access.map(|access| prompt::before_entering(policy, access, || content(context, dir)));
     let consent = match prompt {
         Ok(Prompt::Ask(Inquiry {
             step: Step::Remove, ..
@@ -135,7 +132,7 @@ pub(super) fn prompt_to_try_unread(
     let policy = QuestionRules::of(context.options);
     let access = context.at(name, |dir, name| {
         sys::stat(dir, name, Symlinks::NoFollow)?;
-        look::access(context, dir, name, FileType::Directory)
+        protection_of(context, dir, name, FileType::Directory)
     })?;
     Ok(prompt::before_trying_unread(policy, access, errno))
 }
@@ -171,13 +168,13 @@ fn prompt_to_remove(
     listed: FileType,
 ) -> Result<Prompt, Errno> {
     let stat = || sys::stat(dir, name, Symlinks::NoFollow);
-    // If another type cannot be looked at, `look::access` fails in the same way.
+    // If another type cannot be looked at, `protection_of` fails in the same way.
     let looks_first = matches!(listed, FileType::Symlink | FileType::Unknown);
     let seen = looks_first.then(stat).transpose()?;
     let kind = seen.as_ref().map_or(listed, sys::file_type);
-    let access = look::access(context, dir, name, kind)?;
+    let access = protection_of(context, dir, name, kind)?;
     prompt::before_removing(QuestionRules::of(context.options), access, || {
-        Ok(look::kind_of(&seen.map_or_else(stat, Ok)?))
+        Ok(kind_of(&seen.map_or_else(stat, Ok)?))
     })
 }
 
@@ -218,4 +215,58 @@ fn ask_and_apply(
         (Answer::No, IfLeft::TryParent) => name.mark_declined(),
     }
     answer
+}
+
+/// Returns `true` if `name` is known to be a directory.
+fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    sys::stat(dir, name, Symlinks::NoFollow)
+        .is_ok_and(|stat| sys::file_type(&stat) == FileType::Directory)
+}
+
+/// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing
+/// is protected from the superuser.
+fn protection_of(
+    context: &RemoveContext<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+) -> Result<Protection, Errno> {
+    if kind == FileType::Symlink || context.is_superuser {
+        return Ok(Protection::Writable);
+    }
+    Ok(match sys::may_write(dir, name, Symlinks::NoFollow)? {
+        true => Protection::Writable,
+        false => Protection::WriteProtected,
+    })
+}
+
+/// Finds out whether an open directory is empty.
+fn content(context: &RemoveContext<'_>, dir: BorrowedFd<'_>) -> DirContent {
+    match context.remover.is_empty(dir) {
+        Ok(true) => DirContent::Nothing,
+        Ok(false) => DirContent::Something,
+        Err(errno) => DirContent::Unreadable(errno),
+    }
+}
+
+/// Opens a directory and looks whether it is empty.
+fn content_of(context: &RemoveContext<'_>, name: Name<'_>) -> DirContent {
+    match context.open(name) {
+        Ok(dir) => content(context, dir.as_fd()),
+        Err(errno) => DirContent::Unreadable(errno),
+    }
+}
+
+fn kind_of(stat: &sys::Stat) -> Kind {
+    match sys::file_type(stat) {
+        FileType::RegularFile if stat.st_size == 0 => Kind::EmptyFile,
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Symlink,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::BlockDevice => Kind::BlockDevice,
+        FileType::CharacterDevice => Kind::CharacterDevice,
+        FileType::Unknown => Kind::Other,
+    }
 }

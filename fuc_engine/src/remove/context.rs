@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::name::{Name, Parent};
-use super::node::{RemoveDir, RemoveNode, RemovePlace};
+use super::node::{Name, Parent, RemoveDir, RemoveNode, RemovePlace};
 use super::options::{Ask, RemoveOp, Scope};
 use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};

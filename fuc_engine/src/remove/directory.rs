@@ -5,13 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking;
 use super::context::RemoveContext;
 use super::guards::Safeguards;
-use super::name::Name;
-use super::node::{Consent, RemoveNode, RemovePlace};
+use super::node::{Consent, Name, RemoveNode, RemovePlace};
 use super::prompt::Prompt;
-use super::room;
+use super::{asking, room};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;

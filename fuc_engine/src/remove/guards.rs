@@ -9,8 +9,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::name::Name;
-use super::node::RemovePlace;
+use super::node::{Name, RemovePlace};
 use crate::error::{Error, Operation, Refusal};
 use crate::sys::{self, CWD, Identity, Mount, Symlinks};
 

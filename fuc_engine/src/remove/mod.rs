@@ -8,9 +8,9 @@
 //!       ┌───────┬─┴──────────┐
 //!    operand   room      directory     remove, and return what became of a name
 //!       └───────┴─┬──────────┤
-//!              asking      guards      ask the user; protect directories
-//!            ┌────┴────┐
-//!          look      prompt            facts; pure decisions
+//!              asking      guards      look and ask the user; protect directories
+//!                 │
+//!              prompt                  pure decisions
 //! ```
 //!
 //! | file | holds |
@@ -22,20 +22,16 @@
 //! | `directory` | entering a directory, and removing it when it is empty |
 //! | `room` | names that wait because the filesystem is full |
 //! | `guards` | directories that the options protect: `/`, mount points, other filesystems |
-//! | `asking` | asking the user and applying the answer |
-//! | `look` | the facts that a question depends on, from the filesystem |
+//! | `asking` | looking at what a question depends on, asking the user and applying the answer |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
 //! | `context` | options, operands and open directories; paths, errors and events |
 //! | `remover` | removes names, or checks in a dry run that they could be removed |
-//! | `name` | a name to remove, and the directory that it is in |
-//! | `node` | the state of a directory in flight |
+//! | `node` | the state of a directory in flight; a name to remove, and the directory that it is in |
 
 mod asking;
 mod context;
 mod directory;
 mod guards;
-mod look;
-mod name;
 mod node;
 mod op;
 mod operand;

@@ -3,12 +3,10 @@
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking;
 use super::context::RemoveContext;
-use super::name::Name;
-use super::node::RemovePlace;
+use super::node::{Name, RemovePlace};
 use super::options::Scope;
-use super::room;
+use super::{asking, room};
 use crate::error::Refusal;
 use crate::observer::Answer;
 use crate::operand;

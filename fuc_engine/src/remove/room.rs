@@ -18,17 +18,15 @@
 //! Two kinds of names never wait, and are reported at once: those in a run that several engines share, and those for
 //! which the list has no place.
 
-use std::iter;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{iter, thread};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::name::Name;
-use super::node::RemovePlace;
+use super::node::{Name, RemovePlace};
 use crate::report::Counted;
 use crate::sys;
 

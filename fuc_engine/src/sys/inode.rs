@@ -9,8 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::fd::Fd;
 use super::open::At;
 use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
-use super::stat::stat_open;
-use super::times::{FileTime, times};
+use super::stat::{FileTime, stat_open, times};
 use super::xattr::Xattr;
 
 /// An inode that a descriptor holds.

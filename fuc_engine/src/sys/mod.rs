@@ -12,9 +12,8 @@
 //! | `open` | opens files and directories, closes them with a check |
 //! | `fd` | descriptors, and the threads that may use them |
 //! | `table` | the descriptor tables of threads |
-//! | `stat` | reads facts about files |
+//! | `stat` | reads facts about files, and compares their times |
 //! | `identity` | which file a descriptor or a name stands for |
-//! | `times` | timestamps as comparable values |
 //! | `names` | creates, renames and removes names |
 //! | `access` | finds out whether the calls of `names` would be permitted, without making them |
 //! | `data` | moves the content of open files |
@@ -52,7 +51,6 @@ mod raw;
 mod slot;
 mod stat;
 mod table;
-mod times;
 mod unshare;
 mod xattr;
 
@@ -77,5 +75,4 @@ pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;
 pub(crate) use table::{InheritedTable, TableUse, close_orphans, end_run};
-pub(crate) use times::{FileTime, modified, times};
 pub(crate) use xattr::read_xattr_conf;
