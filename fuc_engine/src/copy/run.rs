@@ -446,7 +446,7 @@ mod tests {
         // A few are queued before the filesystem is asked.
         let made = made.load(Ordering::Relaxed);
         assert!(made > 90, "{made} were made before the first file");
-        assert_same_tree(&at("s"), &at("d"), Attributes::CONTENT);
+        assert_same_tree(at("s"), at("d"), Attributes::CONTENT);
     }
 
     #[test]
