@@ -16,60 +16,35 @@ const ALL: usize = 0x7fff_f000;
 const LISTING_BYTES: usize = 32 << 10;
 
 pub(super) fn perform(plan: &Plan, job: &Job) -> Result<()> {
-    match job {
-        Job::MakeDirs(dirs) => {
-            for dir in &plan.dirs[dirs.clone()] {
-                fs::mkdirat(CWD, &dir.dest, Mode::from_raw_mode(dir.mode | 0o700))?;
+    let dir = &plan.dirs[job.dir];
+    let entries = &plan.entries[job.entries.clone()];
+    match job.verb {
+        Verb::MakeDir => fs::mkdirat(CWD, &dir.dest, Mode::from_raw_mode(dir.mode | 0o700))?,
+        Verb::RemoveDir => fs::unlinkat(CWD, &dir.source, AtFlags::REMOVEDIR)?,
+        Verb::Remove => {
+            let source = open_source(dir, job)?;
+            for entry in entries {
+                fs::unlinkat(&source, &entry.name, AtFlags::empty())?;
             }
         }
-        Job::RemoveDirs(dirs) => {
-            for dir in &plan.dirs[dirs.clone()] {
-                fs::unlinkat(CWD, &dir.source, AtFlags::REMOVEDIR)?;
+        Verb::Copy => {
+            let source = open_source(dir, job)?;
+            let dest = open_dir(&dir.dest)?;
+            for entry in entries {
+                copy(source.as_fd(), dest.as_fd(), entry)?;
             }
-        }
-        Job::Entries {
-            verb,
-            dir,
-            entries,
-            lists,
-        } => {
-            let source = open_dir(&plan.dirs[*dir].source)?;
-            if *lists {
-                list(source.as_fd())?;
-            }
-            each_entry(
-                *verb,
-                source.as_fd(),
-                &plan.dirs[*dir],
-                &plan.entries[entries.clone()],
-            )?;
         }
     }
     Ok(())
 }
 
-fn each_entry(verb: Verb, source: BorrowedFd<'_>, dir: &Dir, entries: &[Entry]) -> Result<()> {
-    match verb {
-        Verb::Remove => {
-            for entry in entries {
-                fs::unlinkat(source, &entry.name, AtFlags::empty())?;
-            }
-        }
-        Verb::Copy => {
-            let dest = open_dir(&dir.dest)?;
-            for entry in entries {
-                copy(source, dest.as_fd(), entry)?;
-            }
-        }
-        Verb::Compare => {
-            let dest = open_dir(&dir.dest)?;
-            for entry in entries {
-                fs::statat(source, &entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
-                fs::statat(&dest, &entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
-            }
-        }
+/// Opens the directory of a job, and lists it if the job does that.
+fn open_source(dir: &Dir, job: &Job) -> Result<OwnedFd> {
+    let source = open_dir(&dir.source)?;
+    if job.lists {
+        list(source.as_fd())?;
     }
-    Ok(())
+    Ok(source)
 }
 
 fn open_dir(path: &CStr) -> Result<OwnedFd> {

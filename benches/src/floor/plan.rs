@@ -6,7 +6,7 @@ use std::{
     ops::Range,
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
-        fs::{FileTypeExt as _, PermissionsExt as _},
+        fs::MetadataExt as _,
     },
     path::{Path, PathBuf},
 };
@@ -18,8 +18,6 @@ use super::Task;
 /// The entries of one job: few enough to share a wide directory, and enough to make the cost of taking a job
 /// negligible.
 const BATCH: usize = 256;
-/// The directories of one job.
-const DIRS: usize = 64;
 
 /// The tree, and the jobs on it in their order.
 #[derive(Default)]
@@ -52,33 +50,21 @@ pub(super) enum Kind {
     Link,
 }
 
-/// The work that a thread takes at a time.
-pub(super) enum Job {
-    MakeDirs(Range<usize>),
-    RemoveDirs(Range<usize>),
-    Entries {
-        verb: Verb,
-        dir: usize,
-        entries: Range<usize>,
-        lists: bool,
-    },
+/// The work that a thread takes at a time: a directory, or some of its entries.
+pub(super) struct Job {
+    pub(super) verb: Verb,
+    pub(super) dir: usize,
+    pub(super) entries: Range<usize>,
+    /// This is `true` if the job also lists the directory.
+    pub(super) lists: bool,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Verb {
+    MakeDir,
+    RemoveDir,
     Remove,
     Copy,
-    Compare,
-}
-
-impl Job {
-    /// Returns a directory, by its place, for the message of a failure.
-    pub(super) fn place(&self) -> usize {
-        match self {
-            Self::MakeDirs(dirs) | Self::RemoveDirs(dirs) => dirs.start,
-            Self::Entries { dir, .. } => *dir,
-        }
-    }
 }
 
 impl Plan {
@@ -88,17 +74,13 @@ impl Plan {
             Task::Remove { tree } => {
                 plan.scan(tree, None)?;
                 plan.add_entries(Verb::Remove);
-                let levels: Vec<_> = plan.levels().into_iter().rev().collect();
-                plan.add_dirs(&levels, Job::RemoveDirs);
+                plan.add_dirs(Verb::RemoveDir);
+                plan.phases[1..].reverse();
             }
             Task::Copy { tree, dest } => {
                 plan.scan(tree, Some(dest))?;
-                plan.add_dirs(&plan.levels(), Job::MakeDirs);
+                plan.add_dirs(Verb::MakeDir);
                 plan.add_entries(Verb::Copy);
-            }
-            Task::Compare { tree, dest } => {
-                plan.scan(tree, Some(dest))?;
-                plan.add_entries(Verb::Compare);
             }
         }
         Ok(plan)
@@ -110,7 +92,9 @@ impl Plan {
         for depth in 0.. {
             let mut below = Vec::new();
             for (source, dest) in queue {
-                self.scan_dir(source, dest, depth, &mut below)?;
+                let context = format!("cannot scan {}", source.display());
+                let scanned = self.scan_dir(source, dest, depth, &mut below);
+                scanned.context(context)?;
             }
             if below.is_empty() {
                 break;
@@ -127,82 +111,60 @@ impl Plan {
         depth: usize,
         below: &mut Vec<(PathBuf, Option<PathBuf>)>,
     ) -> Result<()> {
-        let context = || format!("cannot scan {}", source.display());
         let first = self.entries.len();
-        for entry in fs::read_dir(&source).with_context(context)? {
-            let entry = entry.with_context(context)?;
-            let kind = entry.file_type().with_context(context)?;
+        for entry in fs::read_dir(&source)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
             if kind.is_dir() {
-                below.push((
-                    entry.path(),
-                    dest.as_ref().map(|dest| dest.join(entry.file_name())),
-                ));
+                let dest = dest.as_ref().map(|dest| dest.join(entry.file_name()));
+                below.push((entry.path(), dest));
                 continue;
             }
             // A removal needs nothing but the name.
-            let kind = if dest.is_some() {
-                Kind::of(kind, &entry.metadata().with_context(context)?)?
-            } else {
-                Kind::Empty
+            let kind = match dest {
+                Some(_) => Kind::of(kind, &entry.metadata()?)?,
+                None => Kind::Empty,
             };
-            self.entries.push(Entry {
-                name: CString::new(entry.file_name().into_vec())?,
-                kind,
-            });
+            let name = CString::new(entry.file_name().into_vec())?;
+            self.entries.push(Entry { name, kind });
         }
-        let mode = fs::metadata(&source)
-            .with_context(context)?
-            .permissions()
-            .mode();
         self.dirs.push(Dir {
+            mode: fs::metadata(&source)?.mode() & 0o7777,
             source: CString::new(source.as_os_str().as_bytes())?,
             dest: CString::new(dest.unwrap_or_default().into_os_string().into_vec())?,
-            mode,
             depth,
             entries: first..self.entries.len(),
         });
         Ok(())
     }
 
-    /// Returns the ranges of directories of equal depth, from the root down.
-    fn levels(&self) -> Vec<Range<usize>> {
+    /// Adds a phase for each level, from the root down.
+    fn add_dirs(&mut self, verb: Verb) {
+        let job = |dir| Job {
+            verb,
+            dir,
+            entries: 0..0,
+            lists: false,
+        };
         let mut start = 0;
-        let levels = self.dirs.chunk_by(|a, b| a.depth == b.depth).map(|level| {
-            let range = start..start + level.len();
-            start = range.end;
-            range
-        });
-        levels.collect()
-    }
-
-    fn add_dirs(&mut self, levels: &[Range<usize>], job: impl Fn(Range<usize>) -> Job) {
-        self.phases.extend(
-            levels
-                .iter()
-                .map(|level| pieces(level.clone(), DIRS).map(&job).collect()),
-        );
+        for level in self.dirs.chunk_by(|a, b| a.depth == b.depth) {
+            let end = start + level.len();
+            self.phases.push((start..end).map(job).collect());
+            start = end;
+        }
     }
 
     fn add_entries(&mut self, verb: Verb) {
         let mut jobs = Vec::new();
         for (dir, Dir { entries, .. }) in self.dirs.iter().enumerate() {
-            let start = entries.start;
-            // An empty directory has no piece, but is listed like the others.
-            let alone = entries.is_empty().then_some(start..start);
-            jobs.extend(
-                alone
-                    .into_iter()
-                    .chain(pieces(entries.clone(), BATCH))
-                    .map(|entries| {
-                        let lists = entries.start == start;
-                        Job::Entries {
-                            verb,
-                            dir,
-                            entries,
-                            lists,
-                        }
-                    }),
-            );
+            // An empty directory has no entry, but is listed like the others.
+            let last = entries.end.max(entries.start + 1);
+            jobs.extend((entries.start..last).step_by(BATCH).map(|start| Job {
+                verb,
+                dir,
+                entries: start..entries.end.min(start + BATCH),
+                lists: start == entries.start,
+            }));
         }
         self.phases.push(jobs);
     }
@@ -210,24 +172,11 @@ impl Plan {
 
 impl Kind {
     fn of(kind: FileType, meta: &Metadata) -> Result<Self> {
-        if kind.is_symlink() {
-            return Ok(Self::Link);
+        match meta.len() {
+            _ if kind.is_symlink() => Ok(Self::Link),
+            _ if !kind.is_file() => bail!("the floor copies no special files"),
+            0 => Ok(Self::Empty),
+            _ => Ok(Self::Data),
         }
-        if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {
-            bail!("the floor copies no special files");
-        }
-        Ok(if meta.len() == 0 {
-            Self::Empty
-        } else {
-            Self::Data
-        })
     }
-}
-
-/// Returns `range` in pieces of at most `size`.
-fn pieces(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    let end = range.end;
-    range
-        .step_by(size)
-        .map(move |start| start..end.min(start + size))
 }

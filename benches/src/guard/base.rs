@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use crate::host::command;
+use crate::host::command::{self, git};
 
 /// An earlier commit, and the directory of its rmz and cpz.
 pub(super) struct Base {
@@ -76,15 +76,6 @@ fn resolve(name: &str) -> Result<String> {
         "--quiet",
         &format!("{name}^{{commit}}"),
     ])
-}
-
-fn git(args: &[&str]) -> Result<String> {
-    // In a CI job, root works in another user's checkout, which git refuses by default.
-    command::run(
-        Command::new("git")
-            .args(["-c", "safe.directory=*", "-C", command::repository()])
-            .args(args),
-    )
 }
 
 /// Builds `commit` in a directory of its own, unless that was done before.

@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    ffi::OsStr,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -24,9 +23,17 @@ pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
     run(Command::new(program).args(args))
 }
 
+/// Returns the output of git in the repository.
+pub(crate) fn git(args: &[&str]) -> Result<String> {
+    // In a CI job, root works in another user's checkout, which git refuses by default.
+    let here = ["-c", "safe.directory=*", "-C", repository()];
+    run(Command::new("git").args(here).args(args))
+}
+
 /// Runs a command to its end, and returns its output without the last newline.
 ///
-/// # Errors If it can't be started, or fails. The error of a failure has the first line that it wrote to stderr.
+/// # Errors
+/// If it can't be started, or fails. The error of a failure has the first line that it wrote to stderr.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     interrupt::check()?;
     let name = command.get_program().to_string_lossy().into_owned();
@@ -116,18 +123,6 @@ pub(crate) fn find(program: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
 fn is_executable(file: &Path) -> bool {
     file.metadata()
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-/// Returns PATH with `first` in front.
-pub(crate) fn path_with(first: &Path) -> Result<std::ffi::OsString> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let dirs = std::iter::once(first.to_owned()).chain(env::split_paths(&path));
-    env::join_paths(dirs).with_context(|| format!("{} cannot be in PATH", first.display()))
-}
-
-/// Returns a path of any bytes as printable text.
-pub(crate) fn lossy(path: impl AsRef<OsStr>) -> String {
-    path.as_ref().to_string_lossy().into_owned()
 }
 
 /// Checks that the user is root.

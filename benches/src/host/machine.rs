@@ -1,97 +1,56 @@
 //! Identifies the machine and the moment of a measurement, for the head of the tables.
 
-use std::{fmt, fs, path::Path, process::Command, thread};
+use std::{fs, path::Path, thread};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::command;
+use super::command::{self, git};
 
-/// The sources of what is measured, and of what it is measured against: a commit elsewhere, or to tests, changes no
-/// figure.
-const MEASURED: &[&str] = &[
-    "Cargo.toml",
-    "Cargo.lock",
-    "fuc_engine",
-    "fuc_cli",
-    "rmz",
-    "cpz",
-    "cluster",
-    "comparisons",
-    "benches/src/floor",
-    "benches/src/serve",
-    ":(exclude,glob)*/tests/**",
-];
+/// The sources of what is measured: a commit elsewhere changes no figure.
+const MEASURED: &[&str] = &["Cargo.lock", "fuc_engine", "fuc_cli", "rmz", "cpz"];
 
-/// The properties of a machine that matter to the figures.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Machine {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    pub(crate) memory_gib: u64,
-}
-
-/// The machine, the date, the commit and the kernel of a measurement.
+/// The machine, the date and the commit of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
-    pub(crate) machine: Machine,
+    /// The properties of the machine that matter to the figures, and its kernel.
+    pub(crate) machine: String,
     pub(crate) date: String,
     pub(crate) commit: String,
-    pub(crate) kernel: String,
+    /// The version of GNU's commands.
+    pub(crate) gnu: String,
 }
 
 /// Returns the stamp of a measurement that is made now.
 pub(crate) fn stamp() -> Result<Stamp> {
-    let kernel = rustix::system::uname();
+    let gnu = command::output("rm", &["--version"])?;
     Ok(Stamp {
-        machine: Machine::probe(),
-        kernel: format!(
-            "{} {}",
-            kernel.sysname().to_string_lossy(),
-            kernel.release().to_string_lossy()
-        ),
+        machine: machine(),
         date: command::output("date", &["-u", "+%Y-%m-%d"])?,
         commit: commit().unwrap_or_else(|_| "unknown".to_owned()),
+        gnu: gnu.lines().next().unwrap_or_default().to_owned(),
     })
+}
+
+/// Returns the cores, the memory and the kernel of this machine.
+fn machine() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let cpu = field(&cpuinfo, "model name").unwrap_or("unknown");
+    let kib = field(&meminfo, "MemTotal").and_then(|v| v.trim_end_matches(" kB").parse().ok());
+    let gib = kib.unwrap_or(0_u64).div_ceil(1 << 20);
+    let uname = rustix::system::uname();
+    let kernel = uname.release().to_string_lossy();
+    format!("{} cores of {cpu}, {gib} GiB, Linux {kernel}", cores())
 }
 
 /// Returns the newest commit that changes what is measured, with `-dirty` appended if that has changes since.
 fn commit() -> Result<String> {
-    let git = |args: &[&str]| {
-        let here = ["-c", "safe.directory=*", "-C", command::repository()];
-        command::run(Command::new("git").args(here).args(args).args(MEASURED))
-    };
-    let commit = git(&["log", "-1", "--format=%h", "--abbrev=7", "--"])?;
-    let changed = !git(&["status", "--porcelain", "--untracked-files=no", "--"])?.is_empty();
-    Ok(commit + if changed { "-dirty" } else { "" })
-}
-
-impl Machine {
-    /// Returns the properties of this machine.
-    fn probe() -> Self {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let kib =
-            field(&meminfo, "MemTotal").and_then(|v| v.trim_end_matches(" kB").parse::<u64>().ok());
-        Self {
-            cpu: field(&cpuinfo, "model name")
-                .unwrap_or("unknown")
-                .to_owned(),
-            cores: cores(),
-            memory_gib: kib.unwrap_or(0).div_ceil(1 << 20),
-        }
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cpu,
-            cores,
-            memory_gib,
-        } = self;
-        write!(f, "{cores} cores of {cpu}, {memory_gib} GiB")
-    }
+    let newest = &["log", "-1", "--format=%h", "--abbrev=7", "--"];
+    let changes = &["status", "--porcelain", "--untracked-files=no", "--"];
+    let [commit, changes] = [&newest[..], changes].map(|args| git(&[args, MEASURED].concat()));
+    let suffix = if changes?.is_empty() { "" } else { "-dirty" };
+    Ok(commit? + suffix)
 }
 
 /// Returns how many threads can run at once.

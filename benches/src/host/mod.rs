@@ -1,6 +1,5 @@
-//! The host: its programs, signals, hardware and terminal.
+//! The host: its programs, signals and hardware.
 
 pub(crate) mod command;
 pub(crate) mod interrupt;
 pub(crate) mod machine;
-pub(crate) mod progress;

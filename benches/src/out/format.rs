@@ -1,5 +1,7 @@
 //! Figures and words as the tables show them.
 
+use crate::results::Row;
+
 /// The sign for a missing figure.
 pub(super) const NONE: &str = "–";
 
@@ -12,6 +14,11 @@ pub(super) fn figure(value: f64) -> String {
     }
 }
 
+/// Returns a figure, or a sign if there is none.
+pub(super) fn figure_or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| NONE.to_owned(), figure)
+}
+
 /// Returns seconds or milliseconds, with three digits.
 pub(super) fn time(seconds: f64) -> String {
     if seconds < 1.0 {
@@ -21,33 +28,16 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// Returns a number of bytes in MiB, or a dash.
-pub(super) fn memory(bytes: Option<u64>) -> String {
-    bytes.map_or_else(
-        || NONE.to_owned(),
-        |bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
-    )
+/// Returns the median of a command, and how far its runs are from it at most.
+pub(super) fn time_and_spread(row: &Row) -> String {
+    let (shortest, longest) = row.range;
+    let spread = (row.seconds - shortest).max(longest - row.seconds) / row.seconds;
+    format!("{} ±{:.0}%", time(row.seconds), spread * 100.0)
 }
 
 /// Returns `words` as a table's cell may hold them.
 pub(super) fn escape(words: &str) -> String {
     words.replace('|', "\\|")
-}
-
-/// Returns a list with an item for each note, after an empty line; nothing without notes.
-///
-/// A note may quote what a program printed, so line ends, bars and backquotes are taken out of it.
-pub(super) fn list(notes: &[String]) -> String {
-    let item = |note: &String| {
-        let line = note.replace(['\n', '|', '`'], " ");
-        format!("- {}\n", line.chars().take(200).collect::<String>())
-    };
-    let items: String = notes.iter().map(item).collect();
-    if items.is_empty() {
-        items
-    } else {
-        format!("\n{items}")
-    }
 }
 
 #[cfg(test)]
@@ -63,9 +53,8 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_one_line_of_markdown() {
-        let notes = ["perl is left out:\nno | perl".to_owned()];
-        assert_eq!(list(&notes), "\n- perl is left out: no   perl\n");
-        assert_eq!(list(&[]), "");
+    fn the_spread_is_the_distance_of_the_farthest_run() {
+        let row = Row::of("rmz", vec![0.2, 0.19, 0.25]).unwrap();
+        assert_eq!(time_and_spread(&row), "200 ms ±25%");
     }
 }

@@ -1,12 +1,7 @@
-//! The output: the figures, their tables and plots, and the page that sums them up.
+//! The output: the tables, the plot, and the pages that they are in.
 
-mod details;
-pub(crate) mod document;
 mod format;
-mod libraries;
-mod markers;
+pub(crate) mod pages;
 mod plot;
 mod readme;
-mod report;
-mod steady;
-mod store;
+pub(crate) mod tables;

@@ -3,25 +3,21 @@
 //! hyperfine runs all rounds of a command before those of the next one, so a machine that slows down would favour the
 //! first command. It is therefore called for a single run, and the rounds go through all commands in turn.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use super::programs::Programs;
-use crate::{host::command, results::Run};
+use crate::host::command;
 
 /// A clock for commands in one directory.
-pub(crate) struct Stopwatch<'a> {
-    pub(crate) programs: &'a Programs,
+pub(super) struct Stopwatch<'a> {
+    pub(super) programs: &'a Programs,
     /// The directory in which the commands run.
-    pub(crate) dir: &'a Path,
+    pub(super) dir: PathBuf,
     /// A file that hyperfine may write.
-    pub(crate) export: PathBuf,
+    pub(super) export: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -29,60 +25,39 @@ struct Export {
     results: Vec<Exported>,
 }
 
-/// The part of hyperfine's result that is used. `system` and `user` are seconds.
+/// The part of hyperfine's result that is used: the seconds of each run.
 #[derive(Deserialize)]
 struct Exported {
-    user: f64,
-    system: f64,
     times: Vec<f64>,
-    /// Missing in older versions of hyperfine.
-    memory_usage_byte: Option<Vec<u64>>,
 }
 
 impl Stopwatch<'_> {
-    /// Runs a command once, and returns its time.
-    pub(crate) fn time(&self, line: &str) -> Result<Run> {
-        let mut hyperfine = self.command("hyperfine")?;
-        hyperfine.args(["--shell=none", "--runs=1", "--style=none", "--export-json"]);
+    /// Runs a command once, and returns its seconds.
+    ///
+    /// # Errors
+    /// If the command fails. The error has the first line of its messages.
+    pub(super) fn time(&self, line: &str) -> Result<f64> {
+        let mut hyperfine = self.programs.command("hyperfine")?;
+        hyperfine.current_dir(&self.dir);
+        hyperfine.args([
+            "--shell=none",
+            "--runs=1",
+            "--style=none",
+            "--output=inherit",
+        ]);
+        hyperfine.arg("--export-json");
         command::run(hyperfine.arg(&self.export).arg(line)).with_context(|| line.to_owned())?;
         let json = fs::read_to_string(&self.export).context("hyperfine wrote no result")?;
         parse(&json)
     }
-
-    /// Runs a command once, for its effect; an error has the message of the command.
-    pub(crate) fn try_out(&self, line: &str) -> Result<()> {
-        command::run(self.command("sh")?.args(["-c", line])).map(drop)
-    }
-
-    /// Returns a command for a program, with the peers first in its PATH.
-    pub(crate) fn command(&self, program: &str) -> Result<Command> {
-        let found = command::find(program, std::slice::from_ref(&self.programs.bin));
-        let mut command = Command::new(found.with_context(|| format!("{program} is missing"))?);
-        command
-            .current_dir(self.dir)
-            .env("PATH", command::path_with(&self.programs.bin)?);
-        Ok(command)
-    }
 }
 
-fn parse(json: &str) -> Result<Run> {
+fn parse(json: &str) -> Result<f64> {
     let export: Export = serde_json::from_str(json).context("not what hyperfine exports")?;
-    let [result] = export.results.as_slice() else {
-        anyhow::bail!("hyperfine exported other than one result")
-    };
-    ensure!(
-        result.times.len() == 1,
-        "hyperfine ran the command {} times",
-        result.times.len()
-    );
-    Ok(Run {
-        seconds: result.times[0],
-        cpu_seconds: result.user + result.system,
-        peak_bytes: result
-            .memory_usage_byte
-            .as_ref()
-            .and_then(|bytes| bytes.first().copied()),
-    })
+    match export.results.as_slice() {
+        [Exported { times }] if times.len() == 1 => Ok(times[0]),
+        _ => bail!("hyperfine exported other than one run"),
+    }
 }
 
 #[cfg(test)]
@@ -95,15 +70,7 @@ mod tests {
 
     #[test]
     fn an_export_of_one_run_is_read() {
-        let run = parse(EXPORT).unwrap();
-        assert_eq!((run.seconds, run.peak_bytes), (0.25, Some(1_703_936)));
-        assert!((run.cpu_seconds - 0.35).abs() < 1e-9);
-    }
-
-    #[test]
-    fn an_old_hyperfine_knows_no_memory() {
-        let old = EXPORT.replace("\"memory_usage_byte\": [1703936], ", "");
-        assert_eq!(parse(&old).unwrap().peak_bytes, None);
+        assert!((parse(EXPORT).unwrap() - 0.25).abs() < 1e-9);
     }
 
     #[test]

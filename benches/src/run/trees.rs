@@ -1,126 +1,77 @@
 //! Makes the trees, counts them, and finds the real ones.
 
 use std::{
-    env, fs,
+    fs,
     io::{self, Read as _, Write as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::{place::Scratch, programs::Programs};
 use crate::{
     host::command,
-    what::cell::{Real, Spread, Tree},
+    what::cell::{Spread, Tree},
 };
 
-/// Makes trees in the scratch directory.
-pub(crate) struct Trees<'a> {
-    pub(crate) scratch: &'a Scratch,
-    pub(crate) programs: &'a Programs,
-    pub(crate) node_modules: PathBuf,
+/// Makes, copies and removes trees.
+pub(super) struct Trees<'a> {
+    pub(super) programs: &'a Programs,
+    /// The directory into which `benches/setup.sh` has installed the peers and the real trees.
+    pub(super) peers: PathBuf,
 }
 
 /// The numbers of entries of a tree, and of the bytes in its files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) files: u64,
-    pub(crate) dirs: u64,
-    pub(crate) bytes: u64,
+pub(super) struct Count {
+    pub(super) files: u64,
+    pub(super) dirs: u64,
+    pub(super) bytes: u64,
 }
 
 impl Trees<'_> {
     /// Makes `tree` at `dest`, which does not exist.
-    pub(crate) fn make(&self, tree: &Tree, dest: &Path) -> Result<()> {
+    pub(super) fn make(&self, tree: &Tree, dest: &Path) -> Result<()> {
         match tree {
             Tree::Made {
                 files,
                 bytes,
                 shape,
             } => {
-                let mut ftzz = Command::new(self.program("ftzz"));
                 // Without `--exact` ftzz may make six files if asked for ten.
                 let size = ["-n", &files.to_string(), "-b", &bytes.to_string()];
-                ftzz.args(["-q", "--exact"])
-                    .args(size)
-                    .args(*shape)
-                    .arg(dest);
-                command::run(&mut ftzz)?;
+                let mut ftzz = self.programs.command("ftzz")?;
+                ftzz.args(["-q", "--exact"]).args(size).args(*shape);
+                command::run(ftzz.arg(dest))?;
                 // ftzz makes nothing at all if its random number of files is 0.
                 ensure!(dest.is_dir(), "ftzz made no {}", dest.display());
                 Ok(())
             }
             Tree::Spread(tree) => spread(tree, dest),
-            Tree::Real(real) => self.copy(&self.find(*real)?, dest),
+            Tree::Real(name) => {
+                // It may be a link to a tree of the system.
+                let tree = self.peers.join("trees").join(name).canonicalize();
+                let missing = || format!("there is no tree {name}: benches/setup.sh makes it");
+                self.copy(&tree.with_context(missing)?, dest)
+            }
         }
     }
 
     /// Copies a tree with cpz, for speed.
-    pub(crate) fn copy(&self, source: &Path, dest: &Path) -> Result<()> {
-        command::run(
-            Command::new(self.program("cpz"))
-                .arg("-T")
-                .args([source, dest]),
-        )
-        .map(drop)
+    pub(super) fn copy(&self, source: &Path, dest: &Path) -> Result<()> {
+        let mut cpz = self.programs.command("cpz")?;
+        command::run(cpz.arg("-T").args([source, dest])).map(drop)
     }
 
     /// Removes what a run left of a tree, if anything.
-    pub(crate) fn clear(&self, dir: &Path) -> Result<()> {
+    pub(super) fn clear(&self, dir: &Path) -> Result<()> {
         ensure!(
-            dir.starts_with(self.scratch.path()),
-            "BUG: {} is outside of the scratch directory",
+            Scratch::holds(dir),
+            "BUG: {} is outside of the scratch directories",
             dir.display()
         );
-        command::run(Command::new(self.program("rmz")).arg("-f").arg(dir)).map(drop)
-    }
-
-    fn program(&self, name: &str) -> PathBuf {
-        command::find(name, std::slice::from_ref(&self.programs.bin)).unwrap_or_else(|| name.into())
-    }
-
-    /// Returns the path of a real tree; that of Linux is unpacked first.
-    fn find(&self, real: Real) -> Result<PathBuf> {
-        match real {
-            Real::Linux => self.linux(),
-            Real::Go => {
-                newest(&["/usr/share"], "go-", "").context("no Go source: install golang-src")
-            }
-            Real::Registry => {
-                let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-                let home =
-                    home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
-                let registry = home
-                    .map(|home| home.join("registry/src"))
-                    .filter(|dir| dir.is_dir());
-                registry.context("no cargo registry: no registry/src in CARGO_HOME")
-            }
-            Real::NodeModules if self.node_modules.is_dir() => Ok(self.node_modules.clone()),
-            Real::NodeModules => bail!(
-                "there is no {}: benches/setup.sh makes one where there is npm, or name one with --node-modules",
-                self.node_modules.display()
-            ),
-        }
-    }
-
-    fn linux(&self) -> Result<PathBuf> {
-        let unpacked = self.scratch.path().join("linux");
-        if !unpacked.is_dir() {
-            let archive = newest(&["/usr/src"], "linux-source-", ".tar.xz");
-            let archive = archive.context("no Linux source: install linux-source")?;
-            let partial = self.scratch.subdir("linux-partial")?;
-            command::run(
-                Command::new("tar")
-                    .arg("-C")
-                    .args([&partial])
-                    .arg("-xf")
-                    .arg(&archive),
-            )?;
-            fs::rename(&partial, &unpacked)?;
-        }
-        Ok(unpacked)
+        command::run(self.programs.command("rmz")?.arg("-f").arg(dir)).map(drop)
     }
 }
 
@@ -129,7 +80,7 @@ const WRITE_BYTES: usize = 1 << 20;
 
 /// Makes the first file in the first directory, the second in the second one, and so on. A single directory is `dest`
 /// itself.
-fn spread(tree: &Spread, dest: &Path) -> Result<()> {
+pub(crate) fn spread(tree: &Spread, dest: &Path) -> Result<()> {
     let dir = |i: u64| match tree.dirs {
         1 => dest.to_owned(),
         _ => dest.join(format!("d{i:03}")),
@@ -161,18 +112,8 @@ fn fill(file: &Path, bytes: u64) -> Result<()> {
     write().with_context(|| format!("cannot make {}", file.display()))
 }
 
-/// Returns the last by name of the entries of `dirs` that have this prefix and suffix.
-fn newest(dirs: &[&str], prefix: &str, suffix: &str) -> Option<PathBuf> {
-    let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
-    let named = entries.filter(|entry| {
-        let name = command::lossy(entry.file_name());
-        name.starts_with(prefix) && name.ends_with(suffix)
-    });
-    named.map(|entry| entry.path()).max()
-}
-
 /// Counts a tree; if it does not exist, all numbers are zero.
-pub(crate) fn count(dir: &Path) -> Result<Count> {
+pub(super) fn count(dir: &Path) -> Result<Count> {
     let mut count = Count::default();
     let mut queue = Vec::new();
     if fs::symlink_metadata(dir).is_ok() {
@@ -222,16 +163,6 @@ pub(super) fn need_copied(original: Count, copy: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Returns seven files of ten bytes in `dirs` directories.
-    fn seven(dirs: u64) -> Spread {
-        Spread {
-            dirs,
-            files: 7,
-            file_bytes: 10,
-            large_file_bytes: None,
-        }
-    }
-
     #[test]
     fn a_tree_is_spread_over_its_directories() {
         let scratch = tempfile::tempdir().unwrap();
@@ -241,10 +172,10 @@ mod tests {
             dirs,
             bytes: 70,
         };
-        spread(&seven(3), &many).unwrap();
+        spread(&Spread::new(3, 7, 10), &many).unwrap();
         assert_eq!(count(&many).unwrap(), expected(4));
         assert_eq!(fs::read_dir(many.join("d000")).unwrap().count(), 3);
-        spread(&seven(1), &one).unwrap();
+        spread(&Spread::new(1, 7, 10), &one).unwrap();
         assert_eq!(count(&one).unwrap(), expected(1));
     }
 
@@ -256,7 +187,7 @@ mod tests {
             let bytes = 2 * WRITE_BYTES as u64 + 1;
             let tree = Spread {
                 large_file_bytes: Some(bytes),
-                ..seven(dirs)
+                ..Spread::new(dirs, 7, 10)
             };
             spread(&tree, &root).unwrap();
             let all = count(&root).unwrap();

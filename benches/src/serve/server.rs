@@ -2,22 +2,21 @@
 
 use std::{
     ffi::OsStr,
-    fmt, io,
-    path::Path,
+    io,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
-    Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow,
+    WriteFlags,
 };
 
 use super::{
     replies::Replies,
-    tree::{CONTROL, Kind, New, Place, Result, Taken, Tree},
+    tree::{New, Result, Tree},
 };
 
 /// How long the kernel trusts names and attributes: as long as an NFS client trusts the attributes of a file that
@@ -29,15 +28,10 @@ const GENERATION: Generation = Generation(0);
 const HANDLE: FileHandle = FileHandle(0);
 /// The most requests without a waiting process, such as releases, that the kernel sends before the first is answered.
 const MOST_BACKGROUND: u16 = u16::MAX;
-/// The most bytes of a read or write, as with NFS.
-const MOST_BYTES: u32 = 1 << 20;
-/// The size of the filesystem, of which all is free. It is not a limit.
-const BLOCKS: u64 = 1 << 24;
-const BLOCK_BYTES: u32 = 4096;
 /// The largest size of a file. Holes take memory, so a larger file could end the server.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// The filesystem. Extended attributes, holes, and copies by the server are not supported.
+/// The filesystem. Links, special files, renames, extended attributes and holes are not supported.
 pub(super) struct Server {
     tree: Mutex<Tree>,
     replies: Replies,
@@ -56,35 +50,30 @@ impl Server {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `send` when the reply to a request about `inode` is due. The control file is always fast.
-    fn reply(&self, inode: INodeNo, send: impl FnOnce() + Send + 'static) {
-        if inode == CONTROL {
-            send();
-        } else {
-            self.replies.push(send);
-        }
-    }
-
-    fn reply_entry(&self, made: Result<FileAttr>, reply: ReplyEntry) {
-        let inode = made.map_or(INodeNo::ROOT, |attributes| attributes.ino);
-        self.reply(inode, move || match made {
+    fn reply_entry(&self, found: Result<FileAttr>, reply: ReplyEntry) {
+        self.replies.push(move || match found {
             Ok(attributes) => reply.entry(&TTL, &attributes, GENERATION),
             Err(e) => reply.error(e),
         });
     }
 
-    fn reply_attributes(&self, inode: INodeNo, found: Result<FileAttr>, reply: ReplyAttr) {
-        self.reply(inode, move || match found {
+    fn reply_attributes(&self, found: Result<FileAttr>, reply: ReplyAttr) {
+        self.replies.push(move || match found {
             Ok(attributes) => reply.attr(&TTL, &attributes),
             Err(e) => reply.error(e),
         });
     }
 
-    fn reply_empty(&self, inode: INodeNo, done: Result<()>, reply: ReplyEmpty) {
-        self.reply(inode, move || match done {
+    fn reply_empty(&self, done: Result<()>, reply: ReplyEmpty) {
+        self.replies.push(move || match done {
             Ok(()) => reply.ok(),
             Err(e) => reply.error(e),
         });
+    }
+
+    fn reply_open(&self, reply: ReplyOpen) {
+        self.replies
+            .push(move || reply.opened(HANDLE, FopenFlags::empty()));
     }
 
     fn make(
@@ -92,64 +81,56 @@ impl Server {
         request: &Request,
         parent: INodeNo,
         name: &OsStr,
-        kind: Kind<'_>,
+        kind: FileType,
+        mode: u32,
     ) -> Result<FileAttr> {
         let (uid, gid) = (request.uid(), request.gid());
-        self.tree().make(parent, name, &New { uid, gid, kind })
+        self.tree().make(
+            parent,
+            name,
+            New {
+                uid,
+                gid,
+                kind,
+                mode,
+            },
+        )
     }
 
     fn read_data(&self, inode: INodeNo, offset: u64, size: u32) -> Result<Vec<u8>> {
-        let shown;
-        let data = self.tree().data(inode)?;
-        let data = data.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = if inode == CONTROL {
-            shown = self.replies.counts().to_string();
-            shown.as_bytes()
-        } else {
-            data.as_slice()
-        };
-        let start = bytes.len().min(offset as usize);
-        let end = bytes.len().min(start + size as usize);
-        Ok(bytes[start..end].to_vec())
+        let mut tree = self.tree();
+        let data = tree.data(inode)?;
+        let start = data.len().min(offset as usize);
+        let end = data.len().min(start + size as usize);
+        Ok(data[start..end].to_vec())
     }
 
     fn write_data(&self, inode: INodeNo, offset: u64, bytes: &[u8]) -> Result<()> {
-        if inode == CONTROL {
-            let text = str::from_utf8(bytes).map_err(|_| Errno::EINVAL)?;
-            let latency_us = text.trim().parse().map_err(|_| Errno::EINVAL)?;
-            self.replies.set_latency(Duration::from_micros(latency_us));
-            return Ok(());
-        }
-        let data = self.tree().data(inode)?;
-        let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tree = self.tree();
+        let data = tree.data(inode)?;
         let end = offset.saturating_add(bytes.len() as u64);
         if (data.len() as u64) < end {
-            resize(&mut data, end)?;
+            resize(data, end)?;
         }
         data[offset as usize..end as usize].copy_from_slice(bytes);
-        self.tree().written(inode, data.len() as u64)
+        tree.modified(inode)
     }
 
     fn truncate(&self, inode: INodeNo, bytes: u64) -> Result<()> {
-        let data = self.tree().data(inode)?;
-        let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
-        resize(&mut data, bytes)?;
-        self.tree().written(inode, bytes)
+        let mut tree = self.tree();
+        resize(tree.data(inode)?, bytes)?;
+        tree.modified(inode)
     }
 }
 
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let refused = |answer| io::Error::other(format!("the kernel lacks {answer:?}"));
         // Listings bring the attributes along, and lookups in one directory overlap, as with NFS.
         let wanted = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_PARALLEL_DIROPS;
         config.add_capabilities(wanted).map_err(refused)?;
-        config.set_max_write(MOST_BYTES).map_err(refused)?;
-        config
-            .set_max_background(MOST_BACKGROUND)
-            .map_err(refused)?;
-        config
-            .set_congestion_threshold(MOST_BACKGROUND)
-            .map_err(refused)?;
+        // A smaller number is possible, too: then some releases wait.
+        let _ = config.set_max_background(MOST_BACKGROUND);
         Ok(())
     }
 
@@ -158,13 +139,9 @@ impl Filesystem for Server {
         self.reply_entry(found, reply);
     }
 
-    fn forget(&self, _: &Request, inode: INodeNo, lookups: u64) {
-        self.tree().forget(inode, lookups);
-    }
-
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let found = self.tree().attributes(inode);
-        self.reply_attributes(inode, found, reply);
+        self.reply_attributes(found, reply);
     }
 
     fn setattr(
@@ -200,33 +177,7 @@ impl Filesystem for Server {
             attributes.mtime = mtime.map_or(attributes.mtime, time);
             Ok(*attributes)
         };
-        self.reply_attributes(inode, set(), reply);
-    }
-
-    fn readlink(&self, _: &Request, inode: INodeNo, reply: ReplyData) {
-        let target = self.tree().target(inode).map(Path::to_owned);
-        self.reply(inode, move || match target {
-            Ok(target) => reply.data(target.as_os_str().as_encoded_bytes()),
-            Err(e) => reply.error(e),
-        });
-    }
-
-    fn mknod(
-        &self,
-        request: &Request,
-        parent: INodeNo,
-        name: &OsStr,
-        mode: u32,
-        _umask: u32,
-        rdev: u32,
-        reply: ReplyEntry,
-    ) {
-        let kind = if rustix::fs::FileType::from_raw_mode(mode).is_file() {
-            Kind::File { mode }
-        } else {
-            Kind::Special { mode, rdev }
-        };
-        self.reply_entry(self.make(request, parent, name, kind), reply);
+        self.reply_attributes(set(), reply);
     }
 
     fn mkdir(
@@ -238,63 +189,22 @@ impl Filesystem for Server {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.make(request, parent, name, Kind::Directory { mode });
+        let made = self.make(request, parent, name, FileType::Directory, mode);
         self.reply_entry(made, reply);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let done = self.tree().remove(parent, name);
-        self.reply_empty(parent, done, reply);
+        self.reply_empty(done, reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let done = self.tree().remove(parent, name);
-        self.reply_empty(parent, done, reply);
+        self.reply_empty(done, reply);
     }
 
-    fn symlink(
-        &self,
-        request: &Request,
-        parent: INodeNo,
-        name: &OsStr,
-        target: &Path,
-        reply: ReplyEntry,
-    ) {
-        let made = self.make(request, parent, name, Kind::Symlink(target));
-        self.reply_entry(made, reply);
-    }
-
-    fn rename(
-        &self,
-        _: &Request,
-        parent: INodeNo,
-        name: &OsStr,
-        new_parent: INodeNo,
-        new_name: &OsStr,
-        flags: RenameFlags,
-        reply: ReplyEmpty,
-    ) {
-        let to = Place {
-            parent: new_parent,
-            name: new_name,
-        };
-        let done = self.tree().rename(&Place { parent, name }, &to, flags);
-        self.reply_empty(parent, done, reply);
-    }
-
-    fn link(&self, _: &Request, inode: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let made = self.tree().link(inode, parent, name);
-        self.reply_entry(made, reply);
-    }
-
-    fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // The control file has no size by which the kernel could limit a read.
-        let flags = if inode == CONTROL {
-            FopenFlags::FOPEN_DIRECT_IO
-        } else {
-            FopenFlags::empty()
-        };
-        self.reply(inode, move || reply.opened(HANDLE, flags));
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.reply_open(reply);
     }
 
     fn create(
@@ -307,8 +217,8 @@ impl Filesystem for Server {
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let made = self.make(request, parent, name, Kind::File { mode });
-        self.reply(parent, move || match made {
+        let made = self.make(request, parent, name, FileType::RegularFile, mode);
+        self.replies.push(move || match made {
             Ok(attributes) => {
                 reply.created(&TTL, &attributes, GENERATION, HANDLE, FopenFlags::empty());
             }
@@ -328,7 +238,7 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let data = self.read_data(inode, offset, size);
-        self.reply(inode, move || match data {
+        self.replies.push(move || match data {
             Ok(data) => reply.data(&data),
             Err(e) => reply.error(e),
         });
@@ -348,56 +258,18 @@ impl Filesystem for Server {
     ) {
         let written = self.write_data(inode, offset, data);
         let bytes = data.len() as u32;
-        self.reply(inode, move || match written {
+        self.replies.push(move || match written {
             Ok(()) => reply.written(bytes),
             Err(e) => reply.error(e),
         });
     }
 
-    fn flush(&self, _: &Request, inode: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        self.reply_empty(inode, Ok(()), reply);
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        self.reply_empty(Ok(()), reply);
     }
 
-    fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.reply_empty(inode, Ok(()), reply);
-    }
-
-    fn release(
-        &self,
-        _: &Request,
-        inode: INodeNo,
-        _: FileHandle,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        _flush: bool,
-        reply: ReplyEmpty,
-    ) {
-        self.reply_empty(inode, Ok(()), reply);
-    }
-
-    fn opendir(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.reply(inode, move || reply.opened(HANDLE, FopenFlags::empty()));
-    }
-
-    fn readdir(
-        &self,
-        _: &Request,
-        inode: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        mut reply: ReplyDirectory,
-    ) {
-        let listed = self.tree().list(inode, offset, |entry| {
-            let attributes = &entry.attributes;
-            match reply.add(attributes.ino, entry.cookie, attributes.kind, entry.name) {
-                true => Taken::NoRoom,
-                false => Taken::NameOnly,
-            }
-        });
-        self.reply(inode, move || match listed {
-            Ok(()) => reply.ok(),
-            Err(e) => reply.error(e),
-        });
+    fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.reply_open(reply);
     }
 
     fn readdirplus(
@@ -408,48 +280,21 @@ impl Filesystem for Server {
         offset: u64,
         mut reply: ReplyDirectoryPlus,
     ) {
-        let listed = self.tree().list(inode, offset, |entry| {
-            let attributes = &entry.attributes;
-            let (number, cookie) = (attributes.ino, entry.cookie);
-            match reply.add(number, cookie, entry.name, &TTL, attributes, GENERATION) {
-                true => Taken::NoRoom,
-                false => Taken::WithInode,
+        let mut list = || {
+            let mut tree = self.tree();
+            let mut cookie = offset;
+            while let Some((name, attributes)) = tree.next_entry(inode, cookie)? {
+                cookie = attributes.ino.0;
+                if reply.add(attributes.ino, cookie, &name, &TTL, &attributes, GENERATION) {
+                    break;
+                }
             }
-        });
-        self.reply(inode, move || match listed {
+            Ok(())
+        };
+        let listed = list();
+        self.replies.push(move || match listed {
             Ok(()) => reply.ok(),
             Err(e) => reply.error(e),
-        });
-    }
-
-    fn releasedir(
-        &self,
-        _: &Request,
-        inode: INodeNo,
-        _: FileHandle,
-        _: OpenFlags,
-        reply: ReplyEmpty,
-    ) {
-        self.reply_empty(inode, Ok(()), reply);
-    }
-
-    fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.reply_empty(inode, Ok(()), reply);
-    }
-
-    fn statfs(&self, _: &Request, inode: INodeNo, reply: ReplyStatfs) {
-        let files = BLOCKS;
-        self.reply(inode, move || {
-            reply.statfs(
-                BLOCKS,
-                BLOCKS,
-                BLOCKS,
-                files,
-                files,
-                BLOCK_BYTES,
-                255,
-                BLOCK_BYTES,
-            );
         });
     }
 }
@@ -468,9 +313,4 @@ fn time(time: TimeOrNow) -> SystemTime {
         TimeOrNow::SpecificTime(time) => time,
         TimeOrNow::Now => SystemTime::now(),
     }
-}
-
-/// Returns an error about flags that the kernel lacks, or about a limit that it would accept instead.
-fn refused(answer: impl fmt::Debug) -> io::Error {
-    io::Error::other(format!("the kernel has other limits: {answer:?}"))
 }

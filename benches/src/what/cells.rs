@@ -2,389 +2,336 @@
 
 use std::time::Duration;
 
-use super::cell::{Cache, Cell, Group, Place, Real, Runs, Spread, Tree, Work};
+use anyhow::{Result, ensure};
 
-/// Numbers of files, with their short and long names.
-const SIZES: [(u64, &str, &str); 4] = [
-    (10, "10", "10"),
-    (10_000, "10k", "10 000"),
-    (100_000, "100k", "100 000"),
-    (1_000_000, "1m", "1 000 000"),
-];
+use super::{
+    cell::{Cell, Place, Previous, Spread, Table, Tree, Work},
+    peers::{self, Peer},
+};
+
 const GB: u64 = 1_000_000_000;
 const MB: u64 = 1_000_000;
 const KB: u64 = 1_000;
 
-const FLAT: &[&str] = &["-d", "0"];
-const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
-const FEW: &[&str] = &["-r", "5"];
+/// The rounds of most cells.
+const ROUNDS: usize = 3;
+/// The rounds of cells in which a round takes more than half a minute.
+const FEW_ROUNDS: usize = 2;
+/// The commands that take part in a quick run: ours, GNU's, and the nearest competitors.
+const QUICK_PEERS: usize = 4;
 
-/// A tree of [`Group::Large`], with a word for the name of its cells and a phrase for their titles.
-struct LargeTree {
-    short: &'static str,
-    long: &'static str,
-    spread: Spread,
-}
-
-const LARGE: [LargeTree; 3] = [
-    LargeTree {
-        short: "one",
-        long: "one file of 1 GB",
-        spread: Spread::flat(1, GB),
-    },
-    LargeTree {
-        short: "ten",
-        long: "ten files of 100 MB",
-        spread: Spread::flat(10, 100 * MB),
-    },
-    LargeTree {
-        short: "among",
-        long: "a file of 500 MB among 10 000 of 4 KB",
-        spread: Spread {
-            large_file_bytes: Some(500 * MB),
-            ..Spread::flat(10_000, 4 * KB)
-        },
-    },
-];
-/// The trees on the slow filesystem. They are smaller, because most commands wait for one reply at a time.
-const LARGE_SLOW: [LargeTree; 3] = [
-    LargeTree {
-        short: "one",
-        long: "one file of 100 MB",
-        spread: Spread::flat(1, 100 * MB),
-    },
-    LargeTree {
-        short: "ten",
-        long: "ten files of 10 MB",
-        spread: Spread::flat(10, 10 * MB),
-    },
-    LargeTree {
-        short: "among",
-        long: "a file of 50 MB among 1 000 of 4 KB",
-        spread: Spread {
-            large_file_bytes: Some(50 * MB),
-            ..Spread::flat(1_000, 4 * KB)
-        },
-    },
-];
-
-/// The filesystems of [`Group::Filesystems`] and [`Group::Large`].
-pub(crate) const FILESYSTEMS: [&str; 4] = ["tmpfs", "ext4", "xfs", "btrfs"];
+const BOTH: [(Work, &str); 2] = [(Work::Remove, "remove"), (Work::Copy, "copy")];
+const FILESYSTEMS: [&str; 4] = ["tmpfs", "ext4", "xfs", "btrfs"];
 
 /// Returns every cell, in the order in which they run.
 pub(crate) fn all() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (group, work) in [(Group::Remove, Work::Remove), (Group::Copy, Work::Copy)] {
-        sizes(&mut cells, group, work);
-        shapes(&mut cells, group, work);
+    for (work, verb) in BOTH {
+        cells.extend(made(work, verb));
+        cells.extend(real(work, verb));
+        cells.extend(filesystems(work, verb));
+        cells.extend(slow(work, verb));
+        cells.extend(large(work, verb));
     }
-    real(&mut cells);
-    update(&mut cells);
-    filesystems(&mut cells);
-    slow(&mut cells);
-    large(&mut cells);
-    ranks(&mut cells);
-    libraries(&mut cells);
+    cells.push(after_removal());
+    for (work, verb) in BOTH {
+        cells.extend(libraries(work, verb));
+    }
     cells
 }
 
-fn cell(group: Group, work: Work, name: String, title: String, tree: Tree) -> Cell {
+/// Returns the cells of a quick run, or those that `only` selects, with few commands.
+pub(crate) fn quick(only: &[String]) -> Result<Vec<Cell>> {
+    const TREES: [&str; 6] = ["10", "10k", "100k", "100k-1gb", "flat", "5-per-dir"];
+    let is_quick = |cell: &Cell| match cell.name.split_once('-') {
+        Some(("remove" | "copy", tree)) => TREES.contains(&tree),
+        _ => cell.name == "slow-1ms-remove-256",
+    };
+    let mut cells = select(only, is_quick)?;
+    for cell in &mut cells {
+        cell.peers.truncate(QUICK_PEERS);
+    }
+    Ok(cells)
+}
+
+/// Returns all cells but those of libraries, or those that `only` selects.
+pub(crate) fn full(only: &[String]) -> Result<Vec<Cell>> {
+    select(only, |cell| cell.table != Table::Libraries)
+}
+
+/// Returns the cells that fit, or else those that `only` names. A word is the name of a cell, or a part of names.
+fn select(only: &[String], fits: impl Fn(&Cell) -> bool) -> Result<Vec<Cell>> {
+    let all = all();
+    let mut names = Vec::new();
+    for word in only {
+        let exact = all.iter().any(|cell| cell.name == *word);
+        let is_named = |cell: &&Cell| match exact {
+            true => cell.name == *word,
+            false => cell.name.contains(word),
+        };
+        let before = names.len();
+        names.extend(all.iter().filter(is_named).map(|cell| cell.name.clone()));
+        ensure!(
+            names.len() > before,
+            "there is no cell {word}: `benches list` names them"
+        );
+    }
+    let is_selected = |cell: &Cell| match only {
+        [] => fits(cell),
+        _ => names.contains(&cell.name),
+    };
+    Ok(all.into_iter().filter(is_selected).collect())
+}
+
+fn cell(table: Table, work: Work, name: String, title: &str, tree: Tree) -> Cell {
+    let peers = match work {
+        Work::Remove => peers::REMOVE,
+        Work::Copy => peers::COPY,
+    };
     Cell {
         name,
-        group,
-        title,
+        table,
+        title: title.to_owned(),
         work,
         tree,
-        place: Place::Here,
-        cache: Cache::Warm,
-        runs: Runs::Full,
+        place: Place::Memory,
+        previous: Previous::Removed,
+        peers: peers.to_vec(),
+        rounds: ROUNDS,
     }
 }
 
-fn sizes(cells: &mut Vec<Cell>, group: Group, work: Work) {
-    for (bytes, suffix, with) in [(0, "", "empty files"), (GB, "-1gb", "files, 1 GB")] {
-        for (files, short, long) in SIZES {
-            let tree = Tree::Made {
-                files,
-                bytes,
-                shape: &[],
-            };
-            let name = format!("{}-{short}{suffix}", group.name());
-            let runs = if files == 100_000 || (bytes == 0 && files < 100_000) {
-                Runs::QuickAndFull
-            } else {
-                Runs::Full
-            };
+fn made(work: Work, verb: &str) -> Vec<Cell> {
+    const NESTED: &[&str] = &[];
+    const FLAT: &[&str] = &["-d", "0"];
+    const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
+    const FEW: &[&str] = &["-r", "5"];
+    let trees = [
+        ("10", "10 empty files", 10, 0, NESTED),
+        ("10k", "10 000 empty files", 10_000, 0, NESTED),
+        ("100k", "100 000 empty files", 100_000, 0, NESTED),
+        ("1m", "1 000 000 empty files", 1_000_000, 0, NESTED),
+        ("10-1gb", "10 files, 1 GB", 10, GB, NESTED),
+        ("10k-1gb", "10 000 files, 1 GB", 10_000, GB, NESTED),
+        ("100k-1gb", "100 000 files, 1 GB", 100_000, GB, NESTED),
+        ("1m-1gb", "1 000 000 files, 1 GB", 1_000_000, GB, NESTED),
+        ("flat", "100 000 empty, one directory", 100_000, 0, FLAT),
+        (
+            "5-per-dir",
+            "100 000 empty, 5 per directory",
+            100_000,
+            0,
+            FEW,
+        ),
+        (
+            "flat-zeros",
+            "1 GB of zeros, one directory",
+            100_000,
+            GB,
+            ZEROS,
+        ),
+    ];
+    let mut cells = Vec::new();
+    for (short, title, files, bytes, shape) in trees {
+        let tree = Tree::Made {
+            files,
+            bytes,
+            shape,
+        };
+        let mut cell = cell(Table::Made, work, format!("{verb}-{short}"), title, tree);
+        // All commands compete where a round is short, and in the cells of the README's table.
+        let (rounds, most_peers) = match short {
+            "10" => (21, usize::MAX),
+            "1m" | "1m-1gb" => (FEW_ROUNDS, 3),
+            "100k" | "flat" | "5-per-dir" | "flat-zeros" => (ROUNDS, 6),
+            _ => (ROUNDS, usize::MAX),
+        };
+        cell.rounds = rounds;
+        cell.peers.truncate(most_peers);
+        match (work, short) {
+            (Work::Remove, "flat-zeros") => continue,
+            (Work::Remove, "flat") => cell.peers.push(peers::PERL),
+            _ => {}
+        }
+        cells.push(cell);
+    }
+    cells
+}
+
+fn real(work: Work, verb: &str) -> Vec<Cell> {
+    let trees = [
+        ("linux", "the Linux source"),
+        ("go", "the Go source"),
+        ("node-modules", "a node_modules"),
+        ("registry", "a cargo registry"),
+    ];
+    let peers = match work {
+        Work::Remove => peers::REAL_REMOVE,
+        Work::Copy => peers::REAL_COPY,
+    };
+    let mut cells = Vec::new();
+    for (short, title) in trees {
+        let name = format!("{verb}-{short}");
+        let warm = Cell {
+            peers: peers.to_vec(),
+            ..cell(Table::Real, work, name, title, Tree::Real(short))
+        };
+        let rounds = match (short, work) {
+            ("go", _) => Some(ROUNDS),
+            ("node-modules", Work::Copy) => Some(FEW_ROUNDS),
+            // Writing these trees to a disk for each run takes too long.
+            _ => None,
+        };
+        let cold = rounds.map(|rounds| Cell {
+            name: format!("{}-cold", warm.name),
+            title: format!("{title}, cold"),
+            place: Place::Disk,
+            previous: Previous::Kept,
+            peers: peers[..peers.len().min(QUICK_PEERS)].to_vec(),
+            rounds,
+            ..warm.clone()
+        });
+        cells.push(warm);
+        cells.extend(cold);
+    }
+    cells
+}
+
+fn filesystems(work: Work, verb: &str) -> Vec<Cell> {
+    let (files, bytes) = (50_000, 200 * MB);
+    let tree = Tree::Made {
+        files,
+        bytes,
+        shape: &[],
+    };
+    let on = |filesystem: &'static str| Cell {
+        place: place(filesystem),
+        peers: filesystem_peers(work),
+        ..cell(
+            Table::Real,
+            work,
+            format!("{filesystem}-{verb}-data"),
+            &format!("{filesystem}, files of 4 KB"),
+            tree,
+        )
+    };
+    FILESYSTEMS.map(on).to_vec()
+}
+
+/// Returns the place of a filesystem of this type.
+fn place(filesystem: &'static str) -> Place {
+    match filesystem {
+        "tmpfs" => Place::Memory,
+        _ => Place::New(filesystem),
+    }
+}
+
+fn filesystem_peers(work: Work) -> Vec<Peer> {
+    match work {
+        Work::Remove => peers::FILESYSTEM_REMOVE.to_vec(),
+        Work::Copy => peers::FILESYSTEM_COPY.to_vec(),
+    }
+}
+
+fn slow(work: Work, verb: &str) -> Vec<Cell> {
+    let shapes = [
+        (100, "0.1", 256, "256", "256 directories"),
+        (1_000, "1", 256, "256", "256 directories"),
+        (100, "0.1", 1, "flat", "one directory"),
+    ];
+    let cells = shapes.map(|(latency_us, ms, dirs, short, long)| {
+        let name = format!("slow-{ms}ms-{verb}-{short}");
+        let title = format!("{ms} ms late, {long}");
+        let tree = Tree::Spread(Spread::new(dirs, 1_500, 1024));
+        let (peers, rounds) = match (work, ms) {
+            (Work::Remove, _) => (peers::SLOW_REMOVE, ROUNDS),
+            (Work::Copy, "1") => (peers::SLOW_COPY, FEW_ROUNDS),
+            (Work::Copy, _) => (peers::SLOW_COPY, ROUNDS),
+        };
+        Cell {
+            place: Place::Slow {
+                latency: Duration::from_micros(latency_us),
+            },
+            peers: peers.to_vec(),
+            rounds,
+            ..cell(Table::Special, work, name, &title, tree)
+        }
+    });
+    cells.to_vec()
+}
+
+fn large(work: Work, verb: &str) -> Vec<Cell> {
+    let among = Spread {
+        large_file_bytes: Some(500 * MB),
+        ..Spread::new(1, 10_000, 4 * KB)
+    };
+    let one = Spread::new(1, 1, GB);
+    let ten = Spread::new(1, 10, 100 * MB);
+    let trees = [
+        ("among", "500 MB among small files", among, "tmpfs"),
+        ("ten", "ten files of 100 MB", ten, "tmpfs"),
+        ("one", "ext4, one file of 1 GB", one, "ext4"),
+    ];
+    let (count, more) = match work {
+        Work::Remove => (1, &[peers::RM_RAYON][..]),
+        Work::Copy => (3, &[peers::FCP, peers::XCP][..]),
+    };
+    let large = |&(short, title, spread, filesystem)| {
+        let name = format!("large-{verb}-{short}");
+        Cell {
+            place: place(filesystem),
+            peers: [&filesystem_peers(work), more].concat(),
+            rounds: 5,
+            ..cell(Table::Special, work, name, title, Tree::Spread(spread))
+        }
+    };
+    trees[..count].iter().map(large).collect()
+}
+
+/// Returns the cell of a copy that begins directly after the removal of the previous copy.
+fn after_removal() -> Cell {
+    let name = "copy-after-removal".to_owned();
+    let title = "cold, after a removal";
+    let tree = Tree::Spread(Spread::new(256, 60_000, 2048));
+    Cell {
+        place: Place::Disk,
+        peers: peers::REAL_COPY[..QUICK_PEERS].to_vec(),
+        ..cell(Table::Special, Work::Copy, name, title, tree)
+    }
+}
+
+fn libraries(work: Work, verb: &str) -> Vec<Cell> {
+    let trees = [
+        (
+            "empty",
+            "100 000 empty files",
+            Spread::new(2_000, 100_000, 0),
+        ),
+        (
+            "4k",
+            "100 000 files of 4 KiB",
+            Spread::new(2_000, 100_000, 4096),
+        ),
+        ("large", "10 files of 100 MB", Spread::new(1, 10, 100 * MB)),
+    ];
+    let peers = match work {
+        Work::Remove => peers::LIBRARY_REMOVE,
+        Work::Copy => peers::LIBRARY_COPY,
+    };
+    let mut cells = Vec::new();
+    for filesystem in ["tmpfs", "ext4"] {
+        for (short, title, spread) in trees {
+            let name = format!("library-{filesystem}-{verb}-{short}");
+            let title = format!("{title}, {filesystem}");
             cells.push(Cell {
-                runs,
-                ..cell(group, work, name, format!("{long} {with}"), tree)
+                place: place(filesystem),
+                peers: peers.to_vec(),
+                rounds: 7,
+                ..cell(Table::Libraries, work, name, &title, Tree::Spread(spread))
             });
         }
     }
-}
-
-fn shapes(cells: &mut Vec<Cell>, group: Group, work: Work) {
-    let empty = |shape| Tree::Made {
-        files: 100_000,
-        bytes: 0,
-        shape,
-    };
-    let name = |suffix: &str| format!("{}-{suffix}", group.name());
-    let flat = cell(
-        group,
-        work,
-        name("flat"),
-        "100 000 empty files in one directory".to_owned(),
-        empty(FLAT),
-    );
-    cells.push(Cell {
-        runs: Runs::QuickAndFull,
-        ..flat
-    });
-    let title = "100 000 empty files, 5 per directory".to_owned();
-    cells.push(Cell {
-        runs: Runs::QuickAndFull,
-        ..cell(group, work, name("5-per-dir"), title, empty(FEW))
-    });
-    if work == Work::Copy {
-        let title = "100 000 files in one directory, 1 GB of zeros".to_owned();
-        let tree = Tree::Made {
-            files: 100_000,
-            bytes: GB,
-            shape: ZEROS,
-        };
-        cells.push(cell(group, work, name("flat-zeros"), title, tree));
-    }
-}
-
-fn real(cells: &mut Vec<Cell>) {
-    let trees = [
-        (Real::Linux, "linux", "the Linux source"),
-        (Real::Go, "go", "the Go source"),
-        (Real::NodeModules, "node-modules", "a node_modules"),
-        (Real::Registry, "registry", "a cargo registry"),
-    ];
-    let caches = [
-        (Cache::Warm, "", ""),
-        (Cache::Cold, "-cold", ", cold cache"),
-    ];
-    for (tree, short, long) in trees {
-        for (work, verb) in [(Work::Copy, "copy"), (Work::Remove, "remove")] {
-            for (cache, suffix, with) in caches {
-                let (name, title) = (
-                    format!("{verb}-{short}{suffix}"),
-                    format!("{verb} {long}{with}"),
-                );
-                cells.push(Cell {
-                    cache,
-                    ..cell(Group::Real, work, name, title, Tree::Real(tree))
-                });
-            }
-        }
-    }
-}
-
-fn update(cells: &mut Vec<Cell>) {
-    let tree = Tree::Made {
-        files: 140_000,
-        bytes: GB,
-        shape: &[],
-    };
-    let first = "140 000 files, 1 GB, first run".to_owned();
-    cells.push(cell(
-        Group::Update,
-        Work::Copy,
-        "update-first".to_owned(),
-        first,
-        tree.clone(),
-    ));
-    let again = "140 000 files, 1 GB, nothing changed".to_owned();
-    cells.push(cell(
-        Group::Update,
-        Work::Compare,
-        "update-unchanged".to_owned(),
-        again,
-        tree,
-    ));
-}
-
-fn filesystems(cells: &mut Vec<Cell>) {
-    for filesystem in FILESYSTEMS {
-        for (work, verb) in [(Work::Remove, "remove"), (Work::Copy, "copy")] {
-            for (bytes, suffix, with) in [
-                (0, "", "empty files"),
-                (200_000_000, "-data", "files of 4 KB"),
-            ] {
-                let tree = Tree::Made {
-                    files: 50_000,
-                    bytes,
-                    shape: &[],
-                };
-                let title = format!("{filesystem}: {verb} 50 000 {with}");
-                let name = format!("{filesystem}-{verb}{suffix}");
-                let place = Place::New(filesystem);
-                cells.push(Cell {
-                    place,
-                    ..cell(Group::Filesystems, work, name, title, tree)
-                });
-            }
-        }
-    }
-}
-
-fn slow(cells: &mut Vec<Cell>) {
-    const FEW: u64 = 1_500;
-    let shapes = [
-        (256, "256", "in 256 directories"),
-        (8, "8", "in 8 directories"),
-        (1, "flat", "in one directory"),
-    ];
-    for (files, short, long) in [(FEW, "", "1 500"), (50_000, "50k-", "50 000")] {
-        for (latency_us, name) in [(100, "0.1"), (1_000, "1"), (10_000, "10")] {
-            for (work, verb) in [(Work::Remove, "remove"), (Work::Copy, "copy")] {
-                for (dirs, shape, with) in shapes {
-                    let title = format!("{name} ms: {verb} {long} files {with}");
-                    let name = format!("slow-{name}ms-{verb}-{short}{shape}");
-                    let runs = match (latency_us, work) {
-                        (1_000, Work::Remove) if files == FEW && dirs == 256 => Runs::QuickAndFull,
-                        (100 | 1_000, _) if files == FEW => Runs::Full,
-                        _ => Runs::Selected,
-                    };
-                    let latency = Duration::from_micros(latency_us);
-                    let tree = Tree::Spread(Spread {
-                        dirs,
-                        files,
-                        file_bytes: 1024,
-                        large_file_bytes: None,
-                    });
-                    cells.push(Cell {
-                        place: Place::Slow { latency },
-                        cache: Cache::Cold,
-                        runs,
-                        ..cell(Group::Slow, work, name, title, tree)
-                    });
-                }
-            }
-        }
-    }
-}
-
-fn large(cells: &mut Vec<Cell>) {
-    for filesystem in FILESYSTEMS {
-        for LargeTree {
-            short,
-            long,
-            spread,
-        } in LARGE
-        {
-            let copy = (Work::Copy, "copy", "");
-            let remove = (Work::Remove, "remove", "-remove");
-            let works = match (short, filesystem) {
-                ("among", "tmpfs" | "ext4") => vec![copy, remove],
-                _ => vec![copy],
-            };
-            for (work, verb, suffix) in works {
-                let title = format!("{filesystem}: {verb} {long}");
-                let name = format!("large-{short}-{filesystem}{suffix}");
-                cells.push(Cell {
-                    place: Place::New(filesystem),
-                    ..cell(Group::Large, work, name, title, Tree::Spread(spread))
-                });
-            }
-        }
-    }
-    for LargeTree {
-        short,
-        long,
-        spread,
-    } in LARGE_SLOW
-    {
-        let title = format!("1 ms: copy {long}");
-        let name = format!("large-{short}-slow-1ms");
-        let latency = Duration::from_millis(1);
-        cells.push(Cell {
-            place: Place::Slow { latency },
-            cache: Cache::Cold,
-            runs: if short == "among" {
-                Runs::Selected
-            } else {
-                Runs::Full
-            },
-            ..cell(Group::Large, Work::Copy, name, title, Tree::Spread(spread))
-        });
-    }
-}
-
-/// Adds the cells of rmz-mpi and cpz-mpi. They only run if they are selected, because these programs need MPI and are not
-/// built with the others.
-fn ranks(cells: &mut Vec<Cell>) {
-    let spread = |dirs, files| Spread {
-        dirs,
-        files,
-        file_bytes: 0,
-        large_file_bytes: None,
-    };
-    for (work, verb, files) in [
-        (Work::Remove, "remove", 20_000),
-        (Work::Copy, "copy", 4_000),
-    ] {
-        let slow = spread(files / 20, files);
-        let latency = Duration::from_millis(1);
-        let title = format!("1 ms: {verb} {} 000 empty files", files / 1_000);
-        let tree = Tree::Spread(slow);
-        cells.push(Cell {
-            place: Place::Slow { latency },
-            cache: Cache::Cold,
-            runs: Runs::Selected,
-            ..cell(
-                Group::Ranks,
-                work,
-                format!("ranks-slow-{verb}"),
-                title,
-                tree,
-            )
-        });
-        let title = format!("tmpfs: {verb} 500 000 empty files");
-        let tree = Tree::Spread(spread(10_000, 500_000));
-        cells.push(Cell {
-            place: Place::New("tmpfs"),
-            runs: Runs::Selected,
-            ..cell(
-                Group::Ranks,
-                work,
-                format!("ranks-tmpfs-{verb}"),
-                title,
-                tree,
-            )
-        });
-    }
-}
-
-fn libraries(cells: &mut Vec<Cell>) {
-    let small = |file_bytes| Spread {
-        dirs: 2_000,
-        files: 100_000,
-        file_bytes,
-        large_file_bytes: None,
-    };
-    let trees = [
-        ("empty", "100 000 empty files", small(0)),
-        ("4k", "100 000 files of 4 KiB", small(4096)),
-        ("large", "10 files of 100 MB", Spread::flat(10, 100 * MB)),
-    ];
-    for filesystem in ["tmpfs", "ext4"] {
-        for (work, verb) in [(Work::Remove, "remove"), (Work::Copy, "copy")] {
-            for (short, long, spread) in trees {
-                let name = format!("library-{filesystem}-{verb}-{short}");
-                let title = format!("{long}, {filesystem}");
-                cells.push(Cell {
-                    place: Place::New(filesystem),
-                    runs: Runs::Selected,
-                    ..cell(Group::Libraries, work, name, title, Tree::Spread(spread))
-                });
-            }
-        }
-    }
+    cells
 }
 
 #[cfg(test)]
@@ -392,96 +339,65 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::what::peers::Peer;
+
+    fn names(cells: &[Cell]) -> Vec<&str> {
+        cells.iter().map(|cell| cell.name.as_str()).collect()
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
 
     #[test]
-    fn names_are_unique() {
+    fn names_are_unique_and_so_are_rows() {
         let cells = all();
-        let names: HashSet<_> = cells.iter().map(|cell| &cell.name).collect();
-        assert_eq!(names.len(), cells.len());
-    }
-
-    #[test]
-    fn commands_that_wait_for_minutes_are_left_out() {
-        let left_out = |name: &str| -> Vec<_> {
-            let cell = all().into_iter().find(|cell| cell.name == name).unwrap();
-            let peers = cell.peers().into_iter();
-            let slow = peers.filter(|peer| cell.is_too_slow(peer));
-            slow.map(|peer| peer.label).collect()
-        };
-        assert!(left_out("slow-10ms-remove-256").is_empty());
-        assert!(left_out("slow-10ms-remove-50k-8").contains(&"rm -r"));
-        assert!(!left_out("slow-10ms-remove-50k-8").contains(&"rmz --threads=8"));
-        assert!(!left_out("slow-10ms-copy-50k-256").contains(&"cpz"));
-        assert!(!left_out("slow-10ms-remove-50k-256").contains(&"rmz --threads=32"));
-        assert!(left_out("slow-10ms-copy-50k-flat").contains(&"cpz --threads=128"));
-        assert!(left_out("slow-1ms-copy-flat").is_empty());
-        assert!(left_out("copy-1m").is_empty());
-    }
-
-    #[test]
-    fn only_a_flat_directory_is_for_perl() {
-        let perl = |cell: &Cell| cell.peers().iter().any(|peer| peer.program == "perl");
-        let names: Vec<_> = all()
-            .into_iter()
-            .filter(perl)
-            .map(|cell| cell.name)
+        let unique: HashSet<_> = names(&cells).into_iter().collect();
+        let rows: HashSet<_> = cells
+            .iter()
+            .map(|cell| (cell.title.as_str(), cell.work == Work::Copy))
             .collect();
-        assert_eq!(names, ["remove-flat"]);
+        assert_eq!((unique.len(), rows.len()), (cells.len(), cells.len()));
     }
 
     #[test]
-    fn large_files_are_copied_in_each_place_and_no_peer_waits_for_minutes() {
-        let large = |cell: &Cell| cell.group == Group::Large;
-        let copies: Vec<_> = all()
-            .into_iter()
-            .filter(|cell| large(cell) && cell.work == Work::Copy)
-            .collect();
-        for place in [&FILESYSTEMS[..], &["slow-1ms"]].concat() {
-            for tree in ["one", "ten", "among"] {
-                let name = format!("large-{tree}-{place}");
-                let cell = copies.iter().find(|cell| cell.name == name);
-                let peers = cell.expect(&name).peers();
-                for label in ["fcp", "cpz (published)"] {
-                    assert!(peers.iter().any(|peer| peer.label == label), "{name}");
-                }
-                let waits = peers.iter().any(|peer| cell.unwrap().is_too_slow(peer));
-                assert!(!waits, "{name}");
-            }
+    fn ours_is_first_and_only_a_flat_directory_is_for_perl() {
+        for cell in all() {
+            let programs: Vec<_> = cell.peers.iter().map(|peer| peer.program).collect();
+            let ours = ["rmz", "cpz", "rm_fuc_engine", "cp_fuc_engine"];
+            let theirs = ["rm", "cp", "rm_stdlib", "cp_stdlib"];
+            assert!(ours.contains(&programs[0]), "{}", cell.name);
+            assert!(theirs.contains(&programs[1]), "{}", cell.name);
+            let perl = programs.contains(&"perl");
+            assert_eq!(perl, cell.name == "remove-flat", "{}", cell.name);
         }
-        let removals = all()
-            .into_iter()
-            .filter(|cell| large(cell) && cell.work == Work::Remove);
-        let names: Vec<_> = removals.map(|cell| cell.name).collect();
+    }
+
+    #[test]
+    fn cells_are_selected_by_name_and_by_part_of_a_name() {
+        let select = |word| full(&words(&[word])).unwrap();
+        assert_eq!(names(&select("copy-10")), ["copy-10"]);
         assert_eq!(
-            names,
-            ["large-among-tmpfs-remove", "large-among-ext4-remove"]
+            names(&select("go-cold")),
+            ["remove-go-cold", "copy-go-cold"]
         );
+        assert_eq!(select("slow").len(), 6);
+        assert_eq!(select("library").len(), 12);
+        assert!(full(&words(&["nonsense"])).is_err());
     }
 
     #[test]
-    fn pieces_of_one_file_are_waited_for_in_turn_and_those_of_ten_at_once() {
-        let waits = |name: &str, at_once| {
-            let cell = all().into_iter().find(|cell| cell.name == name).unwrap();
-            let peer = Peer {
-                at_once,
-                ..cell.peers()[0]
-            };
-            cell.waits(&peer).as_secs_f64()
-        };
-        let (one, ten) = ("large-one-slow-1ms", "large-ten-slow-1ms");
-        assert!(waits(one, 10) > 0.9 * waits(one, 1));
-        assert!(waits(ten, 10) < 0.2 * waits(ten, 1));
-        assert!((waits(one, 1) / waits(ten, 1) - 1.0).abs() < 0.1);
+    fn a_quick_run_has_few_commands_and_no_large_trees() {
+        let cells = quick(&[]).unwrap();
+        assert_eq!(cells.len(), 13);
+        assert!(cells.iter().all(|cell| cell.peers.len() <= QUICK_PEERS));
+        assert!(cells.iter().all(|cell| cell.space_bytes() < 4 * GB));
     }
 
     #[test]
-    fn a_quick_run_has_no_large_trees() {
-        assert!(
-            all()
-                .iter()
-                .filter(|cell| cell.runs == Runs::QuickAndFull)
-                .all(|cell| cell.space_bytes() < 4 * GB)
-        );
+    fn copies_are_kept_only_where_the_cache_is_cold() {
+        for cell in all() {
+            let kept = cell.previous == Previous::Kept;
+            assert!(!kept || cell.place == Place::Disk, "{}", cell.name);
+        }
     }
 }

@@ -3,5 +3,3 @@
 pub(crate) mod cell;
 pub(crate) mod cells;
 pub(crate) mod peers;
-pub(crate) mod select;
-pub(crate) mod steady;

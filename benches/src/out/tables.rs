@@ -1,0 +1,264 @@
+//! The tables: each tree with the times of its removal and its copy, the libraries, and all commands of a cell.
+
+use std::{cmp::Reverse, collections::BTreeMap, fmt::Write as _};
+
+use super::format::{NONE, escape, figure, figure_or_none, time, time_and_spread};
+use crate::{
+    results::{FLOOR, Figures, Results},
+    what::{
+        cell::{Cell, Table, Work},
+        cells,
+    },
+};
+
+/// Commands whose medians differ by less are level: that is the noise of the machines.
+const LEVEL: f64 = 1.05;
+
+/// Returns the tables of all cells but those of libraries, and a line about where ours loses.
+pub(super) fn figures(results: &Results) -> String {
+    let mut text = stamps(results, |table| table != Table::Libraries);
+    for (table, title) in [
+        (Table::Made, "Trees made by ftzz, tmpfs"),
+        (Table::Real, "Real trees, filesystems"),
+        (Table::Special, "Slow servers, large files, a removal"),
+    ] {
+        let _ = write!(
+            text,
+            "\n| {title} | rmz | floor | rm | next | cpz | floor | cp | next |\n|{}\n",
+            "---|".repeat(9)
+        );
+        let all = cells::all();
+        let find = |title: &str, work| {
+            let fits =
+                |cell: &&Cell| cell.table == table && cell.title == title && cell.work == work;
+            all.iter().find(fits)
+        };
+        for cell in all.iter().filter(|cell| cell.table == table) {
+            // The copy of a tree is in the row of its removal.
+            if cell.work == Work::Copy && find(&cell.title, Work::Remove).is_some() {
+                continue;
+            }
+            let works = [Work::Remove, Work::Copy].map(|work| find(&cell.title, work));
+            let columns = works.map(|cell| columns(results, cell?));
+            if columns.iter().any(Option::is_some) {
+                let columns =
+                    columns.map(|columns| columns.unwrap_or([NONE; 4].map(str::to_owned)));
+                let _ = writeln!(
+                    text,
+                    "| {} | {} |",
+                    cell.title,
+                    columns.concat().join(" | ")
+                );
+            }
+        }
+    }
+    text + &losses(results)
+}
+
+/// Returns the time of ours, and those of the floor, of GNU's and of the next command as multiples of it.
+fn columns(results: &Results, cell: &Cell) -> Option<[String; 4]> {
+    let figures = results.of(&cell.name)?;
+    let [ours, gnu] = [0, 1].map(|i| cell.peers[i].label);
+    let ratio = |peer| figures.ratio(peer, ours);
+    let next = figures.fastest(|peer| peer != ours && peer != gnu);
+    Some([
+        time_and_spread(figures.row(ours)?),
+        figure_or_none(ratio(FLOOR)),
+        figure_or_none(ratio(gnu)),
+        next.and_then(|next| {
+            Some(format!(
+                "{} {}",
+                figure(ratio(&next.peer)?),
+                short(&next.peer)
+            ))
+        })
+        .unwrap_or(NONE.to_owned()),
+    ])
+}
+
+/// Returns a label without the name of ours.
+fn short(label: &str) -> String {
+    let words = label.trim_start_matches("rmz ").trim_start_matches("cpz ");
+    escape(words.trim_matches(['(', ')']))
+}
+
+/// Returns a sentence about the cells in which another command is faster, the largest loss first.
+fn losses(results: &Results) -> String {
+    let mut losses = Vec::new();
+    for cell in cells::all() {
+        let ours = cell.peers[0].label;
+        let figures = results
+            .of(&cell.name)
+            .filter(|_| cell.table != Table::Libraries);
+        let best = figures.and_then(|figures| Some((figures, figures.fastest(|_| true)?)));
+        if let Some((figures, best)) = best
+            && let Some(ratio) = figures.ratio(ours, &best.peer)
+            && ratio >= LEVEL
+        {
+            losses.push((
+                ratio,
+                format!("`{}` {ratio:.2} ({})", cell.name, short(&best.peer)),
+            ));
+        }
+    }
+    losses.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let losses: Vec<_> = losses.into_iter().map(|(_, loss)| loss).collect();
+    match losses.is_empty() {
+        true => "\nrmz and cpz are the fastest in every cell, or level.\n".to_owned(),
+        false => format!(
+            "\n**Behind** by 5 % or more, as multiples of the fastest: {}.\n",
+            losses.join(", ")
+        ),
+    }
+}
+
+/// Returns a line about the commit and the machine of most cells in these tables, and one for each other.
+fn stamps(results: &Results, is_shown: impl Fn(Table) -> bool) -> String {
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for cell in cells::all() {
+        if let Some(Figures { stamp, .. }) = results.of(&cell.name)
+            && is_shown(cell.table)
+        {
+            let line = format!("commit {}, {}, {}", stamp.commit, stamp.date, stamp.machine);
+            names.entry(line).or_default().push(cell.name);
+        }
+    }
+    let mut lines: Vec<_> = names.into_iter().collect();
+    lines.sort_by_key(|(_, names)| Reverse(names.len()));
+    let show = |(i, (line, names)): (usize, &(String, Vec<String>))| match i {
+        0 => format!("**Measured:** {line}.\n"),
+        _ => format!("`{}`: {line}.\n", names.join("`, `")),
+    };
+    lines.iter().enumerate().map(show).collect()
+}
+
+/// Returns the tables of the libraries: the times of ours, and those of the others as multiples of them.
+pub(super) fn libraries(results: &Results) -> String {
+    let mut text = stamps(results, |table| table == Table::Libraries);
+    for (work, title) in [(Work::Remove, "Removing"), (Work::Copy, "Copying")] {
+        let cells = cells::all();
+        let cells: Vec<_> = cells
+            .iter()
+            .filter(|cell| cell.table == Table::Libraries && cell.work == work)
+            .collect();
+        let labels: Vec<_> = cells[0].peers.iter().map(|peer| peer.label).collect();
+        let _ = write!(
+            text,
+            "\n| {title} | {} |\n|---|{}\n",
+            labels.join(" | "),
+            "---|".repeat(labels.len())
+        );
+        for cell in cells {
+            let Some(figures) = results.of(&cell.name) else {
+                continue;
+            };
+            let ours = figures
+                .row(labels[0])
+                .map_or(NONE.to_owned(), time_and_spread);
+            let others = labels[1..]
+                .iter()
+                .map(|peer| figures.ratio(peer, labels[0]));
+            let others: Vec<_> = others.map(figure_or_none).collect();
+            let _ = writeln!(text, "| {} | {ours} | {} |", cell.title, others.join(" | "));
+        }
+    }
+    text
+}
+
+/// Returns lines about all commands of a cell, the fastest first, for a terminal.
+pub(crate) fn commands(figures: &Figures) -> String {
+    let mut rows: Vec<_> = figures.rows.iter().collect();
+    rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let mut text = format!("{}\n", figures.cell);
+    for row in rows {
+        let (shortest, longest) = row.range;
+        let _ = writeln!(
+            text,
+            "    {:20} {:>8}   {} to {}, {} runs",
+            row.peer,
+            time(row.seconds),
+            time(shortest),
+            time(longest),
+            row.runs
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests;
+
+    /// The seconds of the runs of each command.
+    type Rows<'a> = &'a [(&'a str, &'a [f64])];
+
+    fn results(cells: &[(&str, Rows)]) -> Results {
+        let mut results = Results::default();
+        for (cell, rows) in cells {
+            results.put(tests::figures(cell, rows));
+        }
+        results
+    }
+
+    #[test]
+    fn a_removal_and_a_copy_share_a_row_and_other_times_are_multiples_of_ours() {
+        let results = results(&[
+            (
+                "remove-10",
+                &[
+                    ("rm -r", &[0.4]),
+                    ("rmz", &[0.2, 0.19, 0.25]),
+                    ("rrm", &[0.5]),
+                    ("rmz (published)", &[0.3]),
+                    (FLOOR, &[0.1]),
+                ],
+            ),
+            ("copy-10", &[("cpz", &[0.2]), ("cp -r", &[0.3])]),
+            ("remove-1m", &[("rmz", &[0.2])]),
+        ]);
+        let text = figures(&results);
+        for row in [
+            "| 10 empty files | 200 ms ±25% | 0.50 | 2.00 | 1.50 published | 200 ms ±0% | – | 1.50 | – |\n",
+            "| 1 000 000 empty files | 200 ms ±0% | – | – | – | – | – | – | – |\n",
+        ] {
+            assert!(text.contains(row), "{text}");
+        }
+        assert_eq!(text.matches("10 empty files").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn losses_below_5_percent_are_level() {
+        let behind = |rmz| {
+            losses(&results(&[
+                ("remove-10", &[("rmz", &[rmz]), ("rmz --threads=1", &[1.0])]),
+                ("remove-10k", &[("rmz", &[2.0]), ("rrm", &[1.0])]),
+            ]))
+        };
+        let expected = "fastest: `remove-10k` 2.00 (rrm), `remove-10` 1.06 (--threads=1).\n";
+        assert!(behind(1.06).ends_with(expected), "{}", behind(1.06));
+        assert!(behind(1.04).ends_with("fastest: `remove-10k` 2.00 (rrm).\n"));
+        assert!(losses(&Results::default()).contains("or level"));
+    }
+
+    #[test]
+    fn a_library_that_did_not_run_has_a_sign() {
+        let cell = "library-tmpfs-remove-4k";
+        let rows: Rows = &[("fuc_engine", &[0.2]), ("remove_dir_all", &[0.5])];
+        let text = libraries(&results(&[(cell, rows)]));
+        let expected = "| 100 000 files of 4 KiB, tmpfs | 200 ms ±0% | – | 2.50 | – |\n";
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn the_fastest_command_is_shown_first() {
+        let rows: Rows = &[("rm -r", &[0.4]), ("rmz", &[0.2, 0.1, 0.3])];
+        let text = commands(&tests::figures("remove-10", rows));
+        let lines: Vec<_> = text
+            .lines()
+            .map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(lines, ["remove-10", "rmz", "rm"].map(Some));
+        assert!(text.contains("200 ms   100 ms to 300 ms, 3 runs"), "{text}");
+    }
+}
