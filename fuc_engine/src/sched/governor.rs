@@ -542,7 +542,7 @@ const AS_FAST: f64 = 0.98;
 /// A measurement of more workers ends after [`FEW_PARTS`] if their throughput is below this share of that before.
 ///
 /// Model, XFS, two worse, 50 ms: 0.98; with 0.8 0.97, without this rule 0.93. A log, two workers worse, 4 s: 0.98, 0.96 and
-/// 0.95. No other figure changes. Cells: steady-xfs-remove, steady-xfs-remove-data.
+/// 0.95. No other figure changes. A similar cell: xfs-remove-data.
 const LOST: f64 = 0.9;
 
 /// How long the initial number runs before the governor decides whether the workers wait, unless
@@ -556,7 +556,7 @@ const PROBE_DELAY: Duration = Duration::from_millis(10);
 ///
 /// Copying 50,000 empty files from a virtual disk with a cold cache: 0.4 takes 1.30 of the time,
 /// 0.9 0.99. Two workers that compute on two cores, beside another process, use 0.75. Cells:
-/// copy-go-cold, copy-linux-cold.
+/// copy-go-cold, copy-node-modules-cold.
 const LOAD: f64 = 0.7;
 
 /// Workers may wait if there is at least one voluntary switch to another thread for so many units of work.
@@ -598,13 +598,12 @@ const MANY: usize = 16;
 /// A climb of [many](MANY) workers goes on at once if the throughput rose by this factor.
 ///
 /// Copying 1,500 files to a server that answers after 0.1 ms, in 256 and in 8 directories: without this rule 1.11 and 1.12 of
-/// the time (11 rounds). There, 32 workers are best in short runs, 128 in long ones. Cells: slow-0.1ms-copy-256,
-/// slow-0.1ms-copy-8.
+/// the time (11 rounds). There, 32 workers are best in short runs, 128 in long ones. Cell: slow-0.1ms-copy-256.
 const STEEP: f64 = 1.4;
 
 /// A climb that gained little pauses for this many times as long as its last measurement took.
 ///
-/// Copying 50,000 files to the same server: 24 takes 1.10 of the time (3 rounds). Cell: slow-0.1ms-copy-50k-256.
+/// Copying 50,000 files to the same server: 24 takes 1.10 of the time (3 rounds). A similar cell: slow-0.1ms-copy-256.
 const PAUSE_FACTOR: u32 = 8;
 
 #[cfg(test)]

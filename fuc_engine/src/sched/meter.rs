@@ -24,7 +24,7 @@ const SHORT_NANOS: u64 = 100_000;
 /// A unit of work is slow if it keeps a worker busy for this time.
 ///
 /// Copying 50,000 empty files with two workers: 8 to 18 µs on tmpfs, ext4, XFS and btrfs. Copying to a
-/// server that answers after 0.1 ms: 1.3 ms. Cells: xfs-copy, slow-0.1ms-copy-256.
+/// server that answers after 0.1 ms: 1.3 ms. Cells: xfs-copy-data, slow-0.1ms-copy-256.
 const SLOW_NANOS: u64 = 50_000;
 
 /// Work is summed in parts of this size, because a window may hold only a part of a lap.

@@ -17,8 +17,8 @@ use SecondWorker::{Pays, SeldomPays, Unknown};
 static TABLE: [Filesystem; 21] = [
     // All names are in the single tree of the subvolume, and kernel threads do a part of the work later. If a removal of
     // 50,000 files tries a second worker at once, it takes 1.12 of the time with 4 KiB, and 0.94 without content. Copying
-    // them with two workers takes 0.9 on one processor, and 1.2 on others. Cells: btrfs-remove, btrfs-remove-data,
-    // btrfs-copy.
+    // them with two workers takes 0.9 on one processor, and 1.2 on others. Similar cells:
+    // btrfs-remove-data, btrfs-copy-data.
     Filesystem {
         removal: SeldomPays,
         copy: Unknown,
@@ -37,7 +37,7 @@ static TABLE: [Filesystem; 21] = [
     //
     // Copying with two workers in different groups takes 0.68 (4 KB) and 0.72 (empty). Directly after a large copy or
     // removal, a trial of a second worker often fails. Then runs take 1.16 to 1.21 of the time if there is one. Cells:
-    // xfs-remove, xfs-copy, xfs-copy-data, and those of `benches steady`.
+    // xfs-remove-data, xfs-copy-data.
     Filesystem {
         removal: Unknown,
         shares_removal: false,

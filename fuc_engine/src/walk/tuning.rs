@@ -102,8 +102,8 @@ impl Tuning {
     /// wait until that file is gone. Removing a file of 500 MB among 10,000 of 4 KB then takes 1.53 of the time on tmpfs,
     /// 1.24 on ext4 and 0.99 on btrfs; removing 100,000 empty files in one directory takes 1.04, 1.05 and 1.04 (two
     /// cores of an Intel Xeon, 7 and 9 rounds). On an AMD EPYC, before started threads moved, it was 0.94 for the empty
-    /// files on tmpfs. On XFS the large file takes 0.76 of the time without offers. Cells: large-among-tmpfs-remove,
-    /// large-among-ext4-remove, remove-flat.
+    /// files on tmpfs. On XFS the large file takes 0.76 of the time without offers. Cells: large-remove-among,
+    /// remove-flat.
     ///
     /// The files after a large one may be large, too. Removing ten files of 31 to 164 MB on tmpfs, two cores, takes 1.05
     /// of the time without offers of halves (8 trees, 5 rounds each). Cell: remove-10-1gb.
@@ -123,8 +123,8 @@ impl Tuning {
     /// Returns the tuning of a copy to the filesystem of `dest`, if that is known.
     ///
     /// Offers of halves are worse, because a server makes one change in a directory at a time. Copying 1,500 files
-    /// in 8 directories to a server: 1.19 of the time if it answers after 1 ms, 1.24 after 0.1 ms (7 rounds). Cells:
-    /// slow-1ms-copy-8 and slow-0.1ms-copy-8.
+    /// in 8 directories to a server: 1.19 of the time if it answers after 1 ms, 1.24 after 0.1 ms (7 rounds). Similar
+    /// cells: slow-1ms-copy-256 and slow-0.1ms-copy-256.
     pub(crate) fn of_copy(dest: Option<BorrowedFd<'_>>) -> Self {
         let filesystem = dest.map_or(Filesystem::OTHER, Filesystem::of);
         let groups = dest.filter(|_| filesystem.has_groups);
@@ -164,8 +164,7 @@ pub(crate) fn tuning<V: Visitor>(visitor: &V) -> &Tuning {
 ///
 /// Without zones, two workers in nested directories of XFS wait for each other most of the time. Copying 50,000 files
 /// within an XFS of four groups then takes 1.52 of the time with 4 KB and 1.35 without content, and 1.64 from a tmpfs. In
-/// 500 directories side by side it takes 1.01 (two cores of an Intel Xeon, 5 to 7 rounds). Cells: xfs-copy,
-/// xfs-copy-data.
+/// 500 directories side by side it takes 1.01 (two cores of an Intel Xeon, 5 to 7 rounds). Cell: xfs-copy-data.
 #[inline]
 pub(super) fn zones<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Zones {
     // Only a copy has groups. Without this condition, a removal takes more instructions for each directory. The guard's
@@ -212,7 +211,7 @@ pub(super) const MAX_BATCH: usize = 64;
 /// The most workers while they wait for a disk or a server.
 ///
 /// Copying 1,500 files in 256 directories to a server that answers after 10 ms: 32 take 1.02 of the
-/// time. Cell: slow-10ms-copy-256.
+/// time. A similar cell: slow-1ms-copy-256.
 const MOST_WAITING: usize = 128;
 /// Address space for each thread that is started: the allocator of glibc reserves 64 MiB for it,
 /// or twice as much for a moment. If it cannot, each small allocation of the thread takes a page.
