@@ -8,32 +8,30 @@ use serde::{Deserialize, Serialize};
 use super::command::{self, git};
 
 /// The sources of what is measured: a commit elsewhere changes no figure.
-const MEASURED: &[&str] = &["Cargo.lock", "fuc_engine", "fuc_cli", "rmz", "cpz"];
+const MEASURED: &[&str] = &["Cargo.lock", "fuc_*/src/*", "rmz/src", "cpz/src"];
 
 /// The machine, the date and the commit of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
-    /// The properties of the machine that matter to the figures, and its kernel.
+    /// The properties of the machine that matter to the figures, its kernel, and the version of GNU's commands.
     pub(crate) machine: String,
     pub(crate) date: String,
     pub(crate) commit: String,
-    /// The version of GNU's commands.
-    pub(crate) gnu: String,
 }
 
 /// Returns the stamp of a measurement that is made now.
 pub(crate) fn stamp() -> Result<Stamp> {
-    let gnu = command::output("rm", &["--version"])?;
     Ok(Stamp {
-        machine: machine(),
+        machine: machine()?,
         date: command::output("date", &["-u", "+%Y-%m-%d"])?,
         commit: commit().unwrap_or_else(|_| "unknown".to_owned()),
-        gnu: gnu.lines().next().unwrap_or_default().to_owned(),
     })
 }
 
-/// Returns the cores, the memory and the kernel of this machine.
-fn machine() -> String {
+/// Returns the cores, the memory, the kernel and the version of GNU's commands of this machine.
+fn machine() -> Result<String> {
+    let gnu = command::output("rm", &["--version"])?;
+    let gnu = gnu.lines().next().unwrap_or_default();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let cpu = field(&cpuinfo, "model name").unwrap_or("unknown");
@@ -41,7 +39,10 @@ fn machine() -> String {
     let gib = kib.unwrap_or(0_u64).div_ceil(1 << 20);
     let uname = rustix::system::uname();
     let kernel = uname.release().to_string_lossy();
-    format!("{} cores of {cpu}, {gib} GiB, Linux {kernel}", cores())
+    let cores = cores();
+    Ok(format!(
+        "{cores} cores of {cpu}, {gib} GiB, Linux {kernel}, {gnu}"
+    ))
 }
 
 /// Returns the newest commit that changes what is measured, with `-dirty` appended if that has changes since.

@@ -22,10 +22,10 @@ const LEFT: usize = 140;
 /// The length of the longest bar. The figures are to the right of it.
 const LONGEST: f64 = 220.0;
 
-/// The colours; text is light where the reader's page is dark.
-const STYLE: &str = "text{font:12px sans-serif;fill:#222}.title{font-weight:bold;font-size:14px}\
-    .label{text-anchor:end}.bar0{fill:#1b7f5c}.bar1{fill:#b2532e}rect{fill:#9aa5b1}\
-    @media(prefers-color-scheme:dark){text{fill:#e6edf3}}";
+/// The colours. The background is filled, because the colour of the reader's page is unknown.
+const STYLE: &str = "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}\
+    .label{text-anchor:end}.bar0{fill:#1b7f5c}.bar1{fill:#b2532e}rect{fill:#9aa5b1}.page{fill:#fff}\
+    @media(prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}}";
 
 /// Returns the plot as SVG.
 pub(super) fn draw(panels: &[Panel]) -> String {
@@ -45,7 +45,7 @@ pub(super) fn draw(panels: &[Panel]) -> String {
     }
     let width = COLUMNS * PANEL_WIDTH;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {top}\">\n<style>{STYLE}</style>\n{body}</svg>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {top}\">\n<style>{STYLE}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
     )
 }
 

@@ -81,7 +81,7 @@ pub(super) fn headline(results: &Results) -> String {
     let shares: String = HEADLINES.iter().filter_map(share).collect();
     format!(
         "![Times of rmz, cpz and other commands, as in the list below]({PLOT})\n\n\
-         On a tmpfs with 2 cores:\n\n{shares}"
+         On a tmpfs with the cores that [Benchmarks.md](Benchmarks.md#figures) names:\n\n{shares}"
     )
 }
 

@@ -1,13 +1,7 @@
 //! Runs a cell: makes the tree, and lets the commands take turns, round after round. In the first round it checks what
 //! each command did.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -149,14 +143,15 @@ impl Bench<'_> {
     /// A virtual machine's memory is slow when it is touched for the first time. The first copy of 1 GB took 1.5 s
     /// and all others a third of that. Without a warm-up, the first copy would be ours.
     fn warm_up(&self) -> Result<()> {
-        if self.cell.work == Work::Copy {
-            self.trees.copy(&self.tree(), &self.copy())?;
+        if self.cell.work == Work::Remove {
+            return Ok(());
         }
-        match self.cell.previous {
-            Previous::Removed => Ok(()),
+        self.trees.copy(&self.tree(), &self.copy())?;
+        if self.cell.previous == Previous::Kept {
             // The previous cell may have removed its trees just now.
-            Previous::Kept => wait_for_inodes(),
+            wait_for_inodes()?;
         }
+        Ok(())
     }
 
     /// Runs a command once. In the first round, checks against the original that it did the whole work: doing less must
@@ -164,6 +159,9 @@ impl Bench<'_> {
     fn run_lane(&self, lane: &mut Lane, check: Option<Count>) -> Result<()> {
         self.reset()?;
         self.settle()?;
+        if self.cell.previous == Previous::RemovedLast {
+            self.trees.clear(&self.copy())?;
+        }
         let seconds = match &lane.peer {
             Some(peer) => self.time(peer.command)?,
             None => self.floor()?,
@@ -201,7 +199,7 @@ impl Bench<'_> {
                 let number = fs::read_dir(&aside)?.count();
                 Ok(fs::rename(self.copy(), aside.join(number.to_string()))?)
             }
-            (Work::Copy, Previous::Kept) => Ok(()),
+            (Work::Copy, Previous::Kept | Previous::RemovedLast) => Ok(()),
         }
     }
 
@@ -250,9 +248,8 @@ impl Lane {
 /// # Errors
 /// After an interrupt.
 fn wait_for_inodes() -> Result<()> {
-    let begun = Instant::now();
-    while begun.elapsed() < RECENTLY_REMOVED {
-        thread::sleep(Duration::from_millis(100));
+    for _ in 0..RECENTLY_REMOVED.as_secs() {
+        thread::sleep(Duration::from_secs(1));
         interrupt::check()?;
     }
     Ok(())

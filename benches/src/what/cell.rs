@@ -79,6 +79,8 @@ pub(crate) enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Previous {
     Removed,
+    /// The copy is removed directly before the run, after the caches were dropped.
+    RemovedLast,
     /// The copy stays until the end of the cell, and the cell begins [`RECENTLY_REMOVED`] after the one before.
     Kept,
 }
@@ -104,25 +106,21 @@ impl Spread {
 }
 
 impl Cell {
-    /// Returns the approximate number of files and bytes of the tree; of a real one, those of the largest.
-    pub(crate) fn size(&self) -> (u64, u64) {
-        match self.tree {
+    /// Returns an upper limit of the space: a page and an inode for each file, for the tree and for each copy. Each real
+    /// tree is taken for the largest.
+    pub(crate) fn space_bytes(&self) -> u64 {
+        let (files, bytes) = match self.tree {
             Tree::Made { files, bytes, .. } => (files, bytes),
             Tree::Spread(spread) => (
                 spread.files,
                 spread.files * spread.file_bytes + spread.large_file_bytes.unwrap_or(0),
             ),
             Tree::Real(_) => (84_000, 1_500_000_000),
-        }
-    }
-
-    /// Returns an upper limit of the space: a page and an inode for each file, for the tree and for each copy.
-    pub(crate) fn space_bytes(&self) -> u64 {
-        let (files, bytes) = self.size();
+        };
         let copies = match (self.work, self.previous) {
             (Work::Remove, _) => 0,
-            (Work::Copy, Previous::Removed) => 1,
             (Work::Copy, Previous::Kept) => self.rounds * (self.peers.len() + 1),
+            (Work::Copy, _) => 1,
         };
         (1 + copies as u64) * (files * 5_500 + bytes)
     }

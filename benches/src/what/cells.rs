@@ -11,7 +11,6 @@ use super::{
 
 const GB: u64 = 1_000_000_000;
 const MB: u64 = 1_000_000;
-const KB: u64 = 1_000;
 
 /// The rounds of most cells.
 const ROUNDS: usize = 3;
@@ -141,7 +140,7 @@ fn made(work: Work, verb: &str) -> Vec<Cell> {
         let mut cell = cell(Table::Made, work, format!("{verb}-{short}"), title, tree);
         // All commands compete where a round is short, and in the cells of the README's table.
         let (rounds, most_peers) = match short {
-            "10" => (21, usize::MAX),
+            "10" => (11, usize::MAX),
             "1m" | "1m-1gb" => (FEW_ROUNDS, 3),
             "100k" | "flat" | "5-per-dir" | "flat-zeros" => (ROUNDS, 6),
             _ => (ROUNDS, usize::MAX),
@@ -263,7 +262,7 @@ fn slow(work: Work, verb: &str) -> Vec<Cell> {
 fn large(work: Work, verb: &str) -> Vec<Cell> {
     let among = Spread {
         large_file_bytes: Some(500 * MB),
-        ..Spread::new(1, 10_000, 4 * KB)
+        ..Spread::new(1, 10_000, 4_000)
     };
     let one = Spread::new(1, 1, GB);
     let ten = Spread::new(1, 10, 100 * MB);
@@ -295,6 +294,7 @@ fn after_removal() -> Cell {
     let tree = Tree::Spread(Spread::new(256, 60_000, 2048));
     Cell {
         place: Place::Disk,
+        previous: Previous::RemovedLast,
         peers: peers::REAL_COPY[..QUICK_PEERS].to_vec(),
         ..cell(Table::Special, Work::Copy, name, title, tree)
     }
