@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, fmt::Write as _};
 
-use super::format::{NONE, escape, figure, figure_or_none, time, time_and_spread};
+use super::format::{NONE, escape, figure_or_none, time, time_and_spread};
 use crate::{
     results::{FLOOR, Figures, Results},
     what::{
@@ -16,64 +16,59 @@ const LEVEL: f64 = 1.05;
 
 /// Returns the tables of all cells but those of libraries, and a line about where ours loses.
 pub(super) fn figures(results: &Results) -> String {
-    let mut text = stamps(results, |table| table != Table::Libraries);
-    for (table, title) in [
+    let tables = [
         (Table::Made, "Trees made by ftzz, tmpfs"),
         (Table::Real, "Real trees, filesystems"),
         (Table::Special, "Slow servers, large files, a removal"),
-    ] {
-        let _ = write!(
-            text,
-            "\n| {title} | rmz | floor | rm | next | cpz | floor | cp | next |\n|{}\n",
-            "---|".repeat(9)
-        );
-        let all = cells::all();
-        let find = |title: &str, work| {
-            let fits =
-                |cell: &&Cell| cell.table == table && cell.title == title && cell.work == work;
-            all.iter().find(fits)
-        };
-        for cell in all.iter().filter(|cell| cell.table == table) {
-            // The copy of a tree is in the row of its removal.
-            if cell.work == Work::Copy && find(&cell.title, Work::Remove).is_some() {
-                continue;
-            }
-            let works = [Work::Remove, Work::Copy].map(|work| find(&cell.title, work));
-            let columns = works.map(|cell| columns(results, cell?));
-            if columns.iter().any(Option::is_some) {
-                let columns =
-                    columns.map(|columns| columns.unwrap_or([NONE; 4].map(str::to_owned)));
-                let _ = writeln!(
-                    text,
-                    "| {} | {} |",
-                    cell.title,
-                    columns.concat().join(" | ")
-                );
-            }
-        }
-    }
+    ];
+    let mut text = stamps(results, |table| table != Table::Libraries);
+    text.extend(tables.map(|(table, title)| rows(results, table, title)));
     text + &losses(results)
 }
 
+/// Returns a table with a row for each tree.
+fn rows(results: &Results, table: Table, title: &str) -> String {
+    let mut text = format!(
+        "\n| {title} | rmz | floor | rm | next | cpz | floor | cp | next |\n|{}\n",
+        "---|".repeat(9)
+    );
+    let mut cells = cells::all();
+    cells.retain(|cell| cell.table == table);
+    for cell in &cells {
+        let of = |work| {
+            let mut cells = cells.iter();
+            cells.find(|other| other.title == cell.title && other.work == work)
+        };
+        let (removal, copy) = (of(Work::Remove), of(Work::Copy));
+        // The copy of a tree is in the row of its removal.
+        if cell.work == Work::Remove || removal.is_none() {
+            let columns = [removal, copy].map(|cell| columns(results, cell).join(" | "));
+            let _ = writeln!(text, "| {} | {} |", cell.title, columns.join(" | "));
+        }
+    }
+    text
+}
+
 /// Returns the time of ours, and those of the floor, of GNU's and of the next command as multiples of it.
-fn columns(results: &Results, cell: &Cell) -> Option<[String; 4]> {
-    let figures = results.of(&cell.name)?;
-    let [ours, gnu] = [0, 1].map(|i| cell.peers[i].label);
-    let ratio = |peer| figures.ratio(peer, ours);
-    let next = figures.fastest(|peer| peer != ours && peer != gnu);
-    Some([
-        time_and_spread(figures.row(ours)?),
-        figure_or_none(ratio(FLOOR)),
-        figure_or_none(ratio(gnu)),
-        next.and_then(|next| {
-            Some(format!(
-                "{} {}",
-                figure(ratio(&next.peer)?),
-                short(&next.peer)
-            ))
-        })
-        .unwrap_or(NONE.to_owned()),
-    ])
+fn columns(results: &Results, cell: Option<&Cell>) -> [String; 4] {
+    let known = || {
+        let cell = cell?;
+        let figures = results.of(&cell.name)?;
+        let [ours, gnu] = [0, 1].map(|i| cell.peers[i].label);
+        let ratio = |peer| figures.ratio(peer, ours);
+        let next = figures.fastest(|peer| peer != ours && peer != gnu);
+        let next = next.map(|next| {
+            let multiple = figure_or_none(ratio(&next.peer));
+            format!("{multiple} {}", short(&next.peer))
+        });
+        Some([
+            time_and_spread(figures.row(ours)?),
+            figure_or_none(ratio(FLOOR)),
+            figure_or_none(ratio(gnu)),
+            next.unwrap_or(NONE.to_owned()),
+        ])
+    };
+    known().unwrap_or([NONE; 4].map(str::to_owned))
 }
 
 /// Returns a label without the name of ours.

@@ -52,7 +52,7 @@ impl Trees<'_> {
             Tree::Real(name) => {
                 // It may be a link to a tree of the system.
                 let tree = self.peers.join("trees").join(name).canonicalize();
-                let missing = || format!("there is no tree {name}: benches/setup.sh makes it");
+                let missing = || format!("no tree {name}: benches/setup.sh makes it");
                 self.copy(&tree.with_context(missing)?, dest)
             }
         }
@@ -68,7 +68,7 @@ impl Trees<'_> {
     pub(super) fn clear(&self, dir: &Path) -> Result<()> {
         ensure!(
             Scratch::holds(dir),
-            "BUG: {} is outside of the scratch directories",
+            "BUG: {} is not in a scratch directory",
             dir.display()
         );
         command::run(self.programs.command("rmz")?.arg("-f").arg(dir)).map(drop)

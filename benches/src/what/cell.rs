@@ -14,7 +14,6 @@ pub(crate) struct Cell {
     pub(crate) work: Work,
     pub(crate) tree: Tree,
     pub(crate) place: Place,
-    /// Decides about the copy of the run before.
     pub(crate) previous: Previous,
     /// The commands: ours first, and GNU's second.
     pub(crate) peers: Vec<Peer>,
@@ -75,7 +74,7 @@ pub(crate) enum Place {
     Slow { latency: Duration },
 }
 
-/// The fate of a copy before the next one is made.
+/// The way in which the copy of one run makes room for that of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Previous {
     Removed,
