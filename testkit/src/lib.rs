@@ -24,6 +24,7 @@ pub mod completion;
 pub mod probe;
 pub mod run;
 pub mod snapshot;
+mod sys;
 pub mod tree;
 mod util;
 mod walk;

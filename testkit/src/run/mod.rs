@@ -25,6 +25,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process_group};
 
 use crate::{
+    sys::reset_signals,
     tree::{Scratch, Tree},
     util::{TIME_LIMIT, unless_busy},
 };
@@ -55,7 +56,7 @@ mod terminal;
 mod twins;
 mod wrapped;
 
-/// A command to run. It inherits the environment, with `LC_ALL=C`, and has an empty stdin.
+/// A command to run. It inherits the environment, with `LC_ALL=C`, has an empty stdin, and ignores no signal.
 #[derive(Clone, Debug)]
 pub struct Run {
     program: OsString,
@@ -219,7 +220,7 @@ impl Run {
                 shell
             }
         };
-        command
+        reset_signals(&mut command)
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
