@@ -35,7 +35,8 @@ impl Program {
     fn script(self) -> &'static str {
         match self {
             Self::Bindfs => r#"bindfs "$@" "$stored" "$point""#,
-            Self::Mergerfs => r#"mergerfs "$@" "$stored" "$point""#,
+            // By default it makes nothing on a disk with less than 4 GB of free space.
+            Self::Mergerfs => r#"mergerfs "$@" -o minfreespace=0 "$stored" "$point""#,
             Self::Unionfs => r#"unionfs "$@" "$stored=RW" "$point""#,
             Self::Gocryptfs => {
                 r#"gocryptfs -init -q -scryptn 10 -extpass "echo secret" "$stored"
@@ -122,6 +123,13 @@ fn device(point: &Scratch) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::tree::Tree;
+
+    #[test]
+    fn mergerfs_makes_entries_even_if_the_disk_has_little_free_space() {
+        let options = ["-o", "minfreespace=1000000G"];
+        let mount = crate::or_skip!(ProgramMount::new(Program::Mergerfs, &options));
+        Tree::at(mount.path()).dir("d");
+    }
 
     #[test]
     fn programs_mount_their_filesystems_and_end() {
