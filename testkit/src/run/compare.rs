@@ -23,9 +23,26 @@ pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
     lines
 }
 
+/// Replaces each `pattern` in `text`.
+#[must_use]
+pub fn replaced(text: &[u8], pattern: &[u8], by: &[u8]) -> Vec<u8> {
+    let mut rest = text;
+    let mut replaced = Vec::with_capacity(text.len());
+    while let Some((&first, later)) = rest.split_first() {
+        if let Some(later) = rest.strip_prefix(pattern) {
+            replaced.extend(by);
+            rest = later;
+        } else {
+            replaced.push(first);
+            rest = later;
+        }
+    }
+    replaced
+}
+
 /// Returns `true` if two outcomes are equal, apart from the names of the commands and the order of lines.
 #[must_use]
-pub fn same_but_for_name(ours: (&Outcome, &Path), theirs: (&Outcome, &Path)) -> bool {
+pub(super) fn same_but_for_name(ours: (&Outcome, &Path), theirs: (&Outcome, &Path)) -> bool {
     let normal = |(outcome, name): (&Outcome, &Path)| {
         (
             outcome.status,

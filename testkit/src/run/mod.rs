@@ -30,7 +30,7 @@ use crate::{
     util::{TIME_LIMIT, unless_busy},
 };
 
-pub use compare::{normal_lines, same_but_for_name};
+pub use compare::{normal_lines, replaced};
 pub use console::run_examples;
 pub use dry_run::{Operands, check_dry_run, check_dry_runs};
 pub use errors::{is_left_out, possible_errors};
@@ -39,7 +39,7 @@ pub use input::Input;
 pub use live::{Live, Stream};
 pub use pair::Pair;
 pub use parity::{Parity, parity};
-pub use twins::twin;
+pub use twins::{Period, twin};
 pub use wrapped::Link;
 
 mod compare;

@@ -9,7 +9,8 @@ use std::{
 };
 
 use super::{
-    Input, Outcome, Run, same_but_for_name,
+    Input, Outcome, Run,
+    compare::{replaced, same_but_for_name},
     twins::{Period, Twins},
     wrapped::{Link, Scripts},
 };
@@ -253,19 +254,7 @@ fn with_pwd(arg: &OsStr, pwd: &Path) -> OsString {
 
 /// Replaces the path of the tree, which differs between twins, by `$PWD`.
 fn without_pwd(stream: &[u8], pwd: &Path) -> Vec<u8> {
-    let pwd = pwd.as_os_str().as_bytes();
-    let mut rest = stream;
-    let mut replaced = Vec::with_capacity(stream.len());
-    while let Some((&first, later)) = rest.split_first() {
-        if let Some(later) = rest.strip_prefix(pwd) {
-            replaced.extend(b"$PWD");
-            rest = later;
-        } else {
-            replaced.push(first);
-            rest = later;
-        }
-    }
-    replaced
+    replaced(stream, pwd.as_os_str().as_bytes(), b"$PWD")
 }
 
 #[cfg(test)]

@@ -71,14 +71,19 @@ impl Twins {
 }
 
 /// A period measured by the clock of file timestamps.
-pub(super) struct Period(Duration);
+#[derive(Clone, Debug)]
+pub struct Period(Duration);
 
 impl Period {
-    pub(super) fn begin() -> Self {
+    /// Begins one now.
+    #[must_use]
+    pub fn begin() -> Self {
         Self(since_epoch().saturating_sub(CLOCK_SLACK))
     }
 
-    pub(super) fn end(self) -> RangeInclusive<Duration> {
+    /// Ends it now. Returns its limits since 1970, with an allowance for the clock.
+    #[must_use]
+    pub fn end(self) -> RangeInclusive<Duration> {
         self.0..=since_epoch() + CLOCK_SLACK
     }
 }

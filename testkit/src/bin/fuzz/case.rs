@@ -4,11 +4,9 @@
 //! from a small pool. So operands, symlinks and hard links often lead to entries, also after entries have been
 //! removed by shrinking.
 
-use std::{
-    ffi::{OsStr, OsString},
-    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
-    path::Path,
-};
+use std::{ffi::OsString, os::unix::ffi::OsStringExt as _, path::Path};
+
+use testkit::run::replaced;
 
 /// The pair of commands that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +16,6 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    pub(crate) fn of(gnu: &str) -> Option<Self> {
-        [Self::Rm, Self::Cp]
-            .into_iter()
-            .find(|pair| pair.gnu() == gnu)
-    }
-
     pub(crate) fn gnu(self) -> &'static str {
         match self {
             Self::Rm => "rm",
@@ -35,13 +27,6 @@ impl Pair {
         match self {
             Self::Rm => "rmz",
             Self::Cp => "cpz",
-        }
-    }
-
-    fn threads_variable(self) -> &'static str {
-        match self {
-            Self::Rm => "RMZ_THREADS",
-            Self::Cp => "CPZ_THREADS",
         }
     }
 }
@@ -61,7 +46,8 @@ pub(crate) struct Case {
     pub(crate) threads: u8,
     pub(crate) umask: u32,
     pub(crate) user: User,
-    pub(crate) descriptors: Descriptors,
+    /// The limit of open descriptors.
+    pub(crate) descriptors: Option<u64>,
 }
 
 /// The name by which a command is called.
@@ -77,13 +63,6 @@ pub(crate) enum Called {
 pub(crate) enum User {
     Root,
     Nobody,
-}
-
-/// The limit of open descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Descriptors {
-    Unlimited,
-    AtMost(u64),
 }
 
 /// The number of slots.
@@ -151,6 +130,17 @@ pub(crate) enum Target {
     Relative(Slots),
 }
 
+impl Target {
+    /// Writes the target, with [`PWD`] in it.
+    pub(crate) fn render(&self, names: &Names) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.as_bytes().to_vec(),
+            Self::Relative(path) => path.path(names),
+            Self::Absolute(path) => [PWD.as_bytes(), b"/", &path.path(names)].concat(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes {
     /// Permission bits, or the default of the type.
@@ -195,39 +185,30 @@ pub(crate) enum Word {
     Text(&'static str),
     /// Short options in one word.
     Bundle(Vec<char>),
-    /// A short option with a value, in one word or in two.
-    ShortWith(char, Value, Joined),
-    /// A long option without its last characters.
-    Long {
-        name: &'static str,
-        cut: usize,
-    },
-    /// A long option with a value, in one word or in two.
-    LongWith {
-        name: &'static str,
-        cut: usize,
-        value: Value,
-        joined: Joined,
-    },
+    /// An option with its value.
+    Flag(Flag, Option<(Operand, Joined)>),
     Operand(Operand),
 }
 
+/// An option. A name of one letter is a short one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flag {
+    pub(crate) name: &'static str,
+    /// The number of characters that a long name lacks at its end.
+    pub(crate) cut: usize,
+}
+
+/// Says whether a value is in the word of its option, or in the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joined {
     Yes,
     No,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum Value {
-    Text(String),
-    Path(Operand),
-}
-
-/// An operand: a path with text around it.
+/// An operand or a value: a text, or a path with text around it.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand {
-    Text(&'static str),
+    Text(String),
     Path {
         before: &'static str,
         path: Slots,
@@ -252,61 +233,45 @@ impl Operand {
     }
 }
 
-impl Value {
-    fn render(&self, names: &Names) -> Vec<u8> {
-        match self {
-            Self::Text(text) => text.as_bytes().to_vec(),
-            Self::Path(operand) => operand.render(names),
-        }
-    }
-}
-
 impl Word {
     /// Appends the arguments of this word.
     fn render(&self, names: &Names, arguments: &mut Vec<Vec<u8>>) {
-        let shortened = |name: &str, cut: usize| {
-            let kept = name.len().saturating_sub(cut).max(1);
-            [b"--", &name.as_bytes()[..kept]].concat()
-        };
         match self {
             Self::Text(text) => arguments.push(text.as_bytes().to_vec()),
             Self::Bundle(flags) => {
                 arguments.push(format!("-{}", String::from_iter(flags)).into_bytes());
             }
-            Self::ShortWith(flag, value, joined) => {
-                let flag = format!("-{flag}").into_bytes();
-                add_with_value(arguments, flag, b"", value.render(names), *joined);
-            }
-            Self::Long { name, cut } => arguments.push(shortened(name, *cut)),
-            Self::LongWith {
-                name,
-                cut,
-                value,
-                joined,
-            } => {
-                let flag = shortened(name, *cut);
-                add_with_value(arguments, flag, b"=", value.render(names), *joined);
+            Self::Flag(flag, value) => {
+                let (mut flag, between) = flag.render();
+                match value {
+                    Some((value, Joined::Yes)) => {
+                        flag.push_str(between);
+                        arguments.push([flag.as_bytes(), &value.render(names)].concat());
+                    }
+                    Some((value, Joined::No)) => {
+                        arguments.extend([flag.into_bytes(), value.render(names)]);
+                    }
+                    None => arguments.push(flag.into_bytes()),
+                }
             }
             Self::Operand(operand) => arguments.push(operand.render(names)),
         }
     }
 }
 
-fn add_with_value(
-    arguments: &mut Vec<Vec<u8>>,
-    flag: Vec<u8>,
-    between: &[u8],
-    value: Vec<u8>,
-    joined: Joined,
-) {
-    match joined {
-        Joined::Yes => arguments.push([&flag, between, &value].concat()),
-        Joined::No => arguments.extend([flag, value]),
+impl Flag {
+    /// Returns the option, and what comes between it and a value in the same word.
+    fn render(self) -> (String, &'static str) {
+        let Self { name, cut } = self;
+        match name.len() {
+            1 => (format!("-{name}"), ""),
+            len => (
+                format!("--{}", &name[..len.saturating_sub(cut).max(1)]),
+                "=",
+            ),
+        }
     }
 }
-
-/// More answers than there are prompts.
-const MANY: usize = 60;
 
 /// The long option of rm that makes it prompt as if stdin were a terminal.
 pub(crate) const PRESUME_TERMINAL: &str = "-presume-input-tty";
@@ -325,23 +290,30 @@ impl Case {
     pub(crate) fn arguments(&self, pwd: &Path) -> Vec<OsString> {
         let symbolic = self.symbolic_arguments();
         let real = symbolic.into_iter().map(|argument| {
-            OsString::from_vec(replaced(&argument, PWD.as_bytes(), pwd.as_os_str()))
+            OsString::from_vec(replaced(
+                &argument,
+                PWD.as_bytes(),
+                pwd.as_os_str().as_encoded_bytes(),
+            ))
         });
         real.collect()
     }
 
     /// Returns the environment of both commands.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let variables = self.variables.iter();
-        let variables = variables.map(|&(name, value)| (name, value.to_owned()));
-        let threads = (self.pair.threads_variable(), self.threads.to_string());
+        let variables = variables.map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let threads = (
+            self.pair.ours().to_uppercase() + "_THREADS",
+            self.threads.to_string(),
+        );
         variables.chain([threads]).collect()
     }
 
-    /// Returns the lines of stdin. If prompts come in no certain order, all of them are the same.
+    /// Returns the lines of stdin. If prompts come in no certain order, all are the same, and more than there are prompts.
     pub(crate) fn stdin(&self) -> Vec<&'static str> {
         match self.answers.first() {
-            Some(first) if !self.asks_in_order() => vec![first; MANY],
+            Some(first) if !self.asks_in_order() => vec![first; 60],
             _ => self.answers.clone(),
         }
     }
@@ -357,123 +329,74 @@ impl Case {
 
     /// Returns `true` if the command line has this long option, perhaps shortened.
     pub(crate) fn has_long(&self, wanted: &str) -> bool {
-        self.words.iter().any(|word| match word {
-            Word::Long { name, .. } | Word::LongWith { name, .. } => *name == wanted,
-            _ => false,
-        })
+        let mut words = self.words.iter();
+        words.any(|word| matches!(word, Word::Flag(flag, _) if flag.name == wanted))
     }
 
-    /// Returns `true` if an argument is this text.
-    pub(crate) fn has_argument(&self, text: &str) -> bool {
-        self.symbolic_arguments()
-            .iter()
-            .any(|argument| argument == text.as_bytes())
-    }
-
-    /// Returns `true` if an argument ends in this text.
-    pub(crate) fn has_argument_ending_in(&self, end: &str) -> bool {
-        let arguments = self.symbolic_arguments();
-        arguments
-            .iter()
-            .any(|argument| argument.ends_with(end.as_bytes()))
-    }
-
-    /// Returns the paths that are dests: the last operand of cp, and values of options.
-    pub(crate) fn dests(&self) -> Vec<Vec<u8>> {
-        let value = |word: &Word| match word {
-            Word::ShortWith(_, Value::Path(path), _)
-            | Word::LongWith {
-                value: Value::Path(path),
-                ..
-            } => Some(path.render(&self.names)),
-            _ => None,
+    /// Returns `true` if the command line has this short option or this long one, perhaps shortened.
+    pub(crate) fn has_option(&self, short: char, long: &str) -> bool {
+        let is_bundle = |text: &[u8]| {
+            text.starts_with(b"-") && !text.starts_with(b"--") && text.contains(&(short as u8))
         };
-        let mut dests: Vec<_> = self.words.iter().filter_map(value).collect();
-        if self.pair == Pair::Cp {
-            dests.extend(self.symbolic_arguments().pop());
+        self.has_long(long)
+            || self.words.iter().any(|word| match word {
+                Word::Text(text) => is_bundle(text.as_bytes()),
+                Word::Bundle(flags) => flags.contains(&short),
+                Word::Flag(flag, _) => flag.name.len() == 1 && flag.name.starts_with(short),
+                // A name can look like options.
+                Word::Operand(operand) => is_bundle(&operand.render(&self.names)),
+            })
+    }
+
+    /// Returns `true` if the names of all slots are letters, which messages quote without escapes.
+    pub(crate) fn has_plain_names(&self) -> bool {
+        self.names.0 == PLAIN
+    }
+
+    /// Returns the paths that are dests of cp: the values of options, or the last operand.
+    pub(crate) fn dests(&self) -> Vec<Vec<u8>> {
+        let (mut operands, mut dests) = (self.operands(), self.target_directories());
+        if dests.is_empty() && self.pair == Pair::Cp {
+            dests.extend(operands.pop());
         }
         dests
     }
 
-    /// Returns the positions of the words that are sources of cp. Returns none if a path may be taken for an option.
-    pub(crate) fn sources(&self) -> Vec<usize> {
-        let operand = |(at, word): (usize, &Word)| match word {
-            Word::Operand(operand) => Some((at, operand.render(&self.names))),
-            _ => None,
-        };
-        let words = self.words.iter().enumerate();
-        let mut operands: Vec<(usize, Vec<u8>)> = words.filter_map(operand).collect();
-        if operands.iter().any(|(_, path)| path.starts_with(b"-")) {
-            return Vec::new();
-        }
-        let names_target = |word: &Word| {
-            matches!(
-                word,
-                Word::ShortWith('t', ..)
-                    | Word::LongWith {
-                        name: "target-directory",
-                        ..
-                    }
-            )
-        };
-        if !self.words.iter().any(names_target) {
+    /// Returns the operands before the dest of cp.
+    pub(crate) fn sources(&self) -> Vec<Vec<u8>> {
+        let mut operands = self.operands();
+        if self.target_directories().is_empty() && self.pair == Pair::Cp {
             operands.pop();
         }
-        operands.into_iter().map(|(at, _)| at).collect()
+        operands
     }
 
-    /// Returns the case without the words at these positions.
-    pub(crate) fn without(&self, words: &[usize]) -> Self {
-        let kept = self.words.iter().enumerate();
-        let kept = kept.filter(|(at, _)| !words.contains(at));
-        Self {
-            words: kept.map(|(_, word)| word.clone()).collect(),
-            ..self.clone()
-        }
-    }
-
-    /// Returns a case for each source of this one, with that as the only source.
-    pub(crate) fn in_turn(&self) -> Vec<Self> {
-        let sources = self.sources();
-        let single = |source: &usize| {
-            let others: Vec<usize> = sources.iter().copied().filter(|at| at != source).collect();
-            self.without(&others)
+    /// Returns the operands, except those that may be taken for options.
+    fn operands(&self) -> Vec<Vec<u8>> {
+        let operand = |word: &Word| match word {
+            Word::Operand(operand) => Some(operand.render(&self.names)),
+            _ => None,
         };
-        sources.iter().map(single).collect()
+        let operands = self.words.iter().filter_map(operand);
+        operands.filter(|path| !path.starts_with(b"-")).collect()
     }
 
-    /// Returns the name by which GNU's command is called.
-    pub(crate) fn gnus_name(&self) -> String {
-        match self.called {
-            Called::Own => self.pair.gnu().to_owned(),
-            Called::Gnus(dir) => format!("{dir}{}", self.pair.gnu()),
-        }
-    }
-
-    /// Returns the name by which our command is called.
-    pub(crate) fn our_name(&self) -> String {
-        match self.called {
-            Called::Own => self.pair.ours().to_owned(),
-            Called::Gnus(_) => self.gnus_name(),
-        }
-    }
-}
-
-/// Replaces each `pattern` in `text`.
-pub(crate) fn replaced(text: &[u8], pattern: &[u8], by: impl AsRef<OsStr>) -> Vec<u8> {
-    let mut rest = text;
-    let mut result = Vec::with_capacity(text.len());
-    while let Some((&first, later)) = rest.split_first() {
-        match rest.strip_prefix(pattern) {
-            Some(later) => {
-                result.extend(by.as_ref().as_bytes());
-                rest = later;
+    fn target_directories(&self) -> Vec<Vec<u8>> {
+        let value = |word: &Word| match word {
+            Word::Flag(flag, Some((path, _))) if ["t", "target-directory"].contains(&flag.name) => {
+                Some(path.render(&self.names))
             }
-            None => {
-                result.push(first);
-                rest = later;
-            }
+            _ => None,
+        };
+        self.words.iter().filter_map(value).collect()
+    }
+
+    /// Returns the names by which GNU's command and ours are called.
+    pub(crate) fn called_names(&self) -> [String; 2] {
+        let [gnu, ours] = [self.pair.gnu(), self.pair.ours()];
+        match self.called {
+            Called::Own => [gnu.to_owned(), ours.to_owned()],
+            Called::Gnus(dir) => [format!("{dir}{gnu}"), format!("{dir}{gnu}")],
         }
     }
-    result
 }

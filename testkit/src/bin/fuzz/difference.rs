@@ -1,197 +1,195 @@
 //! The difference between what two commands did.
 
+use std::collections::BTreeSet;
+
+use testkit::run::replaced;
+
 use crate::{
-    case::{Called, Case, PWD, replaced},
-    fact::{Fact, Side, Stream},
-    quoting,
+    case::{Called, Case},
     run::{Observed, Status},
 };
 
-/// A difference between GNU's command and ours: all facts in which they differ.
+/// The lines that describe a difference. `-` marks what only GNU's command did, and `+` what only ours did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Difference {
-    pub(crate) facts: Vec<Fact>,
-}
+pub(crate) struct Difference(pub(crate) Vec<String>);
 
 /// The order of lines that a comparison asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Exact,
-    /// Lines about the same operand come in any order, and so do lines about the dest.
+    /// Lines about the same operand come in any order.
     FreeWithinOperands,
+    Free,
 }
+
+/// The beginning of a line of `--debug` about the way in which content was copied. It may differ.
+const METHOD: &str = "copy offload: ";
+/// The end of a prompt.
+const PROMPT_END: &str = "? ";
 
 impl Difference {
     /// Compares what both commands did in `case`.
     pub(crate) fn between(case: &Case, gnu: &Observed, ours: &Observed) -> Self {
+        let mut lines = Vec::new();
         if (gnu.status, ours.status) == (Status::Hung, Status::Hung) {
             // Both wait for the same FIFO. How far they have come by then is left to chance.
-            return Self::default();
+            return Self(lines);
         }
-        let order = match case.asks_in_order() && prompts(&gnu.stderr) > 1 {
-            true => Order::Exact,
-            false => Order::FreeWithinOperands,
-        };
-        let dests = case.dests();
-        // In messages, a path begins with the real working directory.
-        let path = |dest: &Vec<u8>| replaced(dest, PWD.as_bytes(), "");
-        let component = |dest| component(&String::from_utf8_lossy(&path(dest)));
-        let dests: Vec<String> = dests.iter().map(component).collect();
-        let lines = |stream, gnu: &[u8], ours: &[u8]| match case.called {
-            Called::Own => {
-                let (name, other) = (case.pair.ours(), case.pair.gnu());
-                let ours = replaced(ours, name.as_bytes(), other);
-                lines(stream, gnu, &ours, order, &dests)
-            }
-            Called::Gnus(_) => lines(stream, gnu, ours, order, &dests),
-        };
-        let mut facts = Vec::new();
         if gnu.status != ours.status {
-            let (gnu, ours) = (gnu.status, ours.status);
-            facts.push(Fact::Status { gnu, ours });
+            lines.push(format!("status - {:?}, + {:?}", gnu.status, ours.status));
         }
-        facts.extend(lines(Stream::Stdout, &gnu.stdout, &ours.stdout));
-        facts.extend(lines(Stream::Stderr, &gnu.stderr, &ours.stderr));
-        facts.extend(gnu.tree.changes(&ours.tree).into_iter().map(Fact::Tree));
-        Self { facts }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.facts.is_empty()
-    }
-}
-
-/// Compares two streams.
-fn lines(stream: Stream, gnu: &[u8], ours: &[u8], order: Order, dests: &[String]) -> Vec<Fact> {
-    if gnu == ours {
-        return Vec::new();
-    }
-    let (gnu, ours) = (messages(gnu), messages(ours));
-    let mut only_ours = ours.clone();
-    let mut only_gnu = gnu.clone();
-    only_gnu.retain(
-        |line| match only_ours.iter().position(|other| other == line) {
-            Some(found) => {
-                only_ours.remove(found);
-                false
+        let order = match (case.asks_in_order(), case.has_plain_names()) {
+            (true, _)
+                if messages(&gnu.stderr)
+                    .filter(|it| it.ends_with(PROMPT_END))
+                    .count()
+                    > 1 =>
+            {
+                Order::Exact
             }
-            None => true,
-        },
-    );
-    if only_gnu.is_empty() && only_ours.is_empty() {
-        let is_same_order = match order {
-            Order::Exact => false,
-            Order::FreeWithinOperands => operands(&gnu, dests) == operands(&ours, dests),
+            (_, true) => Order::FreeWithinOperands,
+            (_, false) => Order::Free,
         };
-        return match is_same_order {
-            true => Vec::new(),
-            false => vec![Fact::Order(stream)],
+        let renamed = |stream: &[u8]| match case.called {
+            Called::Own => replaced(
+                stream,
+                case.pair.ours().as_bytes(),
+                case.pair.gnu().as_bytes(),
+            ),
+            Called::Gnus(_) => stream.to_vec(),
         };
+        for (name, gnu, ours) in [
+            ("stdout", &gnu.stdout, &ours.stdout),
+            ("stderr", &gnu.stderr, &ours.stderr),
+        ] {
+            let of_stream = compare(gnu, &renamed(ours), order, &case.dests());
+            lines.extend(of_stream.iter().map(|line| format!("{name} {line}")));
+        }
+        let trees = gnu.tree.diff(&ours.tree);
+        lines.extend(trees.lines().map(|line| format!("tree {line}")));
+        Self(lines)
     }
-    let printed = |side, lines: Vec<String>| {
-        let lines = lines.into_iter();
-        lines.map(move |line| Fact::Line(stream, side, line))
-    };
-    printed(Side::Gnu, only_gnu)
-        .chain(printed(Side::Ours, only_ours))
-        .collect()
+
+    /// Returns the kinds of the lines: everything but names and numbers. Two lines of one kind probably have one cause.
+    pub(crate) fn kinds(&self) -> BTreeSet<String> {
+        let kind = |line: &String| {
+            let (mark, text) = line.split_once(": ").unwrap_or((line, ""));
+            let mark: String = mark.split_inclusive(' ').take(2).collect();
+            let is_quote = |c| ['\'', '"', '‘', '’'].contains(&c);
+            let begin = text.split(is_quote).next().unwrap_or_default();
+            let end = text.rsplit(is_quote).next().unwrap_or_default();
+            let text = if begin == end {
+                begin.to_owned()
+            } else {
+                format!("{begin}N{end}")
+            };
+            mark + &text.replace(|c: char| c.is_ascii_digit(), "")
+        };
+        self.0.iter().map(kind).collect()
+    }
 }
 
-/// The end of a prompt.
-const PROMPT_END: &[u8] = b"? ";
-
-/// Counts the prompts in a stream.
-pub(crate) fn prompts(stderr: &[u8]) -> usize {
-    let is_end = |bytes: &&[u8]| *bytes == PROMPT_END;
-    stderr.windows(PROMPT_END.len()).filter(is_end).count()
+/// Describes how two streams differ.
+fn compare(gnu: &[u8], ours: &[u8], order: Order, dests: &[Vec<u8>]) -> Vec<String> {
+    let [gnu, ours] = [gnu, ours].map(|stream| messages(stream).collect::<Vec<_>>());
+    let without = |lines: &[String], others: &[String]| {
+        let mut others = others.to_vec();
+        let mut lines = lines.to_vec();
+        lines.retain(|line| {
+            let found = others.iter().position(|other| other == line);
+            found.map(|at| others.swap_remove(at)).is_none()
+        });
+        lines
+    };
+    let (only_gnu, only_ours) = (without(&gnu, &ours), without(&ours, &gnu));
+    let is_same_order = match order {
+        Order::Exact => gnu == ours,
+        Order::FreeWithinOperands => operands(&gnu, dests) == operands(&ours, dests),
+        Order::Free => true,
+    };
+    if only_gnu.is_empty() && only_ours.is_empty() && !is_same_order {
+        return vec!["order: the order of lines differs".to_owned()];
+    }
+    let gnu = only_gnu.iter().map(|line| format!("- {line}"));
+    let ours = only_ours.iter().map(|line| format!("+ {line}"));
+    gnu.chain(ours).collect()
 }
 
 /// Cuts a stream into its messages. A prompt ends without a newline.
-pub(crate) fn messages(stream: &[u8]) -> Vec<String> {
-    let mut messages = Vec::new();
-    for line in stream.split_inclusive(|&byte| byte == b'\n') {
-        let (line, end) = match line.strip_suffix(b"\n") {
-            Some(line) => (line, ""),
+fn messages(stream: &[u8]) -> impl Iterator<Item = String> {
+    let lines = stream.split_inclusive(|&byte| byte == b'\n');
+    let messages = lines.flat_map(|line| {
+        let text = String::from_utf8_lossy(line);
+        let text = match text.strip_suffix('\n') {
+            Some(text) => text.to_owned(),
             // Another message may follow this prompt in another order.
-            None if line.ends_with(PROMPT_END) => (line, ""),
-            None => (line, "(no newline)"),
+            None if text.ends_with(PROMPT_END) => text.into_owned(),
+            None => format!("{text}(no newline)"),
         };
-        let text = legible(line) + end;
-        messages.extend(text.split_inclusive("? ").map(str::to_owned));
-    }
-    messages
+        let messages = text.split_inclusive(PROMPT_END).map(str::to_owned);
+        messages.collect::<Vec<_>>()
+    });
+    messages.filter(|message| !message.starts_with(METHOD))
 }
 
-/// Escapes what is not text, but no quotes.
-pub(crate) fn legible(line: &[u8]) -> String {
-    let text = line.escape_ascii().to_string();
-    let quotes = [
-        ("\\'", "'"),
-        ("\\\"", "\""),
-        ("\\xe2\\x80\\x98", "‘"),
-        ("\\xe2\\x80\\x99", "’"),
-    ];
-    quotes
-        .iter()
-        .fold(text, |text, (escaped, quote)| text.replace(escaped, quote))
-}
-
-/// Returns the first component of the path in each message, except of paths in `dests`. All messages about one operand
-/// have the same.
-fn operands(messages: &[String], dests: &[String]) -> Vec<String> {
-    let path = |message: &String| {
-        let path = quoting::paths(message).into_iter().next();
-        component(&path.unwrap_or_default())
+/// Returns the first component of the first path that each message quotes, except of paths in `dests`. All messages
+/// about one operand have the same.
+fn operands<'a>(messages: &'a [String], dests: &[Vec<u8>]) -> Vec<&'a str> {
+    let component = |path: &'a str| path.split('/').next();
+    let quoted = messages.iter().filter_map(|it| it.split('\'').nth(1));
+    let mut operands: Vec<&str> = quoted.filter_map(component).collect();
+    let is_dest = |operand: &str| {
+        let dests = dests.iter().filter_map(|dest| str::from_utf8(dest).ok());
+        let mut tops = dests.filter_map(|dest| dest.split('/').next());
+        tops.any(|top| top == operand || top == crate::case::PWD && operand.is_empty())
     };
-    let mut operands: Vec<String> = messages.iter().map(path).collect();
-    operands.retain(|operand| !dests.contains(operand));
+    operands.retain(|operand| !is_dest(operand));
     operands.dedup();
     operands
-}
-
-fn component(path: &str) -> String {
-    path.split('/').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn compared(gnu: &str, ours: &str, order: Order) -> Vec<Fact> {
-        lines(Stream::Stdout, gnu.as_bytes(), ours.as_bytes(), order, &[])
+    fn compared(gnu: &str, ours: &str, order: Order) -> Vec<String> {
+        compare(gnu.as_bytes(), ours.as_bytes(), order, &[b"d".to_vec()])
     }
 
     #[test]
     fn the_order_is_free_within_operands_only() {
-        let gnu = "removed 'a/b'\nremoved 'a'\nremoved 'c'\n";
-        let within = "removed 'a'\nremoved 'a/b'\nremoved 'c'\n";
-        let across = "removed 'c'\nremoved 'a/b'\nremoved 'a'\n";
-        let free = Order::FreeWithinOperands;
-        assert_eq!(compared(gnu, within, free), []);
-        let order = [Fact::Order(Stream::Stdout)];
-        let relative = "can make relative symbolic links only in current directory";
-        let unquoted = format!("cp: a/b: {relative}\ncp: cannot open 'a/c'\n");
-        let other_way = format!("cp: cannot open 'a/c'\ncp: a/b: {relative}\n");
-        assert_eq!(compared(&unquoted, &other_way, free), []);
-        assert_eq!(compared(gnu, across, free), order);
-        assert_eq!(compared(gnu, within, Order::Exact), order);
+        let gnu = "removed 'a/b'\nremoved 'a'\nremoved 'd/x'\nremoved 'c'\n";
+        let within = "removed 'a'\nremoved 'a/b'\nremoved 'c'\nremoved 'd/x'\n";
+        let across = "removed 'c'\nremoved 'd/x'\nremoved 'a/b'\nremoved 'a'\n";
+        assert!(compared(gnu, within, Order::FreeWithinOperands).is_empty());
+        assert_eq!(compared(gnu, across, Order::FreeWithinOperands).len(), 1);
+        assert_eq!(compared(gnu, within, Order::Exact).len(), 1);
+        assert!(compared(gnu, across, Order::Free).is_empty());
     }
 
     #[test]
     fn lines_count_as_often_as_they_come() {
-        let line = |side, text: &str| Fact::Line(Stream::Stdout, side, text.to_owned());
-        assert_eq!(
-            compared("x\nx\ny\n", "x\ny\nz\n", Order::FreeWithinOperands),
-            [line(Side::Gnu, "x"), line(Side::Ours, "z")]
-        );
+        let lines = compared("x\nx\ny\n", "x\ny\nz\n", Order::Free);
+        assert_eq!(lines, ["- x", "+ z"]);
     }
 
     #[test]
     fn a_prompt_may_come_last() {
         let first = "cp: overwrite 'a/b'? cp: cannot open 'a/c'\n";
         let last = "cp: cannot open 'a/c'\ncp: overwrite 'a/b'? ";
-        let free = Order::FreeWithinOperands;
-        assert_eq!(compared(first, last, free), []);
-        assert_ne!(compared("x\n", "x", free), []);
+        assert!(compared(first, last, Order::FreeWithinOperands).is_empty());
+        assert_ne!(compared("x\n", "x", Order::Free).len(), 0);
+    }
+
+    #[test]
+    fn names_and_numbers_do_not_matter_for_the_kind() {
+        let lines = [
+            "stderr - rm: cannot remove 'a'$'\\001''/b': x",
+            "stderr - rm: cannot remove 'c': x",
+            "tree ~ a/b: mode 644 != mode 600",
+            "tree ~ c: mode 755 != mode 700",
+        ];
+        let difference = Difference(lines.map(str::to_owned).to_vec());
+        assert_eq!(difference.kinds().len(), 2, "{:?}", difference.kinds());
     }
 }

@@ -4,34 +4,16 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::{
     case::{
-        Acl, AclKind, Attributes, Called, Case, Descriptors, Entry, Joined, Names, Operand, Owner,
-        Pair, SLOTS, Slots, Target, User, Value, What, Word,
+        Acl, AclKind, Attributes, Called, Case, Entry, Flag, Joined, Names, Operand, Owner, Pair,
+        SLOTS, Slots, Target, User, What, Word,
     },
-    flags::{self, Long, Takes},
+    flags::{self, Table, Takes},
 };
 
-/// The rights of the process that runs the fuzzer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rights {
-    Root,
-    Ordinary,
-}
-
-/// Generates a case for `pair`. Without the rights of root, it has no devices and no other owners.
-pub(crate) fn case(pair: Pair, rights: Rights) -> impl Strategy<Value = Case> {
-    let user = match rights {
-        Rights::Root => prop_oneof![Just(User::Root), Just(User::Nobody)].boxed(),
-        // Running as root means here: as the user that runs the fuzzer.
-        Rights::Ordinary => Just(User::Root).boxed(),
-    };
-    let descriptors = match rights {
-        Rights::Root => prop_oneof![
-            6 => Just(Descriptors::Unlimited),
-            1 => Just(Descriptors::AtMost(24)),
-        ]
-        .boxed(),
-        Rights::Ordinary => Just(Descriptors::Unlimited).boxed(),
-    };
+/// Generates a case for `pair`.
+pub(crate) fn case(pair: Pair) -> impl Strategy<Value = Case> {
+    let user = prop_oneof![Just(User::Root), Just(User::Nobody)];
+    let descriptors = option::weighted(0.15, Just(24));
     let called = prop_oneof![
         2 => select(vec!["", "/usr/bin/", "../"]).prop_map(Called::Gnus),
         1 => Just(Called::Own),
@@ -45,12 +27,9 @@ pub(crate) fn case(pair: Pair, rights: Rights) -> impl Strategy<Value = Case> {
     // Shrinking changes these parts in order. What removes most of a case comes first.
     (
         words(pair),
-        vec(entry(rights), 0..10),
-        vec(
-            option::weighted(0.95, (what(rights), attributes(rights))),
-            4..=4,
-        ),
-        option::weighted(0.95, (dest(rights), attributes(rights))),
+        vec(entry(), 0..10),
+        vec(option::weighted(0.95, (what(), attributes())), 4..=4),
+        option::weighted(0.95, (dest(), attributes())),
         names(),
         circumstances,
         answers(),
@@ -116,34 +95,12 @@ fn names() -> impl Strategy<Value = Names> {
     prop_oneof![3 => plain, 1 => odd].prop_map(Names::new)
 }
 
+const ODD_NAMES: &[u8] =
+    b"new\nline|\xff\xfe|it's| |-v|--|-rf|...|\"|\\|caf\xc3\xa9|\xe2\x80\x8b|$x|~|a:b|\
+    it's\x01|\xcc\x81|a~|a.~1~|tab\t|{}|=|#|[x]|a'\n'";
+
 fn odd_name() -> impl Strategy<Value = Vec<u8>> {
-    let chosen: Vec<&[u8]> = vec![
-        b"new\nline",
-        b"\xff\xfe",
-        b"it's",
-        b" ",
-        b"-v",
-        b"--",
-        b"-rf",
-        b"...",
-        b"\"",
-        b"\\",
-        b"caf\xc3\xa9",
-        b"\xe2\x80\x8b",
-        b"$x",
-        b"~",
-        b"a:b",
-        b"it's\x01",
-        b"\xcc\x81",
-        b"a~",
-        b"a.~1~",
-        b"tab\t",
-        b"{}",
-        b"=",
-        b"#",
-        b"[x]",
-        b"a'\n'",
-    ];
+    let chosen: Vec<&[u8]> = ODD_NAMES.split(|&byte| byte == b'|').collect();
     let byte = any::<u8>().prop_filter("in names", |&byte| byte != 0 && byte != b'/');
     let any_bytes = vec(byte, 1..6).prop_filter("names", |name| name != b"." && name != b"..");
     let long = select(vec![255_usize, 254, 253, 250]).prop_map(|len| vec![b'n'; len]);
@@ -162,8 +119,8 @@ fn slots() -> impl Strategy<Value = Slots> {
         .prop_map(Slots)
 }
 
-fn entry(rights: Rights) -> impl Strategy<Value = Entry> {
-    (slots(), what(rights), attributes(rights)).prop_map(|(at, what, attributes)| Entry {
+fn entry() -> impl Strategy<Value = Entry> {
+    (slots(), what(), attributes()).prop_map(|(at, what, attributes)| Entry {
         at,
         what,
         attributes,
@@ -171,21 +128,17 @@ fn entry(rights: Rights) -> impl Strategy<Value = Entry> {
 }
 
 /// Generates the dest of a copy, which is a directory most of the time.
-fn dest(rights: Rights) -> impl Strategy<Value = What> {
-    prop_oneof![4 => Just(What::Dir), 1 => what(rights)]
+fn dest() -> impl Strategy<Value = What> {
+    prop_oneof![4 => Just(What::Dir), 1 => what()]
 }
 
-fn what(rights: Rights) -> impl Strategy<Value = What> {
-    let special = match rights {
-        Rights::Root => prop_oneof![
-            3 => Just(What::Fifo),
-            3 => Just(What::Socket),
-            1 => select(vec![(0, 0), (1, 3), (240, 7)]).prop_map(|(a, b)| What::CharDevice(a, b)),
-            1 => select(vec![(240, 1), (240, 99)]).prop_map(|(a, b)| What::BlockDevice(a, b)),
-        ]
-        .boxed(),
-        Rights::Ordinary => prop_oneof![Just(What::Fifo), Just(What::Socket)].boxed(),
-    };
+fn what() -> impl Strategy<Value = What> {
+    let special = prop_oneof![
+        3 => Just(What::Fifo),
+        3 => Just(What::Socket),
+        1 => select(vec![(0, 0), (1, 3), (240, 7)]).prop_map(|(a, b)| What::CharDevice(a, b)),
+        1 => select(vec![(240, 1), (240, 99)]).prop_map(|(a, b)| What::BlockDevice(a, b)),
+    ];
     prop_oneof![
         10 => content().prop_map(What::File),
         1 => (8_192_u64..300_000, vec(0_u64..8_000, 0..3))
@@ -223,28 +176,21 @@ fn target() -> impl Strategy<Value = Target> {
     ]
 }
 
-fn attributes(rights: Rights) -> impl Strategy<Value = Attributes> {
+fn attributes() -> impl Strategy<Value = Attributes> {
     let mode = prop_oneof![
         8 => Just(None),
         3 => select(vec![0o600, 0o700, 0o777, 0o555, 0o444, 0o711, 0o311]).prop_map(Some),
         1 => select(vec![0o000, 0o1777, 0o2755, 0o4755, 0o6711, 0o7777]).prop_map(Some),
         1 => (0_u32..0o10000).prop_map(Some),
     ];
-    let owner = match rights {
-        Rights::Root => prop_oneof![
-            8 => Just(Owner::Runner),
-            1 => select(vec![(0, 0), (1234, 1234), (65534, 0), (0, 65534)])
-                .prop_map(|(user, group)| Owner::Ids(user, group)),
-        ]
-        .boxed(),
-        Rights::Ordinary => Just(Owner::Runner).boxed(),
-    };
+    let ids = select(vec![(0, 0), (1234, 1234), (65534, 0), (0, 65534)]);
+    let owner = prop_oneof![
+        8 => Just(Owner::Runner),
+        1 => ids.prop_map(|(user, group)| Owner::Ids(user, group)),
+    ];
     // Not a few nanoseconds: with -p, both commands guess the resolution of the dest's filesystem.
     let time = (0_u64..3, select(vec![0_u32, 200_000_000, 999_999_999]));
-    let xattr_names = match rights {
-        Rights::Root => vec!["user.x", "user.y", "trusted.z"],
-        Rights::Ordinary => vec!["user.x", "user.y"],
-    };
+    let xattr_names = vec!["user.x", "user.y", "trusted.z"];
     let xattr = (select(xattr_names), vec(b'a'..b'e', 0..3));
     (
         mode,
@@ -294,20 +240,20 @@ fn operand() -> impl Strategy<Value = Operand> {
     });
     prop_oneof![
         20 => path,
-        1 => select(vec![".", ".", "..", "", "$PWD", "./", "missing"]).prop_map(Operand::Text),
+        1 => select(vec![".", ".", "..", "", "$PWD", "./", "missing"]).prop_map(|text| Operand::Text(text.to_owned())),
     ]
 }
 
 fn words(pair: Pair) -> impl Strategy<Value = Vec<Word>> {
     let table = flags::table(pair);
-    let first = select(table.first.to_vec()).prop_map(|flags| match flags {
-        "" => None,
+    let first = select(list(table.first)).prop_map(|flags| match flags {
+        "." => None,
         flags => Some(Word::Text(flags)),
     });
-    let odd = select(table.odd.to_vec()).prop_map(Word::Text);
+    let odd = select(list(table.odd)).prop_map(Word::Text);
     let word = prop_oneof![
         8 => operand().prop_map(Word::Operand),
-        24 => flag(table.short, table.long, table.short_with),
+        24 => flag(table),
         1 => odd,
     ];
     // Without operands, a command line is hardly ever of interest.
@@ -320,79 +266,62 @@ fn words(pair: Pair) -> impl Strategy<Value = Vec<Word>> {
     })
 }
 
-fn flag(
-    short: &'static str,
-    long: &'static [Long],
-    short_with: &'static [(char, Takes)],
-) -> BoxedStrategy<Word> {
-    let letters: Vec<char> = short.chars().collect();
-    let bundle = vec(select(letters), 1..3).prop_map(Word::Bundle);
-    let long = select(long.to_vec()).prop_flat_map(long_word);
-    if short_with.is_empty() {
+fn list(words: &'static str) -> Vec<&'static str> {
+    words.split(' ').collect()
+}
+
+fn flag(table: &Table) -> BoxedStrategy<Word> {
+    let bundle = vec(select(table.short.chars().collect::<Vec<_>>()), 1..3);
+    let bundle = bundle.prop_map(Word::Bundle);
+    let plain = list(table.long)
+        .into_iter()
+        .map(|name| (name, Takes::Nothing));
+    let long = plain.chain(table.long_with.iter().copied());
+    let long = select(long.collect::<Vec<_>>()).prop_flat_map(valued);
+    if table.short_with.is_empty() {
         return prop_oneof![3 => bundle, 2 => long].boxed();
     }
-    let with_value = select(short_with.to_vec()).prop_flat_map(|(flag, takes)| {
-        (value(takes), joined())
-            .prop_map(move |(value, joined)| Word::ShortWith(flag, value, joined))
-    });
-    prop_oneof![6 => bundle, 6 => long, 1 => with_value].boxed()
+    let short_with = select(table.short_with).prop_flat_map(valued);
+    prop_oneof![6 => bundle, 6 => long, 1 => short_with].boxed()
 }
 
-fn long_word(long: Long) -> BoxedStrategy<Word> {
-    let Long { name, takes } = long;
+/// Generates an option, most of the time with a value if it takes one.
+fn valued((name, takes): flags::Flag) -> BoxedStrategy<Word> {
     let cut = prop_oneof![8 => Just(0), 1 => 0..name.len()];
-    let bare = cut.clone().prop_map(move |cut| Word::Long { name, cut });
-    let with_value = |joined: BoxedStrategy<Joined>| {
-        (cut.clone(), value(takes), joined).prop_map(move |(cut, value, joined)| Word::LongWith {
-            name,
-            cut,
-            value,
-            joined,
-        })
+    let with = match takes {
+        Takes::Nothing => 0.025,
+        Takes::MaybeOneOf(_) | Takes::MaybeListOf(_) => 0.75,
+        Takes::OneOf(_) | Takes::ListOf(_) | Takes::Suffix | Takes::Dir => 0.98,
     };
-    match takes {
-        Takes::Nothing => prop_oneof![
-            40 => bare,
-            1 => with_value(Just(Joined::Yes).boxed()),
-        ]
-        .boxed(),
-        Takes::MaybeOneOf(_) | Takes::MaybeListOf(_) => prop_oneof![
-            1 => bare,
-            3 => with_value(Just(Joined::Yes).boxed()),
-        ]
-        .boxed(),
-        Takes::OneOf(_) | Takes::ListOf(_) | Takes::Suffix | Takes::Dir => prop_oneof![
-            1 => bare,
-            60 => with_value(joined().boxed()),
-        ]
-        .boxed(),
-    }
+    let joined = match takes {
+        Takes::Nothing | Takes::MaybeOneOf(_) | Takes::MaybeListOf(_) => Just(Joined::Yes).boxed(),
+        _ => select(vec![Joined::Yes, Joined::No]).boxed(),
+    };
+    let value = option::weighted(with, (value(takes), joined));
+    (cut, value)
+        .prop_map(move |(cut, value)| Word::Flag(Flag { name, cut }, value))
+        .boxed()
 }
 
-fn joined() -> impl Strategy<Value = Joined> {
-    select(vec![Joined::Yes, Joined::No])
-}
-
-fn value(takes: Takes) -> BoxedStrategy<Value> {
-    let one_of = |values: &'static [&'static str]| {
-        let exact = select(values.to_vec()).prop_map(str::to_owned);
-        let prefix = (select(values.to_vec()), 0_usize..4)
+fn value(takes: Takes) -> BoxedStrategy<Operand> {
+    let one_of = |values: &'static str| {
+        let exact = select(list(values)).prop_map(str::to_owned);
+        let prefix = (select(list(values)), 0_usize..4)
             .prop_map(|(value, len)| value[..len.min(value.len())].to_owned());
         prop_oneof![40 => exact, 2 => prefix, 1 => Just("bogus".to_owned())]
     };
-    match takes {
-        Takes::Nothing => Just(Value::Text("x".to_owned())).boxed(),
-        Takes::OneOf(values) | Takes::MaybeOneOf(values) => {
-            one_of(values).prop_map(Value::Text).boxed()
-        }
+    let text = match takes {
+        Takes::Dir => return operand().boxed(),
+        Takes::Nothing => Just("x".to_owned()).boxed(),
+        Takes::OneOf(values) | Takes::MaybeOneOf(values) => one_of(values).boxed(),
         Takes::ListOf(values) | Takes::MaybeListOf(values) => vec(one_of(values), 1..3)
-            .prop_map(|values| Value::Text(values.join(",")))
+            .prop_map(|values| values.join(","))
             .boxed(),
         Takes::Suffix => select(vec![".o", "~", "b", "", "/x", "a/b", ".", "'", "x\u{e9}"])
-            .prop_map(|suffix| Value::Text(suffix.to_owned()))
+            .prop_map(str::to_owned)
             .boxed(),
-        Takes::Dir => operand().prop_map(Value::Path).boxed(),
-    }
+    };
+    text.prop_map(Operand::Text).boxed()
 }
 
 fn answers() -> impl Strategy<Value = Vec<&'static str>> {
@@ -427,4 +356,18 @@ fn variables(pair: Pair) -> impl Strategy<Value = Vec<(&'static str, &'static st
     };
     let other = option::weighted(0.1, select(other));
     (locale, other).prop_map(|(locale, other)| locale.into_iter().chain(other).collect())
+}
+
+/// Returns the case with nothing that takes root. It runs as the user that runs the fuzzer.
+pub(crate) fn without_root(mut case: Case) -> Case {
+    (case.user, case.descriptors) = (User::Root, None);
+    for entry in &mut case.entries {
+        if let What::CharDevice(..) | What::BlockDevice(..) = entry.what {
+            entry.what = What::Fifo;
+        }
+        entry.attributes.owner = Owner::Runner;
+        let xattr = entry.attributes.xattr.take();
+        entry.attributes.xattr = xattr.filter(|(name, _)| name.starts_with("user."));
+    }
+    case
 }

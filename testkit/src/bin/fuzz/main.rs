@@ -1,16 +1,15 @@
 //! Compares rmz with GNU rm, and cpz with GNU cp, on random command lines in random trees.
 //!
 //! ```text
-//! cargo run -p testkit --bin fuzz -- rm|cp [--cases N] [--seed S] [--first I] [--keep-going] [--row TEXT]
+//! cargo run -p testkit --bin fuzz -- rm|cp [--cases N] [--seed S] [--first I] [--keep-going] [--dry-run]
 //! ```
 //!
-//! `FUC_REFERENCE` names the directory of GNU's programs, see `testkit/gnu-reference.sh`. Ours are those beside this
-//! program. Case I of seed S is always the same. A case that differs is shrunk, and printed as a script that runs with
-//! either command. `--keep-going` goes on after that, and reports each kind of difference once.
-//! `--row` prints what a deliberate difference explains: the facts of the row whose line contains the text.
+//! `FUC_REFERENCE` names the directory of GNU's programs. Ours are those beside this program. Case I of seed S is
+//! always the same. A case that differs is shrunk, and printed as a script that runs with either command. With
+//! `--keep-going`, each kind of difference is reported once. `--dry-run` compares our dry runs with our real runs.
 //!
-//! A case is generated (`generate`), turned into steps (`plan`), run (`run`), and compared (`difference`). Deliberate
-//! differences are listed in `deviations`, which explains each single fact (`fact`) of a difference.
+//! A case is generated (`generate`), turned into steps (`plan`), run (`run`), and compared (`difference`). The cases in
+//! which a deliberate difference may show are left out (`deviations`).
 
 use std::{env, error::Error, process::ExitCode};
 
@@ -19,27 +18,16 @@ use crate::{case::Pair, fuzzer::Fuzzer};
 mod case;
 mod deviations;
 mod difference;
-mod fact;
 mod flags;
 mod fuzzer;
 mod generate;
-mod launch;
-mod places;
 mod plan;
-mod quoting;
 mod run;
 mod script;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let mut arguments = env::args_os().skip(1);
-    if arguments
-        .next()
-        .is_some_and(|first| first == launch::LAUNCH)
-    {
-        return launch::launch(arguments);
-    }
     let result = Plan::from_arguments().and_then(|plan| Fuzzer::new(plan)?.run());
     match result {
         Ok(0) => ExitCode::SUCCESS,
@@ -57,10 +45,8 @@ struct Plan {
     seed: u64,
     first: u64,
     cases: u64,
-    at_difference: AtDifference,
+    keeps_going: bool,
     against: Against,
-    /// A text in the line of a deliberate difference whose facts are printed.
-    row: Option<String>,
 }
 
 /// The run that ours is compared with.
@@ -72,24 +58,21 @@ enum Against {
     RealRun,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AtDifference {
-    Stop,
-    KeepGoing,
-}
-
 impl Plan {
     fn from_arguments() -> Outcome<Self> {
         let mut arguments = env::args().skip(1);
-        let pair = arguments.next().as_deref().and_then(Pair::of);
+        let pair = match arguments.next().as_deref() {
+            Some("rm") => Pair::Rm,
+            Some("cp") => Pair::Cp,
+            _ => return Err("the first argument must be rm or cp".into()),
+        };
         let mut plan = Self {
-            pair: pair.ok_or("the first argument must be rm or cp")?,
+            pair,
             seed: 1,
             first: 0,
             cases: 1_000,
-            at_difference: AtDifference::Stop,
+            keeps_going: false,
             against: Against::Gnu,
-            row: None,
         };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or("a value is missing");
@@ -97,9 +80,8 @@ impl Plan {
                 "--seed" => plan.seed = value()?.parse()?,
                 "--first" => plan.first = value()?.parse()?,
                 "--cases" => plan.cases = value()?.parse()?,
-                "--row" => plan.row = Some(value()?),
                 "--dry-run" => plan.against = Against::RealRun,
-                "--keep-going" => plan.at_difference = AtDifference::KeepGoing,
+                "--keep-going" => plan.keeps_going = true,
                 other => return Err(format!("unknown argument {other}").into()),
             }
         }

@@ -5,11 +5,9 @@ use std::{
     collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path, time::Duration,
 };
 
-use testkit::{probe::NOBODY, tree::Tree};
+use testkit::{probe::NOBODY, run::replaced, tree::Tree};
 
-use crate::case::{
-    Acl, AclKind, Attributes, Case, EPOCH_SECONDS, Owner, PWD, Target, User, What, replaced,
-};
+use crate::case::{Acl, AclKind, Attributes, Case, EPOCH_SECONDS, Owner, PWD, User, What};
 use crate::script::{quoted, quoted_path};
 
 /// A change of one entry.
@@ -22,28 +20,13 @@ pub(crate) struct Step {
 
 #[derive(Clone, Debug)]
 enum Action {
-    MakeDir,
-    MakeFile(Vec<u8>),
-    MakeSparse(u64, Vec<u64>),
-    MakeSymlink(Vec<u8>),
-    LinkTo(Vec<u8>),
-    MakeFifo,
-    MakeSocket,
-    MakeCharDevice(u32, u32),
-    MakeBlockDevice(u32, u32),
+    /// Makes an entry. The path is the target of a symbolic link, or the other name of a hard link.
+    Make(What, Vec<u8>),
     SetOwner(u32, u32),
     SetMode(u32),
     SetAcl(Acl),
     SetXattr(&'static str, Vec<u8>),
     SetTimes(Duration),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Dir,
-    File,
-    Symlink,
-    Other,
 }
 
 /// The data that sparse files have at each of their offsets.
@@ -61,7 +44,7 @@ pub(crate) fn plan(case: &Case) -> Vec<Step> {
         making: Vec::new(),
         setting: Vec::new(),
     };
-    planner.set(Vec::new(), Kind::Dir, &Attributes::plain());
+    planner.set(Vec::new(), &What::Dir, &Attributes::plain());
     for entry in &case.entries {
         planner.add(entry.at.0.len(), entry);
     }
@@ -70,18 +53,10 @@ pub(crate) fn plan(case: &Case) -> Vec<Step> {
     planner.making.into_iter().chain(setting).collect()
 }
 
-/// Returns the path and the target of each symbolic link in the tree of `case`.
-pub(crate) fn symlinks(case: &Case) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let link = |step: Step| match step.action {
-        Action::MakeSymlink(target) => Some((step.path, target)),
-        _ => None,
-    };
-    plan(case).into_iter().filter_map(link).collect()
-}
-
 struct Planner<'a> {
     case: &'a Case,
-    made: BTreeMap<Vec<u8>, Kind>,
+    /// The paths that are taken, and whether each is a directory.
+    made: BTreeMap<Vec<u8>, bool>,
     making: Vec<Step>,
     /// The steps that set the attributes of each entry.
     setting: Vec<Vec<Step>>,
@@ -93,78 +68,59 @@ impl Planner<'_> {
         for parents in 1..depth {
             let parent = crate::case::Slots(entry.at.0[..parents].to_vec()).path(names);
             match self.made.get(&parent) {
-                Some(Kind::Dir) => {}
-                Some(_) => return,
-                None => self.make(parent, Kind::Dir, Action::MakeDir, &Attributes::plain()),
+                Some(true) => {}
+                Some(false) => return,
+                None => self.make(parent, &What::Dir, Vec::new(), &Attributes::plain()),
             }
         }
         let path = entry.at.path(names);
         if self.made.contains_key(&path) {
             return;
         }
-        let (kind, action) = match &entry.what {
-            What::File(content) => (Kind::File, Action::MakeFile(content.clone())),
-            What::Sparse(len, offsets) => (Kind::File, Action::MakeSparse(*len, offsets.clone())),
-            What::Dir => (Kind::Dir, Action::MakeDir),
-            What::Symlink(target) => (Kind::Symlink, Action::MakeSymlink(self.target(target))),
-            What::HardLink(existing) => {
-                let existing = existing.path(names);
-                match self.made.get(&existing) {
-                    None | Some(Kind::Dir) => return,
-                    Some(_) => {}
-                }
-                // The attributes of the inode are those of its first name.
-                self.made.insert(path.clone(), self.made[&existing]);
-                let action = Action::LinkTo(existing);
-                self.making.push(Step { path, action });
-                return;
-            }
-            What::Fifo => (Kind::Other, Action::MakeFifo),
-            What::Socket => (Kind::Other, Action::MakeSocket),
-            What::CharDevice(major, minor) => (Kind::Other, Action::MakeCharDevice(*major, *minor)),
-            What::BlockDevice(major, minor) => {
-                (Kind::Other, Action::MakeBlockDevice(*major, *minor))
-            }
+        let other = match &entry.what {
+            What::Symlink(target) => target.render(names),
+            What::HardLink(existing) => existing.path(names),
+            _ => Vec::new(),
         };
-        self.make(path, kind, action, &entry.attributes);
-    }
-
-    fn target(&self, target: &Target) -> Vec<u8> {
-        let names = &self.case.names;
-        match target {
-            Target::Text(text) => text.as_bytes().to_vec(),
-            Target::Relative(path) => path.path(names),
-            Target::Absolute(path) => [PWD.as_bytes(), b"/", &path.path(names)].concat(),
+        let is_link = matches!(entry.what, What::HardLink(_));
+        if !is_link {
+            self.make(path, &entry.what, other, &entry.attributes);
+        } else if self.made.get(&other) == Some(&false) {
+            // The attributes of the inode are those of its first name.
+            self.made.insert(path.clone(), false);
+            let action = Action::Make(entry.what.clone(), other);
+            self.making.push(Step { path, action });
         }
     }
 
-    fn make(&mut self, path: Vec<u8>, kind: Kind, action: Action, attributes: &Attributes) {
-        self.made.insert(path.clone(), kind);
+    fn make(&mut self, path: Vec<u8>, what: &What, other: Vec<u8>, attributes: &Attributes) {
+        self.made.insert(path.clone(), matches!(what, What::Dir));
         self.making.push(Step {
             path: path.clone(),
-            action,
+            action: Action::Make(what.clone(), other),
         });
-        self.set(path, kind, attributes);
+        self.set(path, what, attributes);
     }
 
     /// Plans the attributes of an entry. The owner comes before the mode and the ACL, because a change of owner
     /// clears set-id bits. The times come last.
-    fn set(&mut self, path: Vec<u8>, kind: Kind, attributes: &Attributes) {
+    fn set(&mut self, path: Vec<u8>, what: &What, attributes: &Attributes) {
         let mut actions = Vec::new();
         match (attributes.owner, self.case.user) {
             (Owner::Runner, User::Root) => {}
             (Owner::Runner, User::Nobody) => actions.push(Action::SetOwner(NOBODY, NOBODY)),
             (Owner::Ids(user, group), _) => actions.push(Action::SetOwner(user, group)),
         }
-        if kind != Kind::Symlink {
+        if !matches!(what, What::Symlink(_)) {
+            let is_special = !matches!(what, What::Dir | What::File(_) | What::Sparse(..));
             if let Some((name, value)) = &attributes.xattr
-                && (kind != Kind::Other || name.starts_with("trusted."))
+                && (!is_special || name.starts_with("trusted."))
             {
                 actions.push(Action::SetXattr(name, value.clone()));
             }
             actions.extend(attributes.mode.map(Action::SetMode));
             if let Some(acl) = &attributes.acl
-                && (acl.kind == AclKind::Access || kind == Kind::Dir)
+                && (acl.kind == AclKind::Access || matches!(what, What::Dir))
             {
                 actions.push(Action::SetAcl(acl.clone()));
             }
@@ -187,21 +143,24 @@ impl Step {
     pub(crate) fn act(&self, tree: &Tree) {
         let path = Path::new(OsStr::from_bytes(&self.path));
         match &self.action {
-            Action::MakeDir => tree.dir(path),
-            Action::MakeFile(content) => tree.file(path, content),
-            Action::MakeSparse(len, offsets) => {
-                let data: Vec<_> = offsets.iter().map(|&offset| (offset, DATA)).collect();
-                tree.sparse(path, *len, &data)
-            }
-            Action::MakeSymlink(target) => {
-                let target = replaced(target, PWD.as_bytes(), tree.path());
-                tree.symlink(path, OsStr::from_bytes(&target))
-            }
-            Action::LinkTo(existing) => tree.hardlink(OsStr::from_bytes(existing), path),
-            Action::MakeFifo => tree.fifo(path),
-            Action::MakeSocket => tree.socket(path),
-            Action::MakeCharDevice(major, minor) => tree.char_device(path, *major, *minor),
-            Action::MakeBlockDevice(major, minor) => tree.block_device(path, *major, *minor),
+            Action::Make(what, other) => match what {
+                What::Dir => tree.dir(path),
+                What::File(content) => tree.file(path, content),
+                What::Sparse(len, offsets) => {
+                    let data: Vec<_> = offsets.iter().map(|&offset| (offset, DATA)).collect();
+                    tree.sparse(path, *len, &data)
+                }
+                What::Symlink(_) => {
+                    let target =
+                        replaced(other, PWD.as_bytes(), tree.path().as_os_str().as_bytes());
+                    tree.symlink(path, OsStr::from_bytes(&target))
+                }
+                What::HardLink(_) => tree.hardlink(OsStr::from_bytes(other), path),
+                What::Fifo => tree.fifo(path),
+                What::Socket => tree.socket(path),
+                What::CharDevice(major, minor) => tree.char_device(path, *major, *minor),
+                What::BlockDevice(major, minor) => tree.block_device(path, *major, *minor),
+            },
             Action::SetOwner(user, group) => tree.select(path).owner(*user, *group),
             Action::SetMode(mode) => tree.select(path).mode(*mode),
             Action::SetAcl(acl) => tree.select(path).xattr(acl.attribute(), acl.encoded()),
@@ -214,24 +173,26 @@ impl Step {
     pub(crate) fn shell(&self) -> String {
         let path = quoted_path(&self.path);
         match &self.action {
-            Action::MakeDir => format!("mkdir {path}"),
-            Action::MakeFile(content) if content.len() > 4 && content.iter().all(|&b| b == 0) => {
-                format!("head -c {} /dev/zero >{path}", content.len())
-            }
-            Action::MakeFile(content) => format!("printf %b {} >{path}", printf(content)),
-            Action::MakeSparse(len, offsets) => {
-                let truncate = format!("truncate -s {len} {path}");
-                offsets.iter().fold(truncate, |script, offset| {
-                    let dd = "dd bs=1 conv=notrunc status=none";
-                    format!("{script}; printf data | {dd} seek={offset} of={path}")
-                })
-            }
-            Action::MakeSymlink(target) => format!("ln -s -- {} {path}", quoted(target)),
-            Action::LinkTo(existing) => format!("ln -P {} {path}", quoted_path(existing)),
-            Action::MakeFifo => format!("mkfifo {path}"),
-            Action::MakeSocket => format!("{SOCKET} {path}; chmod 0644 {path}"),
-            Action::MakeCharDevice(major, minor) => format!("mknod {path} c {major} {minor}"),
-            Action::MakeBlockDevice(major, minor) => format!("mknod {path} b {major} {minor}"),
+            Action::Make(what, other) => match what {
+                What::Dir => format!("mkdir {path}"),
+                What::File(content) if content.len() > 4 && content.iter().all(|&b| b == 0) => {
+                    format!("head -c {} /dev/zero >{path}", content.len())
+                }
+                What::File(content) => format!("printf %b {} >{path}", printf(content)),
+                What::Sparse(len, offsets) => {
+                    let truncate = format!("truncate -s {len} {path}");
+                    offsets.iter().fold(truncate, |script, offset| {
+                        let dd = "dd bs=1 conv=notrunc status=none";
+                        format!("{script}; printf data | {dd} seek={offset} of={path}")
+                    })
+                }
+                What::Symlink(_) => format!("ln -s -- {} {path}", quoted(other)),
+                What::HardLink(_) => format!("ln -P {} {path}", quoted_path(other)),
+                What::Fifo => format!("mkfifo {path}"),
+                What::Socket => format!("{SOCKET} {path}; chmod 0644 {path}"),
+                What::CharDevice(major, minor) => format!("mknod {path} c {major} {minor}"),
+                What::BlockDevice(major, minor) => format!("mknod {path} b {major} {minor}"),
+            },
             Action::SetOwner(user, group) => format!("chown -h {user}:{group} {path}"),
             Action::SetMode(mode) => format!("chmod {mode:04o} {path}"),
             Action::SetAcl(acl) => format!("setfacl --set {} {path}", acl.text()),
@@ -332,18 +293,14 @@ mod tests {
     };
 
     use super::*;
-    use crate::{
-        case::Pair,
-        fuzzer::runner,
-        generate::{self, Rights},
-    };
+    use crate::{case::Pair, fuzzer::runner, generate};
 
     #[test]
     fn a_script_builds_the_tree_of_its_case() {
         if !is_root() {
             skip!("only root can give entries to other users");
         }
-        let strategy = generate::case(Pair::Cp, Rights::Root);
+        let strategy = generate::case(Pair::Cp);
         for number in 0..60 {
             let case = strategy.new_tree(&mut runner(1, number)).unwrap().current();
             let steps = plan(&case);

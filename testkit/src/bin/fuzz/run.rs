@@ -9,9 +9,8 @@ use std::{
         unix::process::ExitStatusExt as _,
     },
     path::{Path, PathBuf},
-    process::Child,
-    slice,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    process::{Child, Command},
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -20,11 +19,12 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
 };
 use testkit::{
+    run::Period,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, memory, remove_for_sure},
 };
 
-use crate::{case::Case, launch, plan::Step};
+use crate::{case::Case, plan::Step, script::launch};
 
 /// The directories above the working directory. They catch what leaves it by `..`.
 pub(crate) const ABOVE: &str = "t/x/y";
@@ -38,8 +38,6 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(60);
 /// Number of looks in a row without a change after which a command counts as blocked.
 const LOOKS: u32 = 4;
-/// Allowance for the clock of file timestamps, which is coarser than `SystemTime`.
-const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
 /// A command of the pair: its program, and the name by which it is called.
 #[derive(Clone, Debug)]
@@ -109,43 +107,21 @@ impl Place {
         steps: &[Step],
         side: &Side,
     ) -> io::Result<Observed> {
-        self.observe_all(slice::from_ref(case), steps, side)
-    }
-
-    /// Runs the command lines of several cases in one tree, one after the other, until one of them does not end.
-    pub(crate) fn observe_all(
-        &mut self,
-        cases: &[Case],
-        steps: &[Step],
-        side: &Side,
-    ) -> io::Result<Observed> {
         let top = self.scratch.path().join(TOP);
         let working = self.scratch.path().join(ABOVE).join(WORKING);
         // The directories above the tree get their times now. Building may take long on a busy machine.
-        let start = since_epoch().saturating_sub(CLOCK_SLACK);
+        let period = Period::begin();
         let tree = Tree::at(&working);
         for step in steps {
             step.act(&tree);
         }
         refill(&mut self.stdout, b"")?;
         refill(&mut self.stderr, b"")?;
-        let mut status = Status::Exit(0);
-        for case in cases {
-            let answers = case.stdin().into_iter().flat_map(|answer| [answer, "\n"]);
-            refill(&mut self.stdin, answers.collect::<String>().as_bytes())?;
-            match (self.run(case, side, &working)?, status) {
-                (Status::Exit(code), Status::Exit(before)) => {
-                    status = Status::Exit(code.max(before));
-                }
-                (ended, _) => {
-                    status = ended;
-                    break;
-                }
-            }
-        }
-        let period = start..=since_epoch() + CLOCK_SLACK;
+        let answers = case.stdin().into_iter().flat_map(|answer| [answer, "\n"]);
+        refill(&mut self.stdin, answers.collect::<String>().as_bytes())?;
+        let status = self.run(case, side, &working)?;
         let attributes = Attributes::ALL - Attributes::ATIME;
-        let snapshot = Snapshot::of(&top, attributes).with_fresh_times(&period);
+        let snapshot = Snapshot::of(&top, attributes).with_fresh_times(&period.end());
         remove_for_sure(&top)?;
         Ok(Observed {
             status,
@@ -156,8 +132,12 @@ impl Place {
     }
 
     fn run(&mut self, case: &Case, side: &Side, working: &Path) -> io::Result<Status> {
-        let mut command = launch::command(case, &side.program, &side.name)?;
+        let mut words = launch(case).into_iter();
+        let mut command = Command::new(words.next().expect("BUG: it has a program"));
         command
+            .args(words)
+            .arg(&side.name)
+            .arg(&side.program)
             .args(&side.first)
             .args(case.arguments(working))
             .env_clear()
@@ -168,7 +148,8 @@ impl Place {
             .stderr(self.stderr.try_clone()?);
         let status = finish(command.spawn()?)?;
         match status {
-            Status::Exit(launch::FAILED) => {
+            // The statuses of bash if it cannot start the program.
+            Status::Exit(126 | 127) => {
                 let errors = content(&mut self.stderr)?;
                 Err(io::Error::other(String::from_utf8_lossy(&errors)))
             }
@@ -241,10 +222,4 @@ fn content(file: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("a clock that is past 1970")
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use testkit::probe::NOBODY;
 
 use crate::{
-    case::{Called, Case, Descriptors, PWD, User},
+    case::{Called, Case, PWD, User},
     plan::plan,
     run::{ABOVE, WORKING},
 };
@@ -25,7 +25,7 @@ pub(crate) fn script(case: &Case) -> String {
     for step in plan(case) {
         line(&step.shell());
     }
-    line(&format!("set -- {}", command_line(case)));
+    line(&format!("set -- {}", line_of(case.symbolic_arguments())));
     match case.called {
         Called::Own => {
             line("name=${program##*/}");
@@ -34,34 +34,21 @@ pub(crate) fn script(case: &Case) -> String {
                 case.pair.gnu()
             ));
         }
-        Called::Gnus(_) => line(&format!("name={}", case.gnus_name())),
+        Called::Gnus(_) => line(&format!("name={}", case.called_names()[0])),
     }
-    line(&format!("umask {:04o}", case.umask));
-    if let Descriptors::AtMost(limit) = case.descriptors {
-        line(&format!("ulimit -n {limit}"));
-    }
-    let user = match case.user {
-        User::Root => String::new(),
-        User::Nobody => format!("setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "),
-    };
     let variables = case.environment();
     let variables = variables
         .iter()
         .map(|(name, value)| format!("{name}={} ", quoted(value.as_bytes())));
     let stdin = case.stdin();
-    let answers = match stdin.first() {
-        None => "true".to_owned(),
-        Some(first) if stdin.iter().all(|answer| answer == first) => {
-            format!("yes {} | head -n {}", quoted(first.as_bytes()), stdin.len())
-        }
-        Some(_) => {
-            let quoted = stdin.iter().map(|answer| quoted(answer.as_bytes()));
-            format!("printf '%s\\n' {}", quoted.collect::<Vec<_>>().join(" "))
-        }
+    let answers = match stdin.is_empty() {
+        true => "true".to_owned(),
+        false => format!("printf '%s\\n' {}", line_of(stdin)),
     };
     line(&format!(
-        "{answers} | env -i {}{user}bash -c 'name=$1; shift; exec -a \"$name\" \"$@\"' sh \"$name\" \"$program\" \"$@\"",
+        "{answers} | env -i {}{} \"$name\" \"$program\" \"$@\"",
         variables.collect::<String>(),
+        line_of(launch(case)),
     ));
     line("echo \"status $?\"");
     line(
@@ -70,11 +57,26 @@ pub(crate) fn script(case: &Case) -> String {
     script
 }
 
-/// Returns the arguments of the command, quoted for bash.
-pub(crate) fn command_line(case: &Case) -> String {
-    let arguments = case.symbolic_arguments();
-    let arguments: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
-    arguments.join(" ")
+/// Returns the words of a command that runs a program in the circumstances of `case`. The name for the program, the
+/// program itself, and its arguments come after them.
+pub(crate) fn launch(case: &Case) -> Vec<String> {
+    let user = match case.user {
+        User::Root => String::new(),
+        User::Nobody => format!("setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "),
+    };
+    let limit = case.descriptors.map(|limit| format!("ulimit -n {limit}; "));
+    let limit = limit.unwrap_or_default();
+    let become_program = r#"name=$1; shift; exec -a "$name" "$@""#;
+    let script = format!("umask {:04o}; {limit}{become_program}", case.umask);
+    let words = format!("{user}bash -c");
+    let words = words.split(' ').map(str::to_owned);
+    words.chain([script, "bash".to_owned()]).collect()
+}
+
+/// Quotes words for bash.
+fn line_of(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
+    let words = words.into_iter().map(|word| quoted(word.as_ref()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Quotes bytes for bash. `$PWD` at the beginning stays a variable.

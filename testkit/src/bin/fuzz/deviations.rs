@@ -1,0 +1,389 @@
+//! The deliberate differences. A case is left out if one of them may show in it: from its command line, its tree, and
+//! what GNU's command did. Each row names the line of the README that documents it.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Against,
+    case::{AclKind, Called, Case, Entry, PRESUME_TERMINAL, PWD, Pair, Slots, User, What},
+    run::{Observed, Status},
+};
+
+/// A deliberate difference.
+pub(crate) struct Deviation {
+    pair: Pair,
+    against: Against,
+    /// The README, relative to the root of the repository.
+    pub(crate) readme: &'static str,
+    /// A text in one line of the README.
+    pub(crate) line: &'static str,
+    /// Returns `true` if the difference may show. With [`Against::RealRun`], our real run is in GNU's place.
+    pub(crate) applies: fn(&Case, &Observed) -> bool,
+}
+
+/// Returns the rows that count for a plan.
+pub(crate) fn rows(pair: Pair, against: Against) -> Vec<&'static Deviation> {
+    let rows = ROWS.iter();
+    rows.filter(|row| row.pair == pair && row.against == against)
+        .collect()
+}
+
+const INTO_ITSELF: &str = "If a directory is copied into itself";
+
+type Applies = fn(&Case, &Observed) -> bool;
+
+const fn rm(line: &'static str, applies: Applies) -> Deviation {
+    Deviation {
+        pair: Pair::Rm,
+        against: Against::Gnu,
+        readme: "rmz/README.md",
+        line,
+        applies,
+    }
+}
+
+const fn cp(line: &'static str, applies: Applies) -> Deviation {
+    Deviation {
+        pair: Pair::Cp,
+        against: Against::Gnu,
+        readme: "cpz/README.md",
+        line,
+        applies,
+    }
+}
+
+/// A row that is documented for both commands.
+const fn both(line: &'static str, applies: Applies) -> Deviation {
+    Deviation {
+        readme: "README.md",
+        ..cp(line, applies)
+    }
+}
+
+const fn dry(row: Deviation) -> Deviation {
+    Deviation {
+        against: Against::RealRun,
+        ..row
+    }
+}
+
+const ROWS: &[Deviation] = &[
+    rm("`--help`, `--version` | as rm, with", has_own_text),
+    rm(
+        "Except under the name `rm`, rmz prompts for write-protected",
+        |case, gnu| {
+            let fails = says(gnu, "write-protected") || says(gnu, "cannot remove");
+            fails && case.called == Called::Own && case.has_long(PRESUME_TERMINAL)
+        },
+    ),
+    dry(rm(
+        "whether a directory is empty that may not be read",
+        |case, _| case.user == User::Nobody && has_entry(case, is_unreadable_dir),
+    )),
+    dry(cp("Not known are I/O errors", |_, real| {
+        says(real, "failed to clone") || says(real, "No such device or address")
+    })),
+    dry(cp(
+        "the copy of an operand would lie in a later source",
+        |case, _| has_several_sources(case) && has_dest_in_source(case),
+    )),
+    cp("`--help`, `--version` | as cp, with", has_own_text),
+    both(INTO_ITSELF, |_, gnu| says(gnu, "cannot copy a directory, ")),
+    both(INTO_ITSELF, |case, gnu| {
+        // Instead of the refusal, cp can run into a limit, or into what it has copied.
+        let reasons = [
+            "name too long",
+            "cannot overwrite non-dir",
+            "Permission denied",
+        ];
+        has_dest_in_source(case) && reasons.iter().any(|reason| says(gnu, reason))
+    }),
+    both("`cpz a a/b dest` copies `a/b` twice", |_, gnu| {
+        says(gnu, "will not create hard link ")
+    }),
+    both("`cpz a . dest` copies `a` twice", |_, gnu| {
+        says(gnu, "specified more than once")
+    }),
+    cp("**An empty dest** (`cpz a ''`)", |case, _| {
+        case.dests().iter().any(Vec::is_empty)
+    }),
+    cp(
+        "**`--parents`** treats each operand by itself",
+        |case, gnu| {
+            let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
+            has_parents(case) && (meets || gnu.status != Status::Exit(0))
+        },
+    ),
+    cp("**The same file** by two paths", |case, _| {
+        has_source_by_two_paths(case)
+    }),
+    cp("**A source that is also a dest** of the run", |case, _| {
+        preserves(case) && has_several_sources(case) && has_source_in_dest(case)
+    }),
+    cp("**A dest that the run has made**", |case, _| {
+        (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case)
+    }),
+    cp("**`-s` of a link or a special file**", |_, gnu| {
+        says(gnu, "can make relative symbolic links only")
+    }),
+    cp("**Two reasons**: if a copy fails", |case, gnu| {
+        case.user == User::Nobody && says(gnu, "cannot overwrite directory ")
+    }),
+    cp("**`--keep-directory-symlink`** is honoured", |case, _| {
+        case.has_long("keep-directory-symlink") && has_entry(case, is_symlink)
+    }),
+    cp("**`POSIXLY_CORRECT`**: cpz writes through", |case, _| {
+        case.variables.contains(&("POSIXLY_CORRECT", "")) && has_entry(case, is_symlink)
+    }),
+    cp("**Links in another dest**", |case, gnu| {
+        has_several_sources(case) && says(gnu, "dangling symlink")
+    }),
+    cp("**Paths that the run changes**", |case, gnu| {
+        has_backup(case) && has_entry(case, is_symlink) && gnu.status != Status::Exit(0)
+    }),
+    cp("or forbids access to a directory on the way", |_, gnu| {
+        says(gnu, "preserving permissions for ")
+    }),
+    cp("**`-u`** compares nanoseconds", |case, _| {
+        case.has_option('u', "update") && preserves(case) && has_entry(case, is_hard_link)
+    }),
+    cp(
+        "If an extended attribute cannot be read or set",
+        |_, gnu| says(gnu, " attribute '") || says(gnu, "setting attributes for "),
+    ),
+    cp(
+        "**`--preserve`**: extended attributes are set",
+        |case, _| case.user == User::Nobody && preserves(case) && has_xattr(case),
+    ),
+    both(
+        "An empty file is created without opening its source",
+        |case, gnu| {
+            case.user == User::Nobody && says(gnu, "cannot open ") && has_entry(case, has_acl)
+        },
+    ),
+    cp("and removes a dest only after that", |case, _| {
+        case.has_long("copy-contents") && has_entry(case, is_special)
+    }),
+    cp("**`--backup` with `DIR/.`**", |case, _| {
+        has_backup(case) && has_dots(case)
+    }),
+    cp("**A FIFO in a dest directory**", |_, gnu| {
+        gnu.status == Status::Hung
+    }),
+    cp("**`--preserve`**: an ACL that the dest has", |case, _| {
+        preserves(case) && has_acl_at_dest(case, |_| true)
+    }),
+    both("If the destination has a default ACL", |case, _| {
+        has_acl_at_dest(case, |kind| kind == AclKind::Default)
+    }),
+    cp("**Times of directories**", |case, _| {
+        preserves(case) && has_dots(case) && has_source_in_dest(case)
+    }),
+    cp("**Devices, FIFOs and sockets**", |case, _| {
+        preserves(case) && has_entry(case, is_special)
+    }),
+    cp("**`-s` with preserved attributes**", |case, _| {
+        case.has_option('s', "symbolic-link") && preserves(case) && has_xattr(case)
+    }),
+];
+
+fn says(gnu: &Observed, text: &str) -> bool {
+    let mut windows = gnu.stderr.windows(text.len());
+    windows.any(|window| window == text.as_bytes())
+}
+
+fn has_own_text(_: &Case, gnu: &Observed) -> bool {
+    gnu.stdout.starts_with(b"Usage: ") || {
+        let first = gnu.stdout.split(|&byte| byte == b'\n').next();
+        first.is_some_and(|line| line.ends_with(b"(GNU coreutils) 9.10"))
+    }
+}
+
+fn has_entry(case: &Case, is_meant: fn(&Entry) -> bool) -> bool {
+    case.entries.iter().any(is_meant)
+}
+
+fn is_unreadable_dir(entry: &Entry) -> bool {
+    let (mode, acl) = (entry.attributes.mode, &entry.attributes.acl);
+    let is_open = mode.is_none_or(|mode| mode & 0o444 == 0o444);
+    matches!(entry.what, What::Dir) && (!is_open || acl.is_some())
+}
+
+fn is_special(entry: &Entry) -> bool {
+    use What::{BlockDevice, CharDevice, Fifo, Socket};
+    matches!(entry.what, Fifo | Socket | CharDevice(..) | BlockDevice(..))
+}
+
+fn is_symlink(entry: &Entry) -> bool {
+    matches!(entry.what, What::Symlink(_))
+}
+
+fn is_hard_link(entry: &Entry) -> bool {
+    matches!(entry.what, What::HardLink(_))
+}
+
+fn has_acl(entry: &Entry) -> bool {
+    entry.attributes.acl.is_some()
+}
+
+fn has_parents(case: &Case) -> bool {
+    case.has_long("parents") || case.has_long("path")
+}
+
+fn has_backup(case: &Case) -> bool {
+    case.has_option('b', "backup") || case.has_option('S', "suffix")
+}
+
+fn preserves(case: &Case) -> bool {
+    case.has_option('a', "archive") || case.has_option('p', "preserve")
+}
+
+fn has_xattr(case: &Case) -> bool {
+    has_entry(case, |entry| entry.attributes.xattr.is_some())
+}
+
+fn has_several_sources(case: &Case) -> bool {
+    case.sources().len() > 1
+}
+
+/// Returns `true` if a source is a directory by its last name, `.` or `..`.
+fn has_dots(case: &Case) -> bool {
+    case.sources().iter().any(|source| {
+        let path = source.strip_suffix(b"/").unwrap_or(source);
+        let name = path.rsplit(|&byte| byte == b'/').next();
+        name == Some(b".") || name == Some(b"..")
+    })
+}
+
+fn has_two_sources_of_one_name(case: &Case) -> bool {
+    let mut names: Vec<_> = case
+        .sources()
+        .iter()
+        .map(|source| names(source).into_iter().next())
+        .collect();
+    names.sort();
+    let all = names.len();
+    names.dedup();
+    names.len() < all
+}
+
+fn has_source_by_two_paths(case: &Case) -> bool {
+    let sources = case.sources();
+    let mut pairs = sources
+        .iter()
+        .flat_map(|one| sources.iter().map(move |other| (one, other)));
+    pairs.any(|(one, other)| one != other && place(case, one) == place(case, other))
+}
+
+fn has_dest_in_source(case: &Case) -> bool {
+    is_one_within(&places(case, &case.dests()), &places(case, &case.sources()))
+}
+
+fn has_source_in_dest(case: &Case) -> bool {
+    is_one_within(&places(case, &case.sources()), &places(case, &case.dests()))
+}
+
+fn is_one_within(places: &[Vec<u8>], tops: &[Vec<u8>]) -> bool {
+    let is_in_top = |place: &Vec<u8>| tops.iter().any(|top| is_within(place, top));
+    places.iter().any(is_in_top)
+}
+
+/// Returns `true` if a dest, or an entry of it or above it, has such an ACL.
+fn has_acl_at_dest(case: &Case, is_meant: fn(AclKind) -> bool) -> bool {
+    let dests = places(case, &case.dests());
+    let is_at_dest = |at: &[u8]| {
+        let mut dests = dests.iter();
+        dests.any(|dest| is_within(at, dest) || is_within(dest, at))
+    };
+    case.entries.iter().any(|entry| {
+        let acl = entry.attributes.acl.as_ref();
+        acl.is_some_and(|acl| is_meant(acl.kind)) && is_at_dest(&entry.at.path(&case.names))
+    })
+}
+
+fn places(case: &Case, paths: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    paths.iter().map(|path| place(case, path)).collect()
+}
+
+/// Most symbolic links on the way to a place.
+const MAX_LINKS: usize = 20;
+
+/// Returns the place to which a path leads through the symbolic links of the tree. It is relative to the working
+/// directory, without `.`, and has `..` only at its beginning.
+fn place(case: &Case, path: &[u8]) -> Vec<u8> {
+    let mut targets = BTreeMap::new();
+    for entry in &case.entries {
+        let target = match &entry.what {
+            What::Symlink(target) => Some(target.render(&case.names)),
+            _ => None,
+        };
+        // An entry is left out if an earlier one is there or below.
+        for parents in 1..entry.at.0.len() {
+            let parent = Slots(entry.at.0[..parents].to_vec());
+            targets.entry(parent.path(&case.names)).or_insert(None);
+        }
+        targets.entry(entry.at.path(&case.names)).or_insert(target);
+    }
+    let mut place: Vec<Vec<u8>> = Vec::new();
+    let mut rest = names(path);
+    let mut followed = 0;
+    while let Some(name) = rest.pop() {
+        if name == b".." && place.last().is_some_and(|last| last != b"..") {
+            place.pop();
+            continue;
+        }
+        place.push(name);
+        let target = targets.get(&place.join(&b'/')).and_then(Option::as_ref);
+        if let Some(target) = target.filter(|_| followed < MAX_LINKS) {
+            followed += 1;
+            place.pop();
+            if target.starts_with(PWD.as_bytes()) {
+                place.clear();
+            }
+            rest.extend(names(target));
+        }
+    }
+    place.join(&b'/')
+}
+
+/// Returns the names of a path, the last one first.
+fn names(path: &[u8]) -> Vec<Vec<u8>> {
+    let path = path.strip_prefix(PWD.as_bytes()).unwrap_or(path);
+    let names = path.rsplit(|&byte| byte == b'/').map(<[u8]>::to_vec);
+    names
+        .filter(|name| !name.is_empty() && name != b".")
+        .collect()
+}
+
+/// Returns `true` if a place is `top` or below it.
+fn is_within(place: &[u8], top: &[u8]) -> bool {
+    let ups = |place: &[u8]| {
+        place
+            .split(|&byte| byte == b'/')
+            .filter(|name| name == b"..")
+            .count()
+    };
+    match top.is_empty() || top.ends_with(b"..") {
+        true => ups(place) <= ups(top),
+        false => place
+            .strip_prefix(top)
+            .is_some_and(|rest| rest.is_empty() || rest[0] == b'/'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn each_deviation_is_documented() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for Deviation { readme, line, .. } in ROWS {
+            let text = fs::read_to_string(root.join(readme)).unwrap();
+            let is_there = text.lines().any(|l| l.contains(line));
+            assert!(is_there, "{readme} has no line with: {line}");
+        }
+    }
+}
