@@ -25,6 +25,7 @@ use crate::tree::Scratch;
 
 use server::Server;
 
+mod requests;
 mod server;
 mod tables;
 
@@ -102,10 +103,6 @@ pub struct Habits {
     pub listed_type: Option<FileType>,
     /// Listings that go on after a removal skip entries.
     pub skipping_lists: bool,
-    /// `mkdir` works and fails with `EEXIST`.
-    pub mkdir_exists: bool,
-    /// `unlink` of a file with a name that begins with `open` leaves an entry `.nfs…`, which cannot be removed.
-    pub silly_renames: bool,
 }
 
 /// The inode numbers that a [`FuseMount`] shows.

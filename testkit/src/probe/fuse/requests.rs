@@ -1,0 +1,451 @@
+//! The requests of the kernel, each of which becomes calls of the [`Server`] and a reply.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File, Permissions},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{FileExt as _, PermissionsExt as _, lchown, symlink},
+    },
+    path::Path,
+    sync::Mutex,
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use fuser::{
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+use rustix::{
+    fs::{
+        AtFlags, CWD, Mode, OFlags, SeekFrom, Timestamps, mknodat, renameat_with, statvfs,
+        utimensat,
+    },
+    io::Errno,
+};
+
+use super::{
+    Numbering,
+    server::{Server, refuse, sized, timespec, writes},
+    tables::lock,
+};
+
+/// Attributes and names are asked for again each time.
+const TTL: Duration = Duration::ZERO;
+
+/// Replies with an error, or with what `$ok` makes of the value.
+macro_rules! answer {
+    ($reply:ident, $result:expr, $value:pat => $ok:expr) => {
+        match $result {
+            Ok($value) => $ok,
+            Err(e) => $reply.error(io::Error::from(e).into()),
+        }
+    };
+}
+
+impl Server {
+    /// Makes the entry at `path`, and replies with it.
+    fn make(
+        &self,
+        request: &Request,
+        path: &Path,
+        mode: Option<u32>,
+        make: impl FnOnce() -> io::Result<()>,
+        reply: ReplyEntry,
+    ) {
+        let made = make()
+            .and_then(|()| Self::finish(request, path, mode))
+            .and_then(|()| self.node_attributes(path));
+        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+    }
+}
+
+impl Filesystem for Server {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let wanted = InitFlags::FUSE_ATOMIC_O_TRUNC | InitFlags::FUSE_PARALLEL_DIROPS;
+        let missing = |flags| io::Error::other(format!("the kernel lacks {flags:?}"));
+        config.add_capabilities(wanted).map_err(missing)
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = self.node_attributes(&self.child(parent, name));
+        answer!(reply, found, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let attributes = self.shown_attributes(number);
+        answer!(reply, attributes, attributes => reply.attr(&TTL, &attributes));
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let path = self.path(number);
+        let change = || {
+            if let Some(size) = size {
+                refuse(self.habits.truncate)?;
+                match handle {
+                    Some(handle) => self.files.get(handle)?.file.set_len(size)?,
+                    None => File::options().write(true).open(&path)?.set_len(size)?,
+                }
+            }
+            if uid.is_some() || gid.is_some() {
+                refuse(self.habits.chown)?;
+                lchown(&path, uid, gid)?;
+            }
+            if let Some(mode) = mode {
+                refuse(self.habits.chmod)?;
+                fs::set_permissions(&path, Permissions::from_mode(mode & 0o7777))?;
+            }
+            let sets_times = match self.habits.lone_times_ignored {
+                true => atime.is_some() && mtime.is_some(),
+                false => atime.is_some() || mtime.is_some(),
+            };
+            if sets_times {
+                refuse(self.habits.utimens)?;
+                let times = Timestamps {
+                    last_access: timespec(atime),
+                    last_modification: timespec(mtime),
+                };
+                utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            self.shown_attributes(number)
+        };
+        answer!(reply, change(), attributes => reply.attr(&TTL, &attributes));
+    }
+
+    fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
+        let target = fs::read_link(self.path(number));
+        answer!(reply, target, target => reply.data(target.as_os_str().as_bytes()));
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        rdev: u32,
+        reply: ReplyEntry,
+    ) {
+        let path = self.child(parent, name);
+        let kind = rustix::fs::FileType::from_raw_mode(mode);
+        let mknod = || Ok(mknodat(CWD, &path, kind, Mode::RUSR, rdev.into())?);
+        self.make(request, &path, Some(mode & !umask), mknod, reply);
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        reply: ReplyEntry,
+    ) {
+        let path = self.child(parent, name);
+        let mkdir = || {
+            Ok(rustix::fs::mkdir(
+                &path,
+                Mode::from_raw_mode(mode & !umask),
+            )?)
+        };
+        self.make(request, &path, Some(mode & !umask), mkdir, reply);
+    }
+
+    fn symlink(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        let path = self.child(parent, name);
+        self.make(request, &path, None, || symlink(target, &path), reply);
+    }
+
+    fn link(&self, _: &Request, number: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let (linked, path) = (self.path(number), self.child(parent, name));
+        if self.habits.numbering == Numbering::Forgetful {
+            lock(&self.nodes).forget(&linked);
+        }
+        let made = refuse(self.habits.link)
+            .and_then(|()| fs::hard_link(&linked, &path))
+            .and_then(|()| self.node_attributes(&path));
+        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let path = self.child(parent, name);
+        answer!(reply, self.remove(&path, || fs::remove_file(&path)), () => reply.ok());
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let path = self.child(parent, name);
+        answer!(reply, self.remove(&path, || fs::remove_dir(&path)), () => reply.ok());
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let (from, to) = (self.child(parent, name), self.child(new_parent, new_name));
+        let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
+        // An exchange would rename both.
+        let supported = rustix::fs::RenameFlags::NOREPLACE.contains(flags);
+        let renamed = match supported {
+            true => renameat_with(CWD, &from, CWD, &to, flags),
+            false => Err(Errno::INVAL),
+        };
+        answer!(reply, renamed, () => {
+            lock(&self.nodes).rename(&from, &to);
+            reply.ok();
+        });
+    }
+
+    fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let flags = OFlags::from_bits_retain(flags.0 as u32);
+        let keeps_content = writes(flags) && !flags.contains(OFlags::TRUNC);
+        let refused = keeps_content.then_some(self.habits.open_untruncated);
+        let opened =
+            refuse(refused.flatten()).and_then(|()| self.open_stored(&self.path(number), flags));
+        answer!(reply, opened, (handle, flags) => reply.opened(handle, flags));
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let path = self.child(parent, name);
+        let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
+        let existed = fs::symlink_metadata(&path).is_ok();
+        let created = self.open_stored(&path, flags).and_then(|opened| {
+            if !existed {
+                Self::finish(request, &path, Some(mode & !umask))?;
+            }
+            Ok((self.node_attributes(&path)?, opened))
+        });
+        answer!(reply, created, (attributes, (handle, flags)) => {
+            reply.created(&TTL, &attributes, Generation(0), handle, flags);
+        });
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        answer!(reply, self.read_stored(handle, offset, size), bytes => reply.data(&bytes));
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        thread::sleep(self.habits.write_latency);
+        let longest = self.habits.longest_write.unwrap_or(usize::MAX);
+        let data = &data[..data.len().min(longest)];
+        let open = self.files.get(handle).map_err(io::Error::from);
+        let written = open.and_then(|open| open.file.write_all_at(data, offset));
+        answer!(reply, written, () => reply.written(data.len() as u32));
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        answer!(reply, refuse(self.habits.flush), () => reply.ok());
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.files.remove(handle);
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        answer!(reply, refuse(self.habits.fsync), () => reply.ok());
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        answer!(reply, refuse(self.habits.fsync), () => reply.ok());
+    }
+
+    fn lseek(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        let to = match whence {
+            3 => SeekFrom::Data(offset as u64),
+            _ => SeekFrom::Hole(offset as u64),
+        };
+        let sought = refuse(self.habits.seek)
+            .and_then(|()| Ok(rustix::fs::seek(&self.files.get(handle)?.file, to)?));
+        answer!(reply, sought, offset => reply.offset(offset as i64));
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: u64,
+        _: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        let errno = self.habits.copy_file_range.unwrap_or(Errno::NOSYS);
+        reply.error(io::Error::from(errno).into());
+    }
+
+    fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let path = self.path(number);
+        let name = path.file_name().unwrap_or_default();
+        let is_bad = name.as_bytes().starts_with(b"bad");
+        let refused = self.habits.opendir.filter(|_| is_bad);
+        answer!(reply, refuse(refused), () => {
+            reply.opened(self.directories.add(Mutex::default()), FopenFlags::empty());
+        });
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let directory = match self.directories.get(handle) {
+            Ok(directory) => directory,
+            Err(e) => return reply.error(io::Error::from(e).into()),
+        };
+        let mut list = lock(&directory);
+        if offset == 0 || self.habits.skipping_lists {
+            match self.list(number) {
+                Ok(all) => *list = all,
+                Err(e) => return reply.error(e.into()),
+            }
+        }
+        for (position, entry) in (1..).zip(&*list).skip(offset as usize) {
+            if reply.add(entry.number, position, entry.kind, &entry.name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn releasedir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.directories.remove(handle);
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, number: INodeNo, reply: ReplyStatfs) {
+        if self.habits.zero_statfs {
+            return reply.statfs(0, 0, 0, 0, 0, 0, 0, 0);
+        }
+        let stat = refuse(self.habits.statfs).and_then(|()| Ok(statvfs(self.path(number))?));
+        answer!(reply, stat, s => reply.statfs(
+            s.f_blocks,
+            s.f_bfree,
+            s.f_bavail,
+            s.f_files,
+            s.f_ffree,
+            s.f_bsize as u32,
+            s.f_namemax as u32,
+            s.f_frsize as u32,
+        ));
+    }
+
+    fn setxattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        answer!(reply, self.set_xattr(number, name, Some(value), flags), () => reply.ok());
+    }
+
+    fn removexattr(&self, _: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        answer!(reply, self.set_xattr(number, name, None, 0), () => reply.ok());
+    }
+
+    fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        answer!(reply, self.xattr(number, name), value => sized(&value, size, reply));
+    }
+
+    fn listxattr(&self, _: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
+        answer!(reply, self.xattr_names(number), names => sized(&names, size, reply));
+    }
+}
