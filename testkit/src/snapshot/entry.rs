@@ -118,7 +118,7 @@ impl Snapshot {
         shortened(&self.full_path(index))
     }
 
-    pub(super) fn full_path(&self, mut index: usize) -> String {
+    fn full_path(&self, mut index: usize) -> String {
         let mut names = Vec::new();
         while index != 0 {
             names.push(self.entries[index].name.to_string_lossy());

@@ -29,7 +29,6 @@ use std::{
 use entry::Entry;
 
 pub use attributes::Attributes;
-pub use diff::Change;
 pub use entry::Kind;
 
 mod attributes;
@@ -90,18 +89,6 @@ impl Snapshot {
         Some(self.entries[found].kind)
     }
 
-    /// Returns the path and the target of each symlink. The paths are those of [`Change`]s.
-    #[must_use]
-    pub fn symlinks(&self) -> Vec<(String, &OsStr)> {
-        let targets = self.entries.iter().map(|entry| entry.target.as_deref());
-        let links = targets
-            .enumerate()
-            .filter_map(|(index, target)| Some((index, target?)));
-        links
-            .map(|(index, target)| (self.full_path(index), target))
-            .collect()
-    }
-
     /// Makes all times within `period`, given since 1970, equal. Then two commands that ran at different
     /// moments leave equal trees, while times that they preserved still count.
     #[must_use]
@@ -132,14 +119,6 @@ impl Snapshot {
     #[must_use]
     pub fn diff(&self, other: &Self) -> String {
         diff::diff(self, other)
-    }
-
-    /// Returns every single fact in which `other` differs from this snapshot. [`Snapshot::diff`] prints the same facts.
-    ///
-    /// The changes of one entry come one after the other. There are none if the snapshots are equal.
-    #[must_use]
-    pub fn changes(&self, other: &Self) -> Vec<Change> {
-        diff::changes(self, other)
     }
 
     /// Returns the numbers of the entries of each directory.
