@@ -1,8 +1,7 @@
 //! Helpers that any other module may use. This module uses none of them.
 
 use std::{
-    io::{self, Write as _},
-    thread,
+    io, thread,
     time::{Duration, Instant},
 };
 
@@ -11,10 +10,15 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Writes a line to stderr past the test harness, which captures the output of `eprintln!`.
 pub(crate) fn note(line: &str) {
+    // A closed stderr is not worth a failed test.
+    let _ = write_note(io::stderr(), line);
+}
+
+/// Writes a line and the name of the test in one call, so that lines of several tests don't mix.
+pub(crate) fn write_note(mut to: impl io::Write, line: &str) -> io::Result<()> {
     let thread = thread::current();
     let test = thread.name().unwrap_or("?");
-    // A closed stderr is not worth a failed test.
-    let _ = writeln!(io::stderr(), "{line} [{test}]");
+    to.write_all(format!("{line} [{test}]\n").as_bytes())
 }
 
 /// Calls `start` again until the program it starts is not busy, or until `limit` has passed.

@@ -14,9 +14,12 @@
 //! ```
 
 use std::{
-    env, fs,
+    collections::BTreeSet,
+    env,
+    fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, PoisonError},
 };
 
 use rustix::{
@@ -24,7 +27,10 @@ use rustix::{
     process::{Resource, geteuid, getrlimit},
 };
 
-use crate::{tree::Scratch, util::note};
+use crate::{
+    tree::Scratch,
+    util::{note, write_note},
+};
 
 pub use fuser::FileType;
 pub use rustix::io::Errno;
@@ -49,9 +55,23 @@ pub const NOBODY: u32 = 65534;
 pub struct Skip(pub String);
 
 impl Skip {
-    /// Prints `SKIP: reason` past the test harness, which captures other output.
+    /// Prints `SKIP: reason` past the test harness, which captures other output, once for each reason in a test
+    /// binary. If `FUC_SKIPS` names a file, each skip is a line of that file instead.
+    ///
+    /// # Panics
+    /// If that file can't be written.
     pub fn announce(&self) {
-        note(&format!("SKIP: {}", self.0));
+        static ANNOUNCED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let line = format!("SKIP: {}", self.0);
+        if let Some(path) = env::var_os("FUC_SKIPS") {
+            let opened = File::options().append(true).create(true).open(path);
+            let written = opened.and_then(|file| write_note(&file, &line));
+            return written.expect("FUC_SKIPS is a file that can be written");
+        }
+        let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
+        if announced.insert(line.clone()) {
+            note(&line);
+        }
     }
 }
 
