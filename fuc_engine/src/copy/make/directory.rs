@@ -4,22 +4,22 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::path_only::{self, PathOnly};
-use crate::copy::attributes::{self, Attributes, Role, Times, Transfer};
+use crate::copy::attributes::{Attributes, Role, Times, Transfer};
+use crate::copy::collisions;
 use crate::copy::context::Context;
-use crate::copy::decide::mode::{self, DestAcl, Origin};
-use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
+use crate::copy::decide::mode::{DestAcl, Origin};
+use crate::copy::dest::backup::BackupNumbers;
+use crate::copy::dest::directory;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::durability::Durability;
 use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileId, Mark, Symlinks};
-use crate::copy::{collisions, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
-use crate::sys::{self, At, AtimeEffect, DirStat, Fd, Identity, Inode};
+use crate::sys::{self, At, AtimeEffect, Fd, Identity, Inode};
 use crate::walk::Purpose;
 
 /// A directory that was not entered.
@@ -66,15 +66,6 @@ struct SourceDir {
     atime_effect: AtimeEffect,
     /// Says whether a link was followed to it.
     symlinks: Symlinks,
-}
-
-/// A dest directory that is open.
-struct DestDir {
-    fd: Fd,
-    identity: Identity,
-    origin: Origin,
-    inherited_acl: DestAcl,
-    mode_pending: Option<u32>,
 }
 
 /// Both sides of a directory, open.
@@ -135,7 +126,7 @@ fn open(
     {
         diagnose::cycle(ctx, place, stat.identity)?;
     }
-    let dest = make_dest(ctx, place, &stat, purpose, numbers)?;
+    let dest = directory::make(ctx, place, &stat, purpose, numbers)?;
     if place.parent.is_none() {
         // This cannot fail, because an operand is entered once per run.
         let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
@@ -149,7 +140,8 @@ fn open(
     if dest.origin == Origin::Created {
         ctx.emit_directory_made(place);
     }
-    let gets_attributes = ctx.policy.sets_attributes && !keeps_attributes(purpose, dest.origin);
+    let gets_attributes =
+        ctx.policy.sets_attributes && !directory::keeps_attributes(purpose, dest.origin);
     // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
     // have it, that is reported when its attributes are set.
     let has_access_time = source.atime_effect == AtimeEffect::Changes
@@ -254,11 +246,6 @@ fn check_absent(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity) {
     }
 }
 
-/// Returns `true` if the dest of a directory keeps its attributes: it existed, and the filter skips the source.
-fn keeps_attributes(purpose: Purpose, dest: Origin) -> bool {
-    purpose == Purpose::ProcessEntries && dest == Origin::Existing
-}
-
 /// Returns the reason why a source directory was not opened. If it may not be read, makes an
 /// empty dest, as cp does, unless the filter skips the directory.
 fn not_opened(
@@ -302,7 +289,7 @@ fn make_unfilled(
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
     let (id, mode) = (FileId::of(source), source.st_mode);
-    let origin = claim(ctx, place, id, mode, Purpose::Process { pass: 0 }, numbers)?;
+    let origin = directory::claim(ctx, place, id, mode, Purpose::Process { pass: 0 }, numbers)?;
     match (origin, seen) {
         (Origin::Created, _) => ctx.emit_directory_made(place),
         (Origin::Existing, Origin::Existing) => {}
@@ -362,119 +349,6 @@ fn finish_unfilled(
     let set = set.map_err(unseen(Side::Source))?;
     let set = set.map_err(unseen(Side::Dest))??;
     ctx.report_attributes(place.operand, set, || ctx.place_path(place, Side::Dest))
-}
-
-/// Makes the dest directory, or opens the one that is there.
-fn make_dest(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    source: &DirStat,
-    purpose: Purpose,
-    numbers: &mut BackupNumbers,
-) -> Result<DestDir, Error> {
-    let id = source.identity.file();
-    let origin = claim(ctx, place, id, source.mode, purpose, numbers)?;
-    let fd = open_claimed(ctx, place, origin).map_err(|errno| match errno {
-        // The dest is a dangling link named with a trailing slash.
-        Errno::NOENT if origin == Origin::Existing => Errno::EXIST,
-        errno => errno,
-    });
-    let fd = fd.map_err(|errno| diagnose::directory_creation(ctx, place, id, errno))?;
-    let stat = sys::stat_directory(fd.as_fd())
-        .map_err(|errno| ctx.place_error(place, Side::Dest, Operation::Stat, errno))?;
-    let mut mode_pending = None;
-    if origin == Origin::Created {
-        let granted = stat.mode & 0o7777;
-        mode_pending = let_owner_fill(ctx, fd.as_fd(), granted)
-            .map_err(|errno| ctx.place_error(place, Side::Dest, Operation::SetMode, errno))?
-            .or_else(|| mode::of_writable_directory(granted));
-    }
-    if ctx.policy.sets_attributes && !keeps_attributes(purpose, origin) {
-        let policy = &ctx.policy;
-        let last = policy.last_directory_mode(source.mode, stat.mode, origin);
-        mode_pending = last.or(mode_pending);
-    }
-    let above = place.parent.as_ref().map(|node| node.state.inherited_acl());
-    let inherited_acl = match (above, origin) {
-        _ if !ctx.policy.replaces_acls() => DestAcl::Absent,
-        // It has the default ACL of its parent.
-        (Some(above), Origin::Created) => above,
-        _ => attributes::inherited_in(&Inode::directory(fd.as_fd())),
-    };
-    Ok(DestDir {
-        fd,
-        identity: stat.identity,
-        origin,
-        inherited_acl,
-        mode_pending,
-    })
-}
-
-/// Creates the dest of the directory `source`, which has this mode, or decides to use the directory that is there.
-#[inline(always)]
-fn claim(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    source: FileId,
-    mode: u32,
-    purpose: Purpose,
-    numbers: &mut BackupNumbers,
-) -> Result<Origin, Error> {
-    let mode = ctx.policy.directory_creation_mode(mode);
-    let created = ctx.at(place, Side::Dest, |dir, name| {
-        let spot = ctx.spot_of(place, dir, name);
-        ctx.changes.create_directory(spot, mode)
-    });
-    match created {
-        Ok(()) => Ok(Origin::Created),
-        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
-            Err(refuse_to_merge(ctx, place, source))
-        }
-        Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Ok(Origin::Existing),
-        Err(Errno::EXIST) => replace_by_directory(ctx, place, mode, numbers),
-        Err(errno) => Err(diagnose::directory_creation(ctx, place, source, errno)),
-    }
-}
-
-#[inline]
-fn open_claimed(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<Fd, Errno> {
-    ctx.at(place, Side::Dest, |dir, name| {
-        let spot = ctx.spot_of(place, dir, name);
-        let open = || ctx.open_dest_directory(dir, name);
-        ctx.descriptors
-            .making_room(|| ctx.changes.open(spot, origin, open))
-    })
-}
-
-/// Lets the owner create entries in a new directory, which has the mode `granted`. Returns the mode to set in the end, if
-/// it is another one.
-///
-/// The umask is not needed for this: the mode that `mkdirat` grants shows the effect of the umask and of default ACLs.
-pub(in crate::copy) fn let_owner_fill(
-    ctx: &Context<'_>,
-    dir: BorrowedFd<'_>,
-    granted: u32,
-) -> Result<Option<u32>, Errno> {
-    let Some(filling) = mode::while_filled(granted) else {
-        return Ok(None);
-    };
-    let set = || match Inode::directory(dir).set_mode(filling) {
-        Ok(()) => Ok(Some(granted)),
-        // Root may do it without the mode.
-        Err(_) if sys::check_adding(dir, c".").is_ok() => Ok(None),
-        Err(errno) => Err(errno),
-    };
-    ctx.changes.really(set)
-}
-
-/// Returns the error of a dest that exists in a directory that this run has made.
-fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) -> Error {
-    match look::at_dest_of(ctx, place, Symlinks::NoFollow) {
-        Ok(dest) if sys::file_type(&dest) == FileType::Directory => {
-            collisions::directory_just_created(ctx, place)
-        }
-        _ => diagnose::directory_creation(ctx, place, source, Errno::NOTDIR),
-    }
 }
 
 /// Gives a directory its final mode and attributes, after its last entry.
