@@ -9,6 +9,8 @@
 ///   I/O error, a rule of one filesystem or of a security module.
 /// - [`Event::Copied`](crate::Event::Copied) has no method, because nothing shows how content would be copied.
 /// - Attributes of copies are not set, so the failures and warnings about them are missing.
+/// - Two names that the filesystem of the dests takes for one are not found to be one.
+/// - The target of a link that an earlier operand would make is taken for missing.
 /// - The changes that other processes make until the real run are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! Makes the changes at the dests. A dry run plans them instead.
 //!
-//! Only this module knows whether a run is dry. All stages are those of a real run, so their decisions are, too. The
-//! options of a dry run let it write no content, set no attributes and sync nothing. So changes that come after the
+//! No stage of a copy knows whether the run is dry, so all decisions are those of a real run. The policy and the
+//! constructor of a dry run let it write no content, set no attributes and sync nothing. So changes that come after the
 //! content, such as the name of a large file, are made where they are needed.
 //!
 //! A file or directory that would be new is represented by an empty file without a name. A call relative to it fails

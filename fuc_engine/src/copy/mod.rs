@@ -23,6 +23,8 @@
 //! | `diagnose` | errors about entries, and which is reported first |
 //! | `dest/overwrite` | applies the rules for existing dests, and asks their filesystem which times it stores |
 //! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
+//! | `dest/alias` | whether a dest is the source, or equal to it |
+//! | `dest/directory` | makes or opens a dest directory |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/backup` | names backups, and renames dests to them and back |
 //! | `content/ladder` | moves content by the best possible way |
@@ -55,6 +57,8 @@
 //! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
 //! | `run/operands` | begins the operands, in their order |
 //! | `run/pipeline` | leads one entry through the stages |
+//! | `run/making` | fills the dest of an entry; counts and reports each copy |
+//! | `run/names` | sources with several names |
 //! | `run/large` | leads a large file from its listing to its end |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | compares copies with their sources, in batches |

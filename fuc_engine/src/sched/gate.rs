@@ -1,7 +1,7 @@
 //! Holds the queued tasks that belong to no worker, and decides which workers run.
 //!
 //! The invariant: each queue and each count changes under one lock. So a run has ended if, under the lock, no worker
-//! has tasks and no queue has any. [`super`] shows how tasks get from one worker to another.
+//! has tasks, no queue has any, and none is elsewhere. [`super`] shows how tasks get from one worker to another.
 //!
 //! Workers take the lock when they change their state or hand tasks over. Other busy workers only read hints.
 
@@ -84,7 +84,7 @@ impl<T> State<T> {
         task.map(|task| VecDeque::from([task]))
     }
 
-    /// Returns `true` if no task is left in this process, and none will come back to it.
+    /// Returns `true` if no task is left in this process but those for the end of the run, and none will come back to it.
     fn has_ended(&self) -> bool {
         let is_empty = self.batches.is_empty() && self.spares.is_empty();
         let is_idle = self.idle == self.threads && is_empty && self.when_idle.is_empty();
@@ -225,7 +225,7 @@ impl<T> Gate<T> {
         state.most
     }
 
-    /// Lets every worker go on for good: the scope ends, or a worker has panicked.
+    /// Lets every worker go on for good, because the scope ends or a worker has panicked. Idle workers end.
     pub(super) fn release_all(&self) {
         let mut state = self.lock();
         state.is_over = true;

@@ -34,7 +34,7 @@
 //!
 //! **Why a run ends.** The main thread ends it if, under the lock, all workers are idle, all queues are empty, and no
 //! other process has a task. Only a running worker makes tasks, so no task can come then. The worker that goes
-//! idle last wakes the main thread. No task stays in a queue forever:
+//! idle last wakes the main thread. When the main thread leaves the scope, idle workers end. No task stays in a queue forever:
 //!
 //! 1. If a batch has no idle worker, a running one takes it after its task.
 //! 2. The last running worker takes the spares, since the governor wants at least one.

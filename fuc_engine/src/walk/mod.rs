@@ -96,7 +96,7 @@ pub(crate) trait Visitor: Sync + Sized {
 
     fn settings(&self) -> &Settings;
 
-    /// Finds out what pays on the filesystem of the operands. Called once at most, when another worker may be wanted.
+    /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning`].
     fn tuning(&self) -> Tuning {
         Tuning::ALONE
     }

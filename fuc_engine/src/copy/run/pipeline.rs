@@ -1,18 +1,19 @@
 //! The stages of one entry, or of one operand that is not a directory.
 //!
 //! ```text
-//! by_rules                 looks; queues a directory or a large file, or calls
-//!   decide                 applies the rules; renames or unlinks the dest
-//!     make_known           calls make for all but regular files of a directory
-//!       make_listed_file   opens a regular file without looking; if its type has changed:
-//!         look_and_make    looks; queues a directory, or calls
-//!           make           copies by the type just seen, or makes a link instead
+//! listed                     makes links and symbolic links without a look; or calls
+//!   by_rules                 looks; queues a directory or a large file, or calls
+//!     decide                 applies the rules; renames or unlinks the dest
+//!       make_known           calls make for all but regular files of a directory
+//!         make_listed_file   opens a regular file without looking; if its type has changed:
+//!           look_and_make    looks; queues a directory, or calls
+//!             make           copies by the type just seen, or makes a link instead
 //! ```
 //!
-//! The visitor and the tasks call the first stage that an entry needs: `by_rules` if there are rules,
-//! `make_listed_file` for a plain regular file, `look_and_make` for a waiter. Files are
-//! filled by [`making`](super::making). If several engines share the run, `decide` and [`names`](super::names) give an entry
-//! with several names to its home.
+//! Each entry begins with the first stage that it needs: `make_listed_file` if it is a plain regular file, `decide` if it
+//! is an operand with rules, `look_and_make` if it has waited, and `listed` otherwise. Files are filled by
+//! [`making`](super::making). If several engines share the run, `decide` and [`names`](super::names) give an entry with
+//! several names to its home.
 
 use std::ops::ControlFlow;
 
