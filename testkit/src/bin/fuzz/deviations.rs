@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::{
     Against,
-    case::{AclKind, Called, Case, Entry, PRESUME_TERMINAL, PWD, Pair, Slots, User, What},
+    case::{
+        AclKind, Attributes, Called, Case, Entry, Owner, PRESUME_TERMINAL, PWD, Pair, Slots, User,
+        What,
+    },
     run::{Observed, Status},
 };
 
@@ -204,8 +207,15 @@ fn has_entry(case: &Case, is_meant: fn(&Entry) -> bool) -> bool {
 }
 
 fn is_unreadable_dir(entry: &Entry) -> bool {
-    let (mode, acl) = (entry.attributes.mode, &entry.attributes.acl);
-    let is_open = mode.is_none_or(|mode| mode & 0o444 == 0o444);
+    let Attributes {
+        mode, owner, acl, ..
+    } = &entry.attributes;
+    let needed = match owner {
+        Owner::Runner => 0o400,
+        _ => 0o444,
+    };
+    let is_open = mode.is_none_or(|mode| mode & needed == needed);
+    let acl = acl.as_ref().filter(|acl| acl.kind == AclKind::Access);
     matches!(entry.what, What::Dir) && (!is_open || acl.is_some())
 }
 
