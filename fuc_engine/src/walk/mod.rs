@@ -321,14 +321,29 @@ pub(crate) fn enter<V: Visitor>(
     entry: Entry<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
-    let entered = visitor.enter(node.child(entry.name), Purpose::of(entry), worker);
-    if let Some(node) = entered {
-        match filtered::enter(visitor, &node) {
-            Ok(()) => worker.push(Task::List { node }, When::Next),
-            Err(errno) => leave_unlisted(visitor, node, errno, worker),
-        }
+    let (place, purpose) = (node.child(entry.name), Purpose::of(entry));
+    if let Some(node) = enter_filtered(visitor, place, purpose, worker) {
+        worker.push(Task::List { node }, When::Next);
     }
     Visit::Queued
+}
+
+/// Opens the directory at `place` and finds the filter for its entries. Returns `None` if it must not be listed.
+#[inline]
+fn enter_filtered<V: Visitor>(
+    visitor: &V,
+    place: Place<V::Dir>,
+    purpose: Purpose,
+    worker: &mut Walker<'_, '_, V>,
+) -> Option<NodeOf<V>> {
+    let node = visitor.enter(place, purpose, worker)?;
+    match filtered::enter(visitor, &node) {
+        Ok(()) => Some(node),
+        Err(errno) => {
+            leave_unlisted(visitor, node, errno, worker);
+            None
+        }
+    }
 }
 
 /// Returns the path of `node` for users; of a copy, that of the source.
@@ -425,13 +440,10 @@ impl<V: Visitor> Job for V {
         }
         match task {
             Task::Enter { place, purpose } => {
-                if let Some(node) = self.enter(place, purpose, worker) {
-                    match filtered::enter(self, &node) {
-                        Ok(()) if self.settings().is_in_order => {
-                            in_order::list(self, node, None, worker);
-                        }
-                        Ok(()) => list::begin(self, node, worker),
-                        Err(errno) => leave_unlisted(self, node, errno, worker),
+                if let Some(node) = enter_filtered(self, place, purpose, worker) {
+                    match self.settings().is_in_order {
+                        true => in_order::list(self, node, None, worker),
+                        false => list::begin(self, node, worker),
                     }
                 }
             }
