@@ -308,12 +308,13 @@ mod tests {
     use crate::filter::{Candidate, Verdict};
     use crate::observer::Event;
     use crate::sys::AllocationGroups;
-    use crate::walk::Tuning;
+    use crate::walk::{Tuning, Visitor};
     use std::fs;
     use std::num::NonZeroUsize;
     use std::os::fd::AsFd;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use testkit::probe::{Fs, LoopMount};
     use testkit::snapshot::{Attributes, assert_same_tree};
     use testkit::tree::Tree;
 
@@ -447,6 +448,19 @@ mod tests {
         let made = made.load(Ordering::Relaxed);
         assert!(made > 90, "{made} were made before the first file");
         assert_same_tree(at("s"), at("d"), Attributes::CONTENT);
+    }
+
+    #[test]
+    fn the_filesystem_of_a_dest_that_is_not_there_yet_is_that_of_its_directory() {
+        let place = testkit::or_skip!(LoopMount::new(Fs::Ext4, 16));
+        let options = CopyOp::default();
+        for dest in ["d", "d/"] {
+            let dest = Dest::Exactly(place.path().join(dest));
+            let failures = Mutex::new(Vec::new());
+            let mut run = CopyRun::new(&options, &dest, &failures);
+            assert!(run.prepare(vec!["s".into()]).is_ok());
+            assert!(run.tuning().enters_early, "{dest:?}");
+        }
     }
 
     #[test]

@@ -5,17 +5,20 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::tasks::{self, CopyTask};
 use super::{CopyRun, EntryCopy, Processed, durable, large, operands, sharing, verifying};
-use crate::copy::facts::{CopyDir, CopyNode, Entry};
+use crate::copy::context::Context;
+use crate::copy::facts::{CopyDir, CopyNode, Entry, Symlinks};
 use crate::copy::make::directory;
 use crate::copy::scratch::CopyScratch;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
+use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sys::{self, Identity, InheritedTable, TableUse};
+use crate::sys::{self, Fd, Identity, InheritedTable, TableUse};
 use crate::walk::{
     self, OpenDirs, Purpose, Reason, Settings, Sharer, SourceAndDest, Tuning, Visit, Visitor,
     Walker,
@@ -29,6 +32,14 @@ fn is_mount_point(node: &CopyNode) -> bool {
     };
     let parent = node.place.parent.as_ref();
     parent.is_some_and(|parent| device(parent) != device(node))
+}
+
+/// Opens the dest of the first operand, or the directory that it will be made in.
+fn open_dest(ctx: &Context<'_>) -> Result<Fd, Errno> {
+    ctx.open_operand(0, Side::Dest).or_else(|_| {
+        let directory = operand::directory_of(&ctx.operands[0].dest_name);
+        sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow)
+    })
 }
 
 /// Queued tasks from which the filesystem is asked whether directories are made early.
@@ -69,7 +80,7 @@ impl Visitor for CopyRun<'_> {
         let ctx = &self.ctx;
         let opened = match ctx.target {
             // A dest that is not a directory does not need more workers.
-            None if !ctx.operands.is_empty() => ctx.open_operand(0, Side::Dest).ok(),
+            None if !ctx.operands.is_empty() => open_dest(ctx).ok(),
             // An engine that cannot take part has no operands.
             _ => None,
         };
