@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fuc_engine::Summary;
 use fuc_engine::distribute::{Given, Stolen, Ticket};
 
-use crate::wire::{self, Wire, wire_open_struct, wire_struct};
+use crate::wire::{self, Wire, wire_by_serde, wire_open_struct, wire_struct};
 
 /// The number of a rank.
 pub(crate) type Rank = u32;
@@ -117,8 +117,8 @@ impl Wire for Message {
             }
             Self::GivenBack(ticket, given) => {
                 bytes.push(2);
-                ticket.encode(bytes);
-                bytes.push(given.to_byte());
+                ticket.put(bytes);
+                given.put(bytes);
             }
             Self::Cancel => bytes.push(3),
             Self::End => bytes.push(4),
@@ -159,10 +159,7 @@ impl Wire for Message {
         Some(match u8::take(bytes)? {
             0 => Self::Steal,
             1 => Self::Work(Wire::take(bytes)?),
-            2 => Self::GivenBack(
-                Ticket::decode(bytes)?,
-                Given::from_byte(Wire::take(bytes)?)?,
-            ),
+            2 => Self::GivenBack(Wire::take(bytes)?, Wire::take(bytes)?),
             3 => Self::Cancel,
             4 => Self::End,
             5 => Self::Done(Wire::take(bytes)?),
@@ -181,15 +178,9 @@ impl Wire for Message {
     }
 }
 
-impl Wire for Stolen {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        self.encode(bytes);
-    }
-
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Self::decode(bytes)
-    }
-}
+wire_by_serde!(Stolen);
+wire_by_serde!(Ticket);
+wire_by_serde!(Given);
 
 wire_struct!(Progress {
     entries,
@@ -255,6 +246,8 @@ mod tests {
         let ticket = Ticket {
             victim: 4,
             number: 5,
+            start: 6,
+            end: 7,
         };
         for message in [
             Message::Steal,

@@ -37,7 +37,6 @@ wire_open_struct!(CopyOp<'static> {
     durable,
     verify,
     threads,
-    divide_from,
     execution,
 });
 

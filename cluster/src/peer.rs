@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use fuc_engine::distribute::{Given, Incoming};
+use fuc_engine::distribute::{Given, Incoming, Ticket};
 
 use crate::message::{Message, Outgoing, Progress, Rank, Report, Text};
 use crate::pace::Issuer;
@@ -169,6 +169,13 @@ impl Peer {
         self.actions.push(Action::Tell(message));
     }
 
+    fn give_back(&mut self, ticket: Ticket, given: Given) {
+        match ticket.victim == self.rank {
+            true => self.tell(Incoming::Returned(ticket, given)),
+            false => self.send(ticket.victim, Message::GivenBack(ticket, given)),
+        }
+    }
+
     /// Handles a message of this rank's engine.
     pub(crate) fn hear_engine(&mut self, message: Outgoing, now: Duration) {
         match message {
@@ -177,7 +184,7 @@ impl Peer {
                 Some(thief) => self.send(thief, Message::Work(stolen)),
                 // Two workers have answered one request.
                 None => stolen.iter().for_each(|stolen| {
-                    self.tell(Incoming::Returned(stolen.ticket(), Given::NotReached));
+                    self.give_back(stolen.ticket(), Given::NotReached);
                 }),
             },
             Outgoing::Entrust(rank, stolen) => self.send(rank, Message::Entrusted(stolen)),
@@ -189,7 +196,7 @@ impl Peer {
                     }
                     Given::Finished(_) => self.penalty = PENALTY,
                 }
-                self.send(ticket.victim, Message::GivenBack(ticket, given));
+                self.give_back(ticket, given);
             }
             Outgoing::WantPermits if self.rank == 0 => self.queue_for_permits(0),
             Outgoing::WantPermits => self.send(0, Message::WantPermits),

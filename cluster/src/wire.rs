@@ -89,7 +89,25 @@ macro_rules! wire_enum {
     };
 }
 
-pub(crate) use {wire_enum, wire_open_struct, wire_struct};
+/// Implements [`Wire`] for a type of the engine that describes its form itself.
+macro_rules! wire_by_serde {
+    ($type:ty) => {
+        impl $crate::wire::Wire for $type {
+            fn put(&self, bytes: &mut Vec<u8>) {
+                let encoded = postcard::to_allocvec(self).expect("BUG: data without a form");
+                bytes.extend(encoded);
+            }
+
+            fn take(bytes: &mut &[u8]) -> Option<Self> {
+                let (data, rest) = postcard::take_from_bytes(bytes).ok()?;
+                *bytes = rest;
+                Some(data)
+            }
+        }
+    };
+}
+
+pub(crate) use {wire_by_serde, wire_enum, wire_open_struct, wire_struct};
 
 impl Wire for u8 {
     fn put(&self, bytes: &mut Vec<u8>) {

@@ -45,26 +45,29 @@
 //!
 //! # Large files
 //!
-//! An engine may *divide* a large file that it meets: it queues a task for each range. Thieves get ranges as they get
-//! directories, and may give those that they have not begun to other thieves:
+//! An engine that copies a large file, and is asked for work, gives the far half of what is left of the file. A thief
+//! does the same with the range that it has got:
 //!
 //! ```text
 //!   engine that meets the file                      thief
 //!   --------------------------                      -----
 //!   creates the dest under a hidden name
-//!   keeps the tasks of ranges
-//!   behind tickets: Exchange::give ---------------> Incoming::Stolen
+//!   copies content; is asked: keeps the far
+//!   half behind a ticket: Exchange::give ---------> Incoming::Stolen
 //!                                                   opens the directory, makes a borrowed node of it; opens source
-//!                                                   and dest, compares their inode numbers, and copies the range
-//!   Incoming::Returned  <-------------------------- Exchange::give_back
-//!   after the last range: sets size, attributes
+//!                                                   and dest, compares their inode numbers, and copies the range;
+//!                                                   is asked: passes the far half on with the ticket: Exchange::give
+//!   Incoming::Returned  <-------------------------- Exchange::give_back, from each thief for its bytes
+//!   after the last byte: sets size, attributes
 //!   and times, and gives the dest its name
 //! ```
 //!
-//! - **Which files.** New ones in directories, from 1 GiB on, of which neither the filesystem nor its server makes
-//!   copies by itself. [`CopyOp::divide_from`](crate::CopyOp::divide_from) changes that.
-//! - **A thief reports no failure.** It gives the range back as [`Given::NotReached`]. The engine that met the file
-//!   copies the range itself, and reports what fails then.
+//! - **Which files.** New ones in directories, with at least 8 MiB left, of which neither the filesystem nor its server
+//!   makes copies by itself. On a local filesystem, these are only files whose blocks may not be shared.
+//! - **The ticket of a range** stands for its bytes. It is redeemed when all of them have come back, so it does not
+//!   matter which engines have copied them.
+//! - **A thief reports no failure.** It gives the range back undone. The engine that met the file copies the range
+//!   itself, and reports what fails then.
 //! - **If an engine dies,** the dest still has its hidden name, which begins with `.cpz-`. Nothing removes it.
 //!
 //! # Hard links
@@ -105,11 +108,15 @@
 //! - It takes all operands at once. A dry run is not shared.
 
 use std::fmt;
+use std::ops::Range;
+
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
 
 mod stolen;
 
 pub use stolen::Stolen;
-pub(crate) use stolen::{FileRange, ParentId};
+pub(crate) use stolen::{FileRange, Load, Name, ParentId};
 
 /// The part of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,13 +159,13 @@ pub trait Exchange: Sync {
     /// exchange chooses the victim.
     fn steal(&self);
 
-    /// Gives entries to a thief. The call follows an [`Incoming::Request`], which may have been for another
+    /// Gives entries, or ranges of files, to a thief. The call follows an [`Incoming::Request`], which may have been for another
     /// thief.
     ///
-    /// If no thief wants them any more, the exchange gives them back to this engine by [`Incoming::Returned`].
+    /// If no thief wants them any more, the exchange [gives them back](Self::give_back) as [`Given::NotReached`].
     fn give(&self, stolen: Vec<Stolen>);
 
-    /// Gives back what was received as [`Incoming::Stolen`]. `ticket` is [`Stolen::ticket`].
+    /// Gives back what was received as [`Incoming::Stolen`], to the engine that is [the victim](Ticket::victim).
     fn give_back(&self, ticket: Ticket, given: Given);
 
     /// Returns the [engine](Self::engine) that is the home of all files with this inode number.
@@ -186,41 +193,35 @@ pub enum Incoming {
     Request,
     /// This engine gets entries that another one has given or entrusted to it.
     Stolen(Vec<Stolen>),
-    /// Directories or entries that this engine has given come back. The ticket is one of its own.
+    /// Something that this engine has given comes back. The ticket is one of its own, or stands for a part of its range.
     Returned(Ticket, Given),
     /// No more messages follow. An engine that assists ends when its workers have no tasks.
     End,
 }
 
-/// Identifies entries that an engine has given away, until they come back.
+/// Identifies entries, or a range of a file, that an engine has given away, until they come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub struct Ticket {
     /// The [engine](Exchange::engine) that has given them.
     pub victim: u32,
     /// A number that the engine uses once.
     pub number: u64,
+    /// The position at which the range of the file begins; 0 if the ticket is for entries.
+    pub start: u64,
+    /// The position at which it ends; 0 if the ticket is for entries.
+    pub end: u64,
 }
 
 impl Ticket {
-    /// Appends a form that [`decode`](Self::decode) reads.
-    pub fn encode(self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.victim.to_le_bytes());
-        bytes.extend_from_slice(&self.number.to_le_bytes());
-    }
-
-    /// Reads what [`encode`](Self::encode) has written, from the start of `bytes`, which it shortens. Returns `None`
-    /// if there are too few bytes.
-    #[must_use]
-    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self {
-            victim: u32::from_le_bytes(take(bytes)?),
-            number: u64::from_le_bytes(take(bytes)?),
-        })
+    pub(crate) fn content(self) -> Range<u64> {
+        self.start..self.end
     }
 }
 
 /// The result of the work on stolen entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub enum Given {
     /// Nothing is left to do there.
     Finished(Finished),
@@ -230,6 +231,7 @@ pub enum Given {
 
 /// The state of stolen entries after the work on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub struct Finished {
     /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
     pub kept: bool,
@@ -240,8 +242,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The run was cancelled before the work began.
-    pub(crate) const NOT_BEGUN: Self = Self {
+    /// The work was not done, because the run was cancelled, or because it has failed.
+    pub(crate) const NOT_DONE: Self = Self {
         kept: true,
         left_alone: false,
         changed: false,
@@ -253,68 +255,4 @@ impl Finished {
         left_alone: false,
         changed: false,
     };
-}
-
-impl Given {
-    const KEPT: u8 = 1;
-    const CHANGED: u8 = 2;
-    const NOT_REACHED: u8 = 4;
-    const LEFT_ALONE: u8 = 8;
-
-    /// Returns a form that [`from_byte`](Self::from_byte) reads.
-    #[must_use]
-    pub fn to_byte(self) -> u8 {
-        match self {
-            Self::Finished(finished) => {
-                u8::from(finished.kept) * Self::KEPT
-                    + u8::from(finished.left_alone) * Self::LEFT_ALONE
-                    + u8::from(finished.changed) * Self::CHANGED
-            }
-            Self::NotReached => Self::NOT_REACHED,
-        }
-    }
-
-    /// Reads what [`to_byte`](Self::to_byte) has written. Returns `None` for any other byte.
-    #[must_use]
-    pub fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            Self::NOT_REACHED => Some(Self::NotReached),
-            flags if flags & !(Self::KEPT | Self::LEFT_ALONE | Self::CHANGED) == 0 => {
-                Some(Self::Finished(Finished {
-                    kept: flags & Self::KEPT != 0,
-                    left_alone: flags & Self::LEFT_ALONE != 0,
-                    changed: flags & Self::CHANGED != 0,
-                }))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Takes `N` bytes from the start of `bytes`. Returns `None` if there are fewer.
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(*first)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_is_read_as_it_was_written() {
-        for given in [
-            Given::NotReached,
-            Given::Finished(Finished::NOT_BEGUN),
-            Given::Finished(Finished {
-                kept: false,
-                left_alone: true,
-                changed: true,
-            }),
-        ] {
-            assert_eq!(Given::from_byte(given.to_byte()), Some(given));
-        }
-        assert_eq!(Given::from_byte(5), None);
-    }
 }

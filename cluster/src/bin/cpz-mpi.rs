@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         name: "cpz-mpi",
         strict_name: "cp",
         version: env!("CARGO_PKG_VERSION"),
-        table: flags::copy_table(&TABLE),
+        table: flags::table(&TABLE),
         config: Config {
             variable: "CPZ_CONFIG",
             skipped_by: Id::Tool(cpz::flags::Id::NoConfig),
@@ -43,21 +43,16 @@ fn copy(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let Options {
-        tool,
-        max_rate,
-        divide_from,
-    } = options;
+    let Options { tool, max_rate } = options;
     let request = Request::new(tool, operands, console)?;
     check(&request.options.engine)?;
     let Request {
-        mut options,
+        options,
         filter,
         sources,
         dest,
         ..
     } = request;
-    options.engine.divide_from = divide_from;
     let work = Work::Copy(Box::new(options.engine), dest);
     let order = Order::new(work, sources, filter.as_ref(), options.verbosity, console)?;
     Ok(job::lead(Job {

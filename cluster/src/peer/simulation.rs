@@ -8,6 +8,7 @@ mod tree;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use fuc_engine::distribute::{Stolen, Ticket};
@@ -108,15 +109,21 @@ struct Cost {
 }
 
 fn token(ticket: Ticket) -> Stolen {
-    let mut bytes = Vec::new();
-    ticket.encode(&mut bytes);
-    // The operand, the parents on both sides, their state, and that no home gets the names.
-    bytes.extend([0; 4 + 2 * (8 + 4) + 2]);
-    // No names above, one name with its type, and no range.
-    bytes.extend([0, 0, 0, 0, 1, 0, 0, 0]);
-    bytes.extend(b"\x04d\0");
-    bytes.push(0);
-    Stolen::decode(&mut &bytes[..]).expect("the form of stolen directories")
+    let (operand, parent, inheritance, is_for_home) = (0_u32, (0_u64, 0_u32), 0_u8, false);
+    let above: [&CStr; 0] = [];
+    let names = (0_u8, [(4_u8, c"d")].as_slice());
+    let form = (
+        ticket,
+        operand,
+        parent,
+        parent,
+        inheritance,
+        above.as_slice(),
+        is_for_home,
+        names,
+    );
+    let bytes = postcard::to_allocvec(&form).expect("stolen directories");
+    postcard::from_bytes(&bytes).expect("the form of stolen directories")
 }
 
 impl Simulation {

@@ -382,7 +382,7 @@ fn a_rank_that_cannot_take_part_is_a_failure_and_the_others_do_the_work() {
     assert_same_tree(here.join("s"), here.join("d"), archived());
 }
 
-/// The files are divided on any filesystem, because the user asks for that. Only the first rank has entries to copy.
+/// The files are divided on a local filesystem, too, because their blocks may not be shared.
 #[test]
 fn all_ranks_copy_ranges_of_large_files() {
     if !has_program("strace") {
@@ -400,7 +400,7 @@ fn all_ranks_copy_ranges_of_large_files() {
     tree.file("s/small", "content");
     let script = r#"
         exec strace -f -e trace=pwrite64 -o "writes.$OMPI_COMM_WORLD_RANK" "$@""#;
-    let options = ["-a", "--threads=1", "--divide-from=1M", "--stats=json"];
+    let options = ["-a", "--threads=1", "--reflink=never", "--stats=json"];
     let arguments = [&options[..], &["s", "d"]].concat();
     let at = |name: &str| scratch.path().join(name);
     // A rank may start so late that the others have copied everything.
@@ -423,15 +423,6 @@ fn all_ranks_copy_ranges_of_large_files() {
         }
     }
     panic!("one rank has copied everything in each run");
-}
-
-#[test]
-fn a_size_that_makes_no_sense_is_refused() {
-    let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).file("s/file", "");
-    let outcome = or_skip!(CPZ.run(2, &["--divide-from=0", "s", "d"], &scratch));
-    assert_eq!(CPZ.diagnostics(&outcome), ["cpz-mpi: invalid size: '0'"]);
-    assert!(!scratch.path().join("d").exists());
 }
 
 /// A node on which a filesystem is missing does no harm: no link has its home there.

@@ -44,7 +44,8 @@
 //! | `large` | the sizes from which files are treated differently |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/room` | the large files that are being written, and those that wait for them |
-//! | `large/divided` | a file that several engines copy together |
+//! | `large/halving` | whether the rest of a file is halved |
+//! | `large/divided` | a file of which several engines copy parts |
 //! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |

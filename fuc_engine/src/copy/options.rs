@@ -148,15 +148,6 @@ pub struct CopyOp<'a> {
     /// started, or if a limit is low: on open descriptors (12 for each thread) or on address space
     /// (128 MiB for each thread). A small tree never starts one.
     pub threads: Option<NonZeroUsize>,
-    /// If several engines share the copy, divide new files of at least this many bytes, on any
-    /// filesystem. `None`: divide files of at least 1 GiB if they are not on a local filesystem, and if neither the
-    /// filesystem nor its server copies them by itself.
-    ///
-    /// Each engine copies ranges of a divided file. Until it is complete, it has a hidden name beside its place, which
-    /// begins with `.cpz-`. Operands, files with several hard links that are kept, and files that replace the content of
-    /// others are never divided.
-    #[cfg_attr(not(feature = "distribute"), doc(hidden))]
-    pub divide_from: Option<NonZeroUsize>,
     /// Says whether anything is copied. A dry run counts the sizes of the files whose content would be
     /// copied, and reads no content.
     ///
@@ -191,7 +182,6 @@ impl Default for CopyOp<'_> {
             durable: false,
             verify: false,
             threads: None,
-            divide_from: None,
             execution: Execution::Real,
             setup: Setup::default(),
             dest_dir: CWD,

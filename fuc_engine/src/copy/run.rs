@@ -153,7 +153,7 @@ impl<'a> CopyRun<'a> {
     /// Returns the permit if private tables do no harm.
     ///
     /// The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
-    /// Several engines may copy ranges of one file. A thread would close its copy of the dest, which can take an error
+    /// Several engines may copy parts of one file. A thread would close its copy of the dest, which can take an error
     /// away from the thread that completes the file.
     fn private_tables(&self) -> Option<PrivateTables> {
         let is_harmless =
@@ -297,6 +297,10 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         } else {
             ControlFlow::Continue(())
         }
+    }
+
+    fn is_asked(&self) -> bool {
+        Walker::is_asked(self)
     }
 }
 

@@ -61,4 +61,8 @@ pub(super) trait CopyWorker {
     /// Accounts for a piece of a large file that was copied, and lets other workers have queued
     /// work before the next piece. Returns `Break` if the run was cancelled.
     fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()>;
+
+    /// Returns `true` if another engine wants a part of the content that this worker copies. To be called before
+    /// [`copied_piece`](Self::copied_piece), which drops a request that queued tasks do not answer.
+    fn is_asked(&self) -> bool;
 }

@@ -33,6 +33,13 @@ impl OpenSource {
         self.storage.reports_true_size() && self.stat.st_size == 0
     }
 
+    /// Returns the same open file with another descriptor.
+    pub(super) fn duplicate(&self) -> Result<Self, Errno> {
+        let Self { stat, storage, .. } = *self;
+        let fd = sys::duplicate(self.fd())?;
+        Ok(Self { fd, stat, storage })
+    }
+
     /// Prepares to copy the content of a regular file once more.
     pub(super) fn rewind(&self) -> Result<(), Errno> {
         sys::seek(self.fd.as_fd(), SeekFrom::Start(0)).map(drop)

@@ -442,8 +442,11 @@ pub(crate) trait Thieves<T>: Sync {
     /// Returns whether another process could run the task.
     fn can_take(&self, task: &T) -> Take;
 
-    /// Gives tasks to another process, which has asked for some. Each of them comes back through
-    /// [`Inlet::put_back`].
+    /// Returns `true` if a task that is given comes back to this process. If not, it is passed on for a third one.
+    fn gets_back(&self, task: &T) -> bool;
+
+    /// Gives tasks to another process, which has asked for some. They come back through [`Inlet::put_back`], unless they
+    /// are passed on.
     fn give(&self, tasks: Vec<T>);
 
     /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::exchange::{Loan, Sharer, above};
 use super::{NodeOf, Visitor, Walker, filtered, leave, list};
-use crate::distribute::{FileRange, Finished, Given, Stolen};
+use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sys::{self, DirName, Entry};
@@ -29,18 +29,20 @@ pub(super) fn begin<V: Visitor>(
         stealing.give_back(stolen.ticket, Given::NotReached);
         return;
     };
-    if let Some(range) = &stolen.range {
-        return copy_range(visitor, sharer, parent, &stolen, range, worker);
+    match stolen.load {
+        Load::Range(_) => copy_range(visitor, sharer, parent, stolen, worker),
+        Load::Names(names) => {
+            let loan = Loan {
+                ticket: stolen.ticket,
+                is_home: stolen.is_for_home,
+            };
+            stealing.borrow(&parent, loan);
+            let mut entries = worker.scratch.buffer();
+            let names = names.iter();
+            entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));
+            list::process_batch(visitor, parent, entries, worker);
+        }
     }
-    let loan = Loan {
-        ticket: stolen.ticket,
-        is_home: stolen.is_for_home,
-    };
-    stealing.borrow(&parent, loan);
-    let mut entries = worker.scratch.buffer();
-    let names = stolen.names.iter();
-    entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));
-    list::process_batch(visitor, parent, entries, worker);
 }
 
 /// Copies a range for another engine. `parent` is its borrowed directory.
@@ -48,14 +50,10 @@ fn copy_range<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
     parent: NodeOf<V>,
-    stolen: &Stolen,
-    range: &FileRange,
+    mut stolen: Stolen,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    let given = match stolen.names.first() {
-        Some((_, name)) => sharer.copy_range(&parent, name, range, worker),
-        None => Given::NotReached,
-    };
+    let given = sharer.copy_range(&parent, &mut stolen, worker);
     // The parent is closed before the ticket is given back.
     leave(visitor, Some(parent), worker);
     sharer.stealing().give_back(stolen.ticket, given);
@@ -167,7 +165,7 @@ pub(crate) fn give_back<V: Visitor>(
 }
 
 /// Gives stolen entries back in a run that was cancelled before they were begun.
-pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, stolen: &Stolen) {
-    let given = Given::Finished(Finished::NOT_BEGUN);
+pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, stolen: Stolen) {
+    let given = Given::Finished(Finished::NOT_DONE);
     sharer.stealing().give_back(stolen.ticket, given);
 }

@@ -1,9 +1,12 @@
-//! Gives entries to other engines, and goes on when they come back.
+//! Gives entries and ranges of files to other engines, and goes on when they come back.
 //!
-//! The unit is [`Names`]: entries of one directory, with their types. It is one user of the directory, so the directory
+//! The unit of entries is [`Names`]: entries of one directory, with their types. It is one user of the directory, so the directory
 //! is finished only after the names have come back. A ticket remembers them until then. Names change hands for two
 //! reasons: a thief has asked, and gets queued directories or a part of a listing; or another engine is the *home* of the
 //! files, and gets them unasked.
+//!
+//! A range of a large file changes hands when a thief has asked. Each engine that has it may halve it, and pass a half
+//! on with the ticket. So a ticket of a range stands for some bytes, and is redeemed when all of them have come back.
 //!
 //! Names for the same home that a task finds in one directory travel together. They are sent when the task ends, or
 //! earlier if there are many. So no engine waits for a name that another worker keeps back.
@@ -11,18 +14,18 @@
 //! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
 
 use std::collections::VecDeque;
-use std::ffi::CStr;
 use std::iter;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::ranges::OwnTask;
 use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{
-    Exchange, FileRange, Finished, Given, Incoming, ParentId, Part, Sharing, Stolen, Ticket,
+    Exchange, FileRange, Finished, Given, Incoming, Load, Name, ParentId, Part, Sharing, Stolen,
+    Ticket,
 };
 use crate::hashing::HashMap;
 use crate::node::{self, Dir, Node, Place, Side};
@@ -61,18 +64,17 @@ pub(crate) trait Sharer<V: Visitor>: Sync {
     /// Notes what another engine has done below `node`.
     fn note(&self, node: &NodeOf<V>, finished: Finished);
 
-    /// Goes on with a task of the visitor that comes back from another engine.
+    /// Goes on with a task of the visitor, which copies a range that comes back from another engine.
     fn own_returned(&self, task: V::Task, _given: Given, worker: &mut Walker<'_, '_, V>) {
         worker.push(Task::Own(task), When::Next);
     }
 
-    /// Copies a range of the file `name` in the borrowed directory `parent`. Reports no failure, because the other
-    /// engine copies the range again.
+    /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
+    /// takes them from the ticket. Reports no failure, because the other engine copies the range again.
     fn copy_range(
         &self,
         _parent: &NodeOf<V>,
-        _name: &CStr,
-        _range: &FileRange,
+        _stolen: &mut Stolen,
         _worker: &mut Walker<'_, '_, V>,
     ) -> Given {
         Given::NotReached
@@ -106,13 +108,39 @@ impl<D: Dir> Names<D> {
     }
 }
 
+/// A task of a visitor.
+pub(crate) trait OwnTask<D: Dir>: Send + Sized {
+    /// Returns the range of a file that the task copies, if another engine may do that.
+    fn range(&self) -> Option<OwnRange<'_, D>> {
+        None
+    }
+
+    /// Returns a task that copies another range of the same file.
+    fn with_content(&self, _content: Range<u64>) -> Option<Self> {
+        None
+    }
+}
+
+/// The tasks of a look-ahead.
+impl<D: Dir> OwnTask<D> for Range<u32> {}
+
+/// A range of a file that a task copies.
+pub(crate) struct OwnRange<'t, D: Dir> {
+    /// The directory of the file.
+    pub(crate) parent: &'t Arc<Node<D>>,
+    pub(crate) file: FileRange,
+    pub(crate) content: Range<u64>,
+}
+
 /// Work that an engine has given away.
 pub(crate) enum Kept<D: Dir, T> {
     Names(Names<D>),
     /// A task of the visitor, which copies a range of a file.
-    Own(T),
-    /// A range of another engine's file, which a third engine copies.
-    Forwarded(Box<Stolen>),
+    Range {
+        task: T,
+        /// The number of bytes that have not come back.
+        bytes_left: u64,
+    },
 }
 
 /// The work that has changed hands.
@@ -134,7 +162,8 @@ pub(super) struct Loan {
 
 struct Away<D: Dir, T> {
     next_ticket: u64,
-    kept: HashMap<Ticket, Kept<D, T>>,
+    /// By the numbers of their tickets.
+    kept: HashMap<u64, Kept<D, T>>,
 }
 
 impl<'a, D: Dir, T> Stealing<'a, D, T> {
@@ -196,76 +225,78 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         self.exchange
     }
 
-    /// Returns what was kept under a ticket, which has come back.
-    pub(super) fn redeem(&self, ticket: Ticket) -> Option<Kept<D, T>> {
-        self.away().kept.remove(&ticket)
-    }
-
     /// Keeps names until they come back.
     fn keep_names(&self, names: Names<D>) -> Stolen {
         let parent = Arc::clone(&names.parent);
         let is_for_home = names.home.is_some();
         let entries = names.entries.entries();
         let travelling = entries.map(|entry| (entry.record_type(), entry.name.into()));
-        let travelling = travelling.collect();
+        let load = Load::Names(travelling.collect());
         Stolen {
             is_for_home,
-            ..self.keep(&parent, travelling, Kept::Names(names))
+            ..self.keep(&parent, 0..0, load, Kept::Names(names))
         }
     }
 
-    /// Keeps entries of `parent` until they come back.
-    fn keep(&self, parent: &Node<D>, names: Vec<(u8, Box<CStr>)>, kept: Kept<D, T>) -> Stolen {
+    /// Keeps something in `parent` until it comes back.
+    fn keep(&self, parent: &Node<D>, content: Range<u64>, load: Load, kept: Kept<D, T>) -> Stolen {
+        let mut away = self.away();
+        let ticket = Ticket {
+            victim: self.exchange.engine(),
+            number: away.next_ticket,
+            start: content.start,
+            end: content.end,
+        };
+        away.next_ticket += 1;
+        away.kept.insert(ticket.number, kept);
+        drop(away);
         Stolen {
-            ticket: self.new_ticket(kept),
+            ticket,
             operand: parent.place.operand,
             source: identify(parent, Side::Source),
             dest: identify(parent, Side::Dest),
             inheritance: D::inheritance(&parent.state),
             path: path_below_operand(parent),
-            names,
             is_for_home: false,
-            range: None,
+            load,
         }
     }
+}
 
-    /// Keeps a task of the visitor until another engine has copied its range.
-    fn keep_own(&self, task: T) -> Stolen
-    where
-        T: OwnTask<D>,
-    {
+impl<D: Dir, T: OwnTask<D>> Stealing<'_, D, T> {
+    /// Keeps a task of the visitor until other engines have copied its range.
+    fn keep_range(&self, task: T) -> Stolen {
         let Some(range) = task.range() else {
             unreachable!("BUG: a thief was given a task that it cannot take");
         };
-        let parent = Arc::clone(range.parent);
-        let entry = Entry::new(range.name, FileType::RegularFile);
-        let names = vec![(entry.record_type(), entry.name.into())];
-        let range = Some(Box::new(range.file_range()));
-        Stolen {
-            range,
-            ..self.keep(&parent, names, Kept::Own(task))
-        }
+        let (parent, content) = (Arc::clone(range.parent), range.content);
+        let load = Load::Range(Box::new(range.file));
+        let bytes_left = content.end - content.start;
+        let kept = Kept::Range { task, bytes_left };
+        self.keep(&parent, content, load, kept)
     }
 
-    /// Keeps a range of another engine, which a third one will copy.
-    fn keep_for_other(&self, stolen: Box<Stolen>) -> Stolen {
-        let forwarded = (*stolen).clone();
-        Stolen {
-            ticket: self.new_ticket(Kept::Forwarded(stolen)),
-            ..forwarded
-        }
-    }
-
-    /// Keeps something under a new ticket until it comes back.
-    fn new_ticket(&self, kept: Kept<D, T>) -> Ticket {
+    /// Returns what was kept under a ticket that comes back, or a part of it, and the number of tasks with which all of
+    /// it has come back.
+    fn redeem(&self, ticket: Ticket) -> Option<(Kept<D, T>, usize)> {
         let mut away = self.away();
-        let ticket = Ticket {
-            victim: self.exchange.engine(),
-            number: away.next_ticket,
+        let kept = away.kept.get_mut(&ticket.number)?;
+        let (part, tasks) = match kept {
+            Kept::Names(names) => (None, names.tasks),
+            Kept::Range { task, bytes_left } => {
+                *bytes_left = bytes_left.saturating_sub(ticket.end.saturating_sub(ticket.start));
+                let part = Kept::Range {
+                    task: task.with_content(ticket.content())?,
+                    bytes_left: 0,
+                };
+                if *bytes_left > 0 {
+                    return Some((part, 0));
+                }
+                (Some(part), 1)
+            }
         };
-        away.next_ticket += 1;
-        away.kept.insert(ticket, kept);
-        ticket
+        let all = away.kept.remove(&ticket.number);
+        Some((part.or(all)?, tasks))
     }
 }
 
@@ -281,16 +312,22 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
             Task::Batch { node, .. } if is_near(&node.place) && !self.is_home_of(node) => {
                 Take::Always
             }
+            // Another task has the rest of the file.
             Task::Own(task)
                 if task
                     .range()
                     .is_some_and(|range| is_near(&range.parent.place)) =>
             {
-                Take::UnlessLast
+                Take::Always
             }
-            Task::Stolen(stolen) if stolen.range.is_some() => Take::UnlessLast,
+            Task::Stolen(stolen) if matches!(stolen.load, Load::Range(_)) => Take::Always,
             _ => Take::Never,
         }
+    }
+
+    fn gets_back(&self, task: &Task<V>) -> bool {
+        // A range of another engine goes back there.
+        !matches!(task, Task::Stolen(_))
     }
 
     fn give(&self, tasks: Vec<Task<V>>) {
@@ -306,8 +343,8 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                     home: None,
                     tasks: 1,
                 }),
-                Task::Own(task) => stolen.push(self.keep_own(task)),
-                Task::Stolen(range) => stolen.push(self.keep_for_other(range)),
+                Task::Own(task) => stolen.push(self.keep_range(task)),
+                Task::Stolen(range) => stolen.push(*range),
                 _ => unreachable!("BUG: a thief was given a task that it cannot take"),
             }
         }
@@ -396,12 +433,7 @@ pub(super) fn attend<V: Visitor>(
                 inlet.put(boxed.map(Task::Stolen).collect::<VecDeque<_>>());
             }
             Incoming::Returned(ticket, given) => {
-                let kept = stealing.redeem(ticket);
-                if let Some(kept) = kept {
-                    let tasks = match &kept {
-                        Kept::Names(names) => names.tasks,
-                        Kept::Own(_) | Kept::Forwarded(_) => 1,
-                    };
+                if let Some((kept, tasks)) = stealing.redeem(ticket) {
                     let kept = Box::new(kept);
                     inlet.put_back(Task::Returned { kept, given }, tasks);
                 }
@@ -421,23 +453,7 @@ pub(super) fn take_back<V: Visitor>(
 ) {
     match kept {
         Kept::Names(names) => take_names_back(visitor, sharer, names, given, worker),
-        Kept::Own(task) => sharer.own_returned(task, given, worker),
-        Kept::Forwarded(stolen) => take_forwarded_back(sharer, stolen, given, worker),
-    }
-}
-
-/// Goes on with a range of another engine that comes back from a third one.
-fn take_forwarded_back<V: Visitor>(
-    sharer: &dyn Sharer<V>,
-    stolen: Box<Stolen>,
-    given: Given,
-    worker: &mut Walker<'_, '_, V>,
-) {
-    match given {
-        Given::Finished(Finished { kept: false, .. }) => {
-            sharer.stealing().give_back(stolen.ticket, given);
-        }
-        Given::Finished(_) | Given::NotReached => worker.push(Task::Stolen(stolen), When::Next),
+        Kept::Range { task, .. } => sharer.own_returned(task, given, worker),
     }
 }
 
@@ -454,7 +470,7 @@ fn take_names_back<V: Visitor>(
     match given {
         Given::Finished(finished) => sharer.note(&node, finished),
         Given::NotReached if visitor.report().must_stop() => {
-            sharer.note(&node, Finished::NOT_BEGUN);
+            sharer.note(&node, Finished::NOT_DONE);
         }
         Given::NotReached if names.home.is_none() => {
             return worker.push(Task::Batch { node, listing }, When::Next);
@@ -470,10 +486,10 @@ pub(super) fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<
 }
 
 /// Returns the names on the way from the operand to `parent`.
-fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<Box<CStr>> {
+fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<Name> {
     let places = iter::once(&parent.place).chain(above(&parent.place).map(|node| &node.place));
     let below = places.take_while(|place| place.parent.is_some());
-    let mut names: Vec<Box<CStr>> = below.map(|place| (*place.name).into()).collect();
+    let mut names: Vec<Name> = below.map(|place| (&*place.name).into()).collect();
     names.reverse();
     names
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::share::{queue_rest, share, share_half};
+use super::share::{queue_rest, share, share_half, wants_entries};
 use super::tuning::{
     CHECKPOINT_ENTRIES, MANY_CHILDREN, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, tuning, zones,
 };
@@ -315,9 +315,4 @@ fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
 /// fast.
 fn is_worth_sharing(entries: &Entries<'_>) -> bool {
     entries.clone().nth(CHECKPOINT_ENTRIES).is_some()
-}
-
-/// Returns `true` if another worker is idle, and there is nothing to give it but entries of a listing.
-fn wants_entries<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
-    worker.has_idle_worker() && worker.queued_tasks() == 0
 }

@@ -21,7 +21,7 @@
 //! (`Remainder`) until the subdirectory before it is done.
 //!
 //! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
-//! task climbs from those that another engine has finished; see [`exchange`], [`ranges`] and [`borrowing`].
+//! task climbs from those that another engine has finished; see [`exchange`] and [`borrowing`].
 //!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
@@ -33,8 +33,7 @@
 //! | `list` | listing a directory, and processing its entries |
 //! | `share` | giving a part of a listing to another worker |
 //! | `sharing` | running a job, alone or together with other engines |
-//! | `exchange` | giving names of a directory to other engines |
-//! | `ranges` | tasks that copy a range of a file, which another engine may do |
+//! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 //! | `in_order` | listing and visiting in order |
 
@@ -59,10 +58,10 @@ use in_order::Remainder;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
-pub(crate) use exchange::{Sharer, Stealing, entrust};
+pub(crate) use exchange::{OwnRange, OwnTask, Sharer, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, reconsider};
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
-pub(crate) use ranges::{OwnRange, OwnTask};
+pub(crate) use share::offer;
 pub(crate) use sharing::run;
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
@@ -72,7 +71,6 @@ mod filtered;
 mod in_order;
 mod list;
 mod open_dirs;
-mod ranges;
 mod share;
 mod sharing;
 mod tuning;
@@ -396,7 +394,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         }
         Task::Stolen(stolen) => {
             if let Some(sharer) = visitor.sharer() {
-                borrowing::skip_stolen(sharer, &stolen);
+                borrowing::skip_stolen(sharer, *stolen);
             }
             None
         }

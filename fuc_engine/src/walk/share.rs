@@ -15,8 +15,18 @@ pub(super) fn share<V: Visitor>(
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    worker.push(batch(listing, node), When::Next);
+    offer(batch(listing, node), worker);
+}
+
+/// Hands `task` to an idle worker, or to another engine that has asked for work. Otherwise queues it.
+pub(crate) fn offer<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
+    worker.push(task, When::Next);
     worker.checkpoint();
+}
+
+/// Returns `true` if another worker is idle, and there is nothing to give it but a part of the running task.
+pub(super) fn wants_entries<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
+    worker.has_idle_worker() && worker.queued_tasks() == 0
 }
 
 fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {

@@ -115,8 +115,7 @@ impl Tuning {
                 true => SHARE_REMOVAL_FROM,
                 false => Duration::MAX,
             },
-            groups: None,
-            enters_early: false,
+            ..Self::ALONE
         }
     }
 

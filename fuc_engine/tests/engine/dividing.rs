@@ -3,7 +3,6 @@
 //! Each tree has a single directory with one file, so engines can steal nothing but ranges.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,8 +22,8 @@ use crate::races::Arena;
 use crate::sharing_copies::{Twins, archive};
 
 const MIB: usize = 1 << 20;
-/// Size of the large file, which has ranges of 64 KiB.
-const LARGE: usize = 12 * MIB + 12_345;
+/// Size of the large file. It is enough for three engines, because each part has at least 4 MiB.
+const LARGE: usize = 40 * MIB + 12_345;
 
 /// Makes bytes that differ from block to block, and are never zero.
 fn pattern(bytes: usize) -> Vec<u8> {
@@ -37,9 +36,15 @@ fn pattern(bytes: usize) -> Vec<u8> {
     all
 }
 
-/// Returns a copy that divides files from 1 MiB on.
+/// Returns a copy that reads and writes content, although the files are on a local filesystem. Engines divide only such
+/// files.
 fn dividing(copy: CopyOp<'_>) -> CopyOp<'_> {
-    copy.with(|copy| copy.divide_from = NonZeroUsize::new(MIB))
+    copy.with(|copy| copy.reflink = Reflink::Never)
+}
+
+/// Gives a third engine time to ask the one that gets something.
+fn give_time() {
+    std::thread::sleep(Duration::from_millis(20));
 }
 
 /// Makes a directory with a large file.
@@ -67,7 +72,7 @@ fn hidden_names(dir: &Path) -> Vec<PathBuf> {
 
 /// Returns how many engines have copied content.
 fn writers(summaries: &[Summary]) -> usize {
-    summaries.iter().filter(|it| it.bytes > (128 << 10)).count()
+    summaries.iter().filter(|it| it.bytes > 0).count()
 }
 
 #[test]
@@ -76,7 +81,7 @@ fn engines_copy_ranges_of_one_file() {
         until_raced(1, || {
             let twins = Twins::new();
             build(&twins.source());
-            let hub = Hub::new(engines, || {});
+            let hub = Hub::new(engines, give_time).patient();
             let copy = dividing(archive().threads(threads));
             let summaries = twins.assert_alike(&hub, &copy, all_but_atime());
             assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
@@ -93,33 +98,34 @@ fn ranges_reach_a_third_engine() {
     until_raced(1, || {
         let twins = Twins::new();
         build(&twins.source());
-        let hub = Hub::new(3, || {});
+        let hub = Hub::new(3, give_time).patient();
         twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
         hub.stolen_from_assistants()
     });
 }
 
 #[test]
-fn files_below_the_limit_and_existing_ones_are_copied_by_one_engine() {
-    let twins = Twins::new();
-    build(&twins.source());
-    let hub = Hub::new(2, || {});
-    let copy = archive()
-        .threads(1)
-        .with(|copy| copy.divide_from = NonZeroUsize::new(LARGE + 1));
-    twins.assert_alike(&hub, &copy, all_but_atime());
-    assert_eq!(hub.stolen(), 0);
-    let hub = Hub::new(2, || {});
-    twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
-    assert_eq!(hub.stolen(), 0);
+fn small_files_and_existing_ones_are_copied_by_one_engine() {
+    for size in [8 * MIB - 1, LARGE] {
+        let twins = Twins::new();
+        let tree = Tree::at(twins.source());
+        tree.file("large", pattern(size));
+        if size == LARGE {
+            for dest in twins.dests() {
+                Tree::at(dest).file("large", "old");
+            }
+        }
+        let hub = Hub::new(2, give_time).patient();
+        twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
+        assert_eq!(hub.stolen(), 0);
+    }
 }
 
 #[test]
-fn files_on_a_local_filesystem_are_divided_only_if_that_is_asked_for() {
+fn files_that_the_kernel_copies_are_not_divided() {
     let twins = Twins::new();
-    let tree = Tree::at(twins.source());
-    tree.sparse("large", 1 << 30, &[(1 << 29, b"x")]);
-    let hub = Hub::new(2, || {});
+    build(&twins.source());
+    let hub = Hub::new(2, give_time).patient();
     twins.assert_alike(&hub, &archive().threads(1), all_but_atime());
     assert_eq!(hub.stolen(), 0);
 }
@@ -136,7 +142,7 @@ fn holes_of_divided_files_stay_where_they_are() {
                 .sparse("end", 25 * MIB as u64 + 7, &places[..2])
                 .sparse("start", 22 * MIB as u64, &places[3..])
                 .sparse("all", 10 * MIB as u64, &[]);
-            let hub = Hub::new(2, || {});
+            let hub = Hub::new(2, give_time).patient();
             let copy = dividing(archive().threads(1).with(|copy| copy.sparse = sparse));
             twins.assert_alike(&hub, &copy, all_but_atime());
             for name in ["middle", "end", "start", "all"] {
@@ -161,7 +167,7 @@ fn divided_files_get_the_modes_of_undivided_ones() {
             for mode in [0o400, 0o444, 0o600, 0o644, 0o755, 0o4711, 0o040] {
                 tree.file(format!("{mode:o}"), pattern(4 * MIB)).mode(mode);
             }
-            let hub = Hub::new(2, || {});
+            let hub = Hub::new(2, give_time).patient();
             let copy = dividing(copy.clone().threads(1));
             twins.assert_alike(&hub, &copy, plain() | Attributes::MODE);
             hub.stolen()
@@ -179,7 +185,7 @@ fn options_hold_for_divided_files() {
     ] {
         let twins = Twins::new();
         build(&twins.source());
-        let hub = Hub::new(3, || {});
+        let hub = Hub::new(3, give_time).patient();
         let copy = dividing(copy.threads(2));
         twins.assert_alike(&hub, &copy, all_but_atime());
         assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
@@ -192,13 +198,12 @@ fn an_engine_that_does_not_reach_the_file_gives_ranges_back() {
         let scratch = Scratch::in_memory();
         let at = |name: &str| scratch.path().join(name);
         build(&at("s"));
-        let hub = Hub::new(2, || {});
+        let hub = Hub::new(2, give_time).patient();
         let observers = slow(2);
         let copy = dividing(archive().threads(1));
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy
-                .clone()
-                .leading(desk)
+            0 => desk
+                .lead(copy.clone())
                 .run(paths([at("s")]), &exactly(at("d")), observer),
             _ => copy.clone().assisting(desk).run(
                 paths([at("missing")]),
@@ -220,7 +225,7 @@ fn a_failure_is_reported_once_and_leaves_what_a_failed_copy_leaves() {
         let scratch = Scratch::in_memory();
         let source = build(&scratch.path().join("s"));
         let dest = small.path().join("d");
-        let hub = Hub::new(3, || {});
+        let hub = Hub::new(3, give_time).patient();
         let observers = slow(3);
         let copy = dividing(archive().threads(2));
         let summaries = hub.copy(&copy, &[source.path()], &exactly(&dest), &observers);
@@ -239,7 +244,7 @@ fn a_failure_is_reported_once_and_leaves_what_a_failed_copy_leaves() {
 #[test]
 fn a_file_without_room_beside_a_divided_one_is_copied_after_it() {
     until_raced(1, || {
-        let Some(mount) = mount(31) else { return 1 };
+        let Some(mount) = mount(59) else { return 1 };
         let scratch = Scratch::in_memory();
         let root = scratch.path().join("s");
         // The order of the listing decides which one is begun first.
@@ -247,11 +252,9 @@ fn a_file_without_room_beside_a_divided_one_is_copied_after_it() {
         let source = build(&root);
         source.file("another", pattern(9 * MIB));
         let dest = mount.path().join("d");
-        let hub = Hub::new(2, || std::thread::sleep(Duration::from_millis(100)));
+        let hub = Hub::new(2, || std::thread::sleep(Duration::from_millis(100))).patient();
         let observers = slow(2);
-        let copy = archive()
-            .threads(1)
-            .with(|copy| copy.divide_from = NonZeroUsize::new(10 * MIB));
+        let copy = dividing(archive().threads(1));
         hub.copy(&copy, &[source.path()], &exactly(&dest), &observers);
         assert_eq!(failures(observers), []);
         assert_same_tree(source.path(), &dest, all_but_atime());
@@ -261,7 +264,7 @@ fn a_file_without_room_beside_a_divided_one_is_copied_after_it() {
 
 /// Mounts a filesystem that is too small for the large file.
 fn small_mount() -> Option<LoopMount> {
-    mount(8)
+    mount(32)
 }
 
 fn mount(mib: u64) -> Option<LoopMount> {
@@ -278,22 +281,18 @@ fn a_cancelled_copy_leaves_no_part_of_a_divided_file() {
             let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
             build(&source);
             let cancels = [Cancel::new(), Cancel::new()];
-            let hub = Hub::new(2, || cancels[cancelled].cancel());
+            let hub = Hub::new(2, || cancels[cancelled].cancel()).patient();
             let observers = slow(2);
             let copy = dividing(archive().threads(1));
             let summaries = hub.run(&observers, |engine, observer, desk| {
                 let copy = copy.clone().cancelled_by(cancels[engine].clone());
                 match engine {
-                    0 => {
-                        copy.clone()
-                            .leading(desk)
-                            .run(paths([&source]), &exactly(&dest), observer)
-                    }
-                    _ => copy.clone().assisting(desk).run(
-                        paths([&source]),
-                        &exactly(&dest),
-                        observer,
-                    ),
+                    0 => desk
+                        .lead(copy)
+                        .run(paths([&source]), &exactly(&dest), observer),
+                    _ => copy
+                        .assisting(desk)
+                        .run(paths([&source]), &exactly(&dest), observer),
                 }
             });
             assert_eq!(failures(observers), []);
@@ -335,7 +334,8 @@ fn a_file_that_takes_over_the_hidden_name_is_neither_written_nor_removed() {
                     };
                     swapped.fetch_add(usize::from(planted.is_ok()), Ordering::Relaxed);
                 }
-            });
+            })
+            .patient();
             let copy = dividing(CopyOp::new().threads(1));
             let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &quick(3));
             assert_eq!(totals(&summaries), (2, 0));
@@ -371,7 +371,8 @@ fn a_directory_that_replaces_the_one_of_a_divided_file_is_not_written_to() {
                 fs::rename(dest.join("top"), &moved).unwrap();
                 symlink(arena.outside(), dest.join("top")).unwrap();
             }
-        });
+        })
+        .patient();
         let copy = dividing(CopyOp::new().threads(1));
         let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &quick(2));
         arena.assert_outside_is_untouched();
@@ -396,7 +397,8 @@ fn a_dest_that_appears_while_ranges_are_copied_is_written_under_its_name() {
             if !appeared.swap(true, Ordering::Relaxed) {
                 fs::write(&large, "another").unwrap();
             }
-        });
+        })
+        .patient();
         twins.assert_alike(&hub, &dividing(CopyOp::new().threads(1)), plain());
         usize::from(appeared.into_inner())
     });
@@ -418,7 +420,8 @@ fn copy_while_it_changes(change: impl Fn(&fs::File) + Sync) -> Raced {
     let large = source.join("large");
     let hub = Hub::new(2, || {
         change(&fs::File::options().write(true).open(&large).unwrap());
-    });
+    })
+    .patient();
     let observers = slow(2);
     let copy = dividing(archive().threads(1));
     hub.copy(&copy, &[&source], &exactly(&dest), &observers);
@@ -465,7 +468,7 @@ fn names_of_directories_are_complete_when_ranges_are() {
         let twins = Twins::new();
         let tree = build(&twins.source().join("sub"));
         tree.select("").mtime(Duration::from_secs(1_000));
-        let hub = Hub::new(3, || {});
+        let hub = Hub::new(3, give_time).patient();
         twins.assert_alike(&hub, &dividing(archive().threads(1)), all_but_atime());
         let names = Snapshot::of(&twins.dests()[1], Attributes::NAMES);
         assert_eq!(names.len(), 1 + 1 + 1);

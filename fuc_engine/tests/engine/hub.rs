@@ -1,14 +1,15 @@
 //! Engines that share a job. They are threads of this process, and talk through channels.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
-use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
+use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Throttle, Ticket};
 use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
 
 use crate::kit::{Counts, Failure, paths};
@@ -23,6 +24,8 @@ pub(crate) struct Hub<F> {
     /// How often entries were given to their home.
     entrusted: AtomicUsize,
     home: Home,
+    /// The leader begins a large file only when another engine wants work.
+    is_patient: bool,
     /// Is called whenever entries change hands, before the engine that gets them knows.
     on_theft: F,
 }
@@ -61,6 +64,7 @@ impl<F: Fn() + Sync> Hub<F> {
             not_reached: AtomicUsize::new(0),
             entrusted: AtomicUsize::new(0),
             home: Home::ByInode,
+            is_patient: false,
             on_theft,
         }
     }
@@ -68,6 +72,12 @@ impl<F: Fn() + Sync> Hub<F> {
     /// Makes one engine the home of all files.
     pub(crate) fn with_home(mut self, engine: usize) -> Self {
         self.home = Home::Of(engine as u32);
+        self
+    }
+
+    /// Lets the leader begin a large file only when another engine wants work.
+    pub(crate) fn patient(mut self) -> Self {
+        self.is_patient = true;
         self
     }
 
@@ -104,10 +114,7 @@ impl<F: Fn() + Sync> Hub<F> {
         observers: &[O],
     ) -> Vec<Summary> {
         self.run(observers, |engine, observer, desk| match engine {
-            0 => copy
-                .clone()
-                .leading(desk)
-                .run(paths(sources), dest, observer),
+            0 => desk.lead(copy.clone()).run(paths(sources), dest, observer),
             _ => copy
                 .clone()
                 .assisting(desk)
@@ -175,13 +182,52 @@ impl<F: Fn() + Sync> Hub<F> {
     }
 }
 
+impl<F: Fn() + Sync> Desk<'_, F> {
+    /// Lets a copy lead the others.
+    pub(crate) fn lead<'c>(&'c self, copy: CopyOp<'c>) -> CopyOp<'c> {
+        let copy = copy.leading(self);
+        match self.hub.is_patient {
+            true => copy.throttled_by(self),
+            false => copy,
+        }
+    }
+}
+
+impl<F> fmt::Debug for Desk<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Desk {}", self.engine)
+    }
+}
+
+/// Waits after each entry. A large file is copied later.
+impl<F: Fn() + Sync> Throttle for Desk<'_, F> {
+    fn wait(&self) {
+        let thieves = &self.hub.seats[self.engine].thieves;
+        let begin = Instant::now();
+        while thieves.lock().unwrap().is_empty() && begin.elapsed() < Duration::from_secs(1) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
     fn engine(&self) -> u32 {
         self.engine as u32
     }
 
+    /// If the leader is patient, repeats the request of an engine that waits for work of this one.
     fn receive(&self) -> Incoming {
-        self.hub.seats[self.engine].inbox.1.recv().unwrap()
+        let Seat { inbox, thieves, .. } = &self.hub.seats[self.engine];
+        if !self.hub.is_patient {
+            return inbox.1.recv().unwrap();
+        }
+        loop {
+            match inbox.1.recv_timeout(Duration::from_millis(1)) {
+                Ok(message) => return message,
+                Err(_) if thieves.lock().unwrap().is_empty() => {}
+                Err(_) => return Incoming::Request,
+            }
+        }
     }
 
     fn steal(&self) {
@@ -204,9 +250,10 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
         let thief = thieves.pop_front();
         drop(thieves);
         let Some(thief) = thief else {
-            for stolen in stolen {
-                let returned = Incoming::Returned(stolen.ticket(), Given::NotReached);
-                self.hub.send(self.engine, returned);
+            for ticket in stolen.iter().map(Stolen::ticket) {
+                let victim = ticket.victim as usize;
+                let returned = Incoming::Returned(ticket, Given::NotReached);
+                self.hub.send(victim, returned);
             }
             return;
         };
@@ -259,14 +306,9 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
 
 /// Returns what is left of entries after a way over a wire: everything.
 fn as_on_a_wire(entries: &[Stolen]) -> Vec<Stolen> {
-    let mut bytes = Vec::new();
-    entries.iter().for_each(|entry| entry.encode(&mut bytes));
-    let mut rest = &bytes[..];
-    let received: Vec<_> = entries
-        .iter()
-        .map(|_| Stolen::decode(&mut rest).unwrap())
-        .collect();
-    assert!(rest.is_empty() && received == entries);
+    let bytes = postcard::to_allocvec(entries).unwrap();
+    let received: Vec<_> = postcard::from_bytes(&bytes).unwrap();
+    assert_eq!(received, entries);
     received
 }
 

@@ -301,6 +301,8 @@ impl Engine {
         let ticket = Ticket {
             victim: rank,
             number: self.next_ticket,
+            start: 0,
+            end: 0,
         };
         self.next_ticket += 1;
         self.given.insert(ticket.number, (parent, 0));

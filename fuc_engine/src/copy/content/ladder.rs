@@ -15,15 +15,14 @@
 //! `read` and `write` decide that content cannot be moved, and which side fails: whatever error the other rungs
 //! return, a filesystem may be able to do without them.
 
-use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
 
-use super::ContentError;
 use super::read_ahead::ReadAhead;
 use super::sparse::SparseWriter;
+use super::{ContentError, Next, Piece, Progress};
 use crate::copy::large::{CLONE_FROM, TRIAL_FROM};
 use crate::copy::options::{CopyOp, Reflink, Sparse};
 use crate::observer::{CopyMethod, Mechanism};
@@ -50,6 +49,8 @@ const SLOW_REQUEST: Duration = Duration::from_micros(50);
 /// progress and give work away. This many bytes take some milliseconds, so the additional calls
 /// cost next to nothing.
 pub(in crate::copy) const PIECE_BYTES: usize = 8 << 20;
+/// The same for content that is read and written. Servers need long for this many bytes.
+pub(super) const READ_PIECE_BYTES: usize = 1 << 20;
 /// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
 /// of the kernel moves.
 pub(super) const ALL: usize = 0x7fff_f000;
@@ -71,7 +72,7 @@ impl Ways {
 
     /// Returns `true` if the kernel may move content by itself, which may share blocks and
     /// keeps holes and zeros as they are.
-    pub(super) fn let_kernel_copy(self) -> bool {
+    pub(in crate::copy) fn let_kernel_copy(self) -> bool {
         self.reflink != Reflink::Never && self.sparse == Sparse::Auto
     }
 }
@@ -164,9 +165,10 @@ pub(in crate::copy) struct ContentCopy<'a> {
     unreported: u64,
     /// `true` if the source ended before its size.
     pub(super) is_short: bool,
-    /// Called between the pieces of a large file, with the bytes moved since the last call. The
-    /// copy ends if it returns `Break`.
-    pub(super) progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+    /// Several workers copy the rest, and complete the dest.
+    is_shared: bool,
+    /// Gets the bytes moved since the last call.
+    pub(super) progress: Progress<'a>,
 }
 
 impl<'a> ContentCopy<'a> {
@@ -176,7 +178,7 @@ impl<'a> ContentCopy<'a> {
         dest: Sink<'a>,
         ways: Ways,
         buffer: &'a mut Vec<u8>,
-        progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+        progress: Progress<'a>,
     ) -> Self {
         Self {
             source,
@@ -191,23 +193,12 @@ impl<'a> ContentCopy<'a> {
             copied: 0,
             unreported: 0,
             is_short: false,
+            is_shared: false,
             progress,
         }
     }
 
-    /// Returns `true` if several machines may copy the file faster than one: if it is not the filesystem, or its server,
-    /// that copies. Moves some content to find out, and the offsets of both files.
-    pub(in crate::copy) fn may_be_faster_divided(mut self, dest: Storage) -> bool {
-        match (self.source.storage, dest) {
-            (Storage::Native, _) | (_, Storage::Native) => false,
-            (Storage::Server, Storage::Server) if self.ways.let_kernel_copy() => self
-                .time_of_requests()
-                .is_none_or(|(one, several)| waits_for_each(one, several)),
-            _ => true,
-        }
-    }
-
-    /// Copies to the end of the source.
+    /// Copies to the end of the source, unless other workers want a part of the rest.
     ///
     /// # Errors
     /// `dest` holds the bytes already written.
@@ -222,8 +213,10 @@ impl<'a> ContentCopy<'a> {
                 self.method.finds_zeros = true;
             }
             self.try_rungs()?;
-            self.writer.finish(self.progress)?;
-            self.cut_at_end()?;
+            if !self.is_shared {
+                self.writer.finish(self.progress)?;
+                self.cut_at_end()?;
+            }
         }
         Ok(Moved {
             bytes: self.copied,
@@ -304,7 +297,8 @@ impl<'a> ContentCopy<'a> {
         let Some((one, several)) = self.time_of_requests() else {
             return false;
         };
-        let waits = waits_for_each(one, several);
+        // If the server copies, the time hardly grows with the number of bytes.
+        let waits = one >= SLOW_REQUEST && several >= one * REQUESTS / 2;
         if waits {
             self.method.offload = Mechanism::Avoided;
         }
@@ -380,22 +374,30 @@ impl<'a> ContentCopy<'a> {
 
     /// Reports the bytes that were moved since the last report, if there are at least `least`.
     pub(super) fn report_from(&mut self, least: usize) -> Result<(), ContentError> {
+        self.report(least, None)
+    }
+
+    fn report(&mut self, least: usize, rest: Option<u64>) -> Result<(), ContentError> {
         if self.unreported < least as u64 {
             return Ok(());
         }
-        match (self.progress)(std::mem::take(&mut self.unreported)) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(ContentError::Cancelled),
+        let bytes = std::mem::take(&mut self.unreported);
+        match (self.progress)(Piece { bytes, rest }) {
+            Next::Piece => {}
+            Next::Share => self.is_shared = true,
+            Next::Cancel => return Err(ContentError::Cancelled),
         }
+        Ok(())
     }
 
-    /// Copies up to `limit` bytes from the current offsets, and returns how many there were.
+    /// Copies up to `limit` bytes from the current offsets, and returns how many there were. There are fewer if other
+    /// workers want a part of the rest.
     fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
         if self.buffer.len() < self.buffer_bytes {
             self.buffer.resize(self.buffer_bytes, 0);
         }
         let mut done = 0;
-        while done < limit {
+        while done < limit && !self.is_shared {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
                 .min(self.buffer_bytes);
@@ -411,7 +413,7 @@ impl<'a> ContentCopy<'a> {
             self.writer.write(&self.buffer[..read], self.progress)?;
             done += read as u64;
             self.count_moved(read as u64);
-            self.report_from(PIECE_BYTES)?;
+            self.report(READ_PIECE_BYTES, Some(self.writer.position()))?;
         }
         // Only few files need a large buffer.
         if self.buffer.len() > BUFFER_BYTES {
@@ -419,12 +421,6 @@ impl<'a> ContentCopy<'a> {
         }
         Ok(done)
     }
-}
-
-/// Returns `true` if the kernel probably waits for a server after each request. If the server copies, the time hardly
-/// grows with the number of bytes.
-fn waits_for_each(one: Duration, several: Duration) -> bool {
-    one >= SLOW_REQUEST && several >= one * REQUESTS / 2
 }
 
 #[cfg(test)]
@@ -455,9 +451,9 @@ mod tests {
             sparse: Sparse::Auto,
         };
         let mut reported = Vec::new();
-        let mut progress = |bytes| {
-            reported.push(bytes);
-            ControlFlow::Continue(())
+        let mut progress = |piece: Piece| {
+            reported.push(piece.bytes);
+            Next::Piece
         };
         let moved = ContentCopy::new(from, to, ways, &mut Vec::new(), &mut progress).run();
         assert_eq!(moved.unwrap().bytes, size as u64);
@@ -477,7 +473,7 @@ mod tests {
         for storage in [Storage::Native, Storage::Server, Storage::Other] {
             let reported = reported(5 * PIECE_BYTES, storage);
             assert!(reported.len() >= 4, "{storage:?}: {reported:?}");
-            let is_piece = |&bytes: &u64| bytes >= PIECE_BYTES as u64;
+            let is_piece = |&bytes: &u64| bytes >= READ_PIECE_BYTES as u64;
             assert!(reported.iter().all(is_piece), "{storage:?}: {reported:?}");
         }
     }

@@ -3,48 +3,60 @@
 //! All positions are explicit, because the descriptors share one offset. The dest must be new: holes of the source
 //! are left out.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ContentError;
-use super::ladder::{PIECE_BYTES, SERVER_BUFFER_BYTES};
+use super::ladder::{READ_PIECE_BYTES, SERVER_BUFFER_BYTES};
 use super::read_ahead::ReadAhead;
+use super::{ContentError, Next, Piece, Progress};
 use crate::sys;
 
-/// The copy of one range.
+/// The copy of ranges of a file, one after the other.
 pub(in crate::copy) struct RangeCopy<'a> {
     pub(in crate::copy) source: BorrowedFd<'a>,
     pub(in crate::copy) dest: BorrowedFd<'a>,
     /// Says whether the holes of the source stay holes.
     pub(in crate::copy) keeps_holes: bool,
-    /// Called between the pieces, with the bytes moved since the last call. The copy ends if it returns `Break`.
-    pub(in crate::copy) progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+    /// The memory that content passes through. It may be empty at first.
+    pub(in crate::copy) buffer: Vec<u8>,
+}
+
+/// The position at which a copy of a range has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum RangeEnd {
+    /// It is the end of the range, or that of the source before.
+    Content(u64),
+    /// Other workers want a part of the rest.
+    Shared(u64),
 }
 
 impl RangeCopy<'_> {
-    /// Copies the range, or the part of it before the end of the source. Returns the position at which the content
-    /// ended.
+    /// Copies the range, or the part of it before the end of the source. `progress` gets the bytes moved since the last
+    /// call.
     ///
     /// # Errors
     /// The dest holds some of the range.
-    pub(in crate::copy) fn run(&mut self, range: Range<u64>) -> Result<u64, ContentError> {
-        let mut buffer = Vec::new();
+    pub(in crate::copy) fn run(
+        &mut self,
+        range: Range<u64>,
+        progress: Progress<'_>,
+    ) -> Result<RangeEnd, ContentError> {
         let mut at = range.start;
         while at < range.end {
             let data = match self.next_data(at) {
                 Some(data) => data.start.min(range.end)..data.end.min(range.end),
                 // The rest is a hole.
-                None => return Ok(range.end),
+                None => return Ok(RangeEnd::Content(range.end)),
             };
-            at = self.read_and_write(data.clone(), &mut buffer)?;
-            if at < data.end {
-                return Ok(at);
+            match self.read_and_write(data.clone(), progress)? {
+                RangeEnd::Content(end) if end == data.end => at = end,
+                ended => return Ok(ended),
             }
         }
-        Ok(at)
+        Ok(RangeEnd::Content(at))
     }
 
     /// Returns the next data at or after `at`, or `None` if there is none.
@@ -65,40 +77,37 @@ impl RangeCopy<'_> {
         }
     }
 
-    /// Copies data. Returns the position at which the content ended.
     fn read_and_write(
         &mut self,
         data: Range<u64>,
-        buffer: &mut Vec<u8>,
-    ) -> Result<u64, ContentError> {
-        buffer.resize(SERVER_BUFFER_BYTES, 0);
+        progress: Progress<'_>,
+    ) -> Result<RangeEnd, ContentError> {
+        self.buffer.resize(SERVER_BUFFER_BYTES, 0);
         let mut ahead = ReadAhead::new(data.end);
-        let (mut at, mut unreported) = (data.start, 0);
-        while at < data.end {
-            let wanted = (data.end - at).min(buffer.len() as u64) as usize;
+        let (mut at, mut bytes) = (data.start, 0);
+        let mut is_complete = false;
+        while !is_complete {
+            let wanted = (data.end - at).min(self.buffer.len() as u64) as usize;
             let source = self.source;
-            let piece = &mut buffer[..wanted];
+            let piece = &mut self.buffer[..wanted];
             let read = ahead.read(source, at, piece, |piece| sys::read_at(source, piece, at));
             let read = read.map_err(ContentError::Read)?;
-            if read == 0 {
-                break;
-            }
-            sys::write_all_at(self.dest, &buffer[..read], at).map_err(ContentError::Write)?;
+            let written = sys::write_all_at(self.dest, &self.buffer[..read], at);
+            written.map_err(ContentError::Write)?;
             at += read as u64;
-            unreported += read as u64;
-            if unreported >= PIECE_BYTES as u64 {
-                self.report(std::mem::take(&mut unreported))?;
+            bytes += read as u64;
+            is_complete = read == 0 || at == data.end;
+            if bytes < READ_PIECE_BYTES as u64 && !is_complete {
+                continue;
+            }
+            let rest = (!is_complete).then_some(at);
+            match progress(Piece { bytes, rest }) {
+                Next::Piece => bytes = 0,
+                Next::Share => return Ok(RangeEnd::Shared(at)),
+                Next::Cancel => return Err(ContentError::Cancelled),
             }
         }
-        self.report(unreported)?;
-        Ok(at)
-    }
-
-    fn report(&mut self, bytes: u64) -> Result<(), ContentError> {
-        match (self.progress)(bytes) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(ContentError::Cancelled),
-        }
+        Ok(RangeEnd::Content(at))
     }
 }
 
@@ -121,9 +130,15 @@ mod tests {
             source: source.as_fd(),
             dest: written.as_fd(),
             keeps_holes,
-            progress: &mut |_| ControlFlow::Continue(()),
+            buffer: Vec::new(),
         };
-        let ends = ranges.iter().map(|range| copy.run(range.clone()).unwrap());
+        let ends = ranges.iter().map(|range| {
+            let ended = copy.run(range.clone(), &mut |_| Next::Piece);
+            match ended.unwrap() {
+                RangeEnd::Content(end) => end,
+                RangeEnd::Shared(_) => unreachable!("no other worker wants a part"),
+            }
+        });
         let ends = ends.collect();
         (fs::read(dest).unwrap(), ends)
     }

@@ -14,17 +14,19 @@
 //!       `- offset ----'   a seek moves it; only a write behind the hole shows that the dest accepts the hole
 //! ```
 
-use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ContentError;
-use crate::sys;
+use super::{ContentError, Next, Piece, Progress};
+use crate::sys::{self, Storage};
 
-/// Called while zeros are written, with 0 bytes of content. The copy ends if it returns `Break`.
-type Progress<'p> = &'p mut dyn FnMut(u64) -> ControlFlow<()>;
+/// Reported while zeros are written.
+const ZEROS_WRITTEN: Piece = Piece {
+    bytes: 0,
+    rest: None,
+};
 
 /// A writer to an empty file.
 pub(super) struct SparseWriter<'a> {
@@ -160,7 +162,7 @@ impl<'a> SparseWriter<'a> {
             sys::write_all(self.dest, zeros).map_err(ContentError::Write)?;
             self.written_to += zeros.len() as u64;
             self.offset = self.written_to;
-            if progress(0).is_break() {
+            if progress(ZEROS_WRITTEN) == Next::Cancel {
                 return Err(ContentError::Cancelled);
             }
         }
@@ -197,6 +199,13 @@ pub(in crate::copy) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errn
         Ok(()) if has_size() => Ok(()),
         _ => sys::write_all_at(file, &[0], end - 1),
     }
+}
+
+/// Returns `true` if content may be written behind the end of an empty dest of `size`, which some servers refuse. Writes
+/// the last byte to find out.
+pub(in crate::copy) fn takes_any_order(dest: BorrowedFd<'_>, size: u64) -> bool {
+    Storage::of(dest) == Storage::Native
+        || sys::write_all_at(dest, &[0], size.saturating_sub(1)).is_ok()
 }
 
 /// Returns `true` if a dest has no room, so that zeros would not fit either.

@@ -96,11 +96,16 @@ pub(in crate::copy) fn open<'c>(
     source: &OpenSource,
     naming: Naming,
 ) -> Result<OpenDest<'c>, Failure> {
-    if naming == Naming::WhenComplete
+    if naming == Naming::Hidden
+        && let Some((file, name)) = naming::try_create_hidden(ctx, entry, &source.stat)
+    {
+        return Ok(OpenDest::hidden(file, name));
+    }
+    if naming != Naming::AtOnce
         && naming::is_large_enough(ctx, &source.stat)
         && let Some(file) = naming::try_create_unnamed(ctx, entry, &source.stat)
     {
-        return Ok(OpenDest::new_file(file, naming));
+        return Ok(OpenDest::new_file(file, Naming::WhenComplete));
     }
     if collisions::may_be_met(ctx, entry) {
         return open_alone(ctx, entry, source);

@@ -1,18 +1,19 @@
-//! A large file that several engines copy together.
+//! A large file of which several workers copy parts, also those of other engines.
 //!
 //! ```text
-//!   the engine that meets the file              any engine
-//!   ------------------------------              ----------
-//!   creates the dest under a hidden name
-//!   queues a task for each range
-//!   its workers copy ranges           <------>  a thief gets ranges, opens both files, and copies them;
-//!                                               it may give them to other thieves
-//!   the last range is copied or has come back:
+//!   worker that meets the file             another worker                  another engine
+//!   --------------------------             --------------                  --------------
+//!   creates the dest, copies from the start
+//!   is asked: halves the rest -----------> copies the far half
+//!   copies the near half                   is asked: halves the rest ----> opens both files, copies the far half,
+//!   is asked: halves the rest -----> ..    copies the near half            and halves it if it is asked
+//!
+//!   the last part is copied or has come back:
 //!   sets size, attributes and times, gives the dest its name
 //! ```
 //!
-//! Each range holds an `Arc` of the file, also while another engine has it. So the worker that gets the file out of the
-//! last `Arc` completes it. A thief reports no failure: its range comes back, and fails here if it fails again.
+//! Each part holds an `Arc` of the file, also while another engine has it. So the worker that gets the file out of the
+//! last `Arc` completes it. Another engine reports no failure: its part comes back, and fails here if it fails again.
 
 use std::ffi::CStr;
 use std::ops::{ControlFlow, Range};
@@ -23,40 +24,24 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use super::DIVIDE_FROM;
-use super::naming::{self, Naming};
+use super::halving::{DESCRIPTORS, Rest, middle};
 use crate::copy::attributes::AttributeError;
-use crate::copy::content::{
-    ContentCopy, ContentError, Moved, RangeCopy, Sink, Source, Ways, extend,
-};
+use crate::copy::content::{ContentError, Moved, Next, Piece, RangeCopy, RangeEnd, Source, extend};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
 use crate::copy::dest::open::OpenDest;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, StoredEntry, Symlinks};
-use crate::copy::make::file::{self, Filled, Filling};
-use crate::copy::options::{Reflink, Sparse};
+use crate::copy::make::file::{Filled, Filling, Unfinished};
+use crate::copy::options::Sparse;
 use crate::copy::scratch::CopyWorker;
 use crate::copy::source::{OpenSource, SharedSource};
-use crate::distribute::FileRange;
+use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
 use crate::node::Side;
-use crate::observer::{CopyMethod, Mechanism};
-use crate::sys::{self, At, Blocking, Inode, SharedFd, Stat, Storage};
+use crate::sys::{self, At, Blocking, Fd, Inode, SharedFd, Stat};
 use crate::walk::OwnRange;
 
-/// The number of ranges of the smallest file that is divided. Ranges of larger files are as long.
-///
-/// So they have 64 MiB. To open the files of a range takes a thief some requests, and to copy it some hundred.
-const RANGES: u64 = 16;
-/// The most ranges of a file. Those of larger files are longer, because each takes memory while it is queued.
-const MOST_RANGES: u64 = 1 << 12;
-/// Ranges begin at multiples of this, which is at least a block of any filesystem.
-const ALIGNMENT: u64 = 64 << 10;
-
-/// Descriptors that are open while ranges are queued.
-const DESCRIPTORS: usize = 2;
-
-/// A file whose ranges are copied.
+/// A file of which parts are copied.
 pub(in crate::copy) struct DividedFile {
     pub(in crate::copy) entry: StoredEntry,
     pub(in crate::copy) source: SharedSource,
@@ -66,148 +51,78 @@ pub(in crate::copy) struct DividedFile {
 /// The dest of such a file.
 pub(in crate::copy) struct DividedDest {
     fd: SharedFd,
-    /// The name of the dest until it is complete.
+    /// The name by which other engines reach the dest until it is complete.
     hidden_name: Box<CStr>,
     inode: u64,
+    /// The method, and the bytes that were moved before the file was divided and not counted.
+    moved: Moved,
     /// Says whether the dest has got its SELinux context.
     labelled: Result<(), AttributeError>,
-    /// The first reason why a range was not copied.
+    /// The first reason why a part was not copied.
     failure: OnceLock<ContentError>,
     /// The source has ended before its size.
     is_short: AtomicBool,
 }
 
-/// A range of a file that several engines may copy together.
+/// A part of a file. The last one has no end, because the source may grow.
 pub(in crate::copy) struct FilePart {
     file: Arc<DividedFile>,
     content: Range<u64>,
-    /// `true` if another engine was not able to copy the range.
+    /// `true` if another engine was not able to copy the part.
     stays: bool,
 }
 
-/// Returns `true` if the options permit to divide a large file that may be copied at any time.
-pub(in crate::copy) fn may_divide(ctx: &Context<'_>, source: &OpenSource) -> bool {
-    let options = ctx.policy.options;
-    source.stat.st_size as u64 >= divide_from(ctx)
-        // Zeros in several ranges would have to be found together.
-        && options.sparse != Sparse::Always
-        && (options.divide_from.is_some() || source.storage != Storage::Native)
-}
-
-/// Returns the size from which files are divided.
-fn divide_from(ctx: &Context<'_>) -> u64 {
-    let asked = ctx.policy.options.divide_from;
-    asked.map_or(DIVIDE_FROM, |bytes| bytes.get() as u64)
-}
-
-/// Creates the dest of a file that several engines may copy faster than one. Returns `None` if that is not possible or
-/// not worth it. Some content of the source may have been read then.
-pub(in crate::copy) fn try_create(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-) -> Option<DividedDest> {
-    if !ctx.descriptors.lend(DESCRIPTORS) {
-        return None;
-    }
-    let dest = try_create_lent(ctx, entry, source);
-    if dest.is_none() {
-        ctx.descriptors.take_back(DESCRIPTORS);
-    }
-    dest
-}
-
-/// Does the same as [`try_create`], after descriptors were lent.
-fn try_create_lent(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-) -> Option<DividedDest> {
-    // Other engines open it.
-    let mode = ctx.policy.creation_mode(source.stat.st_mode) | OWNER_FILE;
-    let (fd, hidden_name) = naming::try_create_hidden(ctx, entry, mode)?;
-    let stat = sys::stat_open(&fd).ok();
-    let stat = stat.filter(|_| {
-        is_worth_it(ctx, source, fd.as_fd()) && may_be_written_in_any_order(source, fd.as_fd())
-    });
-    let Some(stat) = stat else {
-        naming::remove_hidden(entry, &hidden_name, fd.as_fd());
-        return None;
-    };
-    let dest = OpenDest::new_file(fd, Naming::AtOnce);
-    Some(DividedDest {
-        labelled: file::label(ctx, &dest),
-        fd: dest.fd.into(),
-        hidden_name,
-        inode: stat.st_ino,
-        failure: OnceLock::new(),
-        is_short: AtomicBool::new(false),
-    })
-}
-
-/// Returns `true` if neither the filesystem nor its server copies the file by itself.
-fn is_worth_it(ctx: &Context<'_>, source: &OpenSource, dest: BorrowedFd<'_>) -> bool {
-    let options = ctx.policy.options;
-    let may_clone = options.reflink == Reflink::Auto && options.sparse == Sparse::Auto;
-    if may_clone && sys::clone_file(source.fd(), dest).is_ok() {
-        return false;
-    }
-    if options.divide_from.is_some() {
-        return true;
-    }
-    let content = Source::new(source.fd(), &source.stat, source.storage);
-    let sink = Sink {
-        fd: dest,
-        is_file: true,
-    };
-    let (mut buffer, mut progress) = (Vec::new(), |_| ControlFlow::Continue(()));
-    let ways = Ways::new(options);
-    let copy = ContentCopy::new(content, sink, ways, &mut buffer, &mut progress);
-    copy.may_be_faster_divided(Storage::of(dest))
-}
-
-/// Returns `true` if content may be written behind the end of the dest, which some servers refuse. Writes the last byte
-/// to find out.
-fn may_be_written_in_any_order(source: &OpenSource, dest: BorrowedFd<'_>) -> bool {
-    let last = (source.stat.st_size as u64).saturating_sub(1);
-    Storage::of(dest) == Storage::Native || sys::write_all_at(dest, &[0], last).is_ok()
-}
-
-/// Divides a file into parts, each of which must be copied. Returns them in the order in which a worker queues them: it
-/// begins with the first range, and thieves get the last ones.
-pub(in crate::copy) fn parts(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: OpenSource,
-    dest: DividedDest,
-) -> Vec<FilePart> {
-    let ranges = ranges(source.stat.st_size as u64, divide_from(ctx));
-    let file = Arc::new(DividedFile {
-        entry: StoredEntry::of(entry),
-        source: source.into(),
-        dest,
-    });
-    let part = |content| FilePart {
-        file: Arc::clone(&file),
-        content,
-        stays: false,
-    };
-    ranges.rev().map(part).collect()
-}
-
-/// Returns the ranges of a file. The last one has no end, because the source may grow.
-fn ranges(size: u64, divide_from: u64) -> impl DoubleEndedIterator<Item = Range<u64>> {
-    let length = (divide_from / RANGES).max(size / MOST_RANGES);
-    let length = length.max(1).next_multiple_of(ALIGNMENT);
-    let count = size.div_ceil(length).max(1);
-    (0..count).map(move |number| {
-        let start = number * length;
-        let is_last = number + 1 == count;
-        start..if is_last { u64::MAX } else { start + length }
-    })
-}
-
 impl FilePart {
+    /// Makes a part of the rest of a file.
+    pub(in crate::copy) fn of_rest(
+        ctx: &Context<'_>,
+        entry: &Entry<'_>,
+        unfinished: Unfinished<'_>,
+    ) -> Self {
+        let Unfinished {
+            dest,
+            rest,
+            moved,
+            labelled,
+        } = unfinished;
+        let Rest {
+            source,
+            hidden_name,
+            dest_inode,
+            from,
+        } = *rest;
+        // If this fails, other engines cannot open it, and give their parts back.
+        let _ = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
+        let dest = DividedDest {
+            fd: dest.fd.into(),
+            hidden_name,
+            inode: dest_inode,
+            moved,
+            labelled,
+            failure: OnceLock::new(),
+            is_short: AtomicBool::new(false),
+        };
+        let entry = StoredEntry::of(entry);
+        Self {
+            file: Arc::new(DividedFile {
+                entry,
+                source,
+                dest,
+            }),
+            content: from..u64::MAX,
+            stays: false,
+        }
+    }
+
+    /// Returns another part of the file.
+    pub(in crate::copy) fn with_content(&self, content: Range<u64>) -> Self {
+        Self {
+            file: Arc::clone(&self.file),
+            content,
+            stays: false,
+        }
+    }
+
     /// Returns the range, if another engine may copy it.
     pub(in crate::copy) fn for_another_engine(&self) -> Option<OwnRange<'_, CopyDir>> {
         let DividedFile {
@@ -218,10 +133,12 @@ impl FilePart {
         let parent = entry.node.as_ref().filter(|_| !self.stays)?;
         Some(OwnRange {
             parent,
-            name: &entry.name,
-            source_inode: source.stat.st_ino,
-            dest_name: &dest.hidden_name,
-            dest_inode: dest.inode,
+            file: FileRange {
+                source_name: (&*entry.name).into(),
+                source_inode: source.stat.st_ino,
+                dest_name: (&*dest.hidden_name).into(),
+                dest_inode: dest.inode,
+            },
             content: self.content.clone(),
         })
     }
@@ -234,63 +151,111 @@ impl FilePart {
         }
     }
 
-    /// Copies the range. Returns the file if no other part of it is left.
-    pub(in crate::copy) fn copy(
+    /// Copies the part. Gives halves of it to other workers by `give`. Returns the file if no other part of it is left.
+    pub(in crate::copy) fn copy<W: CopyWorker>(
         self,
         ctx: &Context<'_>,
-        worker: &mut impl CopyWorker,
+        worker: &mut W,
+        give: impl Fn(&mut W, Self),
     ) -> Option<DividedFile> {
         let dest = &self.file.dest;
         // Only the first failure is reported.
-        if dest.failure.get().is_none()
-            && let Err(error) = self.copy_range(ctx, worker)
-        {
-            let _ = dest.failure.set(error);
+        if dest.failure.get().is_none() {
+            let mut content = self.content.clone();
+            let give_half = |worker: &mut W, half| give(worker, self.with_content(half));
+            match self.copy_content(ctx, &mut content, worker, give_half) {
+                Ok(Ended::Complete) => {}
+                // Relaxed: the `Arc` publishes it to the worker that completes the file.
+                Ok(Ended::Short) => dest.is_short.store(true, Ordering::Relaxed),
+                Err(error) => _ = dest.failure.set(error),
+            }
         }
         self.done()
     }
 
-    fn copy_range(
+    fn copy_content<W: CopyWorker>(
         &self,
         ctx: &Context<'_>,
-        worker: &mut impl CopyWorker,
-    ) -> Result<(), ContentError> {
+        content: &mut Range<u64>,
+        worker: &mut W,
+        give: impl Fn(&mut W, Range<u64>),
+    ) -> Result<Ended, ContentError> {
         if ctx.report.must_stop() {
             return Err(ContentError::Cancelled);
         }
         let DividedFile { source, dest, .. } = &*self.file;
         let from = source.fd().map_err(ContentError::Read)?;
         let to = dest.fd.borrow().map_err(ContentError::Write)?;
-        let (files, range) = ([from.as_fd(), to.as_fd()], self.content.clone());
-        if copy_range(ctx, files, &source.stat, range, worker)? {
-            // Relaxed: the `Arc` publishes it to the worker that completes the file.
-            dest.is_short.store(true, Ordering::Relaxed);
-        }
-        Ok(())
+        let files = Files {
+            source: from.as_fd(),
+            dest: to.as_fd(),
+            stat: &source.stat,
+        };
+        files.copy(ctx, content, worker, give)
     }
 
-    /// Notes that the range was copied. Returns the file if no other part of it is left.
+    /// Notes that the part was copied. Returns the file if no other part of it is left.
     pub(in crate::copy) fn done(self) -> Option<DividedFile> {
         Arc::into_inner(self.file)
     }
 }
 
-/// Copies a range between the source and the dest, in this order. Returns `true` if the source has ended before its size.
-fn copy_range(
-    ctx: &Context<'_>,
-    [source, dest]: [BorrowedFd<'_>; 2],
-    stat: &Stat,
-    range: Range<u64>,
-    worker: &mut impl CopyWorker,
-) -> Result<bool, ContentError> {
-    let mut copy = RangeCopy {
-        source,
-        dest,
-        keeps_holes: keeps_holes(ctx, stat),
-        progress: &mut |bytes| worker.copied_piece(&ctx.report, bytes),
-    };
-    let end = copy.run(range.clone())?;
-    Ok(end < range.end.min(stat.st_size as u64))
+/// Says how the copy of a part has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Complete,
+    /// The source has ended before its size.
+    Short,
+}
+
+/// The open files between which a part is copied.
+struct Files<'f> {
+    source: BorrowedFd<'f>,
+    dest: BorrowedFd<'f>,
+    stat: &'f Stat,
+}
+
+impl Files<'_> {
+    /// Copies a part. As long as others want work, gives them the far half of what is left of it by `give`, so that
+    /// `content` ends earlier.
+    fn copy<W: CopyWorker>(
+        &self,
+        ctx: &Context<'_>,
+        content: &mut Range<u64>,
+        worker: &mut W,
+        give: impl Fn(&mut W, Range<u64>),
+    ) -> Result<Ended, ContentError> {
+        let size = self.stat.st_size as u64;
+        let mut copy = RangeCopy {
+            source: self.source,
+            dest: self.dest,
+            keeps_holes: keeps_holes(ctx, self.stat),
+            buffer: Vec::new(),
+        };
+        let mut at = content.start;
+        let mut is_asked = worker.is_asked();
+        loop {
+            if is_asked && let Some(middle) = middle(at..content.end.min(size)) {
+                give(worker, middle..content.end);
+                content.end = middle;
+            }
+            let end = content.end.min(size);
+            let ended = copy.run(at..content.end, &mut |piece: Piece| {
+                let half = piece.rest.and_then(|at| middle(at..end));
+                let is_asked = half.is_some() && worker.is_asked();
+                match worker.copied_piece(&ctx.report, piece.bytes) {
+                    ControlFlow::Break(()) => Next::Cancel,
+                    ControlFlow::Continue(()) if is_asked => Next::Share,
+                    ControlFlow::Continue(()) => Next::Piece,
+                }
+            });
+            match ended? {
+                RangeEnd::Content(at) if at < end => return Ok(Ended::Short),
+                RangeEnd::Content(_) => return Ok(Ended::Complete),
+                RangeEnd::Shared(rest) => (at, is_asked) = (rest, true),
+            }
+        }
+    }
 }
 
 /// Returns `true` if the source has holes that the dest gets, too.
@@ -298,23 +263,52 @@ fn keeps_holes(ctx: &Context<'_>, source: &Stat) -> bool {
     Source::has_holes(source) && ctx.policy.options.sparse != Sparse::Never
 }
 
-/// Copies a range of a file that another engine has divided. Fails if that is not possible here.
+/// Copies a part of a file that another engine has divided. Gives halves of it to other workers by `give`, so that
+/// `content` ends earlier.
+pub(in crate::copy) fn copy_for_another_engine<W: CopyWorker>(
+    ctx: &Context<'_>,
+    parent: &CopyNode,
+    range: &FileRange,
+    content: &mut Range<u64>,
+    worker: &mut W,
+    give: impl Fn(&mut W, Range<u64>),
+) -> Given {
+    let Ok((source, dest, stat)) = open_for_another_engine(ctx, parent, range) else {
+        return Given::NotReached;
+    };
+    let files = Files {
+        source: source.as_fd(),
+        dest: dest.as_fd(),
+        stat: &stat,
+    };
+    let ended = files.copy(ctx, content, worker, give);
+    let synced = match &ctx.durability {
+        Some(durability) => durability.file_complete(dest.as_fd()),
+        None => Ok(()),
+    };
+    let closed = sys::close_checked(dest);
+    match (ended, synced.and(closed)) {
+        (Ok(Ended::Complete), Ok(())) => Given::Finished(Finished::DONE),
+        // The other engine finds out whether the source has become shorter, or why the copy fails.
+        _ => Given::Finished(Finished::NOT_DONE),
+    }
+}
+
+/// Opens the source and the dest of a file that another engine has divided.
 ///
 /// Neither name is followed if it is a link, unless the options say so, and both must lead to the files that the other
 /// engine has open.
-pub(in crate::copy) fn copy_for_another_engine(
+fn open_for_another_engine(
     ctx: &Context<'_>,
     parent: &CopyNode,
-    name: &CStr,
     range: &FileRange,
-    worker: &mut impl CopyWorker,
-) -> Result<(), Errno> {
+) -> Result<(Fd, Fd, Stat), Errno> {
     let descriptors = &ctx.descriptors;
     let source_dir = descriptors.pin(parent, Side::Source, ctx)?;
     let dest_dir = descriptors.pin(parent, Side::Dest, ctx)?;
-    let symlinks = ctx.policy.symlinks_of_entries;
+    let (dir, symlinks) = (source_dir.as_fd(), ctx.policy.symlinks_of_entries);
     let source = descriptors.making_room(|| {
-        sys::open_source(source_dir.as_fd(), name, symlinks, Blocking::OnlyForLease)
+        sys::open_source(dir, &range.source_name, symlinks, Blocking::OnlyForLease)
     })?;
     let at = At {
         dir: dest_dir.as_fd(),
@@ -330,19 +324,10 @@ pub(in crate::copy) fn copy_for_another_engine(
     let is_expected = is_file(&source_stat, range.source_inode)
         && is_file(&dest_stat, range.dest_inode)
         && dest_stat.st_dev == directory.st_dev;
-    if !is_expected {
-        return Err(Errno::STALE);
+    match is_expected {
+        true => Ok((source, dest, source_stat)),
+        false => Err(Errno::STALE),
     }
-    let (files, content) = ([source.as_fd(), dest.as_fd()], range.content.clone());
-    match copy_range(ctx, files, &source_stat, content, worker) {
-        Ok(false) => {}
-        // The other engine finds out whether the source has become shorter, or why the copy fails.
-        Ok(true) | Err(_) => return Err(Errno::IO),
-    }
-    if let Some(durability) = &ctx.durability {
-        durability.file_complete(dest.as_fd())?;
-    }
-    sys::close_checked(dest)
 }
 
 /// Takes back the descriptors of a file that was copied.
@@ -358,7 +343,7 @@ impl DividedDest {
         ctx: &Context<'_>,
         entry: &Entry<'_>,
         source: &OpenSource,
-    ) -> Result<Filled, Failure> {
+    ) -> Result<Filled<'static>, Failure> {
         let fd = ctx.descriptors.take(self.fd);
         let fd = fd.map_err(|errno| ctx.making_failure(entry, Operation::CreateFile, errno))?;
         let dest = OpenDest::hidden(fd, self.hidden_name);
@@ -367,7 +352,7 @@ impl DividedDest {
             None => settle_size(source, dest.fd.as_fd(), self.is_short.into_inner()),
             Some(error) => Err(error),
         };
-        let restricted = restrict(ctx, dest.fd.as_fd(), &source.stat);
+        let restricted = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode & !extra);
         let filling = Filling {
             ctx,
             entry,
@@ -377,28 +362,26 @@ impl DividedDest {
         if let Err(error) = settled {
             return filling.abandon(error);
         }
-        let moved = Moved {
-            // All bytes were counted when they were moved.
-            bytes: 0,
-            method: CopyMethod {
-                offload: Mechanism::Avoided,
-                seeks_holes: keeps_holes(ctx, &source.stat),
-                ..CopyMethod::default()
-            },
-        };
         let labelled = self.labelled.and(restricted);
-        filling.finish(moved, labelled)
+        filling.finish(self.moved, labelled)
     }
 }
 
-/// Takes back the permissions that only other engines needed.
-fn restrict(ctx: &Context<'_>, dest: BorrowedFd<'_>, source: &Stat) -> Result<(), AttributeError> {
+/// Changes the permissions of the owner that only other engines need to open the dest.
+fn change_owner_mode(
+    ctx: &Context<'_>,
+    dest: &OpenDest<'_>,
+    source: &Stat,
+    change: impl FnOnce(u32, u32) -> u32,
+) -> Result<(), AttributeError> {
     let extra = OWNER_FILE & !ctx.policy.creation_mode(source.st_mode);
     if extra == 0 {
         return Ok(());
     }
-    let stat = sys::stat_open(dest);
-    let set = stat.and_then(|stat| Inode::Opened(dest).set_mode(stat.st_mode & 0o7777 & !extra));
+    let set = sys::stat_open(&dest.fd).and_then(|stat| {
+        let mode = change(stat.st_mode & 0o7777, extra);
+        Inode::Opened(dest.fd.as_fd()).set_mode(mode)
+    });
     set.map_err(|errno| AttributeError {
         operation: Operation::KeepMode,
         errno,
@@ -424,27 +407,4 @@ fn settle_size(
         _ => Ok(()),
     };
     settled.map_err(ContentError::Write)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_cover_a_file_without_gaps() {
-        for (size, from, count, length) in [
-            (DIVIDE_FROM, DIVIDE_FROM, 16, 64 << 20),
-            (DIVIDE_FROM + 1, DIVIDE_FROM, 17, 64 << 20),
-            (1 << 40, DIVIDE_FROM, 1 << 12, 1 << 28),
-            (1, 1, 1, ALIGNMENT),
-            (1 << 20, 1, 16, ALIGNMENT),
-        ] {
-            let all: Vec<_> = ranges(size, from).collect();
-            assert_eq!(all.len(), count, "{size} bytes");
-            assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert_eq!((all[0].start, all[count - 1].end), (0, u64::MAX));
-            assert!(count == 1 || all[0].end == length);
-            assert!(all[count - 1].start < size);
-        }
-    }
 }

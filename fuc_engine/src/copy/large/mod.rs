@@ -1,16 +1,17 @@
-//! Large files: when their dests get their names, which of them are written at the same time, and how several engines
-//! copy one of them.
+//! Large files: when their dests get their names, which of them are written at the same time, and how several
+//! engines copy the rest of one.
 //!
 //! ```text
 //! listed ─▶ queued ─▶ may be written now ─▶ copied ─▶ named ─▶ ended
-//!             ▲        │ not yet            └▶ divided ─▶ ranges copied ─▶ named ─▶ ended
-//!             │        ▼                                                              │
-//!             └────── waits ◀── the next one ─────────────────────────────────────────┘
+//!             ▲        │ not yet             └▶ halved ─▶ all parts copied ─▶ named ─▶ ended
+//!             │        ▼                                                                 │
+//!             └────── waits ◀── the next one ────────────────────────────────────────────┘
 //! ```
 //!
 //! - [`naming`]: dests that get their names when they are complete.
 //! - [`room`]: the files that are being written, and those that wait for them.
-//! - [`divided`]: a file that several engines copy together.
+//! - [`halving`]: whether the rest of a file is halved.
+//! - [`divided`]: a file of which several engines copy parts.
 //!
 //! `run/large` leads a file along this way. The sizes from which a file is treated differently are here:
 //!
@@ -18,9 +19,10 @@
 //! |---|---|
 //! | 1 MiB | gets its name last, and begins with a trial if a server stores it |
 //! | 4 MiB | is a task of its own, waits for room, and is cloned if possible |
-//! | 1 GiB | is divided among engines |
+//! | 8 MiB | is halved if other engines want a part of it |
 
 pub(super) mod divided;
+pub(super) mod halving;
 pub(super) mod naming;
 pub(super) mod room;
 
@@ -41,8 +43,10 @@ pub(super) const TASK_FROM: u64 = 4 << 20;
 /// extra call does not pay, because `copy_file_range` clones too if the filesystem can.
 pub(super) const CLONE_FROM: u64 = 4 << 20;
 
-/// Size from which a file is divided, unless the options name another one.
-pub(super) const DIVIDE_FROM: u64 = 1 << 30;
+/// The least content that another engine gets of a file.
+///
+/// To open its files takes another engine some requests, and to copy this much takes it eight or more.
+const HALF_BYTES: u64 = 4 << 20;
 
 /// Memory for each worker that writes a large file.
 ///

@@ -27,8 +27,10 @@ use crate::sys::{self, Blocking, Fd, Stat};
 pub(in crate::copy) enum Naming {
     /// The dest has its name while it is written.
     AtOnce,
-    /// The dest gets its name when it is complete, if that is possible. It may have a hidden one until then.
+    /// The dest gets its name when it is complete, if that is possible.
     WhenComplete,
+    /// The same, and it has a hidden name until then, by which other engines open it.
+    Hidden,
 }
 
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
@@ -58,16 +60,18 @@ pub(in crate::copy) fn try_create_unnamed(
 }
 
 /// Creates a dest under a hidden name. Returns `None` if that is not possible, or if something may be at the dest.
-pub(super) fn try_create_hidden(
+#[cold]
+pub(in crate::copy) fn try_create_hidden(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    mode: u32,
+    source: &Stat,
 ) -> Option<(Fd, Box<CStr>)> {
     if may_be_occupied(ctx, entry) {
         return None;
     }
     let name = CString::new(format!(".cpz-{:032x}", sys::random().ok()?));
     let name = name.expect("BUG: a NUL in a number").into_boxed_c_str();
+    let mode = ctx.policy.creation_mode(source.st_mode);
     let created = ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, &name, mode));

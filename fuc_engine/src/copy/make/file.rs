@@ -19,7 +19,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::{self, AttributeError, Attributes, path_only};
-use crate::copy::content::{ContentCopy, ContentError, Moved, Sink, Source, Ways};
+use crate::copy::content::{ContentCopy, ContentError, Moved, Next, Piece, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::{DestAcl, Origin};
@@ -28,6 +28,7 @@ use crate::copy::dest::open::{OpenDest, is_behind_link};
 use crate::copy::dest::overwrite;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
+use crate::copy::large::halving::Rest;
 use crate::copy::large::naming::{self, Naming};
 use crate::copy::look;
 use crate::copy::options::Reflink;
@@ -145,13 +146,24 @@ pub(in crate::copy) fn try_copy_empty(
 }
 
 /// The result of filling a dest.
-pub(in crate::copy) enum Filled {
+pub(in crate::copy) enum Filled<'w> {
     Complete(Completed),
     /// The complete dest could not be given its name, so it was dropped. It must be written under its
     /// name.
     Nameless,
     /// The run was cancelled. The incomplete dest was removed if this run had created it.
     Cancelled,
+    /// Other workers want a part of the rest of the content.
+    Shared(Box<Unfinished<'w>>),
+}
+
+/// A dest with a part of its content.
+pub(in crate::copy) struct Unfinished<'w> {
+    pub(in crate::copy) dest: OpenDest<'w>,
+    pub(in crate::copy) rest: Box<Rest>,
+    pub(in crate::copy) moved: Moved,
+    /// Says whether the dest has got its SELinux context.
+    pub(in crate::copy) labelled: Result<(), AttributeError>,
 }
 
 /// A dest with all of its content.
@@ -166,7 +178,7 @@ pub(in crate::copy) struct Completed {
 /// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
 /// the same.
 #[inline(always)]
-pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
+fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
     match dest.is_file && ctx.policy.sets_attributes {
         true => attributes::label(&ctx.policy, dest.fd.as_fd()),
         false => Ok(()),
@@ -181,30 +193,37 @@ pub(in crate::copy) struct Filling<'f> {
     pub(in crate::copy) dest: OpenDest<'f>,
 }
 
-impl Filling<'_> {
+impl<'f> Filling<'f> {
     /// Copies content and attributes to the dest, and closes it.
     #[inline(always)]
-    pub(in crate::copy) fn fill(self, worker: &mut impl CopyWorker) -> Result<Filled, Failure> {
+    pub(in crate::copy) fn fill(self, worker: &mut impl CopyWorker) -> Result<Filled<'f>, Failure> {
         let Self { ctx, source, .. } = self;
         let labelled = label(ctx, &self.dest);
         let options = ctx.policy.options;
         let has_nothing_to_move = options.attributes_only
             || self.dest.has_content
             || source.is_known_empty() && options.reflink != Reflink::Always;
+        let mut rest = None;
         let moved = match has_nothing_to_move {
             true => Ok(Moved::nothing()),
             false => ctx
                 .changes
-                .write(&source.stat, || self.move_content(worker)),
+                .write(&source.stat, || self.move_content(worker, &mut rest)),
         };
-        match moved {
-            Ok(moved) => self.finish(moved, labelled),
-            Err(error) => self.abandon(error),
+        match (moved, rest) {
+            (Ok(moved), None) => self.finish(moved, labelled),
+            (Ok(moved), Some(rest)) => Ok(share(self.dest, rest, moved, labelled)),
+            (Err(error), _) => self.abandon(error),
         }
     }
 
-    /// Moves the content. Returns only the bytes not yet reported through `copied_piece`.
-    fn move_content(&self, worker: &mut impl CopyWorker) -> Result<Moved, ContentError> {
+    /// Moves the content. Returns only the bytes not yet reported through `copied_piece`. If other workers want a part
+    /// of the rest, that becomes `rest_of_file`.
+    fn move_content(
+        &self,
+        worker: &mut impl CopyWorker,
+        rest_of_file: &mut Option<Box<Rest>>,
+    ) -> Result<Moved, ContentError> {
         let mut buffer = std::mem::take(&mut worker.scratch().buffer);
         let OpenSource { fd, stat, storage } = self.source;
         let from = Source::new(fd.as_fd(), stat, *storage);
@@ -214,9 +233,23 @@ impl Filling<'_> {
         };
         let ways = Ways::new(self.ctx.policy.options);
         let mut accounted = 0;
-        let mut progress = |bytes| {
+        let Self {
+            ctx,
+            entry,
+            source,
+            dest,
+        } = self;
+        let mut progress = |Piece { bytes, rest }| {
             accounted += bytes;
-            worker.copied_piece(&self.ctx.report, bytes)
+            let from = rest.filter(|_| dest.hidden_name().is_some() && worker.is_asked());
+            if worker.copied_piece(&ctx.report, bytes).is_break() {
+                return Next::Cancel;
+            }
+            *rest_of_file = from.and_then(|from| Rest::begin(ctx, entry, source, dest, from));
+            match rest_of_file {
+                Some(_) => Next::Share,
+                None => Next::Piece,
+            }
         };
         let moved = ContentCopy::new(from, to, ways, &mut buffer, &mut progress).run();
         worker.scratch().buffer = buffer;
@@ -232,7 +265,7 @@ impl Filling<'_> {
         self,
         moved: Moved,
         labelled: Result<(), AttributeError>,
-    ) -> Result<Filled, Failure> {
+    ) -> Result<Filled<'static>, Failure> {
         let Self { ctx, entry, .. } = self;
         let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
         if let Some(durability) = &ctx.durability {
@@ -294,7 +327,7 @@ impl Filling<'_> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    pub(in crate::copy) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
+    pub(in crate::copy) fn abandon(&self, error: ContentError) -> Result<Filled<'static>, Failure> {
         let Self {
             ctx, entry, dest, ..
         } = self;
@@ -375,6 +408,21 @@ impl Filling<'_> {
             let _ = attributes::mark_incomplete(dest, &self.source.stat);
         }
     }
+}
+
+#[cold]
+fn share(
+    dest: OpenDest<'_>,
+    rest: Box<Rest>,
+    moved: Moved,
+    labelled: Result<(), AttributeError>,
+) -> Filled<'_> {
+    Filled::Shared(Box::new(Unfinished {
+        dest,
+        rest,
+        moved,
+        labelled,
+    }))
 }
 
 /// Marks a dest whose content the kernel could not write when it was closed, and returns the failure.

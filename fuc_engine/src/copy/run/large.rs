@@ -1,47 +1,24 @@
 //! The way of a large file from its listing to its end; see [`large`](crate::copy::large).
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::AsFd;
-
-use rustix::fs::FileType;
 
 use super::tasks::{CopyTask, resume, with_entry};
 use super::{CopyRun, EntryCopy, making};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{CopyNode, DestState, Entry, FileId, StoredEntry, Symlinks};
-use crate::copy::large::TASK_FROM;
 use crate::copy::large::divided::{self, DividedFile, FilePart};
+use crate::copy::large::halving::{self, has_much_content, may_come_later};
 use crate::copy::large::naming::Naming;
 use crate::copy::large::room::{LargeFile, Needs};
-use crate::copy::options::Reflink;
 use crate::copy::source::{OpenSource, SharedSource};
-use crate::distribute::{Finished, Given};
+use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::Operation;
 use crate::node::Side;
 use crate::sched::When;
 use crate::sys::{self, Pinned, Stat};
-use crate::walk::{Task, Walker};
-
-/// Returns `true` if much content may have to be written.
-#[inline]
-fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
-    let options = ctx.policy.options;
-    source.st_size as u64 >= TASK_FROM
-        && sys::file_type(source) == FileType::RegularFile
-        && options.reflink != Reflink::Always
-        && ctx.policy.writes_content
-        && options.as_links.is_none()
-}
-
-/// Returns `true` if the content may be copied at another time than the entries beside it.
-fn may_come_later(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
-    has_much_content(ctx, source)
-        && !entry.is_operand()
-        && !ctx.policy.options.rules.ask
-        // Other names of the source wait until the copy is complete, so it is made at once.
-        && !ctx.policy.has_other_names(entry, source)
-}
+use crate::walk::{self, Task, Walker};
 
 /// Queues a large file as a task of its own, so that several workers can share a directory of large files. Goes on
 /// with the source if that is not possible.
@@ -145,7 +122,7 @@ pub(super) fn check_room(
     }
 }
 
-/// Copies the content if there is room. If several engines may be faster, queues it in parts.
+/// Copies the content if there is room. Other engines may copy parts of it.
 #[cold]
 pub(super) fn copy_content<'a>(
     copy: EntryCopy<'_, 'a>,
@@ -155,31 +132,47 @@ pub(super) fn copy_content<'a>(
     let EntryCopy { run, entry } = copy;
     let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
-    let may_divide = run.stealing.is_some()
-        // A thief reaches files from the directory that they are in.
-        && may_come_later(ctx, entry, &source.stat)
-        && divided::may_divide(ctx, &source);
-    if !may_divide {
-        return making::fill(copy, &source, Naming::WhenComplete, worker);
-    }
-    let Some(dest) = divided::try_create(ctx, entry, &source) else {
-        return making::fill_again(copy, &source, Naming::WhenComplete, worker);
+    let naming = match run.stealing.is_some() && halving::may_be_divided(ctx, entry, &source) {
+        true => Naming::Hidden,
+        false => Naming::WhenComplete,
     };
-    run.room.hold(Needs::of(&source.stat));
-    for part in divided::parts(ctx, entry, source, dest) {
-        worker.push(Task::Own(CopyTask::Part(part)), When::Next);
-    }
-    Ok(None)
+    making::fill(copy, &source, naming, worker)
 }
 
-/// Copies a part of a file that this engine has divided.
+/// Copies a part of a file of this engine.
 pub(super) fn copy_part<'a>(
     run: &CopyRun<'a>,
     part: FilePart,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    let last = part.copy(&run.ctx, worker);
+    let last = part.copy(&run.ctx, worker, |worker, half| {
+        walk::offer(Task::Own(CopyTask::Part(half)), worker);
+    });
     finish(run, last, worker);
+}
+
+/// Copies a part of a file of another engine. The ticket is that of the content that was not given away.
+pub(super) fn copy_stolen<'a>(
+    run: &CopyRun<'a>,
+    parent: &CopyNode,
+    stolen: &mut Stolen,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Given {
+    let whole = stolen.clone();
+    let Load::Range(range) = &whole.load else {
+        return Given::NotReached;
+    };
+    let give = |worker: &mut Walker<'_, '_, CopyRun<'a>>, half: Range<u64>| {
+        let mut stolen = Box::new(whole.clone());
+        stolen.ticket.start = half.start;
+        stolen.ticket.end = half.end;
+        walk::offer(Task::Stolen(stolen), worker);
+    };
+    let mut content = stolen.ticket.content();
+    let given =
+        divided::copy_for_another_engine(&run.ctx, parent, range, &mut content, worker, give);
+    stolen.ticket.end = content.end;
+    given
 }
 
 /// Goes on with a part that comes back from another engine.

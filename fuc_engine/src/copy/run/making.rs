@@ -1,18 +1,22 @@
 //! Fills the dest of one entry, and counts and reports each copy.
 
+use super::tasks::CopyTask;
 use super::{CopyRun, EntryCopy, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::dest::{backup, open};
 use crate::copy::facts::FileId;
+use crate::copy::large::divided::FilePart;
 use crate::copy::large::naming::Naming;
+use crate::copy::large::room::Needs;
 use crate::copy::make::file::{Filled, Filling};
 use crate::copy::source::OpenSource;
 use crate::error::{Errno, Operation};
 use crate::observer::{BYTES_PER_WORK, Mechanism};
 use crate::report::Counted;
+use crate::sched::When;
 use crate::sys;
-use crate::walk::Walker;
+use crate::walk::{Task, Walker};
 
 /// Opens the dest and copies the content. Returns the file that was written, if further names of its source may link to
 /// it.
@@ -65,7 +69,7 @@ pub(super) fn fill_again<'a>(
 pub(super) fn note_filled<'a>(
     copy: EntryCopy<'_, 'a>,
     source: &OpenSource,
-    filled: Result<Filled, Failure>,
+    filled: Result<Filled<'_>, Failure>,
     written: Option<FileId>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<Option<FileId>, Failure> {
@@ -89,6 +93,12 @@ pub(super) fn note_filled<'a>(
         }
         Filled::Nameless => return fill_again(copy, source, Naming::AtOnce, worker),
         Filled::Cancelled => backup::restore(&run.ctx, entry),
+        Filled::Shared(unfinished) => {
+            // Its content is the next task, of which others get a part.
+            run.room.hold(Needs::of(&source.stat));
+            let rest = FilePart::of_rest(&run.ctx, entry, *unfinished);
+            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
+        }
     }
     Ok(written)
 }

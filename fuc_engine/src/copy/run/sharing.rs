@@ -1,6 +1,5 @@
 //! The part of an engine in a copy that several engines share.
 
-use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -12,11 +11,10 @@ use super::{CopyRun, large};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{CopyDir, CopyNode, DestState, Entry, Mark, Symlinks};
-use crate::copy::large::divided;
 use crate::copy::make::directory;
 use crate::copy::way::{self, DestParent};
 use crate::descriptors::Roots;
-use crate::distribute::{FileRange, Finished, Given};
+use crate::distribute::{Finished, Given, Stolen};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::sched::When;
@@ -73,14 +71,10 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     fn copy_range(
         &self,
         parent: &CopyNode,
-        name: &CStr,
-        range: &FileRange,
+        stolen: &mut Stolen,
         worker: &mut Walker<'_, '_, CopyRun<'a>>,
     ) -> Given {
-        match divided::copy_for_another_engine(&self.ctx, parent, name, range, worker) {
-            Ok(()) => Given::Finished(Finished::DONE),
-            Err(_) => Given::NotReached,
-        }
+        large::copy_stolen(self, parent, stolen, worker)
     }
 
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {

@@ -20,7 +20,7 @@ use crate::walk::{self, OpenDirs, OwnRange, OwnTask, Reconsidered, Walker};
 pub(in crate::copy) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
-    /// Copy a range of a file that several engines may copy together.
+    /// Copy a part of a file of which other workers copy other parts.
     Part(FilePart),
     /// Copy or link an entry that has waited for another name of its source.
     Waiter(StoredEntry),
@@ -34,6 +34,13 @@ impl OwnTask<CopyDir> for CopyTask {
     fn range(&self) -> Option<OwnRange<'_, CopyDir>> {
         match self {
             Self::Part(part) => part.for_another_engine(),
+            _ => None,
+        }
+    }
+
+    fn with_content(&self, content: Range<u64>) -> Option<Self> {
+        match self {
+            Self::Part(part) => Some(Self::Part(part.with_content(content))),
             _ => None,
         }
     }

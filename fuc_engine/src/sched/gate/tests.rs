@@ -263,6 +263,10 @@ fn a_worker_steals_only_while_tasks_are_wanted() {
             Take::Always
         }
 
+        fn gets_back(&self, _: &u32) -> bool {
+            true
+        }
+
         fn give(&self, _: Vec<u32>) {
             panic!("BUG: it only steals");
         }
