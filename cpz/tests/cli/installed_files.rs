@@ -39,7 +39,14 @@ fn man_shows_the_page_without_a_warning() {
         .output();
     assert_eq!(outcome.stderr_text(), "");
     let text = outcome.assert_success().stdout_text();
-    for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ENVIRONMENT"] {
+    for heading in [
+        "NAME",
+        "SYNOPSIS",
+        "OPTIONS",
+        "PATTERNS",
+        "STATISTICS",
+        "SIGNALS",
+    ] {
         assert!(text.contains(&format!("\n{heading}\n")), "{text}");
     }
     assert!(text.contains("-r, -R, --recursive"), "{text}");

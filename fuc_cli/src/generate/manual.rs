@@ -7,21 +7,22 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
-/// The texts of a manual page that are not in the table. Words in backquotes are printed in bold.
+/// The prose of both commands' pages. A `# NAME` begins each part.
+const SHARED: &str = include_str!("shared.txt");
+
+/// The prose of a manual page.
+///
+/// Blank lines separate its blocks. `# TITLE` begins a section, and `## TITLE` a part of one. `- TERM` is followed by
+/// the lines that explain the term. All other blocks are paragraphs. A line `@NAME` stands for a part of the shared
+/// prose. Words in backquotes are printed in bold.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
     /// The purpose of the command, in a few words.
     pub summary: &'static str,
-    /// The paragraphs of the description.
-    pub description: &'static [&'static str],
-    /// The variables of the environment, with their effects.
-    pub environment: &'static [(&'static str, &'static str)],
-    /// The exit statuses, with their meanings.
-    pub exit_status: &'static [(&'static str, &'static str)],
-    /// Command lines, with their effects.
-    pub examples: &'static [(&'static str, &'static str)],
-    /// Other pages, such as `rm(1)`.
-    pub see_also: &'static [&'static str],
+    /// The blocks after the synopsis. The flags follow the title of the section `OPTIONS`.
+    pub prose: &'static str,
+    /// The words of the command for those of the shared prose, such as `rmz` for `{name}`.
+    pub words: &'static [(&'static str, &'static str)],
 }
 
 impl Manual {
@@ -48,19 +49,49 @@ impl Manual {
 
     fn own_sections(&self, command: &Command) -> String {
         let mut roff = Roff::new();
-        roff.control("SH", ["DESCRIPTION"]);
-        for paragraph in self.description {
-            roff.control("PP", []).text(inlines(paragraph));
+        for block in self.full_prose().split("\n\n").map(str::trim) {
+            let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
+            if let Some(title) = block.strip_prefix("# ") {
+                roff.control("SH", [title]);
+                if title == "OPTIONS" {
+                    push_options(&mut roff, command);
+                }
+            } else if let Some(title) = block.strip_prefix("## ") {
+                roff.control("SS", [title]);
+            } else if let Some(term) = first.strip_prefix("- ") {
+                roff.control("TP", []).text([bold(term)]);
+                roff.text(inlines(rest));
+            } else {
+                roff.control("PP", []).text(inlines(block));
+            }
         }
-        roff.control("SH", ["OPTIONS"]);
-        push_options(&mut roff, command);
-        push_list(&mut roff, "ENVIRONMENT", self.environment);
-        push_list(&mut roff, "EXIT STATUS", self.exit_status);
-        push_list(&mut roff, "EXAMPLES", self.examples);
-        roff.control("SH", ["SEE ALSO"]);
-        roff.text([roman(self.see_also.join(", "))]);
         roff.to_roff()
     }
+
+    /// Returns the prose of the command with the shared one.
+    fn full_prose(&self) -> String {
+        let lines = self.prose.lines().map(|line| match line.strip_prefix('@') {
+            Some(name) => shared(name),
+            None => line,
+        });
+        let prose = lines.collect::<Vec<_>>().join("\n");
+        let words = self.words.iter();
+        words.fold(prose, |prose, (word, own)| prose.replace(word, own))
+    }
+}
+
+/// Returns a part of the shared prose.
+///
+/// # Panics
+/// If there is no such part.
+fn shared(name: &str) -> &'static str {
+    let mut parts = SHARED
+        .split("\n# ")
+        .filter_map(|part| part.split_once('\n'));
+    let part = parts.find(|(title, _)| *title == name);
+    part.unwrap_or_else(|| panic!("no shared prose is called {name}"))
+        .1
+        .trim()
 }
 
 /// Adds the flags in the order of the table, and a heading before the first that has it.
@@ -110,17 +141,10 @@ fn names(arg: &Arg) -> Vec<Inline> {
     line
 }
 
-/// Adds a section of terms in bold, each with its explanation.
-fn push_list(roff: &mut Roff, title: &str, list: &[(&str, &str)]) {
-    roff.control("SH", [title]);
-    for (term, explanation) in list {
-        roff.control("TP", []).text([bold(*term)]);
-        roff.text(inlines(explanation));
-    }
-}
-
 /// Prints the words in backquotes in bold.
 fn inlines(text: &str) -> Vec<Inline> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let text = lines.join(" ");
     let parts = text.split('`').enumerate();
     parts
         .map(|(index, part)| match index % 2 {
