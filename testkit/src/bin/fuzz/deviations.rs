@@ -1,5 +1,5 @@
 //! The deliberate differences. A case is left out if one of them may show in it: from its command line, its tree, and
-//! what GNU's command did. Each row names the line of the README that documents it.
+//! what GNU's command did. Each row names the line of a page that documents it.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::{
 pub(crate) struct Deviation {
     pair: Pair,
     against: Against,
-    /// The README, relative to the root of the repository.
-    pub(crate) readme: &'static str,
-    /// A text in one line of the README.
+    /// The page, relative to the root of the repository.
+    pub(crate) page: &'static str,
+    /// A text in one line of the page.
     pub(crate) line: &'static str,
     /// Returns `true` if the difference may show. With [`Against::RealRun`], our real run is in GNU's place.
     pub(crate) applies: fn(&Case, &Observed) -> bool,
@@ -31,7 +31,11 @@ pub(crate) fn rows(pair: Pair, against: Against) -> Vec<&'static Deviation> {
         .collect()
 }
 
-const INTO_ITSELF: &str = "If a directory is copied into itself";
+const DIFFERENCES: &str = "docs/differences.md";
+const RMZ_MANUAL: &str = "rmz/src/manual.txt";
+const CPZ_MANUAL: &str = "cpz/src/manual.txt";
+
+const INTO_ITSELF: &str = "(directory copied into itself)";
 
 type Applies = fn(&Case, &Observed) -> bool;
 
@@ -39,7 +43,7 @@ const fn rm(line: &'static str, applies: Applies) -> Deviation {
     Deviation {
         pair: Pair::Rm,
         against: Against::Gnu,
-        readme: "rmz/README.md",
+        page: DIFFERENCES,
         line,
         applies,
     }
@@ -49,50 +53,53 @@ const fn cp(line: &'static str, applies: Applies) -> Deviation {
     Deviation {
         pair: Pair::Cp,
         against: Against::Gnu,
-        readme: "cpz/README.md",
+        page: DIFFERENCES,
         line,
         applies,
     }
 }
 
-/// A row that is documented for both commands.
-const fn both(line: &'static str, applies: Applies) -> Deviation {
+/// A difference between a dry run and a real one, which a manual page documents.
+const fn dry(page: &'static str, row: Deviation) -> Deviation {
     Deviation {
-        readme: "README.md",
-        ..cp(line, applies)
-    }
-}
-
-const fn dry(row: Deviation) -> Deviation {
-    Deviation {
+        page,
         against: Against::RealRun,
         ..row
     }
 }
 
 const ROWS: &[Deviation] = &[
-    rm("`--help`, `--version` | as rm, with", has_own_text),
+    rm("| `--help`, `--version` |", has_own_text),
     rm(
-        "Except under the name `rm`, rmz prompts for write-protected",
+        "| `rmz FILE`, write-protected, at a terminal |",
         |case, gnu| {
             let fails = says(gnu, "write-protected") || says(gnu, "cannot remove");
             fails && case.called == Called::Own && case.has_long(PRESUME_TERMINAL)
         },
     ),
-    dry(rm(
-        "whether a directory is empty that may not be read",
-        |case, _| case.user == User::Nobody && has_entry(case, is_unreadable_dir),
-    )),
-    dry(cp("Not known are I/O errors", |_, real| {
-        says(real, "failed to clone") || says(real, "No such device or address")
-    })),
-    dry(cp(
-        "the copy of an operand would lie in a later source",
-        |case, _| has_several_sources(case) && has_dest_in_source(case),
-    )),
-    cp("`--help`, `--version` | as cp, with", has_own_text),
-    both(INTO_ITSELF, |_, gnu| says(gnu, "cannot copy a directory, ")),
-    both(INTO_ITSELF, |case, gnu| {
+    dry(
+        RMZ_MANUAL,
+        rm(
+            "whether a directory is empty that may not be read",
+            |case, _| case.user == User::Nobody && has_entry(case, is_unreadable_dir),
+        ),
+    ),
+    dry(
+        CPZ_MANUAL,
+        cp("Not known are I/O errors", |_, real| {
+            says(real, "failed to clone") || says(real, "No such device or address")
+        }),
+    ),
+    dry(
+        CPZ_MANUAL,
+        cp(
+            "the copy of an operand would lie in a later source",
+            |case, _| has_several_sources(case) && has_dest_in_source(case),
+        ),
+    ),
+    cp("| `--help`, `--version` |", has_own_text),
+    cp(INTO_ITSELF, |_, gnu| says(gnu, "cannot copy a directory, ")),
+    cp(INTO_ITSELF, |case, gnu| {
         // Instead of the refusal, cp can run into a limit, or into what it has copied.
         let reasons = [
             "name too long",
@@ -101,91 +108,84 @@ const ROWS: &[Deviation] = &[
         ];
         has_dest_in_source(case) && reasons.iter().any(|reason| says(gnu, reason))
     }),
-    both("`cpz a a/b dest` copies `a/b` twice", |_, gnu| {
+    cp("| `cpz a a/b dest` |", |_, gnu| {
         says(gnu, "will not create hard link ")
     }),
-    both("`cpz a . dest` copies `a` twice", |_, gnu| {
+    cp("| `cpz a . dest` |", |_, gnu| {
         says(gnu, "specified more than once")
     }),
-    cp("**An empty dest** (`cpz a ''`)", |case, _| {
+    cp("| `cpz a ''` |", |case, _| {
         case.dests().iter().any(Vec::is_empty)
     }),
-    cp(
-        "**`--parents`** treats each operand by itself",
-        |case, gnu| {
-            let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
-            has_parents(case) && (meets || gnu.status != Status::Exit(0))
-        },
-    ),
-    cp("**The same file** by two paths", |case, _| {
+    cp("each operand by itself, also `DIR/..`", |case, gnu| {
+        let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
+        has_parents(case) && (meets || gnu.status != Status::Exit(0))
+    }),
+    cp("(same file by two paths)", |case, _| {
         has_source_by_two_paths(case)
     }),
-    cp("**A source that is also a dest** of the run", |case, _| {
+    cp("(a source that is also a dest)", |case, _| {
         preserves(case) && has_several_sources(case) && has_source_in_dest(case)
     }),
-    cp("**A dest that the run has made**", |case, _| {
-        (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case)
-    }),
-    cp("**`-s` of a link or a special file**", |_, gnu| {
+    cp(
+        "(dest made by the run, replaced by an operand)",
+        |case, _| (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case),
+    ),
+    cp("`cpz -s` of a link or a special file", |_, gnu| {
         says(gnu, "can make relative symbolic links only")
     }),
-    cp("**Two reasons**: if a copy fails", |case, gnu| {
+    cp("(failures with two reasons)", |case, gnu| {
         case.user == User::Nobody && says(gnu, "cannot overwrite directory ")
     }),
-    cp("**`--keep-directory-symlink`** is honoured", |case, _| {
+    cp("| `cpz --keep-directory-symlink` |", |case, _| {
         case.has_long("keep-directory-symlink") && has_entry(case, is_symlink)
     }),
-    cp("**`POSIXLY_CORRECT`**: cpz writes through", |case, _| {
+    cp("| `POSIXLY_CORRECT=1 cpz -r`", |case, _| {
         case.variables.contains(&("POSIXLY_CORRECT", "")) && has_entry(case, is_symlink)
     }),
-    cp("**Links in another dest**", |case, gnu| {
+    cp("(link in another dest)", |case, gnu| {
         has_several_sources(case) && says(gnu, "dangling symlink")
     }),
-    cp("**Paths that the run changes**", |case, gnu| {
+    cp("(a path that the run changes)", |case, gnu| {
         has_backup(case) && has_entry(case, is_symlink) && gnu.status != Status::Exit(0)
     }),
-    cp("or forbids access to a directory on the way", |_, gnu| {
+    cp("or one it forbids access to", |_, gnu| {
         says(gnu, "preserving permissions for ")
     }),
-    cp("**`-u`** compares nanoseconds", |case, _| {
+    cp("| `cpz -u` |", |case, _| {
         case.has_option('u', "update") && preserves(case) && has_entry(case, is_hard_link)
     }),
-    cp(
-        "If an extended attribute cannot be read or set",
-        |_, gnu| says(gnu, " attribute '") || says(gnu, "setting attributes for "),
-    ),
-    cp(
-        "**`--preserve`**: extended attributes are set",
-        |case, _| case.user == User::Nobody && preserves(case) && has_xattr(case),
-    ),
-    both(
-        "An empty file is created without opening its source",
-        |case, gnu| {
-            case.user == User::Nobody && says(gnu, "cannot open ") && has_entry(case, has_acl)
-        },
-    ),
-    cp("and removes a dest only after that", |case, _| {
+    cp("| an extended attribute fails |", |_, gnu| {
+        says(gnu, " attribute '") || says(gnu, "setting attributes for ")
+    }),
+    cp("| `umask 0277; cpz -a a b` |", |case, _| {
+        case.user == User::Nobody && preserves(case) && has_xattr(case)
+    }),
+    cp("| an empty file, unreadable by ACL |", |case, gnu| {
+        case.user == User::Nobody && says(gnu, "cannot open ") && has_entry(case, has_acl)
+    }),
+    cp("| `cpz --copy-contents fifo dest` |", |case, _| {
         case.has_long("copy-contents") && has_entry(case, is_special)
     }),
-    cp("**`--backup` with `DIR/.`**", |case, _| {
+    cp("| `cpz -rb a/. file`, `DIR/..` |", |case, _| {
         has_backup(case) && has_dots(case)
     }),
-    cp("**A FIFO in a dest directory**", |_, gnu| {
+    cp("| `mkfifo d/f; cpz -r s/. d` |", |_, gnu| {
         gnu.status == Status::Hung
     }),
-    cp("**`--preserve`**: an ACL that the dest has", |case, _| {
+    cp("where the dest has an ACL", |case, _| {
         preserves(case) && has_acl_at_dest(case, |_| true)
     }),
-    both("If the destination has a default ACL", |case, _| {
+    cp("| a dest directory with a default ACL |", |case, _| {
         has_acl_at_dest(case, |kind| kind == AclKind::Default)
     }),
-    cp("**Times of directories**", |case, _| {
+    cp("| times and attributes of directories", |case, _| {
         preserves(case) && has_dots(case) && has_source_in_dest(case)
     }),
-    cp("**Devices, FIFOs and sockets**", |case, _| {
+    cp("of devices, FIFOs and sockets", |case, _| {
         preserves(case) && has_entry(case, is_special)
     }),
-    cp("**`-s` with preserved attributes**", |case, _| {
+    cp("| `cpz -s` with preserved attributes |", |case, _| {
         case.has_option('s', "symbolic-link") && preserves(case) && has_xattr(case)
     }),
 ];
@@ -390,10 +390,10 @@ mod tests {
     #[test]
     fn each_deviation_is_documented() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for Deviation { readme, line, .. } in ROWS {
-            let text = fs::read_to_string(root.join(readme)).unwrap();
+        for Deviation { page, line, .. } in ROWS {
+            let text = fs::read_to_string(root.join(page)).unwrap();
             let is_there = text.lines().any(|l| l.contains(line));
-            assert!(is_there, "{readme} has no line with: {line}");
+            assert!(is_there, "{page} has no line with: {line}");
         }
     }
 }

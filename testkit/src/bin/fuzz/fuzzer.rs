@@ -260,8 +260,8 @@ impl Fuzzer {
         let mut wrong = 0;
         for (row, count) in self.rows.iter().zip(&self.left_out) {
             let LeftOut { all, differing } = count;
-            let Deviation { readme, line, .. } = row;
-            println!("{all:6} left out, {differing:5} of them differ: {readme}: {line}");
+            let Deviation { page, line, .. } = row;
+            println!("{all:6} left out, {differing:5} of them differ: {page}: {line}");
             if cases >= MIN_CASES_FOR_SHARES && all * 100 > cases * MAX_LEFT_OUT_PERCENT {
                 println!("       TOO MANY: more than {MAX_LEFT_OUT_PERCENT} % of {cases}");
                 wrong += 1;
