@@ -27,7 +27,7 @@ const SHORT_NANOS: u64 = 100_000;
 /// server that answers after 0.1 ms: 1.3 ms. Cells: xfs-copy-data, slow-0.1ms-copy-256.
 const SLOW_NANOS: u64 = 50_000;
 
-/// Work is summed in parts of this size, because a window may hold only a part of a lap.
+/// The parts of a unit of work. Sums count parts, because a window may hold only a part of a lap.
 const PARTS: f64 = 1024.0;
 
 /// Sums of the workers' laps in one window.

@@ -94,7 +94,8 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno>
 /// An `O_PATH` descriptor holds the inode first. So if a FIFO takes over the name, opening does not
 /// wait for it.
 ///
-/// # Errors `EAGAIN` if the file is not a regular one, or if /proc is missing. That is the error of
+/// # Errors
+/// Fails with `EAGAIN` if the file is not a regular one, or if /proc is missing. That is the error of
 /// the first attempt, too.
 #[cold]
 fn open_leased(at: At<'_>, flags: OFlags) -> Result<Fd, Errno> {
