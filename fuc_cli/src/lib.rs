@@ -28,9 +28,9 @@
 //! | [`locale`], [`quote`] | how file names look in a message |
 //! | `sys` | process-wide state, and all `unsafe` code |
 //!
-//! The invariant: **a script observes the behaviour of GNU's tools**, byte for byte, or else the README
-//! describes the difference. A command's own crate holds its flag table, the options that its flags
-//! resolve to, and the checks before its run.
+//! The invariant: **a script observes the behaviour of GNU's tools**, byte for byte, or else
+//! `docs/differences.md` describes the difference. A command's own crate holds its flag table, the options that its
+//! flags resolve to, and the checks before its run.
 
 mod amounts;
 pub mod background;
