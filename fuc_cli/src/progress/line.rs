@@ -200,14 +200,14 @@ struct Speed {
 impl Speed {
     /// Takes the amount at `time` into account, and returns the speed.
     fn update(&mut self, amount: u64, time: Duration) -> f64 {
-        /// The time after which a part weighs 0.37 of a new one.
+        /// A part of this length weighs as much as all parts before it.
         const FADING_SECONDS: f64 = 10.0;
         let seconds = time.saturating_sub(self.time).as_secs_f64();
         if seconds > 0.0 {
             let last = amount.saturating_sub(self.amount) as f64 / seconds;
             // In the first seconds this is the plain average.
-            let weight =
-                (1.0 - (-seconds / FADING_SECONDS).exp()).max(seconds / time.as_secs_f64());
+            let fading = seconds / (seconds + FADING_SECONDS);
+            let weight = fading.max(seconds / time.as_secs_f64());
             self.per_second += (last - self.per_second) * weight;
             (self.amount, self.time) = (amount, time);
         }
