@@ -33,7 +33,7 @@ use loom::sync::{MutexGuard, WaitTimeoutResult};
 enum Guarantee {
     Acquire,
     Release,
-    /// The `Acquire` in the second ordering of `compare_exchange` or `fetch_update`.
+    /// The `Acquire` in the second ordering of `compare_exchange`.
     AcquireOnFailure,
     Wakeup,
 }
@@ -236,24 +236,12 @@ macro_rules! atomics {
             self.0.compare_exchange(old, new, order, order_on_failure)
         }
     };
-    (@fetch_update $value:ty) => {
-        #[track_caller]
-        pub(crate) fn fetch_update(
-            &self,
-            order: Ordering,
-            order_on_failure: Ordering,
-            update: impl FnMut($value) -> Option<$value>,
-        ) -> Result<$value, $value> {
-            let (order, order_on_failure) = (granted(order), granted_on_failure(order_on_failure));
-            self.0.fetch_update(order, order_on_failure, update)
-        }
-    };
 }
 
 atomics! {
     AtomicBool bool: store swap;
     AtomicU32 u32: store fetch_add fetch_sub;
-    AtomicU64 u64: store fetch_sub compare_exchange fetch_update;
+    AtomicU64 u64: store fetch_sub compare_exchange;
 }
 
 #[derive(Debug)]

@@ -154,12 +154,15 @@ impl DirSlot {
     fn add_pin(&self, may_pin: impl Fn(SlotState) -> bool) -> Option<SlotState> {
         // Acquire: pairs with the Release of `install`, which published the descriptor,
         // and with that of `evict`, which published the identity.
-        self.state
-            .fetch_update(Ordering::Acquire, Ordering::Acquire, |state| {
-                may_pin(SlotState(state)).then(|| state + 1)
-            })
-            .ok()
-            .map(SlotState)
+        let order = Ordering::Acquire;
+        let mut old = self.state.load(order);
+        while may_pin(SlotState(old)) {
+            match self.state.compare_exchange(old, old + 1, order, order) {
+                Ok(_) => return Some(SlotState(old)),
+                Err(now) => old = now,
+            }
+        }
+        None
     }
 
     /// Closes the descriptor unless it is pinned. Returns `true` if it did.
