@@ -3,8 +3,8 @@
 //! `cargo run --release -p benches -- full` makes trees, runs rmz, cpz and the installed peers on them in turn, and
 //! writes the figures into `benches/results.jsonl` and the pages that show them. `quick` only prints figures.
 //!
-//! Imports point down: `out, run -> results -> what -> host`. `floor`, `serve` and `guard` are commands of their own;
-//! `run` starts the floor and the server as processes of their own.
+//! Imports point down: `out, run -> results -> what -> host`. `floor` and `guard` are commands of their own;
+//! `run` starts the floor as a process of its own.
 //!
 //! - `run`: the rounds, the trees, the places and the clock
 //! - `out`: the tables, the plot, and the pages that they are in
@@ -12,7 +12,6 @@
 //! - `what`: the cells, and the commands that compete in them
 //! - `host`: other programs, signals, the machine
 //! - `floor`: the system calls that no tool can do without, alone
-//! - `serve`: a filesystem whose server answers late
 //! - `guard`: fails if a small tree costs more than before
 
 use std::{path::PathBuf, process::ExitCode};
@@ -31,7 +30,6 @@ mod host;
 mod out;
 mod results;
 mod run;
-mod serve;
 mod what;
 
 /// Measures rmz and cpz against their peers
@@ -78,8 +76,6 @@ enum Verb {
     Tables,
     /// Fails if a small tree costs more system calls or instructions than before
     Guard(guard::Options),
-    /// Mounts a filesystem in memory that answers late; ends when it is unmounted, or with Ctrl-C
-    Serve(serve::Options),
     /// Makes only the necessary system calls, once; prints JSON
     Floor {
         #[command(subcommand)]
@@ -121,7 +117,6 @@ fn run(Cli { verb, settings }: &Cli) -> Result<()> {
             pages.write(&Results::read(&pages.figures())?)
         }
         Verb::Guard(options) => guard::run(&settings.dir, options),
-        Verb::Serve(options) => serve::run(options),
         Verb::Floor { task } => {
             let figures = floor::run(task, machine::cores())?;
             println!("{}", serde_json::to_string(&figures)?);

@@ -7,15 +7,12 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
-use fuser::BackgroundSession;
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use rustix::mount::{MountFlags, mount_remount};
 use tempfile::TempDir;
+use testkit::probe::{FuseMount, Habits, Skip};
 
-use crate::{
-    host::{command, machine},
-    serve::{self, Replies},
-};
+use crate::host::{command, machine};
 
 /// The beginning of the names of the runner's own directories.
 const PREFIX: &str = "fuc-benches-";
@@ -77,11 +74,12 @@ pub(super) struct Mount {
 /// The place where a mounted filesystem has its data.
 enum Store {
     Image(PathBuf),
-    Server {
-        session: Option<BackgroundSession>,
-        replies: Replies,
-    },
+    Server(FuseMount),
 }
+
+/// How long the kernel trusts names and attributes of a slow filesystem: as long as an NFS client trusts the attributes
+/// of a file that has just changed, by default (`acregmin`).
+const CLIENT_CACHES: Duration = Duration::from_secs(3);
 
 /// The size of the image files; they are sparse.
 const IMAGE_BYTES: u64 = 4 << 30;
@@ -110,9 +108,15 @@ impl Mount {
     pub(super) fn serve(scratch: &Scratch) -> Result<Self> {
         command::need_root("mounting")?;
         let dir = scratch.subdir("mount")?;
-        let replies = Replies::new(Duration::ZERO)?;
-        let session = Some(serve::mount(&dir, replies.clone())?.spawn()?);
-        let store = Store::Server { session, replies };
+        let server = FuseMount::at(
+            &dir,
+            Habits {
+                client_caches: CLIENT_CACHES,
+                ..Habits::default()
+            },
+        );
+        let server = server.map_err(|Skip(reason)| anyhow!(reason))?;
+        let store = Store::Server(server);
         Ok(Self { dir, store })
     }
 
@@ -122,8 +126,8 @@ impl Mount {
 
     /// Sets how late the server of a slow filesystem answers each request.
     pub(super) fn set_latency(&self, latency: Duration) {
-        if let Store::Server { replies, .. } = &self.store {
-            replies.set_latency(latency);
+        if let Store::Server(server) = &self.store {
+            server.set_latency(latency);
         }
     }
 
@@ -144,10 +148,8 @@ impl Drop for Mount {
                 let _ = fs::remove_file(image);
                 status.is_ok_and(|status| status.success())
             }
-            Store::Server { session, .. } => {
-                let session = session.take();
-                session.is_none_or(|session| session.umount_and_join().is_ok())
-            }
+            // It unmounts itself.
+            Store::Server(_) => true,
         };
         if !is_unmounted {
             let dir = self.dir.display();

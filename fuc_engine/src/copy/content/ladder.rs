@@ -43,7 +43,7 @@ const REQUESTS: u32 = 4;
 /// takes less.
 ///
 /// Copying 200 MB within a server's filesystem, which answers after 1 ms, 0.1 ms and at once: 2.4, 1.4 and 1.0
-/// of the time if the kernel copies (medians of 3 to 5, two cores). The test server is `benches serve`.
+/// of the time if the kernel copies (medians of 3 to 5, two cores). The server is that of the benchmarks.
 const SLOW_REQUEST: Duration = Duration::from_micros(50);
 /// Bytes of a large file that are moved by one call. Between two calls, a worker can report
 /// progress and give work away. This many bytes take some milliseconds, so the additional calls

@@ -13,7 +13,7 @@
 //! them.
 //!
 //! Copying 100 MB within the filesystem of a server that answers after 0.1, 1 and 10 ms: 0.85, 0.45 and 0.26 of the
-//! time without it. To a tmpfs, with 1 ms: 0.19 (medians of 3 to 5 on two cores, where the server is `benches serve`).
+//! time without it. To a tmpfs, with 1 ms: 0.19 (medians of 3 to 5 on two cores, with the server of the benchmarks).
 //! Copying 200 MiB within the filesystem of a server, at 50 MB/s in each direction: 0.58 of cp's time, because the next
 //! buffer is read while the last one is written.
 //!

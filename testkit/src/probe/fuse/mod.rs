@@ -14,7 +14,16 @@
 //! }
 //! ```
 
-use std::{ffi::OsStr, ops::RangeInclusive, path::Path, time::Duration};
+use std::{
+    ffi::OsStr,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use fuser::{BackgroundSession, Config, FileType, MountOption, SessionACL};
 use rustix::io::Errno;
@@ -78,6 +87,10 @@ pub struct Habits {
     /// `read` of a file that was opened with `O_DIRECT`, even if the flag is taken away later.
     pub direct_read: Option<Errno>,
 
+    /// The kernel trusts names and attributes for so long, like the client of a server. Listings bring attributes along
+    /// then, and only the owner of the mount may use it: for a check of permissions, the kernel would ask for attributes
+    /// again. Any number of requests up to 128 can wait at once.
+    pub client_caches: Duration,
     /// Each `read` takes so long.
     pub read_latency: Duration,
     /// Each `write` takes so long.
@@ -103,6 +116,12 @@ pub struct Habits {
     pub listed_type: Option<FileType>,
     /// Listings that go on after a removal skip entries.
     pub skipping_lists: bool,
+}
+
+impl Habits {
+    fn is_client(&self) -> bool {
+        !self.client_caches.is_zero()
+    }
 }
 
 /// The inode numbers that a [`FuseMount`] shows.
@@ -154,9 +173,15 @@ pub enum Removal {
 pub struct FuseMount {
     // Fields are dropped in this order: the server ends before its directories are removed.
     session: Option<BackgroundSession>,
-    point: Scratch,
+    latency_micros: Arc<AtomicU64>,
+    point: PathBuf,
     stored: Scratch,
+    /// The directory that was made for it.
+    scratch: Option<Scratch>,
 }
+
+/// Threads of a server with clients, and so the most requests that wait at once.
+const MOST_WAITING: usize = 128;
 
 impl FuseMount {
     /// Mounts an empty filesystem with these habits. Several threads of this process serve it, and every user
@@ -165,29 +190,53 @@ impl FuseMount {
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
     pub fn with(habits: Habits) -> Result<Self, Skip> {
+        let scratch = Scratch::new();
+        let mut mount = Self::at(scratch.path(), habits)?;
+        mount.scratch = Some(scratch);
+        Ok(mount)
+    }
+
+    /// Does the same at an existing directory, which stays.
+    ///
+    /// # Errors
+    /// Fails without root, or if the kernel refuses the mount.
+    pub fn at(point: &Path, habits: Habits) -> Result<Self, Skip> {
         if !is_root() {
             return Err(Skip("mounting FUSE takes root".to_owned()));
         }
-        let [point, stored] = [Scratch::new(), Scratch::in_memory()];
+        let (stored, latency_micros) = (Scratch::in_memory(), Arc::default());
         let mut config = Config::default();
-        config.mount_options = vec![MountOption::DefaultPermissions];
-        config.acl = SessionACL::All;
-        config.n_threads = Some(4);
+        (config.acl, config.n_threads) = match habits.is_client() {
+            true => (SessionACL::Owner, Some(MOST_WAITING)),
+            false => {
+                config.mount_options = vec![MountOption::DefaultPermissions];
+                (SessionACL::All, Some(4))
+            }
+        };
         config.clone_fd = true;
-        let server = Server::new(habits, stored.path());
-        let session = fuser::spawn_mount(server, point.path(), &config)
+        let server = Server::new(habits, stored.path(), Arc::clone(&latency_micros));
+        let session = fuser::spawn_mount(server, point, &config)
             .map_err(|e| Skip(format!("no FUSE: {e}")))?;
         Ok(Self {
             session: Some(session),
-            point,
+            latency_micros,
+            point: point.to_owned(),
             stored,
+            scratch: None,
         })
+    }
+
+    /// Lets the server answer each of the following requests late. That takes no processor time.
+    pub fn set_latency(&self, latency: Duration) {
+        // Relaxed: the number publishes nothing.
+        let micros = latency.as_micros() as u64;
+        self.latency_micros.store(micros, Ordering::Relaxed);
     }
 
     /// Returns the mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.point.path()
+        &self.point
     }
 
     /// Returns the directory in which the filesystem stores everything. Numbers, sizes and times there are true.
@@ -204,7 +253,7 @@ impl Drop for FuseMount {
         {
             // A child of a test that runs beside this one may have a descriptor until it executes its program. If
             // this fails too, the removal of the mount point reports it.
-            let point = self.point.path().as_os_str();
+            let point = self.point.as_os_str();
             let _ = run("umount", [OsStr::new("-l"), point]);
         }
     }

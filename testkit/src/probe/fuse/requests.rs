@@ -11,14 +11,14 @@ use std::{
     path::Path,
     sync::Mutex,
     thread,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
     InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
-    ReplyXattr, Request, TimeOrNow, WriteFlags,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::{
     fs::{
@@ -30,21 +30,23 @@ use rustix::{
 
 use super::{
     Numbering,
-    server::{Server, refuse, sized, timespec, writes},
+    server::{Listed, Server, refuse, sized, timespec, writes},
     tables::lock,
 };
 
-/// Attributes and names are asked for again each time.
-const TTL: Duration = Duration::ZERO;
+/// The most requests without a waiting process, such as reads ahead, that the kernel sends before the first is answered.
+const MOST_BACKGROUND: u16 = u16::MAX;
 
-/// Replies with an error, or with what `$ok` makes of the value.
+/// Replies late with an error, or with what `$ok` makes of the value.
 macro_rules! answer {
-    ($reply:ident, $result:expr, $value:pat => $ok:expr) => {
-        match $result {
+    ($server:expr, $reply:ident, $result:expr, $value:pat => $ok:expr) => {{
+        let result = $result;
+        $server.wait();
+        match result {
             Ok($value) => $ok,
             Err(e) => $reply.error(io::Error::from(e).into()),
         }
-    };
+    }};
 }
 
 impl Server {
@@ -60,7 +62,7 @@ impl Server {
         let made = make()
             .and_then(|()| Self::finish(request, path, mode))
             .and_then(|()| self.node_attributes(path));
-        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+        answer!(self, reply, made, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
     }
 }
 
@@ -68,17 +70,24 @@ impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = InitFlags::FUSE_ATOMIC_O_TRUNC | InitFlags::FUSE_PARALLEL_DIROPS;
         let missing = |flags| io::Error::other(format!("the kernel lacks {flags:?}"));
-        config.add_capabilities(wanted).map_err(missing)
+        config.add_capabilities(wanted).map_err(missing)?;
+        if self.habits.is_client() {
+            let wanted = InitFlags::FUSE_DO_READDIRPLUS;
+            config.add_capabilities(wanted).map_err(missing)?;
+            // A smaller number is possible, too: then some of them wait.
+            let _ = config.set_max_background(MOST_BACKGROUND);
+        }
+        Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.node_attributes(&self.child(parent, name));
-        answer!(reply, found, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+        answer!(self, reply, found, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let attributes = self.shown_attributes(number);
-        answer!(reply, attributes, attributes => reply.attr(&TTL, &attributes));
+        answer!(self, reply, attributes, attributes => reply.attr(&self.habits.client_caches, &attributes));
     }
 
     fn setattr(
@@ -130,12 +139,12 @@ impl Filesystem for Server {
             }
             self.shown_attributes(number)
         };
-        answer!(reply, change(), attributes => reply.attr(&TTL, &attributes));
+        answer!(self, reply, change(), attributes => reply.attr(&self.habits.client_caches, &attributes));
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
         let target = fs::read_link(self.path(number));
-        answer!(reply, target, target => reply.data(target.as_os_str().as_bytes()));
+        answer!(self, reply, target, target => reply.data(target.as_os_str().as_bytes()));
     }
 
     fn mknod(
@@ -193,17 +202,17 @@ impl Filesystem for Server {
         let made = refuse(self.habits.link)
             .and_then(|()| fs::hard_link(&linked, &path))
             .and_then(|()| self.node_attributes(&path));
-        answer!(reply, made, attributes => reply.entry(&TTL, &attributes, Generation(0)));
+        answer!(self, reply, made, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let path = self.child(parent, name);
-        answer!(reply, self.remove(&path, || fs::remove_file(&path)), () => reply.ok());
+        answer!(self, reply, self.remove(&path, || fs::remove_file(&path)), () => reply.ok());
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let path = self.child(parent, name);
-        answer!(reply, self.remove(&path, || fs::remove_dir(&path)), () => reply.ok());
+        answer!(self, reply, self.remove(&path, || fs::remove_dir(&path)), () => reply.ok());
     }
 
     fn rename(
@@ -224,7 +233,7 @@ impl Filesystem for Server {
             true => renameat_with(CWD, &from, CWD, &to, flags),
             false => Err(Errno::INVAL),
         };
-        answer!(reply, renamed, () => {
+        answer!(self, reply, renamed, () => {
             lock(&self.nodes).rename(&from, &to);
             reply.ok();
         });
@@ -236,7 +245,7 @@ impl Filesystem for Server {
         let refused = keeps_content.then_some(self.habits.open_untruncated);
         let opened =
             refuse(refused.flatten()).and_then(|()| self.open_stored(&self.path(number), flags));
-        answer!(reply, opened, (handle, flags) => reply.opened(handle, flags));
+        answer!(self, reply, opened, (handle, flags) => reply.opened(handle, flags));
     }
 
     fn create(
@@ -258,8 +267,8 @@ impl Filesystem for Server {
             }
             Ok((self.node_attributes(&path)?, opened))
         });
-        answer!(reply, created, (attributes, (handle, flags)) => {
-            reply.created(&TTL, &attributes, Generation(0), handle, flags);
+        answer!(self, reply, created, (attributes, (handle, flags)) => {
+            reply.created(&self.habits.client_caches, &attributes, Generation(0), handle, flags);
         });
     }
 
@@ -274,7 +283,7 @@ impl Filesystem for Server {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        answer!(reply, self.read_stored(handle, offset, size), bytes => reply.data(&bytes));
+        answer!(self, reply, self.read_stored(handle, offset, size), bytes => reply.data(&bytes));
     }
 
     fn write(
@@ -294,11 +303,11 @@ impl Filesystem for Server {
         let data = &data[..data.len().min(longest)];
         let open = self.files.get(handle).map_err(io::Error::from);
         let written = open.and_then(|open| open.file.write_all_at(data, offset));
-        answer!(reply, written, () => reply.written(data.len() as u32));
+        answer!(self, reply, written, () => reply.written(data.len() as u32));
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        answer!(reply, refuse(self.habits.flush), () => reply.ok());
+        answer!(self, reply, refuse(self.habits.flush), () => reply.ok());
     }
 
     fn release(
@@ -316,11 +325,11 @@ impl Filesystem for Server {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer!(reply, refuse(self.habits.fsync), () => reply.ok());
+        answer!(self, reply, refuse(self.habits.fsync), () => reply.ok());
     }
 
     fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer!(reply, refuse(self.habits.fsync), () => reply.ok());
+        answer!(self, reply, refuse(self.habits.fsync), () => reply.ok());
     }
 
     fn lseek(
@@ -338,7 +347,7 @@ impl Filesystem for Server {
         };
         let sought = refuse(self.habits.seek)
             .and_then(|()| Ok(rustix::fs::seek(&self.files.get(handle)?.file, to)?));
-        answer!(reply, sought, offset => reply.offset(offset as i64));
+        answer!(self, reply, sought, offset => reply.offset(offset as i64));
     }
 
     fn copy_file_range(
@@ -363,7 +372,7 @@ impl Filesystem for Server {
         let name = path.file_name().unwrap_or_default();
         let is_bad = name.as_bytes().starts_with(b"bad");
         let refused = self.habits.opendir.filter(|_| is_bad);
-        answer!(reply, refuse(refused), () => {
+        answer!(self, reply, refuse(refused), () => {
             reply.opened(self.directories.add(Mutex::default()), FopenFlags::empty());
         });
     }
@@ -376,23 +385,37 @@ impl Filesystem for Server {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let directory = match self.directories.get(handle) {
-            Ok(directory) => directory,
-            Err(e) => return reply.error(io::Error::from(e).into()),
-        };
-        let mut list = lock(&directory);
-        if offset == 0 || self.habits.skipping_lists {
-            match self.list(number) {
-                Ok(all) => *list = all,
-                Err(e) => return reply.error(e.into()),
+        answer!(self, reply, self.listing(number, handle, offset), list => {
+            for (position, entry) in (1..).zip(&*lock(&list)).skip(offset as usize) {
+                if reply.add(entry.number, position, entry.kind, &entry.name) {
+                    break;
+                }
             }
-        }
-        for (position, entry) in (1..).zip(&*list).skip(offset as usize) {
-            if reply.add(entry.number, position, entry.kind, &entry.name) {
-                break;
+            reply.ok();
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let (parent, ttl) = (self.path(number), &self.habits.client_caches);
+        answer!(self, reply, self.listing(number, handle, offset), list => {
+            for (position, Listed { name, .. }) in (1..).zip(&*lock(&list)).skip(offset as usize) {
+                // An entry that has just been removed is not listed.
+                let Ok(attributes) = self.node_attributes(&parent.join(name)) else {
+                    continue;
+                };
+                if reply.add(attributes.ino, position, name, ttl, &attributes, Generation(0)) {
+                    break;
+                }
             }
-        }
-        reply.ok();
+            reply.ok();
+        });
     }
 
     fn releasedir(
@@ -412,7 +435,7 @@ impl Filesystem for Server {
             return reply.statfs(0, 0, 0, 0, 0, 0, 0, 0);
         }
         let stat = refuse(self.habits.statfs).and_then(|()| Ok(statvfs(self.path(number))?));
-        answer!(reply, stat, s => reply.statfs(
+        answer!(self, reply, stat, s => reply.statfs(
             s.f_blocks,
             s.f_bfree,
             s.f_bavail,
@@ -434,18 +457,18 @@ impl Filesystem for Server {
         _: u32,
         reply: ReplyEmpty,
     ) {
-        answer!(reply, self.set_xattr(number, name, Some(value), flags), () => reply.ok());
+        answer!(self, reply, self.set_xattr(number, name, Some(value), flags), () => reply.ok());
     }
 
     fn removexattr(&self, _: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        answer!(reply, self.set_xattr(number, name, None, 0), () => reply.ok());
+        answer!(self, reply, self.set_xattr(number, name, None, 0), () => reply.ok());
     }
 
     fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        answer!(reply, self.xattr(number, name), value => sized(&value, size, reply));
+        answer!(self, reply, self.xattr(number, name), value => sized(&value, size, reply));
     }
 
     fn listxattr(&self, _: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
-        answer!(reply, self.xattr_names(number), names => sized(&names, size, reply));
+        answer!(self, reply, self.xattr_names(number), names => sized(&names, size, reply));
     }
 }

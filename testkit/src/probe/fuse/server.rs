@@ -12,7 +12,7 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -35,6 +35,8 @@ pub(super) struct Server {
     pub(super) nodes: Mutex<Nodes>,
     pub(super) files: Handles<Open>,
     pub(super) directories: Handles<Mutex<Vec<Listed>>>,
+    /// Each reply waits so many microseconds.
+    latency_micros: Arc<AtomicU64>,
     removals: Mutex<Removals>,
     fresh_number: AtomicU64,
 }
@@ -61,14 +63,23 @@ pub(super) fn refuse(habit: Option<Errno>) -> io::Result<()> {
 }
 
 impl Server {
-    pub(super) fn new(habits: Habits, root: &Path) -> Self {
+    pub(super) fn new(habits: Habits, root: &Path, latency_micros: Arc<AtomicU64>) -> Self {
         Self {
+            latency_micros,
             habits,
             nodes: Mutex::new(Nodes::new(root)),
             files: Handles::new(),
             directories: Handles::new(),
             removals: Mutex::default(),
             fresh_number: AtomicU64::new(1000),
+        }
+    }
+
+    pub(super) fn wait(&self) {
+        // Relaxed: the number publishes nothing.
+        let micros = self.latency_micros.load(Ordering::Relaxed);
+        if micros > 0 {
+            thread::sleep(Duration::from_micros(micros));
         }
     }
 
@@ -234,7 +245,21 @@ impl Server {
         Ok(buffer)
     }
 
-    pub(super) fn list(&self, number: INodeNo) -> io::Result<Vec<Listed>> {
+    /// Returns the entries of an open directory, as they were when `offset` was 0.
+    pub(super) fn listing(
+        &self,
+        number: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+    ) -> io::Result<Arc<Mutex<Vec<Listed>>>> {
+        let listing = self.directories.get(handle)?;
+        if offset == 0 || self.habits.skipping_lists {
+            *lock(&listing) = self.list(number)?;
+        }
+        Ok(listing)
+    }
+
+    fn list(&self, number: INodeNo) -> io::Result<Vec<Listed>> {
         let path = self.path(number);
         let mut list = Vec::new();
         for entry in fs::read_dir(&path)? {

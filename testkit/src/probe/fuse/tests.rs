@@ -296,3 +296,25 @@ fn content_and_metadata_are_falsified() {
     let listed = fs::read_dir(mount.path()).unwrap().next().unwrap().unwrap();
     assert!(listed.file_type().unwrap().is_fifo());
 }
+
+#[test]
+fn a_client_trusts_what_a_late_server_has_said() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        client_caches: Duration::from_secs(3_600),
+        ..Habits::default()
+    }));
+    mount.set_latency(Duration::from_millis(1));
+    let tree = Tree::at(mount.path().join("t"));
+    tree.file("d/a", b"a").file("d/b", vec![7; 300_000]);
+    assert_same_tree(
+        mount.stored().join("t"),
+        mount.path().join("t"),
+        Attributes::CONTENT,
+    );
+    // The kernel drops the times of a file that was read.
+    let known = mount.path().join("t/d/a");
+    assert_eq!(fs::metadata(&known).unwrap().len(), 1);
+    fs::remove_file(mount.stored().join("t/d/a")).unwrap();
+    assert_eq!(fs::metadata(&known).unwrap().len(), 1);
+    assert_eq!(errno(File::open(known)), code(Errno::NOENT));
+}
