@@ -27,11 +27,10 @@
 //! | `dest/directory` | makes or opens a dest directory |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/backup` | names backups, and renames dests to them and back |
-//! | `content/ladder` | moves content by the best possible way |
-//! | `content/holes` | copies the data between the holes of a sparse source |
+//! | `content/` | moves content by the best possible way |
+//! | `content/sparse` | finds the holes of a source, and leaves holes in a dest |
 //! | `content/range` | copies a range of a file that several workers copy |
 //! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
-//! | `content/sparse` | makes holes out of blocks of zeros |
 //! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
 //! | `attributes/xattrs` | extended attributes, permissions and ACLs |
 //! | `attributes/path_only` | inodes that are held without being opened |
@@ -41,10 +40,9 @@
 //! | `make/directory` | enters and finishes directories |
 //! | `changes` | makes the changes at the dests |
 //! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
-//! | `large` | the sizes from which files are treated differently |
+//! | `large/` | which files are large, and whether the rest of one is halved |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/room` | the large files that are being written, and those that wait for them |
-//! | `large/halving` | whether the rest of a file is halved |
 //! | `large/divided` | a file of which several engines copy parts |
 //! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up |

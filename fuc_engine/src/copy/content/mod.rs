@@ -1,24 +1,78 @@
-//! Moves a file's content from one open file to another.
+//! Moves a file's content from one open file to another, by the ladder of ways to do so, best first.
 //!
-//! - [`ladder`]: the ways to move content, best first.
-//! - [`holes`]: copies the data between the holes of a sparse source.
-//! - [`read_ahead`]: lets the kernel read the source of a server ahead.
+//! | rung | used | shares blocks |
+//! |---|---|---|
+//! | clone | if asked for, and for large files | always |
+//! | `copy_file_range` | if the options do not restrict blocks | if the filesystem can |
+//! | `read` and `write` | always possible | never |
+//!
+//! If the source is on the filesystem of a server, `copy_file_range` is the best way as long as the server
+//! copies. If the server cannot, the kernel sends it 64 KiB at a time and waits for each reply, and larger
+//! writes are faster. So a large file without holes begins with a trial, which shows how the time grows
+//! with the number of bytes.
+//!
+//! The invariant: a rung that fails leaves both offsets at the position from which the next rung can continue. Only
+//! `read` and `write` decide that content cannot be moved, and which side fails: whatever error the other rungs
+//! return, a filesystem may be able to do without them.
+//!
+//! - [`sparse`]: finds the holes of a source, and leaves holes in a dest.
 //! - [`range`]: copies a range of a file of which other workers copy other ranges.
-//! - [`sparse`]: writes content and leaves holes.
+//! - [`read_ahead`]: lets the kernel read the source of a server ahead.
 //!
 //! Nothing here knows entries, paths or reports.
 
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-mod holes;
-mod ladder;
+use super::options::{CopyOp, Reflink, Sparse};
+use crate::observer::{CopyMethod, Mechanism};
+use crate::sys::{self, Stat, Storage};
+
 mod range;
 mod read_ahead;
 mod sparse;
 
-pub(super) use ladder::{ContentCopy, Moved, PIECE_BYTES, Sink, Source, Ways};
 pub(super) use range::{RangeCopy, RangeEnd};
 pub(super) use sparse::{extend, takes_any_order};
+
+use read_ahead::ReadAhead;
+use sparse::SparseWriter;
+
+/// Size of the buffer for `read` and `write`. Larger buffers were not faster on tmpfs, ext4
+/// and xfs.
+const BUFFER_BYTES: usize = 128 << 10;
+/// The same for large files that come from the filesystem of a server, which gets larger requests then.
+///
+/// Copying 200 MB to a server that answers after 1 ms: 128 KiB takes 1.37 of the time.
+const SERVER_BUFFER_BYTES: usize = 1 << 20;
+/// Bytes that the kernel sends to a server by one request if the server cannot copy by itself.
+const REQUEST_BYTES: usize = 64 << 10;
+/// Number of such requests that are compared with a single one.
+const REQUESTS: u32 = 4;
+/// Time for one request from which the kernel probably waits for a server. A copy of as many bytes in memory
+/// takes less.
+///
+/// Copying 200 MB within a server's filesystem, which answers after 1 ms, 0.1 ms and at once: 2.4, 1.4 and 1.0
+/// of the time if the kernel copies (medians of 3 to 5, two cores). The server is that of the benchmarks.
+const SLOW_REQUEST: Duration = Duration::from_micros(50);
+/// Bytes of a large file that are moved by one call. Between two calls, a worker can report
+/// progress and give work away. This many bytes take some milliseconds, so the additional calls
+/// cost next to nothing.
+pub(super) const PIECE_BYTES: usize = 8 << 20;
+/// The same for content that is read and written. Servers need long for this many bytes.
+const READ_PIECE_BYTES: usize = 1 << 20;
+/// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
+/// of the kernel moves.
+const ALL: usize = 0x7fff_f000;
+/// Size of the smallest file that begins with a trial, which shows whether a server copies. The trial copies a third of
+/// it.
+const TRIAL_FROM: u64 = 1 << 20;
+/// Size of the smallest file for which cloning is tried even if the options do not ask for it. For smaller files the
+/// extra call does not pay, because `copy_file_range` clones too if the filesystem can.
+const CLONE_FROM: u64 = 4 << 20;
 
 /// A piece of content that was moved.
 #[derive(Clone, Copy)]
@@ -50,4 +104,428 @@ pub(super) enum ContentError {
     Clone(Errno),
     /// The run was cancelled.
     Cancelled,
+}
+
+/// The options that restrict how content is moved.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    reflink: Reflink,
+    sparse: Sparse,
+}
+
+impl Ways {
+    pub(super) fn new(options: &CopyOp<'_>) -> Self {
+        Self {
+            reflink: options.reflink,
+            sparse: options.sparse,
+        }
+    }
+
+    /// Returns `true` if the kernel may move content by itself, which may share blocks and
+    /// keeps holes and zeros as they are.
+    pub(super) fn let_kernel_copy(self) -> bool {
+        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
+    }
+}
+
+/// The result of a copy of content.
+pub(super) struct Moved {
+    /// Bytes moved, holes not counted.
+    pub(super) bytes: u64,
+    pub(super) method: CopyMethod,
+}
+
+impl Moved {
+    pub(super) fn nothing() -> Self {
+        Self {
+            bytes: 0,
+            method: CopyMethod::default(),
+        }
+    }
+}
+
+/// Says whether a rung copied to the end, or is not possible between these two files.
+enum Rung {
+    Copied,
+    NotHere,
+}
+
+/// The file that content comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    fd: BorrowedFd<'a>,
+    size: u64,
+    has_holes: bool,
+    storage: Storage,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(fd: BorrowedFd<'a>, stat: &Stat, storage: Storage) -> Self {
+        Self {
+            fd,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            has_holes: Self::has_holes(stat),
+            storage,
+        }
+    }
+
+    /// Returns `true` if a file may have holes.
+    pub(super) fn has_holes(stat: &Stat) -> bool {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
+        // As in cp, a last block that is incomplete does not count. A small file can be stored
+        // without blocks.
+        blocks < size / 512
+    }
+
+    /// Returns `true` if the size is true. Otherwise only `read` finds the end.
+    fn reports_true_size(&self) -> bool {
+        self.storage.reports_true_size()
+    }
+
+    /// Returns `true` if the file is large and a server stores it. On other filesystems `read` and `write`
+    /// are never faster than the kernel.
+    fn is_worth_a_trial(&self) -> bool {
+        self.size >= TRIAL_FROM && self.storage == Storage::Server
+    }
+}
+
+/// The file that content goes to.
+#[derive(Clone, Copy)]
+pub(super) struct Sink<'a> {
+    pub(super) fd: BorrowedFd<'a>,
+    /// `true` for a regular file, which can have holes.
+    pub(super) is_file: bool,
+}
+
+/// One copy of content.
+pub(super) struct ContentCopy<'a> {
+    source: Source<'a>,
+    dest: BorrowedFd<'a>,
+    can_have_holes: bool,
+    ways: Ways,
+    method: CopyMethod,
+    writer: SparseWriter<'a>,
+    /// The buffer of `read` and `write`, which may be empty until they need it.
+    buffer: &'a mut Vec<u8>,
+    buffer_bytes: usize,
+    /// `None` if the source is small, or if no server stores it.
+    read_ahead: Option<ReadAhead>,
+    copied: u64,
+    /// Bytes moved since the last call of `progress`.
+    unreported: u64,
+    /// `true` if the source ended before its size.
+    is_short: bool,
+    /// Several workers copy the rest, and complete the dest.
+    is_shared: bool,
+    /// Gets the bytes moved since the last call.
+    progress: Progress<'a>,
+}
+
+impl<'a> ContentCopy<'a> {
+    /// Prepares a copy. Both offsets must be 0, and `dest` must be empty.
+    pub(super) fn new(
+        source: Source<'a>,
+        dest: Sink<'a>,
+        ways: Ways,
+        buffer: &'a mut Vec<u8>,
+        progress: Progress<'a>,
+    ) -> Self {
+        Self {
+            source,
+            dest: dest.fd,
+            can_have_holes: dest.is_file,
+            ways,
+            method: CopyMethod::default(),
+            writer: SparseWriter::new(dest.fd),
+            buffer,
+            buffer_bytes: BUFFER_BYTES,
+            read_ahead: None,
+            copied: 0,
+            unreported: 0,
+            is_short: false,
+            is_shared: false,
+            progress,
+        }
+    }
+
+    /// Copies to the end of the source, unless other workers want a part of the rest.
+    ///
+    /// # Errors
+    /// `dest` holds the bytes already written.
+    pub(super) fn run(mut self) -> Result<Moved, ContentError> {
+        self.method.offload = match self.ways.let_kernel_copy() {
+            true => Mechanism::NotNeeded,
+            false => Mechanism::Avoided,
+        };
+        if let Rung::NotHere = self.try_clone()? {
+            if self.ways.sparse == Sparse::Always && self.can_have_holes {
+                self.writer.find_zeros().map_err(ContentError::Write)?;
+                self.method.finds_zeros = true;
+            }
+            self.try_rungs()?;
+            if !self.is_shared {
+                self.writer.finish(self.progress)?;
+                self.cut_at_end()?;
+            }
+        }
+        Ok(Moved {
+            bytes: self.copied,
+            method: self.method,
+        })
+    }
+
+    /// Tries the rungs below cloning.
+    fn try_rungs(&mut self) -> Result<(), ContentError> {
+        let looks_for_holes = self.source.has_holes && self.can_have_holes;
+        if looks_for_holes
+            && self.ways.sparse != Sparse::Never
+            && matches!(self.copy_around_holes()?, Rung::Copied)
+        {
+            return Ok(());
+        }
+        if self.source.size > 0
+            && self.ways.let_kernel_copy()
+            && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests())
+            && matches!(self.copy_in_kernel()?, Rung::Copied)
+        {
+            return Ok(());
+        }
+        if self.source.is_worth_a_trial() {
+            self.read_ahead = Some(ReadAhead::new(self.source.size));
+        }
+        self.read_and_write(u64::MAX)?;
+        self.is_short = self.copied < self.source.size;
+        Ok(())
+    }
+
+    /// Truncates the dest to the source's present size if the source became shorter: the kernel may
+    /// have returned zeros after its new end.
+    fn cut_at_end(&self) -> Result<(), ContentError> {
+        if !(self.is_short && self.source.reports_true_size() && self.can_have_holes) {
+            return Ok(());
+        }
+        let end = sys::seek(self.source.fd, SeekFrom::End(0)).map_err(ContentError::Read)?;
+        if end < self.writer.position() {
+            sys::set_size(self.dest, end).map_err(ContentError::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the dest share all blocks of the source.
+    fn try_clone(&mut self) -> Result<Rung, ContentError> {
+        let is_asked_for = self.ways.reflink == Reflink::Always;
+        let is_worth_it = self.ways.let_kernel_copy()
+            && self.source.reports_true_size()
+            && self.source.size >= CLONE_FROM;
+        self.method.reflink = match self.ways.let_kernel_copy() {
+            // `copy_file_range` may share blocks without saying so.
+            true => Mechanism::Unknown,
+            false => Mechanism::Avoided,
+        };
+        if !is_asked_for && !is_worth_it {
+            return Ok(Rung::NotHere);
+        }
+        match sys::clone_file(self.source.fd, self.dest) {
+            Ok(()) => {
+                self.copied = self.source.size;
+                self.method.reflink = Mechanism::Used;
+                Ok(Rung::Copied)
+            }
+            Err(errno) if is_asked_for => Err(ContentError::Clone(errno)),
+            Err(_) => {
+                self.method.reflink = Mechanism::Unsupported;
+                Ok(Rung::NotHere)
+            }
+        }
+    }
+
+    /// Lets the kernel copy some pieces. Returns `true` if it waits for a server after each 64 KiB.
+    /// Reads and writes of this file use larger buffers from now on.
+    #[cold]
+    fn kernel_waits_for_requests(&mut self) -> bool {
+        self.buffer_bytes = SERVER_BUFFER_BYTES;
+        let Some((one, several)) = self.time_of_requests() else {
+            return false;
+        };
+        // If the server copies, the time hardly grows with the number of bytes.
+        let waits = one >= SLOW_REQUEST && several >= one * REQUESTS / 2;
+        if waits {
+            self.method.offload = Mechanism::Avoided;
+        }
+        waits
+    }
+
+    /// Returns the time to copy the bytes of one request, and of [`REQUESTS`]. Returns `None` if the kernel
+    /// cannot copy here.
+    fn time_of_requests(&mut self) -> Option<(Duration, Duration)> {
+        // The first call also waits for the first bytes of the source.
+        self.time_in_kernel(REQUEST_BYTES)?;
+        let one = self.time_in_kernel(REQUEST_BYTES)?;
+        let several = self.time_in_kernel(REQUEST_BYTES * REQUESTS as usize)?;
+        Some((one, several))
+    }
+
+    /// Copies `bytes` by `copy_file_range` and returns how long it took. Returns `None` if fewer were copied.
+    fn time_in_kernel(&mut self, bytes: usize) -> Option<Duration> {
+        let started = Instant::now();
+        let copied = sys::copy_range(self.source.fd, None, self.dest, None, bytes).unwrap_or(0);
+        let time = started.elapsed();
+        if copied > 0 {
+            self.method.offload = Mechanism::Used;
+            self.copied += copied as u64;
+            self.writer.note_copied(copied as u64);
+        }
+        (copied == bytes).then_some(time)
+    }
+
+    fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
+        // Ask for more than there is: then a short result shows that the end was reached.
+        let (piece, least) = match self.source.size > 2 * PIECE_BYTES as u64 {
+            true => (PIECE_BYTES, 1),
+            false => (ALL, PIECE_BYTES),
+        };
+        loop {
+            match sys::copy_range(self.source.fd, None, self.dest, None, piece) {
+                // The source became shorter, or the filesystem fails without an error.
+                Ok(0) if self.copied < self.source.size => return Ok(Rung::NotHere),
+                Ok(0) if self.source.reports_true_size() => return Ok(Rung::Copied),
+                Ok(0) => return Ok(Rung::NotHere),
+                Ok(bytes) => {
+                    self.method.offload = Mechanism::Used;
+                    self.writer.note_copied(bytes as u64);
+                    self.count_moved(bytes as u64);
+                    // A short result is the end.
+                    let is_all = self.copied == self.source.size && bytes < piece;
+                    if is_all && self.source.reports_true_size() {
+                        return Ok(Rung::Copied);
+                    }
+                    self.report_from(least)?;
+                }
+                Err(_) => {
+                    self.method.offload = Mechanism::Unsupported;
+                    return Ok(Rung::NotHere);
+                }
+            }
+        }
+    }
+
+    /// Copies the bytes from `start` to `end` by reading them. Returns `false` if the source
+    /// ended before.
+    fn read_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
+        sys::seek(self.source.fd, SeekFrom::Start(start)).map_err(ContentError::Read)?;
+        self.writer.skip_to(start);
+        Ok(self.read_and_write(end - start)? == end - start)
+    }
+
+    fn count_moved(&mut self, bytes: u64) {
+        self.copied += bytes;
+        self.unreported += bytes;
+    }
+
+    /// Reports the bytes that were moved since the last report, if there are at least `least`.
+    fn report_from(&mut self, least: usize) -> Result<(), ContentError> {
+        self.report(least, None)
+    }
+
+    fn report(&mut self, least: usize, rest: Option<u64>) -> Result<(), ContentError> {
+        if self.unreported < least as u64 {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.unreported);
+        match (self.progress)(Piece { bytes, rest }) {
+            Next::Piece => {}
+            Next::Share => self.is_shared = true,
+            Next::Cancel => return Err(ContentError::Cancelled),
+        }
+        Ok(())
+    }
+
+    /// Copies up to `limit` bytes from the current offsets, and returns how many there were. There are fewer if other
+    /// workers want a part of the rest.
+    fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
+        if self.buffer.len() < self.buffer_bytes {
+            self.buffer.resize(self.buffer_bytes, 0);
+        }
+        let mut done = 0;
+        while done < limit && !self.is_shared {
+            let wanted = usize::try_from(limit - done)
+                .unwrap_or(ALL)
+                .min(self.buffer_bytes);
+            let (source, piece) = (self.source.fd, &mut self.buffer[..wanted]);
+            let read = match &mut self.read_ahead {
+                None => sys::read(source, piece),
+                Some(ahead) => ahead.read(source, self.copied, piece, |it| sys::read(source, it)),
+            };
+            let read = read.map_err(ContentError::Read)?;
+            if read == 0 {
+                break;
+            }
+            self.writer.write(&self.buffer[..read], self.progress)?;
+            done += read as u64;
+            self.count_moved(read as u64);
+            self.report(READ_PIECE_BYTES, Some(self.writer.position()))?;
+        }
+        // Only few files need a large buffer.
+        if self.buffer.len() > BUFFER_BYTES {
+            *self.buffer = Vec::new();
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    /// Copies a file of `size` bytes, and returns what was reported between its pieces.
+    fn reported(size: usize, storage: Storage) -> Vec<u64> {
+        let dir = tempfile::tempdir().unwrap();
+        let [source, dest] = ["s", "d"].map(|name| dir.path().join(name));
+        std::fs::write(&source, vec![1; size]).unwrap();
+        let (source, written) = (File::open(source).unwrap(), File::create(&dest).unwrap());
+        let stat = sys::stat_open(&source).unwrap();
+        let from = Source::new(source.as_fd(), &stat, storage);
+        let to = Sink {
+            fd: written.as_fd(),
+            is_file: true,
+        };
+        let ways = Ways {
+            // A filesystem that can clone would do so.
+            reflink: if size > PIECE_BYTES {
+                Reflink::Never
+            } else {
+                Reflink::Auto
+            },
+            sparse: Sparse::Auto,
+        };
+        let mut reported = Vec::new();
+        let mut progress = |piece: Piece| {
+            reported.push(piece.bytes);
+            Next::Piece
+        };
+        let moved = ContentCopy::new(from, to, ways, &mut Vec::new(), &mut progress).run();
+        assert_eq!(moved.unwrap().bytes, size as u64);
+        assert!(std::fs::read(dest).unwrap() == vec![1; size]);
+        reported
+    }
+
+    #[test]
+    fn a_small_file_is_copied_without_a_pause() {
+        for storage in [Storage::Native, Storage::Server, Storage::Other] {
+            assert_eq!(reported(1024, storage), [], "{storage:?}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_reported_in_pieces() {
+        for storage in [Storage::Native, Storage::Server, Storage::Other] {
+            let reported = reported(5 * PIECE_BYTES, storage);
+            assert!(reported.len() >= 4, "{storage:?}: {reported:?}");
+            let is_piece = |&bytes: &u64| bytes >= READ_PIECE_BYTES as u64;
+            assert!(reported.iter().all(is_piece), "{storage:?}: {reported:?}");
+        }
+    }
 }

@@ -9,9 +9,8 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ladder::{READ_PIECE_BYTES, SERVER_BUFFER_BYTES};
 use super::read_ahead::ReadAhead;
-use super::{ContentError, Next, Piece, Progress};
+use super::{ContentError, Next, Piece, Progress, READ_PIECE_BYTES, SERVER_BUFFER_BYTES};
 use crate::sys;
 
 /// The copy of ranges of a file, one after the other.

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use super::halving::{DESCRIPTORS, Rest, middle};
+use super::{DESCRIPTORS, Rest, middle};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{ContentError, Moved, Next, Piece, RangeCopy, RangeEnd, Source, extend};
 use crate::copy::context::{Context, Failure};

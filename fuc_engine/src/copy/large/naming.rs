@@ -14,13 +14,18 @@ use std::sync::atomic::Ordering;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::NAMED_LAST_FROM;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::operand;
 use crate::sys::{self, Blocking, Fd, Stat};
+
+/// Size from which a dest gets its name last, which takes up to four more calls.
+///
+/// With it, copying 400 files of 1 MiB took 1.00 times as long as without it, and 40 files of 8 MiB 1.02 times (tmpfs, 2
+/// cores, 30 runs of each; to repeat it, build with `u64::MAX`).
+const NAMED_LAST_FROM: u64 = 1 << 20;
 
 /// Says when a dest gets its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

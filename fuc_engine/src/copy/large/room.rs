@@ -19,11 +19,16 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::io::Errno;
 
-use super::MEMORY_PER_WRITER;
 use crate::copy::facts::{Entry, StoredEntry, Symlinks};
 use crate::copy::source::SharedSource;
 use crate::operand;
 use crate::sys::{self, Device, Stat};
+
+/// Memory for each worker that writes a large file.
+///
+/// In a memory cgroup of 12 to 16 MiB, the kernel killed 4 of 42 copies of 25 files of 8 MB by two
+/// workers, and none with 24 MiB (Linux 6.18, a cgroup of version 1).
+const MEMORY_PER_WRITER: u64 = 12 << 20;
 
 /// A large file whose content is still to be copied. Its dest was not touched yet.
 pub(in crate::copy) struct LargeFile {

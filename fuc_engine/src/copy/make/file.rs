@@ -28,7 +28,7 @@ use crate::copy::dest::open::{OpenDest, is_behind_link};
 use crate::copy::dest::overwrite;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
-use crate::copy::large::halving::Rest;
+use crate::copy::large::Rest;
 use crate::copy::large::naming::{self, Naming};
 use crate::copy::look;
 use crate::copy::options::Reflink;

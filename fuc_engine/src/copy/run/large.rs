@@ -9,9 +9,9 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{CopyNode, DestState, Entry, FileId, StoredEntry, Symlinks};
 use crate::copy::large::divided::{self, DividedFile, FilePart};
-use crate::copy::large::halving::{self, has_much_content, may_come_later};
 use crate::copy::large::naming::Naming;
 use crate::copy::large::room::{LargeFile, Needs};
+use crate::copy::large::{has_much_content, may_be_divided, may_come_later};
 use crate::copy::source::{OpenSource, SharedSource};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::Operation;
@@ -132,7 +132,7 @@ pub(super) fn copy_content<'a>(
     let EntryCopy { run, entry } = copy;
     let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
-    let naming = match run.stealing.is_some() && halving::may_be_divided(ctx, entry, &source) {
+    let naming = match run.stealing.is_some() && may_be_divided(ctx, entry, &source) {
         true => Naming::Hidden,
         false => Naming::WhenComplete,
     };
