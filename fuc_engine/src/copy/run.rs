@@ -12,13 +12,11 @@
 //!
 //! - [`visitor`]: the run, as the walk sees it.
 //! - [`pipeline`]: the way of one entry through the stages.
-//! - [`making`]: fills one dest, and counts and reports each copy.
-//! - [`names`]: sources with several names.
-//! - [`operands`]: begins the operands, in their order.
+//! - [`making`]: fills one dest, or links it to a copy; counts and reports each copy.
 //! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: compares copies with their sources.
-//! - [`tasks`]: what is queued besides directories, and entries that are copied later.
+//! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.
 //! - [`sharing`]: the part in a copy that several engines share.
 
 use std::ops::{ControlFlow, Range};
@@ -58,8 +56,6 @@ use crate::walk::{self, Settings, Sharer, Stealing, Walker};
 mod durable;
 mod large;
 mod making;
-mod names;
-mod operands;
 mod pipeline;
 mod sharing;
 mod tasks;

@@ -1,22 +1,156 @@
-//! Fills the dest of one entry, and counts and reports each copy.
+//! Fills the dest of one entry, or links it to the copy of another name of its source. Counts and reports each copy.
+//!
+//! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
+//! engines share the run, one of them is its home, which does that.
+
+use std::path::PathBuf;
 
 use super::tasks::CopyTask;
 use super::{CopyRun, EntryCopy, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::dest::{backup, open};
-use crate::copy::facts::FileId;
+use crate::copy::facts::{DestState, Entry, FileId, StoredEntry};
 use crate::copy::large::divided::FilePart;
 use crate::copy::large::naming::Naming;
 use crate::copy::large::room::Needs;
 use crate::copy::make::file::{Filled, Filling};
+use crate::copy::make::hardlink::{self, Claim, FirstCopy};
 use crate::copy::source::OpenSource;
-use crate::error::{Errno, Operation};
+use crate::error::{Errno, Error, Operation, Refusal};
+use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Mechanism};
 use crate::report::Counted;
 use crate::sched::When;
-use crate::sys;
-use crate::walk::{Task, Walker};
+use crate::sys::{self, Stat};
+use crate::walk::{self, Sharer, Task, Visitor, Walker};
+
+/// Makes a copy by `make`, or links to the copy of another name of the same source. If other engines share the copy,
+/// the home of the source does that. `make` returns the id of the written file, if it knows it.
+pub(super) fn make_or_link<'a, 's, 'e>(
+    copy: EntryCopy<'_, 'a>,
+    source: &Stat,
+    worker: &mut Walker<'s, 'e, CopyRun<'a>>,
+    make: impl FnOnce(&mut Walker<'s, 'e, CopyRun<'a>>) -> Result<Option<FileId>, Failure>,
+) -> Result<(), Failure> {
+    let EntryCopy { run, entry } = copy;
+    if !run.ctx.policy.has_other_names(entry, source) {
+        return make(worker).map(drop);
+    }
+    if let Some(home) = other_home(run, entry, source) {
+        return entrust(run, entry, home, worker);
+    }
+    let id = FileId::of(source);
+    match run.links.claim(source, entry, other_names(run, source)) {
+        Claim::First => {
+            let made = make(worker);
+            let written = made.as_ref().ok();
+            let first = written.and_then(|&written| find_copy(copy, written));
+            // If the dest was another name of the source, a link to it would not be a link to a copy.
+            let first = first.filter(|first| first.itself.id != id);
+            queue_waiters(run.links.complete(id, first), worker);
+            made.map(drop)
+        }
+        Claim::Waiting => Ok(()),
+        Claim::OtherFile => {
+            let path = run.ctx.path(entry, Side::Source);
+            let warning = Error::refused(Refusal::SharedInodeNumber, path);
+            run.ctx.warn(entry.operand, warning);
+            make(worker).map(drop)
+        }
+        Claim::LinkTo(first) => {
+            hardlink::link(&run.ctx, entry, &first, &mut worker.scratch.own)?;
+            copied(copy, Counted::HardLink, worker);
+            Ok(())
+        }
+    }
+}
+
+/// Lets other names of the source link to the dest, which is as new as the source.
+pub(super) fn adopt<'a>(
+    copy: EntryCopy<'_, 'a>,
+    source: &Stat,
+    dest: &Stat,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) {
+    let EntryCopy { run, entry } = copy;
+    if run.ctx.policy.has_other_names(entry, source)
+        && run.links.adopt(source, other_names(run, source))
+    {
+        let first = find_copy(copy, Some(FileId::of(dest)));
+        queue_waiters(run.links.complete(FileId::of(source), first), worker);
+    }
+}
+
+/// Finds the copy that was made. If that fails, it is reported, and other names of the
+/// source are not linked to the copy.
+fn find_copy(copy: EntryCopy<'_, '_>, written: Option<FileId>) -> Option<FirstCopy> {
+    let EntryCopy { run, entry } = copy;
+    let found = hardlink::find_copy(&run.ctx, entry, written);
+    found
+        .inspect_err(|&errno| {
+            let error = run.ctx.dest_error(entry, Operation::Stat, errno);
+            run.ctx.fail(entry.operand, error);
+        })
+        .ok()
+}
+
+/// Returns how many other names of the source will be met at most, or `None` if that is unknown.
+fn other_names(run: &CopyRun<'_>, source: &Stat) -> Option<u64> {
+    // The type of the field depends on the architecture.
+    #[allow(clippy::unnecessary_cast)]
+    run.meets_names_once
+        .then(|| (source.st_nlink as u64).saturating_sub(1))
+}
+
+fn queue_waiters<'a>(waiters: Vec<StoredEntry>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+    for waiter in waiters {
+        worker.push(Task::Own(CopyTask::Waiter(waiter)), When::Next);
+    }
+}
+
+/// Returns the engine that is the home of a source, if the source may have other names and its home is another
+/// engine.
+pub(super) fn other_home(run: &CopyRun<'_>, entry: &Entry<'_>, source: &Stat) -> Option<u32> {
+    let sharer = run.sharer()?;
+    if !run.ctx.policy.has_other_names(entry, source) {
+        return None;
+    }
+    let exchange = sharer.stealing().exchange();
+    let home = exchange.home(source.st_ino);
+    (home != exchange.engine()).then_some(home)
+}
+
+/// Gives an entry to its home, before anything is done about its dest.
+///
+/// # Errors
+/// The entry is an operand. Or another process has replaced the source since the rules were applied to the dest,
+/// or since another engine has found this one to be the home.
+#[cold]
+pub(super) fn entrust<'a>(
+    run: &CopyRun<'a>,
+    entry: &Entry<'_>,
+    home: u32,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<(), Failure> {
+    let Some(node) = entry.node else {
+        let [source, dest] = [Side::Source, Side::Dest].map(|side| run.ctx.path(entry, side));
+        return Err(Failure::preparing(links_lost(source, dest)));
+    };
+    let is_home = run.stealing().is_home_of(node);
+    if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
+        return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
+    }
+    let listed = sys::Entry::new(entry.source_name, entry.kind);
+    walk::entrust(run, node, listed, home, worker);
+    Ok(())
+}
+
+/// Returns the error of an entry whose home cannot copy it, so that its hard links would be lost.
+pub(super) fn links_lost(source: PathBuf, dest: PathBuf) -> Error {
+    let error = Error::failed(Operation::CreateHardLink, dest, rustix::io::Errno::STALE);
+    error.at_dest().with_other(Side::Source, source)
+}
 
 /// Opens the dest and copies the content. Returns the file that was written, if further names of its source may link to
 /// it.
@@ -50,7 +184,7 @@ pub(super) fn fill<'a>(
 
 /// Copies a file whose content may have been read before.
 #[cold]
-pub(super) fn fill_again<'a>(
+fn fill_again<'a>(
     copy: EntryCopy<'_, 'a>,
     source: &OpenSource,
     naming: Naming,

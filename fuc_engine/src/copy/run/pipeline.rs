@@ -12,15 +12,15 @@
 //!
 //! Each entry begins with the first stage that it needs: `make_listed_file` if it is a plain regular file, `decide` if it
 //! is an operand with rules, `look_and_make` if it has waited, and `listed` otherwise. Files are filled by
-//! [`making`](super::making). If several engines share the run, `decide` and [`names`](super::names) give an entry with
-//! several names to its home.
+//! [`making`]. If several engines share the run, `decide` and `making` give an entry with several names to
+//! its home.
 
 use std::ops::ControlFlow;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyRun, EntryCopy, Processed, durable, large, making, names, sharing, verifying};
+use super::{CopyRun, EntryCopy, Processed, durable, large, making, verifying};
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
@@ -124,8 +124,8 @@ impl<'a> EntryCopy<'_, 'a> {
     ) -> Result<Processed, Failure> {
         let Self { run, entry } = self;
         let ctx = &run.ctx;
-        if let Some(home) = sharing::other_home(run, entry, source) {
-            sharing::entrust(run, entry, home, worker)?;
+        if let Some(home) = making::other_home(run, entry, source) {
+            making::entrust(run, entry, home, worker)?;
             return Ok(Processed::Handled);
         }
         let found = match overwrite::decide(ctx, entry, source)? {
@@ -172,7 +172,7 @@ impl<'a> EntryCopy<'_, 'a> {
                 run.check_dest_of_operand(entry, source)?;
                 // The other names of the source may have been copied to another file.
                 let found = FileId::of(dest);
-                names::make_or_link(self, source, worker, |_| Ok(Some(found)))?;
+                making::make_or_link(self, source, worker, |_| Ok(Some(found)))?;
                 if sys::file_type(source) == FileType::RegularFile {
                     durable::kept(ctx, entry)?;
                     verifying::add(run, entry, source, worker);
@@ -182,7 +182,7 @@ impl<'a> EntryCopy<'_, 'a> {
                     run.used.note_dest(ctx, entry);
                 }
             }
-            Unreplaced::Adopted(dest) => names::adopt(self, source, dest, worker),
+            Unreplaced::Adopted(dest) => making::adopt(self, source, dest, worker),
         }
         ctx.count_skipped(source);
         if !matches!(kept, Unreplaced::AlreadyThere) {
@@ -235,7 +235,7 @@ impl<'a> EntryCopy<'_, 'a> {
                 file::open_special(ctx, entry, source, &mut worker.scratch.own)?
             }
             _ => {
-                names::make_or_link(self, source, worker, |worker| {
+                making::make_or_link(self, source, worker, |worker| {
                     make::copy_special(ctx, entry, source)?;
                     making::copied(self, Counted::Other, worker);
                     Ok(None)
@@ -295,7 +295,7 @@ fn symlink<'a>(
         Some(source) => *source,
         None => look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?,
     };
-    names::make_or_link(copy, &source, worker, &mut make)?;
+    making::make_or_link(copy, &source, worker, &mut make)?;
     Ok(processed)
 }
 
@@ -331,7 +331,7 @@ fn opened_file<'a>(
     let EntryCopy { run, entry } = copy;
     if run.ctx.policy.has_other_names(entry, &source.stat) {
         let stat = source.stat;
-        names::make_or_link(copy, &stat, worker, |worker| match is_large(&source) {
+        making::make_or_link(copy, &stat, worker, |worker| match is_large(&source) {
             true => large::copy_content(copy, source, worker),
             false => making::fill(copy, &source, Naming::WhenComplete, worker),
         })?;

@@ -2,24 +2,22 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 
 use rustix::io::Errno;
 
+use super::making::links_lost;
 use super::tasks::CopyTask;
 use super::{CopyRun, large};
-use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{CopyDir, CopyNode, DestState, Entry, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::make::directory;
 use crate::copy::way::{self, DestParent};
 use crate::descriptors::Roots;
 use crate::distribute::{Finished, Given, Stolen};
-use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::sched::When;
-use crate::sys::{self, Fd, Listing, Stat};
-use crate::walk::{self, Sharer, Stealing, Task, Visitor, Walker};
+use crate::sys::{self, Fd, Listing};
+use crate::walk::{self, Sharer, Stealing, Task, Walker};
 
 impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     fn stealing(&self) -> &Stealing<'_, CopyDir, CopyTask> {
@@ -89,12 +87,6 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     }
 }
 
-/// Returns the error of an entry whose home cannot copy it, so that its hard links would be lost.
-fn links_lost(source: PathBuf, dest: PathBuf) -> Error {
-    let error = Error::failed(Operation::CreateHardLink, dest, Errno::STALE);
-    error.at_dest().with_other(Side::Source, source)
-}
-
 /// Gives the entries of a borrowed directory back to their engine. If the copy must be durable, writes their names to
 /// the disk before, because the other engine knows only what it has made itself.
 pub(super) fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
@@ -102,43 +94,6 @@ pub(super) fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
         run.ctx.fail(node.place.operand, error);
     }
     walk::give_back(run, run, node, Finished::DONE)
-}
-
-/// Returns the engine that is the home of a source, if the source may have other names and its home is another
-/// engine.
-pub(super) fn other_home(run: &CopyRun<'_>, entry: &Entry<'_>, source: &Stat) -> Option<u32> {
-    let sharer = run.sharer()?;
-    if !run.ctx.policy.has_other_names(entry, source) {
-        return None;
-    }
-    let exchange = sharer.stealing().exchange();
-    let home = exchange.home(source.st_ino);
-    (home != exchange.engine()).then_some(home)
-}
-
-/// Gives an entry to its home, before anything is done about its dest.
-///
-/// # Errors
-/// The entry is an operand. Or another process has replaced the source since the rules were applied to the dest,
-/// or since another engine has found this one to be the home.
-#[cold]
-pub(super) fn entrust<'a>(
-    run: &CopyRun<'a>,
-    entry: &Entry<'_>,
-    home: u32,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<(), Failure> {
-    let Some(node) = entry.node else {
-        let [source, dest] = [Side::Source, Side::Dest].map(|side| run.ctx.path(entry, side));
-        return Err(Failure::preparing(links_lost(source, dest)));
-    };
-    let is_home = run.stealing().is_home_of(node);
-    if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
-        return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
-    }
-    let listed = sys::Entry::new(entry.source_name, entry.kind);
-    walk::entrust(run, node, listed, home, worker);
-    Ok(())
 }
 
 /// Finds the directory that the dest of an operand is in, after the leader has made it.

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::tasks::{self, CopyTask};
-use super::{CopyRun, EntryCopy, Processed, durable, large, operands, sharing, verifying};
+use super::{CopyRun, EntryCopy, Processed, durable, large, sharing, verifying};
 use crate::copy::context::Context;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, Symlinks};
 use crate::copy::make::directory;
@@ -210,7 +210,7 @@ impl Visitor for CopyRun<'_> {
 
     fn run_own(&self, task: CopyTask, worker: &mut Walker<'_, '_, Self>) {
         match task {
-            CopyTask::Operands(operands) => operands::begin(self, operands, worker),
+            CopyTask::Operands(operands) => tasks::begin_operands(self, operands, worker),
             CopyTask::Large(file) => large::copy(self, file, worker),
             CopyTask::Part(part) => large::copy_part(self, part, worker),
             CopyTask::Waiter(waiter) => tasks::copy_waiter(self, waiter, worker),
