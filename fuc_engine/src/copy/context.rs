@@ -19,10 +19,9 @@ use super::decide::overwrite::DestTreatment;
 use super::decide::times::StoredTimes;
 use super::durability::Durability;
 use super::facts::{CopyDir, CopyNode, Entry, Symlinks};
-use super::operand::{Bases, Operand};
+use super::operand::{Bases, DestParent, OpenParent, Operand, open_parent};
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
-use super::way::{self, DestParent, OpenParent};
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Error;
@@ -182,7 +181,7 @@ impl Context<'_> {
     ) -> Result<OpenParent<'_>, Errno> {
         let dir = self
             .descriptors
-            .making_room(|| way::open_parent(&self.policy, self.target(), &operand.dest_name));
+            .making_room(|| open_parent(&self.policy, self.target(), &operand.dest_name));
         let dir = self.changes.reopened(dir)?;
         if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
             return Err(Errno::STALE);

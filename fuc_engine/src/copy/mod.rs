@@ -33,7 +33,6 @@
 //! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
 //! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
 //! | `attributes/xattrs` | extended attributes, permissions and ACLs |
-//! | `attributes/path_only` | inodes that are held without being opened |
 //! | `make/file` | copies regular files and the content of special files |
 //! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies |
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
@@ -45,13 +44,12 @@
 //! | `large/room` | the large files that are being written, and those that wait for them |
 //! | `large/divided` | a file of which several engines copy parts |
 //! | `scratch` | what a worker keeps from file to file |
-//! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up |
+//! | `operand` | one operand: its source and where its copy goes; opens the directories on the way to a dest, one by one |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
 //! | `source` | sources that are open |
 //! | `durability` | writes copies to the disk before the run ends |
-//! | `way` | opens the directories between the target and a dest, one by one |
-//! | `parents` | the directories on the way to a dest, for `--parents` |
+//! | `parents` | makes the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
 //! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
 //! | `run/pipeline` | leads one entry through the stages |
@@ -86,7 +84,6 @@ mod policy;
 mod run;
 mod scratch;
 mod source;
-mod way;
 mod writers;
 
 pub use op::copy_tree;

@@ -13,14 +13,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::Role;
-use super::attributes::path_only::{self, PathOnly};
+use super::attributes::{self, PathOnly, Role};
 use super::changes::{DestPath, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::dest::directory;
 use super::facts::Symlinks;
-use super::way::{self, DestParent, OpenParent};
+use super::operand::{DestParent, OpenParent, ends, last_component, open_component};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;
@@ -90,13 +89,13 @@ pub(super) fn make<'c>(
     let mut last = None;
     let mut existing = Vec::new();
     let known = made.list.len();
-    for end in way::ends(name) {
+    for end in ends(name) {
         let path = [target, &name[..end]].concat();
         let step = Step {
             operand: index,
             source: Path::new(OsStr::from_bytes(&source[..lead + end])),
             dest: &to_c(&name[..end]),
-            name: &way::last_component(&name[..end]),
+            name: &last_component(&name[..end]),
             path: Path::new(OsStr::from_bytes(&path)),
         };
         let next = open_or_make(ctx, dir.as_fd(), &step, made, &mut existing)
@@ -143,7 +142,7 @@ fn open_or_make(
             // Another process has replaced it if it is a link now.
             sys::open_path_directory(above, step.name, Symlinks::NoFollow)
         } else {
-            way::open_component(&ctx.policy, above, step.name)
+            open_component(&ctx.policy, above, step.name)
         }
     };
     let opened = ctx
@@ -236,7 +235,7 @@ fn look_at_source(ctx: &Context<'_>, source: &Path) -> Result<Stat, Error> {
 /// cp looks at each source directory first if it preserves its attributes, unless the dest of the last one exists.
 fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Error> {
     let name = &ctx.operands[operand as usize].dest_name;
-    let end = way::ends(name.to_bytes()).last()?;
+    let end = ends(name.to_bytes()).last()?;
     let last = to_c(&name.to_bytes()[..end]);
     if !ctx.policy.options.preserve.keeps_what_stat_shows()
         || sys::stat(ctx.target(), &last, Symlinks::Follow).is_ok()
@@ -244,7 +243,7 @@ fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Err
         return None;
     }
     let source = failed.source.as_os_str().as_bytes();
-    let mut ends = way::ends(source).chain([source.len()]);
+    let mut ends = ends(source).chain([source.len()]);
     ends.find_map(|end| look_at_source(ctx, Path::new(OsStr::from_bytes(&source[..end]))).err())
 }
 
@@ -280,7 +279,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     let source = source.map_err(failed(Operation::Stat))?;
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
-    let set = path_only::transfer(policy, &source, &dest, parent.origin, acl, Role::Parent);
+    let set = attributes::transfer(policy, &source, &dest, parent.origin, acl, Role::Parent);
     let set = set.map_err(failed(Operation::Stat))?;
     ctx.report_attributes(parent.operand, set, || parent.path.clone())
 }

@@ -6,8 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-use crate::copy::attributes::path_only::{self, PathOnly};
-use crate::copy::attributes::{Attributes, Role, Times, Transfer};
+use crate::copy::attributes::{self, Attributes, PathOnly, Role, Times, Transfer};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{DestAcl, Origin};
@@ -319,7 +318,7 @@ fn finish_unfilled(
         let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
         let source = source.with_facts_of(seen);
         let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
-        path_only::transfer(
+        attributes::transfer(
             &ctx.policy,
             &source,
             &dest,

@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::copy::attributes::{self, AttributeError, Attributes, path_only};
+use crate::copy::attributes::{self, AttributeError, Attributes};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, Piece, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -441,7 +441,7 @@ fn not_closed(
             ..entry.dest_at()
         };
         // If this fails, the dest keeps its new time, as after a failed cp.
-        let _ = path_only::mark_incomplete(dest, source);
+        let _ = attributes::mark_incomplete_at(dest, source);
     }
     ctx.making_failure(entry, Operation::Close, errno)
 }

@@ -10,8 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::Role;
-use super::attributes::path_only::{self, PathOnly};
+use super::attributes::{self, PathOnly, Role};
 use super::changes::New;
 use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
@@ -84,7 +83,7 @@ fn set_attributes(
     let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
     let (policy, origin) = (&ctx.policy, Origin::Created);
     let acl = ctx.inherited_acl(entry);
-    let set = path_only::transfer(policy, source, &dest, origin, acl, Role::Copy);
+    let set = attributes::transfer(policy, source, &dest, origin, acl, Role::Copy);
     let set = set.map_err(unseen)?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
@@ -200,7 +199,7 @@ pub(super) fn make_link(
         let source = look::at_source(entry);
         let source = source
             .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
-        path_only::set_link_times(entry.dest_at(), &source)
+        attributes::set_link_times(entry.dest_at(), &source)
             .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
     }
     Ok(Created::Yes)

@@ -8,8 +8,8 @@ use super::CopyRun;
 use crate::copy::context::{Context, Failure};
 use crate::copy::durability::Durability;
 use crate::copy::facts::{CopyNode, Entry, Symlinks};
+use crate::copy::operand::{ends, last_component, open_component};
 use crate::copy::options::Dest;
-use crate::copy::way;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
 use crate::operand;
@@ -132,10 +132,10 @@ fn sync_parents(ctx: &Context<'_>, durability: &Durability) -> Result<(), Errno>
         }
         let name = operand.dest_name.to_bytes();
         let mut dir = None;
-        for end in way::ends(name) {
+        for end in ends(name) {
             let above = dir.as_ref().map_or(ctx.target(), AsFd::as_fd);
-            let component = way::last_component(&name[..end]);
-            let Ok(next) = way::open_component(&ctx.policy, above, &component) else {
+            let component = last_component(&name[..end]);
+            let Ok(next) = open_component(&ctx.policy, above, &component) else {
                 // The operand has failed, and that was reported.
                 break;
             };

@@ -11,7 +11,7 @@ use super::{CopyRun, large};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::make::directory;
-use crate::copy::way::{self, DestParent};
+use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::Roots;
 use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{Dir, Node, Place, Side};
@@ -105,7 +105,7 @@ fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
     }
     let dir = ctx
         .descriptors
-        .making_room(|| way::open_parent(&ctx.policy, ctx.target(), &operand.dest_name))?;
+        .making_room(|| open_parent(&ctx.policy, ctx.target(), &operand.dest_name))?;
     let identity = sys::stat_directory(dir.as_fd())?.identity;
     // Only the leader copies entries to this directory itself, and must know whether this run has made it.
     let origin = Origin::Existing;

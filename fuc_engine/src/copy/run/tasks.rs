@@ -13,7 +13,7 @@ use crate::copy::dest::backup;
 use crate::copy::facts::{CopyDir, Entry, FileId, StoredEntry, Symlinks};
 use crate::copy::large::divided::FilePart;
 use crate::copy::large::room::LargeFile;
-use crate::copy::way::OpenParent;
+use crate::copy::operand::OpenParent;
 use crate::copy::{look, parents};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};

@@ -16,7 +16,7 @@ use twox_hash::XxHash3_128;
 
 use super::CopyRun;
 use super::tasks::{CopyTask, resume};
-use crate::copy::attributes::path_only;
+use crate::copy::attributes;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::links_at_dest;
 use crate::copy::durability::FEW;
@@ -194,7 +194,7 @@ fn compare<'a>(
 fn mark_incomplete(entry: &Entry<'_>, dest: At<'_>) {
     if let Ok(source) = look::at_source(entry) {
         // The difference is reported in any case.
-        let _ = path_only::mark_incomplete(dest, &source);
+        let _ = attributes::mark_incomplete_at(dest, &source);
     }
 }
 
