@@ -1,13 +1,18 @@
-//! Looks at sources and dests: the stats that decisions ask for, each made only when needed.
+//! Sources and dests as they are seen: the stats that decisions ask for, each made only when needed, and sources that are
+//! open.
 
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
 use super::context::Context;
 use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
 use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
+use crate::descriptors::Descriptors;
 use crate::node::{Dir, Place, Side};
 use crate::operand;
-use crate::sys::{self, Stat};
+use crate::sys::{self, Borrowed, Fd, SharedFd, Stat, Storage};
 
 pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
@@ -98,7 +103,6 @@ pub(super) fn sameness(
     source: &Facts,
     dest: &Facts,
 ) -> Sameness {
-    use rustix::fs::FileType;
     let is_same_file = source.is_same_file(dest);
     if ctx.policy.makes_hard_links() {
         // A link that leads from one to the other does not matter, because no content is written.
@@ -131,4 +135,66 @@ pub(super) fn sameness(
         treatment,
     };
     names.sameness(|| names_same_entry(entry))
+}
+
+/// A source that is open.
+pub(super) struct OpenSource {
+    pub(super) fd: Fd,
+    /// Stat of the source when it was opened.
+    pub(super) stat: Stat,
+    /// Says where the content is, if the source is a regular file.
+    pub(super) storage: Storage,
+}
+
+impl OpenSource {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(super) fn is_regular(&self) -> bool {
+        sys::file_type(&self.stat) == FileType::RegularFile
+    }
+
+    pub(super) fn is_known_empty(&self) -> bool {
+        self.storage.reports_true_size() && self.stat.st_size == 0
+    }
+
+    /// Returns the same open file with another descriptor.
+    pub(super) fn duplicate(&self) -> Result<Self, Errno> {
+        let Self { stat, storage, .. } = *self;
+        let fd = sys::duplicate(self.fd())?;
+        Ok(Self { fd, stat, storage })
+    }
+
+    /// Prepares to copy the content of a regular file once more.
+    pub(super) fn rewind(&self) -> Result<(), Errno> {
+        sys::seek(self.fd.as_fd(), SeekFrom::Start(0)).map(drop)
+    }
+}
+
+/// A source that was opened, perhaps by another worker.
+pub(super) struct SharedSource {
+    fd: SharedFd,
+    pub(super) stat: Stat,
+    storage: Storage,
+}
+
+impl From<OpenSource> for SharedSource {
+    fn from(OpenSource { fd, stat, storage }: OpenSource) -> Self {
+        let fd = fd.into();
+        Self { fd, stat, storage }
+    }
+}
+
+impl SharedSource {
+    pub(super) fn fd(&self) -> Result<Borrowed<'_>, Errno> {
+        self.fd.borrow()
+    }
+
+    /// Returns the source for this worker.
+    pub(super) fn take(self, descriptors: &Descriptors<CopyDir>) -> Result<OpenSource, Errno> {
+        let Self { fd, stat, storage } = self;
+        let fd = descriptors.take(fd)?;
+        Ok(OpenSource { fd, stat, storage })
+    }
 }

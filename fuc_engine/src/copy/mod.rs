@@ -18,11 +18,11 @@
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
-//! | `look` | the stats that decisions ask for |
+//! | `look` | the stats that decisions ask for; sources that are open |
 //! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | errors about entries, and which is reported first |
+//! | `dest/` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/overwrite` | applies the rules for existing dests, and asks their filesystem which times it stores |
-//! | `dest/clear` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/alias` | whether a dest is the source, or equal to it |
 //! | `dest/directory` | makes or opens a dest directory |
 //! | `dest/open` | creates or opens a dest file; dangling links |
@@ -34,7 +34,7 @@
 //! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
 //! | `attributes/xattrs` | extended attributes, permissions and ACLs |
 //! | `make/file` | copies regular files and the content of special files |
-//! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies |
+//! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies; what a worker keeps from file to file |
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
 //! | `make/directory` | enters and finishes directories |
 //! | `changes` | makes the changes at the dests |
@@ -43,11 +43,9 @@
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/room` | the large files that are being written, and those that wait for them |
 //! | `large/divided` | a file of which several engines copy parts |
-//! | `scratch` | what a worker keeps from file to file |
 //! | `operand` | one operand: its source and where its copy goes; opens the directories on the way to a dest, one by one |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
-//! | `source` | sources that are open |
 //! | `durability` | writes copies to the disk before the run ends |
 //! | `parents` | makes the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
@@ -82,8 +80,6 @@ mod options;
 mod parents;
 mod policy;
 mod run;
-mod scratch;
-mod source;
 mod writers;
 
 pub use op::copy_tree;

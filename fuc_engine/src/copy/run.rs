@@ -7,7 +7,7 @@
 //!          └────────────── one retry ──────────────┘
 //! ```
 //!
-//! Creation comes first in `make`. Only after `EEXIST` does it call `dest::clear`, which decides
+//! Creation comes first in `make`. Only after `EEXIST` does it call `dest::clear_dest`, which decides
 //! about the dest in the way. Each stage returns a value to the run.
 //!
 //! - [`visitor`]: the run, as the walk sees it.
@@ -35,11 +35,11 @@ use super::durability::Durability;
 use super::facts::{CopyDir, Entry, Symlinks};
 use super::large::room::Room;
 use super::make::hardlink::LinkTable;
+use super::make::{CopyScratch, CopyWorker};
 use super::operand::{Bases, Operand};
 use super::options::{CopyOp, Dereference, Dest};
 use super::parents::{self, MadeParents};
 use super::policy::Policy;
-use super::scratch::{CopyScratch, CopyWorker};
 use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
 use crate::distribute::Part;

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::copy::attributes;
 use crate::copy::context::{Context, Failure};
 use crate::copy::facts::{Entry, FileId, Symlinks};
-use crate::copy::source::OpenSource;
+use crate::copy::look::OpenSource;
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, Blocking, Fd, Inode, Stat, Storage};
 

@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::alias;
-use super::clear::{Cleared, clear_dest, unlink_dest};
+use super::{Cleared, clear_dest, unlink_dest};
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::context::{Context, Failure, Stage};
@@ -20,8 +20,7 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::large::naming::{self, Naming};
-use crate::copy::look;
-use crate::copy::source::OpenSource;
+use crate::copy::look::{self, OpenSource};
 use crate::copy::writers::Writing;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::alias;
 use super::backup::{self, BackupNumbers};
-use super::clear::unlink_dest;
+use super::unlink_dest;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{links_at_dest, obstacle};
 use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Sameness, overwrite};

@@ -31,8 +31,8 @@ use super::content::{Ways, takes_any_order};
 use super::context::Context;
 use super::dest::open::OpenDest;
 use super::facts::Entry;
+use super::look::{OpenSource, SharedSource};
 use super::options::{Reflink, Sparse};
-use super::source::{OpenSource, SharedSource};
 use crate::sys::{self, Stat, Storage};
 
 pub(super) mod divided;

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::io::Errno;
 
 use crate::copy::facts::{Entry, StoredEntry, Symlinks};
-use crate::copy::source::SharedSource;
+use crate::copy::look::SharedSource;
 use crate::operand;
 use crate::sys::{self, Device, Stat};
 

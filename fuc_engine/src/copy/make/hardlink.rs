@@ -24,14 +24,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-use super::Created;
+use super::{CopyScratch, Created, LinkedTo};
 use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
-use crate::copy::dest::clear::{Cleared, clear_dest};
+use crate::copy::dest::{Cleared, clear_dest};
 use crate::copy::facts::{CopyNode, Entry, FileId, FileTime, Fingerprint, StoredEntry, Symlinks};
 use crate::copy::look;
-use crate::copy::scratch::{CopyScratch, LinkedTo};
 use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};

@@ -1,10 +1,13 @@
-//! Makes copies: here those without content, and links instead of copies.
+//! Makes copies: here those without content, and links instead of copies. Holds the state that a worker keeps from file
+//! to file.
 //!
 //! - [`mod@file`]: regular files, and the content of special files.
 //! - [`hardlink`]: sources with several names, and links to the first copy of each.
 //! - [`directory`]: directories, which are entered, and finished after their last entry.
 
 use std::ffi::{CStr, CString};
+use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::FileType;
@@ -15,19 +18,80 @@ use super::changes::New;
 use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, Origin};
-use super::dest::clear::{Cleared, clear_dest, decide};
-use super::facts::{Entry, FileId, Symlinks};
+use super::dest::backup::BackupNumbers;
+use super::dest::{Cleared, clear_dest, decide};
+use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::options::LinkKind;
 use super::{diagnose, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::operand;
-use crate::sys::{self, Stat};
+use crate::report::Report;
+use crate::sys::{self, Fd, Stat, Storage};
 
 pub(super) mod directory;
 pub(super) mod file;
 pub(super) mod hardlink;
+
+/// State of one worker. All of it is a cache or a guess: losing it costs time only.
+#[derive(Default)]
+pub(super) struct CopyScratch {
+    /// `true` if the last file was empty, so that the next one probably is, too.
+    pub(super) expects_empty: bool,
+    /// The filesystem that was queried last, by its device number.
+    storage: Option<(u64, Storage)>,
+    /// Buffer for content that is read and written.
+    pub(super) buffer: Vec<u8>,
+    /// Buffer for content that is read past the page cache.
+    pub(super) uncached: Vec<u8>,
+    pub(super) linked_to: Option<LinkedTo>,
+    /// The last link got another inode number than its first name, so the next one probably
+    /// will, too.
+    pub(super) links_change_ids: bool,
+    pub(super) backup_numbers: BackupNumbers,
+}
+
+/// The finished directory to which this worker made its last hard link. The next link
+/// probably leads there too.
+pub(super) struct LinkedTo {
+    pub(super) node: CopyNode,
+    pub(super) dir: Fd,
+}
+
+impl CopyScratch {
+    /// Returns the storage of the filesystem of `file`, whose stat is given.
+    #[inline]
+    pub(super) fn storage(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> Storage {
+        self.storage_of_device(stat.st_dev, file)
+    }
+
+    /// Returns the storage of the filesystem with this device number, on which `file` is.
+    #[inline]
+    pub(super) fn storage_of_device(&mut self, device: u64, file: BorrowedFd<'_>) -> Storage {
+        match self.storage {
+            Some((known, storage)) if known == device => storage,
+            _ => {
+                let storage = Storage::of(file);
+                self.storage = Some((device, storage));
+                storage
+            }
+        }
+    }
+}
+
+/// The part of a worker that the stages use.
+pub(super) trait CopyWorker {
+    fn scratch(&mut self) -> &mut CopyScratch;
+
+    /// Accounts for a piece of a large file that was copied, and lets other workers have queued
+    /// work before the next piece. Returns `Break` if the run was cancelled.
+    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()>;
+
+    /// Returns `true` if another engine wants a part of the content that this worker copies. To be called before
+    /// [`copied_piece`](Self::copied_piece), which drops a request that queued tasks do not answer.
+    fn is_asked(&self) -> bool;
+}
 
 /// Says whether a copy was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,13 @@ use super::tasks::{CopyTask, resume, with_entry};
 use super::{CopyRun, EntryCopy, making};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
+use crate::copy::diagnose;
 use crate::copy::facts::{CopyNode, DestState, Entry, FileId, StoredEntry, Symlinks};
 use crate::copy::large::divided::{self, DividedFile, FilePart};
 use crate::copy::large::naming::Naming;
 use crate::copy::large::room::{LargeFile, Needs};
 use crate::copy::large::{has_much_content, may_be_divided, may_come_later};
-use crate::copy::source::{OpenSource, SharedSource};
+use crate::copy::look::{OpenSource, SharedSource};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::Operation;
 use crate::node::Side;
@@ -79,7 +80,7 @@ pub(super) fn copy<'a>(
     resume(run, entry, worker, |entry, worker| {
         let copy = EntryCopy { run, entry };
         match source {
-            Some(source) => copy_content(copy, source.take(ctx, entry)?, worker).map(drop),
+            Some(source) => copy_content(copy, take(ctx, entry, source)?, worker).map(drop),
             None => match copy.look(worker)? {
                 ControlFlow::Continue(source) => copy.decide(&source, worker).map(drop),
                 ControlFlow::Break(_) => Ok(()),
@@ -88,6 +89,13 @@ pub(super) fn copy<'a>(
     });
     ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
     push(run.room.end(needs), worker);
+}
+
+/// Returns the source of a file that was queued.
+fn take(ctx: &Context<'_>, entry: &Entry<'_>, source: SharedSource) -> Result<OpenSource, Failure> {
+    source
+        .take(&ctx.descriptors)
+        .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
@@ -206,7 +214,7 @@ fn finish<'a>(
     };
     let needs = Needs::of(&source.stat);
     with_entry(run, entry, worker, |entry, worker| {
-        let source = source.take(&run.ctx, entry)?;
+        let source = take(&run.ctx, entry, source)?;
         let filled = dest.finish(&run.ctx, entry, &source);
         let written = None;
         let copy = EntryCopy { run, entry };

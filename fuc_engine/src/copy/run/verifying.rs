@@ -22,7 +22,7 @@ use crate::copy::decide::clear::links_at_dest;
 use crate::copy::durability::FEW;
 use crate::copy::facts::{DestState, Entry, StoredEntry, Symlinks};
 use crate::copy::look;
-use crate::copy::scratch::CopyWorker;
+use crate::copy::make::CopyWorker;
 use crate::error::{Operation, Refusal};
 use crate::sched::When;
 use crate::sys::{self, At, Fd, Stat, Uncached};
