@@ -10,7 +10,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `op` | the public entry points |
 //! | `options` | [`CopyOp`], the options of a caller: data only |
 //! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later; what is kept for each directory in flight |
 //! | `policy` | the options of a run and the rules of the system, and the answers that need nothing else |
@@ -58,15 +57,23 @@
 //! | `run/sharing` | the part in a copy that several engines share |
 //! | `run/tasks` | what is queued besides directories: operands, and entries that are copied later |
 //!
-//! Only `op` imports `run`. `decide` makes no system call. Only `dest` and `changes` rename, replace,
-//! unlink or truncate a dest that was there before its copy.
+//! The public entry points are here: no module imports `run`. `decide` makes no system call. Only `dest` and `changes`
+//! rename, replace, unlink or truncate a dest that was there before its copy.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use crate::count::{self, Survey};
+use crate::error::Error;
+use crate::observer::{Counts, Observer, Summary};
+use crate::report::complete_or_first_failure;
+use crate::sys::Symlinks;
 
 mod attributes;
 mod changes;
 mod collisions;
 mod content;
 mod context;
-mod decide;
 mod dest;
 mod diagnose;
 mod durability;
@@ -74,7 +81,6 @@ mod facts;
 mod large;
 mod look;
 mod make;
-mod op;
 mod operand;
 mod options;
 mod parents;
@@ -82,8 +88,161 @@ mod policy;
 mod run;
 mod writers;
 
-pub use op::copy_tree;
 pub use options::{
     Backup, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink, Replace,
     Sparse, Xattrs,
 };
+
+use run::CopyRun;
+
+/// Decisions about a copy: facts in, a decision out. Nothing here makes a system call, reports
+/// or changes anything. A fact that costs a stat comes as a closure, which is called if the
+/// decision needs it.
+mod decide {
+    pub(super) mod clear;
+    pub(super) mod mode;
+    pub(super) mod overwrite;
+    pub(super) mod times;
+}
+
+impl<'a> CopyOp<'a> {
+    /// Looks up a dest that is a relative path in the open directory `dir`, not in the working directory.
+    ///
+    /// The errors of a copy from one open directory to another name paths in both; see [`Error::below_each`].
+    ///
+    /// ```
+    /// use std::fs::{self, File};
+    /// use std::sync::Mutex;
+    /// use fuc_engine::{CopyOp, Dest};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// # let scratch = tempfile::tempdir()?;
+    /// # let [from, to, moved] = ["from", "to", "moved"].map(|name| scratch.path().join(name));
+    /// fs::create_dir_all(from.join("tree/sub"))?;
+    /// fs::create_dir(&to)?;
+    /// let (source_dir, dest_dir) = (File::open(&from)?, File::open(&to)?);
+    /// fs::rename(&to, &moved)?;
+    ///
+    /// let failures = Mutex::new(Vec::new());
+    /// let copy = CopyOp::new().in_dir(&source_dir).dest_in_dir(&dest_dir);
+    /// let summary = copy.run(["tree".into()], &Dest::Exactly("copy".into()), &failures);
+    /// assert!(summary.is_complete());
+    /// assert!(moved.join("copy/sub").is_dir());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dest_in_dir(mut self, dir: &'a impl AsFd) -> Self {
+        self.dest_dir = dir.as_fd();
+        self
+    }
+
+    /// Lets threads that [`run`](Self::run) starts have private descriptor tables, so that they do not wait for each
+    /// other at each `open` and `close`. They have none before Linux 6.9, in a sandbox, if the limit on open files is
+    /// low, if the copy is [durable](Self::durable), or if stdout or stderr is a file on a server.
+    #[cfg(feature = "private-tables")]
+    #[must_use]
+    pub fn private_tables(mut self, permit: crate::PrivateTables) -> Self {
+        self.tables = Some(permit);
+        self
+    }
+
+    /// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
+    ///
+    /// See [`copy_tree`] for what happens if `dest` exists. [`rules`](Self::rules) changes that.
+    ///
+    /// # Errors
+    /// Returns the first entry that could not be copied. Everything else is still copied. Use
+    /// [`run`](Self::run) to receive every failure. If nothing failed but the run was
+    /// [cancelled](Self::cancelled_by), the error is [`Refusal::Cancelled`](crate::Refusal::Cancelled).
+    pub fn copy(
+        &self,
+        source: impl AsRef<Path>,
+        dest: impl Into<PathBuf>,
+    ) -> Result<Summary, Error> {
+        let dest = Dest::Exactly(dest.into());
+        let source = source.as_ref();
+        complete_or_first_failure(source, |failures| {
+            self.run([source.to_path_buf()], &dest, failures)
+        })
+    }
+
+    /// Copies the sources that an iterator yields, once it has yielded all of them.
+    ///
+    /// The result is the same as if the sources were copied one after the other. Nothing
+    /// below a source or below a dest directory is reached through a symbolic link, with two
+    /// exceptions: sources if [that is asked for](Dereference::Always), and an existing
+    /// dest *file* that is a link to an existing file. It is written through, unless the run has
+    /// made the directory that it is in. Modes are those of the sources, less the umask or as a
+    /// default ACL in the dest says. Holes stay holes.
+    ///
+    /// # Errors
+    /// Each entry that is not completely copied is given to `observer`, once, and counted in
+    /// [`Summary::failures`]. The rest of the work is still done. A dest file whose copy
+    /// failed holds the part that was written. If the run is [cancelled](Self::cancelled_by), an
+    /// incomplete dest that it created is removed, and backups of unfinished dests are restored. A dest that existed
+    /// before is a failure then: [`Refusal::LeftIncomplete`](crate::Refusal::LeftIncomplete).
+    #[must_use = "only the summary and the observer say whether the run failed"]
+    pub fn run(
+        &self,
+        sources: impl IntoIterator<Item = PathBuf>,
+        dest: &Dest,
+        observer: &dyn Observer,
+    ) -> Summary {
+        CopyRun::new(self, dest, observer).run(sources.into_iter().collect())
+    }
+
+    /// Counts the entries and bytes that a run on these sources would copy, and adds them to `counts`.
+    /// Changes nothing.
+    ///
+    /// Dests are not looked at: sources that stay uncopied because of the [rules](Self::rules) count, too.
+    /// Holes count like data. It may run beside the copy itself, and needs the calling thread only. Entries that
+    /// cannot be looked at are not counted.
+    ///
+    /// Returns `true` if everything was counted. Returns `false` if it was [cancelled](Self::cancelled_by), or if
+    /// all symbolic links are followed: then one entry may stand for any number of others. If hard links are kept,
+    /// a file with several names counts once. Returns `false` if there are so many of them that some may count
+    /// more than once.
+    pub fn count(&self, sources: impl IntoIterator<Item = PathBuf>, counts: &Counts) -> bool {
+        let symlinks = match self.dereference {
+            Dereference::Never => Symlinks::NoFollow,
+            Dereference::Operands => Symlinks::Follow,
+            Dereference::Always if self.recursive => return false,
+            Dereference::Always => Symlinks::Follow,
+        };
+        let survey = Survey {
+            setup: &self.setup,
+            recursive: self.recursive,
+            one_file_system: self.one_file_system,
+            symlinks,
+            content: self.counted_content(),
+            skipped_directories: true,
+        };
+        count::count(survey, sources, counts)
+    }
+}
+
+/// Copies `source`, a directory with all its entries or anything else, to exactly `dest`.
+///
+/// The directory that contains `dest` must exist. If `source` and `dest` are directories, the entries of `source`
+/// are added to those of `dest`, and files with the same names are overwritten.
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// # let [project, backup] = ["project", "backup"].map(|name| dir.path().join(name));
+/// std::fs::create_dir_all(project.join("src"))?;
+/// std::fs::write(project.join("src/main.rs"), "fn main() {}")?;
+/// let summary = fuc_engine::copy_tree(&project, &backup)?;
+/// assert_eq!((summary.files, summary.directories, summary.bytes), (1, 2, 12));
+/// assert!(backup.join("src/main.rs").exists());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Returns the first entry that could not be copied. Everything else is still copied.
+/// [`CopyOp::run`] reports every failure.
+pub fn copy_tree(source: impl AsRef<Path>, dest: impl Into<PathBuf>) -> Result<Summary, Error> {
+    CopyOp::new().copy(source, dest)
+}

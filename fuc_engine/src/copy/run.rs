@@ -62,7 +62,7 @@ mod tasks;
 mod verifying;
 mod visitor;
 
-/// One run of a [`CopyOp`](super::CopyOp).
+/// One run of a [`CopyOp`].
 pub(super) struct CopyRun<'a> {
     ctx: Context<'a>,
     /// `true` if regular files are copied without rules about their dests. Cached, because each
