@@ -48,13 +48,12 @@
 //! | `durability` | writes copies to the disk before the run ends |
 //! | `parents` | makes the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
-//! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
+//! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories; shares them with other engines |
 //! | `run/pipeline` | leads one entry through the stages |
 //! | `run/making` | fills the dest of an entry, or links it to a copy; counts and reports each copy |
 //! | `run/large` | leads a large file from its listing to its end |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | compares copies with their sources, in batches |
-//! | `run/sharing` | the part in a copy that several engines share |
 //! | `run/tasks` | what is queued besides directories: operands, and entries that are copied later |
 //!
 //! The public entry points are here: no module imports `run`. `decide` makes no system call. Only `dest` and `changes`

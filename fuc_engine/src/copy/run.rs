@@ -10,14 +10,13 @@
 //! Creation comes first in `make`. Only after `EEXIST` does it call `dest::clear_dest`, which decides
 //! about the dest in the way. Each stage returns a value to the run.
 //!
-//! - [`visitor`]: the run, as the walk sees it.
+//! - [`visitor`]: the run, as the walk sees it, also if several engines share it.
 //! - [`pipeline`]: the way of one entry through the stages.
 //! - [`making`]: fills one dest, or links it to a copy; counts and reports each copy.
 //! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: compares copies with their sources.
 //! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.
-//! - [`sharing`]: the part in a copy that several engines share.
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -57,7 +56,6 @@ mod durable;
 mod large;
 mod making;
 mod pipeline;
-mod sharing;
 mod tasks;
 mod verifying;
 mod visitor;
