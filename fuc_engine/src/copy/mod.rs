@@ -38,11 +38,10 @@
 //! | `make/directory` | enters and finishes directories |
 //! | `changes` | makes the changes at the dests |
 //! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
-//! | `large/` | which files are large, and whether the rest of one is halved |
+//! | `large/` | which files are large, which of them are written and which wait, and whether the rest of one is halved |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
-//! | `large/room` | the large files that are being written, and those that wait for them |
 //! | `large/divided` | a file of which several engines copy parts |
-//! | `operand` | one operand: its source and where its copy goes; opens the directories on the way to a dest, one by one |
+//! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up; opens the directories on the way to a dest, one by one |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
 //! | `durability` | writes copies to the disk before the run ends |

@@ -32,7 +32,7 @@ use super::context::{Context, Failure};
 use super::dest::backup;
 use super::durability::Durability;
 use super::facts::{CopyDir, Entry, Symlinks};
-use super::large::room::Room;
+use super::large::Room;
 use super::make::hardlink::LinkTable;
 use super::make::{CopyScratch, CopyWorker};
 use super::operand::{Bases, Operand};

@@ -9,7 +9,6 @@
 //! ```
 //!
 //! - [`naming`]: dests that get their names when they are complete.
-//! - [`room`]: the files that are being written, and those that wait for them.
 //! - [`divided`]: a file of which several engines copy parts.
 //!
 //! `run/large` leads a file along this way. These are the sizes from which a file is treated differently:
@@ -19,10 +18,27 @@
 //! | 1 MiB | gets its name last, and begins with a trial if a server stores it |
 //! | 4 MiB | is a task of its own, waits for room, and is cloned if possible |
 //! | 8 MiB | is halved if other engines want a part of it |
+//!
+//! # Room
+//!
+//! Two files that are written at the same time can both run out of room, even if there is enough
+//! for one of them. So a large file waits until it can be written alone, unless there is room for
+//! all. It also waits if the process may use too little memory for more writers: the kernel counts
+//! pages that are not yet on the disk, too, and would kill the process. After a write has failed
+//! for lack of room, a large file is begun only if it fits: otherwise the old content of its dest
+//! would be lost, and no copy gained.
+//!
+//! A write makes a dest look new, so after SIGKILL a later `cp -u` keeps it. Of the dests that exist and are written in
+//! place, only one may be incomplete then, as with cp. So they are written one after the other.
+//!
+//! Invariant: while a file waits, another one is being written, or tries to begin. When that begins or ends, the next
+//! one tries. Of files that try at the same time, the last one finds itself alone.
 
+use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -30,14 +46,14 @@ use rustix::io::Errno;
 use super::content::{Ways, takes_any_order};
 use super::context::Context;
 use super::dest::open::OpenDest;
-use super::facts::Entry;
+use super::facts::{Entry, StoredEntry, Symlinks};
 use super::look::{OpenSource, SharedSource};
 use super::options::{Reflink, Sparse};
-use crate::sys::{self, Stat, Storage};
+use crate::operand;
+use crate::sys::{self, Device, Stat, Storage};
 
 pub(super) mod divided;
 pub(super) mod naming;
-pub(super) mod room;
 
 /// Size from which a file is a task of its own.
 pub(super) const TASK_FROM: u64 = 4 << 20;
@@ -46,6 +62,12 @@ pub(super) const TASK_FROM: u64 = 4 << 20;
 ///
 /// To open its files takes another engine some requests, and to copy this much takes it eight or more.
 const HALF_BYTES: u64 = 4 << 20;
+
+/// Memory for each worker that writes a large file.
+///
+/// In a memory cgroup of 12 to 16 MiB, the kernel killed 4 of 42 copies of 25 files of 8 MB by two
+/// workers, and none with 24 MiB (Linux 6.18, a cgroup of version 1).
+const MEMORY_PER_WRITER: u64 = 12 << 20;
 
 /// Parts begin at multiples of this, which is at least a block of any filesystem.
 const ALIGNMENT: u64 = 64 << 10;
@@ -71,6 +93,204 @@ pub(super) fn may_come_later(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat
         && !ctx.policy.options.rules.ask
         // Other names of the source wait until the copy is complete, so it is made at once.
         && !ctx.policy.has_other_names(entry, source)
+}
+
+/// A large file whose content is still to be copied. Its dest was not touched yet.
+pub(super) struct LargeFile {
+    /// `None` if the rules about the dest are still to be applied.
+    pub(super) source: Option<SharedSource>,
+    pub(super) entry: StoredEntry,
+    pub(super) needs: Needs,
+}
+
+impl LargeFile {
+    /// Descriptors that are open while it is queued.
+    pub(super) const DESCRIPTORS: usize = 1;
+}
+
+/// The room and the turn that a file needs before it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Needs {
+    /// Bytes that a copy takes at least, if its holes stay holes.
+    bytes: u64,
+    /// The dest exists and is written in place.
+    pub(super) overwrites: bool,
+}
+
+impl Needs {
+    /// Returns the needs of a new dest.
+    pub(super) fn of(source: &Stat) -> Self {
+        Self {
+            bytes: bytes_on_disk(source),
+            overwrites: false,
+        }
+    }
+}
+
+/// The large files of a run that are being written, and those that wait.
+#[derive(Default)]
+pub(super) struct Room {
+    lane: Mutex<Lane>,
+    /// How many may be written at the same time. Found when it is first needed.
+    most_writers: OnceLock<u64>,
+}
+
+#[derive(Default)]
+struct Lane {
+    /// How many files are being written.
+    writers: u64,
+    /// The bytes of all of them. A sum of what filesystems say does not overflow.
+    bytes: u128,
+    /// One of them is written in place.
+    is_overwriting: bool,
+    waiting: VecDeque<Box<LargeFile>>,
+    /// The filesystems on which a write has failed for lack of room, and with which error.
+    full: Vec<(Device, Errno)>,
+}
+
+impl Lane {
+    fn add(&mut self, needs: Needs) {
+        self.writers += 1;
+        self.bytes += u128::from(needs.bytes);
+        self.is_overwriting |= needs.overwrites;
+    }
+
+    fn remove(&mut self, needs: Needs) {
+        self.writers -= 1;
+        self.bytes -= u128::from(needs.bytes);
+        self.is_overwriting &= !needs.overwrites;
+    }
+
+    /// Takes the next file that may try to begin.
+    fn next(&mut self) -> Option<Box<LargeFile>> {
+        let must_wait = |file: &LargeFile| file.needs.overwrites && self.is_overwriting;
+        let first = self.waiting.iter().position(|file| !must_wait(file))?;
+        self.waiting.remove(first)
+    }
+}
+
+impl Room {
+    fn lane(&self) -> MutexGuard<'_, Lane> {
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to write a file, until [`end`](Self::end). Keeps it and returns `None` if it must wait for others. `free`
+    /// returns the free bytes on the filesystem of its dest, and is called only if there are others.
+    pub(super) fn begin(
+        &self,
+        file: Box<LargeFile>,
+        free: impl FnOnce(&StoredEntry) -> Option<u64>,
+    ) -> Option<Box<LargeFile>> {
+        let needs = file.needs;
+        let mut lane = self.lane();
+        if needs.overwrites && lane.is_overwriting {
+            lane.waiting.push_back(file);
+            return None;
+        }
+        let others = lane.writers;
+        lane.add(needs);
+        let bytes = lane.bytes;
+        drop(lane);
+        let fits = others == 0
+            || others < self.most_writers()
+                && free(&file.entry).is_none_or(|free| bytes <= u128::from(free));
+        if fits {
+            return Some(file);
+        }
+        let mut lane = self.lane();
+        // All others may have ended since.
+        if lane.writers == 1 {
+            return Some(file);
+        }
+        lane.remove(needs);
+        lane.waiting.push_back(file);
+        None
+    }
+
+    /// Notes that a file is being written, whether there is room or not.
+    pub(super) fn hold(&self, needs: Needs) {
+        self.lane().add(needs);
+    }
+
+    /// Notes that a file is not being written any more. Returns one that has waited.
+    pub(super) fn end(&self, needs: Needs) -> Option<Box<LargeFile>> {
+        let mut lane = self.lane();
+        lane.remove(needs);
+        lane.next()
+    }
+
+    /// Returns a file that has waited, after another one has begun.
+    pub(super) fn next(&self) -> Option<Box<LargeFile>> {
+        self.lane().next()
+    }
+
+    fn most_writers(&self) -> u64 {
+        *self
+            .most_writers
+            .get_or_init(|| sys::memory_limit().map_or(u64::MAX, |bytes| bytes / MEMORY_PER_WRITER))
+    }
+
+    /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
+    pub(super) fn note_failure(&self, entry: &Entry<'_>, errno: Option<Errno>) {
+        let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno else {
+            return;
+        };
+        let Some(device) = in_dest_directory(entry, device) else {
+            return;
+        };
+        let full = &mut self.lane().full;
+        if !full.contains(&(device, errno)) {
+            full.push((device, errno));
+        }
+    }
+
+    /// Returns the error of an earlier write that found no room, if this source does not fit either.
+    pub(super) fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
+        if self.lane().full.is_empty() {
+            return None;
+        }
+        let (device, free) =
+            in_dest_directory(entry, |dir| Some((device(dir)?, sys::free_bytes(dir))))?;
+        // The old content makes room when it is truncated or unlinked.
+        let old = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::Follow);
+        let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
+        let needed = bytes_on_disk(source);
+        let lacks_room = |errno| match errno {
+            // The kernel cannot be asked how much of a quota is left. Incomplete files have
+            // used it up.
+            Errno::DQUOT => needed > old_bytes,
+            _ => free.is_some_and(|free| needed > old_bytes.saturating_add(free)),
+        };
+        let full = &self.lane().full;
+        let mut errors = full.iter().filter(|(full, _)| *full == device);
+        errors
+            .find(|(_, errno)| lacks_room(*errno))
+            .map(|(_, errno)| *errno)
+    }
+}
+
+/// Returns how many bytes a copy of the file takes at least, if its holes stay holes.
+#[allow(clippy::unnecessary_cast)] // The types of the fields depend on the architecture.
+fn bytes_on_disk(stat: &Stat) -> u64 {
+    (stat.st_size as u64).min((stat.st_blocks as u64).saturating_mul(512))
+}
+
+fn device(dir: BorrowedFd<'_>) -> Option<Device> {
+    let stat = sys::stat(dir, c".", Symlinks::NoFollow);
+    stat.ok().map(|stat| stat.st_dev)
+}
+
+/// Calls `ask` with the directory of the dest. Returns `None` if that cannot be opened.
+fn in_dest_directory<T>(
+    entry: &Entry<'_>,
+    ask: impl FnOnce(BorrowedFd<'_>) -> Option<T>,
+) -> Option<T> {
+    if !entry.is_operand() {
+        return ask(entry.dest_dir);
+    }
+    let path = operand::directory_of(entry.dest_name);
+    let dir = sys::open_path_directory(entry.dest_dir, &path, Symlinks::Follow).ok()?;
+    ask(dir.as_fd())
 }
 
 /// Returns `true` if several engines may copy the content: a worker reads and writes it, and it is not the filesystem, or
@@ -147,6 +367,81 @@ fn middle(rest: Range<u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::Place;
+
+    fn file(bytes: u64, overwrites: bool) -> Box<LargeFile> {
+        let place = Place {
+            parent: None,
+            name: c"f".into(),
+            operand: 0,
+        };
+        Box::new(LargeFile {
+            source: None,
+            entry: StoredEntry::of_place(place, FileType::RegularFile, Symlinks::NoFollow),
+            needs: Needs { bytes, overwrites },
+        })
+    }
+
+    /// Begins to write a file, and returns its needs if it need not wait.
+    fn begin(room: &Room, bytes: u64, free: Option<u64>) -> Option<Needs> {
+        let begun = room.begin(file(bytes, false), |_| free);
+        begun.map(|file| file.needs)
+    }
+
+    #[test]
+    fn a_file_alone_needs_no_known_room() {
+        let room = Room::default();
+        for _ in 0..2 {
+            let begun = room.begin(file(7, false), |_| unreachable!("no other file is written"));
+            assert!(room.end(begun.unwrap().needs).is_none());
+        }
+    }
+
+    #[test]
+    fn files_are_written_together_if_there_is_room_for_all() {
+        let room = Room::default();
+        let first = begin(&room, 6, None).unwrap();
+        assert!(begin(&room, 4, Some(9)).is_none());
+        assert!(begin(&room, 4, Some(10)).is_some());
+        assert_eq!(room.end(first).unwrap().needs.bytes, 4);
+        assert!(begin(&room, 6, Some(9)).is_none());
+        assert!(begin(&room, 6, None).is_some(), "the room is unknown");
+    }
+
+    #[test]
+    fn a_file_whose_others_have_ended_since_does_not_wait() {
+        let room = Room::default();
+        let first = begin(&room, 6, None).unwrap();
+        let second = room.begin(file(4, false), |_| {
+            assert!(room.end(first).is_none());
+            Some(0)
+        });
+        assert!(second.is_some());
+    }
+
+    #[test]
+    fn no_more_files_are_written_together_than_the_memory_bears() {
+        let room = Room::default();
+        room.most_writers.set(2).unwrap();
+        let both = [(); 2].map(|()| begin(&room, 1, None).unwrap());
+        assert!(begin(&room, 1, None).is_none());
+        let waiter = room.end(both[0]).unwrap();
+        assert!(room.begin(waiter, |_| None).is_some());
+    }
+
+    #[test]
+    fn dests_are_overwritten_one_by_one() {
+        let room = Room::default();
+        let overwrite = || room.begin(file(1, true), |_| None);
+        let first = overwrite().unwrap();
+        assert!(overwrite().is_none());
+        let other = begin(&room, 1, None).unwrap();
+        assert!(room.next().is_none());
+        assert!(room.end(other).is_none());
+        let second = room.end(first.needs).unwrap();
+        assert!(room.begin(second, |_| None).is_some());
+        assert!(overwrite().is_none());
+    }
 
     #[test]
     fn halves_are_not_too_small() {
