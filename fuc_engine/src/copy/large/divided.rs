@@ -343,7 +343,7 @@ impl DividedDest {
         ctx: &Context<'_>,
         entry: &Entry<'_>,
         source: &OpenSource,
-    ) -> Result<Filled<'static>, Failure> {
+    ) -> Result<Filled, Failure> {
         let fd = ctx.descriptors.take(self.fd);
         let fd = fd.map_err(|errno| ctx.making_failure(entry, Operation::CreateFile, errno))?;
         let dest = OpenDest::hidden(fd, self.hidden_name);

@@ -13,6 +13,7 @@
 //! guess costs one call. Copying 50,000 empty files by `stat` and `mknodat` took 0.67 of the
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
@@ -145,15 +146,13 @@ pub(in crate::copy) fn try_copy_empty(
 }
 
 /// The result of filling a dest.
-pub(in crate::copy) enum Filled<'w> {
+pub(in crate::copy) enum Filled {
     Complete(Completed),
     /// The complete dest could not be given its name, so it was dropped. It must be written under its
     /// name.
     Nameless,
     /// The run was cancelled. The incomplete dest was removed if this run had created it.
     Cancelled,
-    /// Other workers want a part of the rest of the content.
-    Shared(Box<Unfinished<'w>>),
 }
 
 /// A dest with a part of its content.
@@ -195,33 +194,76 @@ pub(in crate::copy) struct Filling<'f> {
 impl<'f> Filling<'f> {
     /// Copies content and attributes to the dest, and closes it.
     #[inline(always)]
-    pub(in crate::copy) fn fill(self, worker: &mut impl CopyWorker) -> Result<Filled<'f>, Failure> {
+    pub(in crate::copy) fn fill<W: CopyWorker>(self, worker: &mut W) -> Result<Filled, Failure> {
         let Self { ctx, source, .. } = self;
         let labelled = label(ctx, &self.dest);
         let options = ctx.policy.options;
         let has_nothing_to_move = options.attributes_only
             || self.dest.has_content
             || source.is_known_empty() && options.reflink != Reflink::Always;
-        let mut rest = None;
         let moved = match has_nothing_to_move {
             true => Ok(Moved::nothing()),
-            false => ctx
-                .changes
-                .write(&source.stat, || self.move_content(worker, &mut rest)),
+            false => ctx.changes.write(&source.stat, || {
+                self.move_content(worker, |worker, piece| {
+                    match worker.copied_piece(&ctx.report, piece.bytes) {
+                        ControlFlow::Continue(()) => Next::Piece,
+                        ControlFlow::Break(()) => Next::Cancel,
+                    }
+                })
+            }),
         };
-        match (moved, rest) {
-            (Ok(moved), None) => self.finish(moved, labelled),
-            (Ok(moved), Some(rest)) => Ok(share(self.dest, rest, moved, labelled)),
-            (Err(error), _) => self.abandon(error),
+        match moved {
+            Ok(moved) => self.finish(moved, labelled),
+            Err(error) => self.abandon(error),
         }
     }
 
-    /// Moves the content. Returns only the bytes not yet reported through `copied_piece`. If other workers want a part
-    /// of the rest, that becomes `rest_of_file`.
-    fn move_content(
+    /// Does the same with a dest that has a hidden name. Breaks if other engines want a part of the rest.
+    #[cold]
+    pub(in crate::copy) fn fill_together<W: CopyWorker>(
+        self,
+        worker: &mut W,
+    ) -> Result<ControlFlow<Unfinished<'f>, Filled>, Failure> {
+        let labelled = label(self.ctx, &self.dest);
+        let mut wanted = None;
+        let moved = self.move_content(worker, |worker, piece| {
+            let from = piece.rest.filter(|_| worker.is_asked());
+            let Self {
+                ctx,
+                entry,
+                source,
+                dest,
+            } = &self;
+            if worker.copied_piece(&ctx.report, piece.bytes).is_break() {
+                return Next::Cancel;
+            }
+            wanted = from.and_then(|from| Rest::begin(ctx, entry, source, dest, from));
+            match wanted {
+                Some(_) => Next::Share,
+                None => Next::Piece,
+            }
+        });
+        let filled = match (moved, wanted) {
+            (Ok(moved), None) => self.finish(moved, labelled),
+            (Ok(moved), Some(rest)) => {
+                return Ok(ControlFlow::Break(Unfinished {
+                    dest: self.dest,
+                    rest,
+                    moved,
+                    labelled,
+                }));
+            }
+            (Err(error), _) => self.abandon(error),
+        };
+        filled.map(ControlFlow::Continue)
+    }
+
+    /// Moves the content, and calls `after_piece` between the pieces. Returns only the bytes that it has not got.
+    #[inline(always)]
+    fn move_content<W: CopyWorker>(
         &self,
-        worker: &mut impl CopyWorker,
-        rest_of_file: &mut Option<Box<Rest>>,
+        worker: &mut W,
+        mut after_piece: impl FnMut(&mut W, Piece) -> Next,
     ) -> Result<Moved, ContentError> {
         let mut buffer = std::mem::take(&mut worker.scratch().buffer);
         let OpenSource { fd, stat, storage } = self.source;
@@ -232,23 +274,9 @@ impl<'f> Filling<'f> {
         };
         let ways = Ways::new(self.ctx.policy.options);
         let mut accounted = 0;
-        let Self {
-            ctx,
-            entry,
-            source,
-            dest,
-        } = self;
-        let mut progress = |Piece { bytes, rest }| {
-            accounted += bytes;
-            let from = rest.filter(|_| dest.hidden_name().is_some() && worker.is_asked());
-            if worker.copied_piece(&ctx.report, bytes).is_break() {
-                return Next::Cancel;
-            }
-            *rest_of_file = from.and_then(|from| Rest::begin(ctx, entry, source, dest, from));
-            match rest_of_file {
-                Some(_) => Next::Share,
-                None => Next::Piece,
-            }
+        let mut progress = |piece: Piece| {
+            accounted += piece.bytes;
+            after_piece(worker, piece)
         };
         let moved = ContentCopy::new(from, to, ways, &mut buffer, &mut progress).run();
         worker.scratch().buffer = buffer;
@@ -264,7 +292,7 @@ impl<'f> Filling<'f> {
         self,
         moved: Moved,
         labelled: Result<(), AttributeError>,
-    ) -> Result<Filled<'static>, Failure> {
+    ) -> Result<Filled, Failure> {
         let Self { ctx, entry, .. } = self;
         let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
         if let Some(durability) = &ctx.durability {
@@ -326,7 +354,7 @@ impl<'f> Filling<'f> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    pub(in crate::copy) fn abandon(&self, error: ContentError) -> Result<Filled<'static>, Failure> {
+    pub(in crate::copy) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
         let Self {
             ctx, entry, dest, ..
         } = self;
@@ -407,21 +435,6 @@ impl<'f> Filling<'f> {
             let _ = attributes::mark_incomplete(dest, &self.source.stat);
         }
     }
-}
-
-#[cold]
-fn share(
-    dest: OpenDest<'_>,
-    rest: Box<Rest>,
-    moved: Moved,
-    labelled: Result<(), AttributeError>,
-) -> Filled<'_> {
-    Filled::Shared(Box::new(Unfinished {
-        dest,
-        rest,
-        moved,
-        labelled,
-    }))
 }
 
 /// Marks a dest whose content the kernel could not write when it was closed, and returns the failure.

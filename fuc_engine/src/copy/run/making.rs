@@ -3,13 +3,15 @@
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
 //! engines share the run, one of them is its home, which does that.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::tasks::CopyTask;
 use super::{CopyRun, EntryCopy, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
-use crate::copy::dest::{backup, open};
+use crate::copy::dest::backup;
+use crate::copy::dest::open::{self, OpenDest};
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry};
 use crate::copy::large::Needs;
 use crate::copy::large::divided::FilePart;
@@ -172,6 +174,9 @@ pub(super) fn fill<'a>(
             .really(id)
             .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     }
+    if dest.hidden_name().is_some() {
+        return fill_together(copy, source, dest, worker);
+    }
     let filling = Filling {
         ctx,
         entry,
@@ -180,6 +185,36 @@ pub(super) fn fill<'a>(
     };
     let filled = filling.fill(worker);
     note_filled(copy, source, filled, written, worker)
+}
+
+/// Copies the content to a dest with a hidden name, until other engines want a part of the rest. The source has no other
+/// names.
+#[cold]
+fn fill_together<'a>(
+    copy: EntryCopy<'_, 'a>,
+    source: &OpenSource,
+    dest: OpenDest<'_>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<Option<FileId>, Failure> {
+    let EntryCopy { run, entry } = copy;
+    let filling = Filling {
+        ctx: &run.ctx,
+        entry,
+        source,
+        dest,
+    };
+    let filled = match filling.fill_together(worker) {
+        Ok(ControlFlow::Break(unfinished)) => {
+            // Its content is the next task, of which others get a part.
+            run.room.hold(Needs::of(&source.stat));
+            let rest = FilePart::of_rest(&run.ctx, entry, unfinished);
+            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
+            return Ok(None);
+        }
+        Ok(ControlFlow::Continue(filled)) => Ok(filled),
+        Err(failure) => Err(failure),
+    };
+    note_filled(copy, source, filled, None, worker)
 }
 
 /// Copies a file whose content may have been read before.
@@ -203,7 +238,7 @@ fn fill_again<'a>(
 pub(super) fn note_filled<'a>(
     copy: EntryCopy<'_, 'a>,
     source: &OpenSource,
-    filled: Result<Filled<'_>, Failure>,
+    filled: Result<Filled, Failure>,
     written: Option<FileId>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<Option<FileId>, Failure> {
@@ -227,12 +262,6 @@ pub(super) fn note_filled<'a>(
         }
         Filled::Nameless => return fill_again(copy, source, Naming::AtOnce, worker),
         Filled::Cancelled => backup::restore(&run.ctx, entry),
-        Filled::Shared(unfinished) => {
-            // Its content is the next task, of which others get a part.
-            run.room.hold(Needs::of(&source.stat));
-            let rest = FilePart::of_rest(&run.ctx, entry, *unfinished);
-            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
-        }
     }
     Ok(written)
 }
