@@ -378,11 +378,13 @@ fn follows_no_links_with_a_and_d() {
         .check(some_of_everything);
 }
 
-/// Compares cpz with cp, run by a user that may read the files of root but not change their owner.
+/// Compares cpz with cp, run by a user that may read the files of root but not change their owner. The user may give
+/// files to the group of a file and of a link.
 #[track_caller]
 fn of_others(flags: &[&str]) {
-    let script = "chown -hR 0:0 s; chmod 6755 s/set-id; chmod 7755 s/d s/all; mkdir -m 777 into; \
-        exec setpriv --reuid 65534 --clear-groups \"$@\"";
+    let script = "chown -hR 0:0 s; chmod 6755 s/set-id s/fifo; chmod 7755 s/d s/all; mkdir -m 777 into; \
+        chown -h 0:65533 s/all s/link; \
+        exec setpriv --reuid 65534 --groups 65533 \"$@\"";
     NEWEST_CP
         .in_script(script)
         .args(flags)

@@ -7,7 +7,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, CPZ, NEWEST_CP};
 
 fn links(tree: &Tree) {
     tree.file("d/f", b"content")
@@ -71,6 +71,8 @@ fn keeps_the_special_bits_of_fifos_and_sockets() {
     CP.check(["d", "new"], build);
     CP.check(["--no-preserve=mode", "d", "new"], build);
     CP.check(["-p", "d", "new"], build);
+    NEWEST_CP.check(["--preserve=ownership", "d", "new"], build);
+    NEWEST_CP.check(["-p", "--no-preserve=mode", "d", "new"], build);
 }
 
 #[test]

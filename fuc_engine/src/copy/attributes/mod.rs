@@ -168,12 +168,15 @@ impl Transfer<'_> {
         warning: &mut Option<AttributeError>,
     ) -> Result<(), Unset> {
         let mut mode = self.mode;
-        if policy.options.preserve.ownership
-            && self.set_owner(policy)? == Ownership::NotSet
-            && self.role == Role::Copy
-        {
-            let (preserve, kind) = (&policy.options.preserve, sys::file_type(self.stat));
-            mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
+        let preserve = &policy.options.preserve;
+        if preserve.ownership {
+            let (owned, kind) = (self.set_owner(policy)?, sys::file_type(self.stat));
+            if owned != Ownership::NotSet {
+                mode = mode.map(|mode| mode::after_chown(preserve, mode, kind));
+            }
+            if owned != Ownership::Set && self.role == Role::Copy {
+                mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
+            }
         }
         let names = self.names_of_xattrs(policy);
         let mut outcome = self.set_xattrs(policy, &names, warning);
@@ -227,9 +230,12 @@ impl Transfer<'_> {
             Ok(()) => Ok(Ownership::Set),
             Err(_) if self.has_owner() => Ok(Ownership::Set),
             Err(Errno::PERM | Errno::INVAL) if policy.user != 0 => {
-                // Without root's rights the group may still be set.
-                let _ = self.dest.set_owner(None, group);
-                Ok(Ownership::NotSet)
+                // Without root's rights the group may still be set. As in cp, a link keeps its group.
+                let is_link = sys::file_type(self.stat) == FileType::Symlink;
+                match is_link || self.dest.set_owner(None, group).is_err() {
+                    true => Ok(Ownership::NotSet),
+                    false => Ok(Ownership::OnlyGroup),
+                }
             }
             Err(errno) => Err((Operation::KeepOwner, errno.into())),
         }
@@ -325,6 +331,7 @@ impl Transfer<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ownership {
     Set,
+    OnlyGroup,
     NotSet,
 }
 

@@ -12,6 +12,7 @@ use crate::copy::options::{ModePolicy, Preserve};
 
 const PERMISSIONS: u32 = 0o777;
 const SET_ID: u32 = 0o6000;
+const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -49,14 +50,10 @@ pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
 
 /// Returns the mode for creating the copy of a FIFO, socket or device with `mode`.
 pub(in crate::copy) fn for_special_file(preserve: &Preserve, mode: u32) -> u32 {
-    let special_bits = match preserve {
+    let special_bits = match preserve.mode {
         // The bits have no effect on special files, and cp keeps them.
-        Preserve {
-            ownership: false,
-            mode: ModePolicy::Default | ModePolicy::Discard,
-            ..
-        } => mode & 0o7000,
-        _ => 0,
+        ModePolicy::Default | ModePolicy::Discard => mode & 0o7000,
+        ModePolicy::Preserve => 0,
     };
     for_creation(preserve, mode) | special_bits
 }
@@ -171,13 +168,22 @@ pub(in crate::copy) fn of_parent(preserve: &Preserve, mode: u32) -> u32 {
     }
 }
 
+/// Removes the bit that the kernel has removed when the owner or the group of a copy was set. As in cp, it comes back only
+/// if modes are preserved.
+pub(in crate::copy) fn after_chown(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
+    match (preserve.mode, kind) {
+        (ModePolicy::Preserve, _) | (_, FileType::Directory) => mode,
+        _ => mode & !SET_USER_ID,
+    }
+}
+
 /// Removes set-id and sticky bits, for a copy whose owner could not be set. As in cp, a directory
-/// keeps its sticky bit if modes are not preserved.
+/// keeps its sticky bit, and a special file all of them, if modes are not preserved.
 pub(in crate::copy) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
-    if kind == FileType::Directory && preserve.mode != ModePolicy::Preserve {
-        mode & !SET_ID
-    } else {
-        mode & !(SET_ID | STICKY)
+    match (preserve.mode, kind) {
+        (ModePolicy::Preserve, _) => mode & !(SET_ID | STICKY),
+        (_, FileType::Directory) => mode & !SET_ID,
+        _ => mode,
     }
 }
 
@@ -217,7 +223,7 @@ mod tests {
             preserve(ModePolicy::Default, true),
         );
         assert_eq!(for_special_file(&kept, 0o4644), 0o4644);
-        assert_eq!(for_special_file(&owned, 0o4644), 0o600);
+        assert_eq!(for_special_file(&owned, 0o4644), 0o4600);
         assert_eq!(for_directory(&kept, 0o7755), 0o7755);
         assert_eq!(for_directory(&owned, 0o7755), 0o1700);
     }
@@ -326,7 +332,7 @@ mod tests {
         for (policy, kind, mode) in [
             (ModePolicy::Preserve, FileType::RegularFile, 0o755),
             (ModePolicy::Preserve, FileType::Directory, 0o755),
-            (ModePolicy::Default, FileType::RegularFile, 0o755),
+            (ModePolicy::Default, FileType::Fifo, 0o7755),
             (ModePolicy::Default, FileType::Directory, 0o1755),
         ] {
             let without_owner = without_owner(&preserve(policy, true), 0o7755, kind);

@@ -182,9 +182,6 @@ const ROWS: &[Deviation] = &[
     cp("| times and attributes of directories", |case, _| {
         preserves(case) && has_dots(case) && has_source_in_dest(case)
     }),
-    cp("of devices, FIFOs and sockets", |case, _| {
-        preserves(case) && has_entry(case, is_special)
-    }),
     cp("| `cpz -s` with preserved attributes |", |case, _| {
         case.has_option('s', "symbolic-link") && preserves(case) && has_xattr(case)
     }),
