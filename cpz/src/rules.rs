@@ -134,9 +134,13 @@ fn naming(control: Option<&OsStr>, charset: Charset) -> Result<Option<Backup>, U
 }
 
 /// Returns the suffix of the flag, otherwise that of the environment, otherwise `~`. A suffix that is empty or holds
-/// a slash counts as `~`.
+/// a slash before other bytes counts as `~`. With a slash at its end, renaming a file to the backup fails.
 fn usable_suffix(given: Option<OsString>) -> OsString {
-    let is_usable = |suffix: &OsString| !suffix.is_empty() && !suffix.as_bytes().contains(&b'/');
+    let is_usable = |suffix: &OsString| {
+        let name = suffix.as_bytes();
+        let last = name.iter().rposition(|&byte| byte != b'/');
+        last.is_some_and(|last| !name[..last].contains(&b'/'))
+    };
     given
         .or_else(|| env::var_os("SIMPLE_BACKUP_SUFFIX"))
         .filter(is_usable)
@@ -206,7 +210,10 @@ mod tests {
 
     #[test]
     fn a_suffix_with_a_slash_is_ignored() {
-        assert_eq!(usable_suffix(Some("x/y".into())), "~");
+        for suffix in ["x/y", "/x", "/", "//"] {
+            assert_eq!(usable_suffix(Some(suffix.into())), "~", "{suffix}");
+        }
+        assert_eq!(usable_suffix(Some("x/".into())), "x/");
         assert_eq!(usable_suffix(Some("".into())), "~");
         assert_eq!(usable_suffix(Some(".o".into())), ".o");
     }

@@ -38,7 +38,16 @@ fn appends_a_suffix() {
 
 #[test]
 fn ignores_a_suffix_that_would_lead_elsewhere() {
-    CP.check(["-S", "x/y", "-v", "a", "b"], two_files);
+    for suffix in ["x/y", "/x", "/"] {
+        CP.check(["-S", suffix, "-v", "a", "b"], two_files);
+    }
+}
+
+#[test]
+fn makes_no_backup_by_a_suffix_that_ends_in_a_slash() {
+    for suffix in ["x/", "x//"] {
+        NEWEST_CP.check(["-S", suffix, "-v", "a", "b"], two_files);
+    }
 }
 
 #[test]
