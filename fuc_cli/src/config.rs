@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::console::Console;
-use crate::flags::{Occurrence, Table, UsageError};
+use crate::flags::{self, Occurrence, Table, UsageError};
 use crate::quote;
 use crate::wording::errno_text;
 
@@ -87,7 +87,7 @@ fn read_line<I: Copy>(
         let reason = b": no shell removes the quotes, so leave them out";
         return Err(UsageError::plain([&*quoted, reason].concat()));
     }
-    match table.read_config_line(&OsString::from_vec(line.to_vec())) {
+    match flags::read_config_line(table, &OsString::from_vec(line.to_vec())) {
         Some(read) => read,
         None => {
             let quoted = console.quoted(line);
@@ -107,7 +107,7 @@ fn with_equals_sign<I: Copy>(table: &Table<I>, line: &[u8]) -> Option<Vec<u8>> {
     let space = line.iter().position(u8::is_ascii_whitespace)?;
     let (name, value) = (&line[..space], line[space..].trim_ascii());
     let corrected = [name, b"=", value].concat();
-    let is_extension = table.read_config_line(&OsString::from_vec(corrected.clone()));
+    let is_extension = flags::read_config_line(table, &OsString::from_vec(corrected.clone()));
     is_extension.is_some().then_some(corrected)
 }
 

@@ -14,6 +14,7 @@
 #[cfg(any(test, feature = "test-support"))]
 pub use agreement::Agreement;
 pub use choice::{choose, words};
+pub(crate) use scan::read_config_line;
 pub use scan::{Occurrence, Order, Scan, Stop};
 pub use usage_error::{Advice, UsageError};
 

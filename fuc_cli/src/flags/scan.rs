@@ -99,31 +99,29 @@ impl<I: Copy> Scan<I> {
     }
 }
 
-impl<I: Copy> Table<I> {
-    /// Reads a line of a [file of options](crate::config): an extension in full, with its value after a `=`.
-    /// Returns `None` if it is anything else, if the flag is refused there, or if it would make each run read stdin.
-    pub(crate) fn read_config_line(
-        &self,
-        line: &OsString,
-    ) -> Option<Result<Occurrence<I>, UsageError>> {
-        let body = line.as_bytes().strip_prefix(b"--")?;
-        let mut parts = body.splitn(2, |&byte| byte == b'=');
-        let (name, value) = (parts.next()?, parts.next());
-        let mut flags = self.flags.iter();
-        flags.find(|flag| {
-            let reads_stdin = matches!(flag.accepts, Accepts::File)
-                && value.is_some_and(|value| is_stdin(OsStr::from_bytes(value)));
-            flag.long.as_bytes() == name
-                && flag.origin == Origin::Extension
-                && flag.in_config == InConfig::Allowed
-                && !reads_stdin
-        })?;
-        let line = std::slice::from_ref(line);
-        let mut scan = Scan::of(self, line, Personality::Extended, Order::Any);
-        match scan.stop {
-            Some(Stop::Error(error)) => Some(Err(error)),
-            Some(Stop::Help | Stop::Version) | None => scan.matched.pop().map(Ok),
-        }
+/// Reads a line of a [file of options](crate::config): an extension in full, with its value after a `=`.
+/// Returns `None` if it is anything else, if the flag is refused there, or if it would make each run read stdin.
+pub(crate) fn read_config_line<I: Copy>(
+    table: &Table<I>,
+    line: &OsString,
+) -> Option<Result<Occurrence<I>, UsageError>> {
+    let body = line.as_bytes().strip_prefix(b"--")?;
+    let mut parts = body.splitn(2, |&byte| byte == b'=');
+    let (name, value) = (parts.next()?, parts.next());
+    let mut flags = table.flags.iter();
+    flags.find(|flag| {
+        let reads_stdin = matches!(flag.accepts, Accepts::File)
+            && value.is_some_and(|value| is_stdin(OsStr::from_bytes(value)));
+        flag.long.as_bytes() == name
+            && flag.origin == Origin::Extension
+            && flag.in_config == InConfig::Allowed
+            && !reads_stdin
+    })?;
+    let line = std::slice::from_ref(line);
+    let mut scan = Scan::of(table, line, Personality::Extended, Order::Any);
+    match scan.stop {
+        Some(Stop::Error(error)) => Some(Err(error)),
+        Some(Stop::Help | Stop::Version) | None => scan.matched.pop().map(Ok),
     }
 }
 

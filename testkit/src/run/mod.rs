@@ -25,6 +25,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process_group};
 
 use crate::{
+    probe::{Skip, has_program},
     sys::reset_signals,
     tree::{Scratch, Tree},
     util::{TIME_LIMIT, unless_busy},
@@ -52,7 +53,6 @@ mod input;
 mod live;
 mod pair;
 mod parity;
-mod terminal;
 mod twins;
 mod wrapped;
 
@@ -235,6 +235,33 @@ impl Run {
         }
         command
     }
+
+    /// Returns a run of this command at a pseudo-terminal, which the program `script` makes. Both streams of output
+    /// come on stdout, with `\r\n` after each line.
+    ///
+    /// # Errors
+    /// Skips if `script` is missing.
+    ///
+    /// # Panics
+    /// If an argument is not UTF-8.
+    pub fn at_terminal(&self) -> Result<Self, Skip> {
+        if !has_program("script") {
+            return Err(Skip("script is missing".into()));
+        }
+        let words = [&self.program].into_iter().chain(&self.args);
+        let words: Vec<String> = words.map(|word| quoted(word)).collect();
+        let line = format!("exec {}", words.join(" "));
+        let mut run = self.clone().env("SHELL", "/bin/sh");
+        run.program = "script".into();
+        run.args = ["-qec", &line, "/dev/null"].map(Into::into).into();
+        Ok(run)
+    }
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_str().expect("a word in UTF-8");
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 impl fmt::Display for Run {
