@@ -35,7 +35,7 @@ pub(crate) struct Row {
 }
 
 impl Results {
-    /// Reads `file`; without such a file there are no results.
+    /// Reads the results in `file`. Returns none if the file does not exist.
     ///
     /// # Errors
     /// If a line is not what [`write`](Self::write) writes.

@@ -83,7 +83,7 @@ impl Manual {
 /// Returns a part of the shared prose.
 ///
 /// # Panics
-/// If there is no such part.
+/// Panics if no part has this name.
 fn shared(name: &str) -> &'static str {
     let mut parts = SHARED
         .split("\n# ")

@@ -273,8 +273,7 @@ struct BackupNames<'a> {
 /// One name for a backup.
 struct BackupName {
     name: Box<CStr>,
-    /// The number in the name. `None` if the name has none or was shortened: then there is no
-    /// next name.
+    /// The number in the name. `None` if the name has none or was shortened. Then no other name is tried.
     number: Option<u128>,
     /// A file that has the name already is replaced.
     replaces: bool,
@@ -319,7 +318,7 @@ impl<'a> BackupNames<'a> {
     /// Returns the next name to try.
     ///
     /// # Errors
-    /// `EINVAL` if the suffix contains a NUL, `EOVERFLOW` if there is no higher number.
+    /// Fails with `EINVAL` if the suffix contains a NUL, and with `EOVERFLOW` after the highest number.
     fn next(&mut self) -> Result<BackupName, Errno> {
         let tail = match &mut self.number {
             None => self.suffix.as_bytes().to_vec(),

@@ -185,7 +185,7 @@ const MOST_WAITING: usize = 128;
 
 impl FuseMount {
     /// Mounts an empty filesystem with these habits. Several threads of this process serve it, and every user
-    /// may use it. Attributes and names are not cached.
+    /// may use it. Attributes and names are not cached, unless [`Habits::client_caches`] says so.
     ///
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
