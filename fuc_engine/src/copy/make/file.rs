@@ -223,7 +223,7 @@ impl<'f> Filling<'f> {
     pub(in crate::copy) fn fill_together<W: CopyWorker>(
         self,
         worker: &mut W,
-    ) -> Result<ControlFlow<Unfinished<'f>, Filled>, Failure> {
+    ) -> ControlFlow<Unfinished<'f>, Result<Filled, Failure>> {
         let labelled = label(self.ctx, &self.dest);
         let mut wanted = None;
         let moved = self.move_content(worker, |worker, piece| {
@@ -243,19 +243,18 @@ impl<'f> Filling<'f> {
                 None => Next::Piece,
             }
         });
-        let filled = match (moved, wanted) {
+        ControlFlow::Continue(match (moved, wanted) {
             (Ok(moved), None) => self.finish(moved, labelled),
             (Ok(moved), Some(rest)) => {
-                return Ok(ControlFlow::Break(Unfinished {
+                return ControlFlow::Break(Unfinished {
                     dest: self.dest,
                     rest,
                     moved,
                     labelled,
-                }));
+                });
             }
             (Err(error), _) => self.abandon(error),
-        };
-        filled.map(ControlFlow::Continue)
+        })
     }
 
     /// Moves the content, and calls `after_piece` between the pieces. Returns only the bytes that it has not got.

@@ -204,15 +204,14 @@ fn fill_together<'a>(
         dest,
     };
     let filled = match filling.fill_together(worker) {
-        Ok(ControlFlow::Break(unfinished)) => {
+        ControlFlow::Break(unfinished) => {
             // Its content is the next task, of which others get a part.
             run.room.hold(Needs::of(&source.stat));
             let rest = FilePart::of_rest(&run.ctx, entry, unfinished);
             worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
             return Ok(None);
         }
-        Ok(ControlFlow::Continue(filled)) => Ok(filled),
-        Err(failure) => Err(failure),
+        ControlFlow::Continue(filled) => filled,
     };
     note_filled(copy, source, filled, None, worker)
 }
