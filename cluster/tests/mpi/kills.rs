@@ -12,13 +12,15 @@ use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree, remove_for_sure};
 
 use crate::cpz;
-use crate::job::{CPZ, Numbers, PIDS, Program, RMZ, build, count, signal};
+use crate::job::{CPZ, Numbers, PIDS, Program, RMZ, SLOW_THOUSANDS, build, count, signal};
 
 /// The number of times that each command is killed, with one thread in each rank, and again with several.
 const ROUNDS: usize = 25;
 const RANKS: usize = 4;
+/// The speed of every other round. In those between, a rank dies in mid-work on a busy machine, too.
+const FAST: &str = "--max-rate=1000000000";
 /// The fewest rounds of a test in which a rank must die while there is work left. Nearly all do.
-const ENOUGH: usize = 12;
+const ENOUGH: usize = 8;
 
 /// The moment at which a rank dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +36,8 @@ enum Moment {
 struct Death {
     rank: usize,
     moment: Moment,
+    /// How fast the job works.
+    speed: &'static str,
 }
 
 /// Returns the deaths of as many rounds as [`ROUNDS`], in a job that processes `entries`. They depend only on the seed.
@@ -45,6 +49,7 @@ fn deaths(seed: u64, entries: usize) -> Vec<Death> {
             0 | 1 => Moment::Start,
             _ => Moment::Entries(1 + numbers.below(entries as u64) as usize),
         },
+        speed: if round % 2 == 0 { FAST } else { SLOW_THOUSANDS },
     });
     rounds.collect()
 }
@@ -109,7 +114,7 @@ fn remove_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
     let mut in_mid_work = 0;
     for death in deaths(seed, entries) {
         let removed = || entries - count(&tree);
-        let outcome = run_until(&death, RMZ, &[threads, "t"], &scratch, removed)?;
+        let outcome = run_until(&death, RMZ, &[threads, death.speed, "t"], &scratch, removed)?;
         let left = count(&tree);
         if outcome.status == Status::Exit(0) {
             // The rank had ended, or had nothing left to do.
@@ -148,7 +153,7 @@ fn copy_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
     let entries = count(&source);
     let mut in_mid_work = 0;
     for death in deaths(seed, entries) {
-        let arguments = [threads, "-a", "s", "d"];
+        let arguments = [threads, death.speed, "-a", "s", "d"];
         let outcome = run_until(&death, CPZ, &arguments, &scratch, || count(&dest))?;
         let copied = count(&dest);
         if outcome.status != Status::Exit(0) {
