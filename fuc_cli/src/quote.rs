@@ -15,8 +15,7 @@
 //! Names are any bytes, so both occur.
 
 use crate::locale::Charset;
-
-mod printable;
+use crate::sys::is_printable;
 
 /// One step through a name: a character that can be shown, or bytes that need an escape.
 #[derive(Clone, Copy)]
@@ -189,7 +188,7 @@ fn pieces(name: &[u8], charset: Charset) -> impl Iterator<Item = Piece<'_>> {
 }
 
 fn shown_or_escaped(character: &str) -> Piece<'_> {
-    if character.chars().all(printable::is_printable) {
+    if character.chars().all(is_printable) {
         Piece::Wide(character)
     } else {
         Piece::Escaped(character.as_bytes())

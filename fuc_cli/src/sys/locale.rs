@@ -1,7 +1,35 @@
-//! Which answers mean yes: in the C locale those that begin with `y` or `Y`, elsewhere those that the
-//! locale defines.
+//! What the C library's locales know: which answers mean yes, and which characters can be shown.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
+use std::ptr;
+use std::sync::OnceLock;
+
+/// Returns `true` if GNU's tools show `character` as it is in a UTF-8 locale. Control characters, separators of lines
+/// and, to glibc, unassigned code points are not printable. Private use, soft hyphens and characters without width are.
+pub(crate) fn is_printable(character: char) -> bool {
+    // The `libc` crate does not declare this function of POSIX. Its first argument is a `wint_t`.
+    unsafe extern "C" {
+        fn iswprint_l(character: u32, locale: libc::locale_t) -> c_int;
+    }
+    /// The address of a locale that lives as long as the process. 0: no UTF-8 locale is installed.
+    static UTF_8: OnceLock<usize> = OnceLock::new();
+
+    let locale = *UTF_8.get_or_init(|| {
+        // SAFETY: the names are C strings, no locale is modified, and the result is either null or a locale of our own.
+        let of = |name: &CStr| unsafe {
+            libc::newlocale(libc::LC_CTYPE_MASK, name.as_ptr(), ptr::null_mut())
+        };
+        // All UTF-8 locales agree. The first is missing in glibc before 2.35.
+        let locale = of(c"C.UTF-8");
+        if locale.is_null() {
+            of(c"") as usize
+        } else {
+            locale as usize
+        }
+    });
+    // SAFETY: `locale` is never freed, and the function takes any code point.
+    locale != 0 && unsafe { iswprint_l(u32::from(character), locale as libc::locale_t) } != 0
+}
 
 /// Returns `true` if `answer` means yes in the language that the environment names.
 ///
@@ -24,8 +52,7 @@ fn matches_locale(_answer: &CStr) -> Option<bool> {
 /// installed.
 #[cfg(not(target_env = "musl"))]
 fn matches_locale(answer: &CStr) -> Option<bool> {
-    use std::ffi::{c_char, c_int};
-    use std::ptr;
+    use std::ffi::c_char;
     use std::sync::{Mutex, PoisonError};
 
     use libc::{LC_COLLATE_MASK, LC_CTYPE_MASK, LC_MESSAGES_MASK};

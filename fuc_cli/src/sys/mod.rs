@@ -5,7 +5,7 @@
 //! | file | content |
 //! |---|---|
 //! | `startup` | what the process inherited and Rust's runtime changes before `main`; the start of another program |
-//! | `locale` | which answers mean yes in the user's language |
+//! | `locale` | which answers mean yes in the user's language, and which characters can be shown |
 //! | `background` | a process that goes on after the command has ended |
 //! | `interrupt` | the signals that cancel a run, and the one that asks for its status |
 //! | `memory` | the end of a command when memory runs out |
@@ -24,7 +24,7 @@ mod tables;
 pub(crate) use background::{lower_priority, spawn_background};
 pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, received_signal};
 pub(crate) use limits::raise_descriptor_limit;
-pub(crate) use locale::is_affirmative;
+pub(crate) use locale::{is_affirmative, is_printable};
 pub use memory::Allocator;
 pub(crate) use startup::{
     execute, restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed,
