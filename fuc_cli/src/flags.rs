@@ -11,21 +11,19 @@
 //!
 //! **To add a flag, add a row** and give it an id.
 
-#[cfg(any(test, feature = "test-support"))]
-pub use agreement::Agreement;
 pub use choice::{choose, words};
 pub(crate) use scan::read_config_line;
 pub use scan::{Occurrence, Order, Scan, Stop};
 pub use usage_error::{Advice, UsageError};
 
-#[cfg(any(test, feature = "test-support"))]
-mod agreement;
 mod choice;
 mod clap_command;
 mod help;
 mod scan;
 mod suggestion;
 mod usage_error;
+#[cfg(feature = "test-support")]
+mod word_check;
 
 use crate::invocation::Personality;
 

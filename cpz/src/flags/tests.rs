@@ -5,7 +5,7 @@ use super::TABLE;
 use crate::options;
 use fuc_cli::command::Context;
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Agreement, Order, Scan, Stop};
+use fuc_cli::flags::{Order, Scan, Stop};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use std::ffi::OsString;
@@ -130,39 +130,14 @@ fn reports_the_same_errors_as_cp() {
 }
 
 #[test]
-fn clap_has_each_row_and_nothing_else() {
-    Agreement(&TABLE).clap_has_the_rows();
-}
-
-#[test]
 fn the_words_of_the_table_are_those_that_the_options_accept() {
     let console = &Console::new(b"cpz".to_vec(), Charset::Ascii);
     let context = Context {
         personality: Personality::Extended,
         console,
     };
-    Agreement(&TABLE).words_are_accepted(|flag| {
+    TABLE.assert_words_are_accepted(|flag| {
         let resolved = options::resolve(&[flag], context);
         resolved.is_ok_and(|mut options| options.finish(Charset::Ascii).is_ok())
     });
-}
-
-#[test]
-fn clap_reads_command_lines_as_the_scan_does() {
-    Agreement(&TABLE).clap_reads_as_the_scan(&[
-        &[],
-        &["-a", "a", "b"],
-        &["-rpfx", "--sparse", "always", "--reflink=auto", "a", "b"],
-        &["-bS", ".old", "--suffix=", "a", "-t", "dir"],
-        &[
-            "--preserve=mode,links",
-            "--no-preserve",
-            "mode",
-            "--preserve",
-            "a",
-            "b",
-        ],
-        &["-u", "-Z", "--path", "a", "--threads=3", "--", "-b"],
-        &["--update=older", "-HLP", "-tdir", "a"],
-    ]);
 }

@@ -1,7 +1,6 @@
 //! The table as a [`clap::Command`], which generators of completions and manual pages read.
 //!
 //! No run uses it, so that release builds of the commands do not contain clap.
-//! The tests in `agreement.rs` check that it describes what the scan accepts.
 
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint};

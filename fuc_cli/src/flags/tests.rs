@@ -264,23 +264,3 @@ fn help_of_the_strict_personality_lists_no_extension() {
     let help = String::from_utf8(TABLE.help(b"x", Personality::Strict)).unwrap();
     assert!(!help.contains("threads") && !help.contains("xtension"));
 }
-
-#[test]
-fn clap_has_each_row_and_nothing_else() {
-    Agreement(&TABLE).clap_has_the_rows();
-}
-
-#[test]
-fn clap_reads_command_lines_as_the_scan_does() {
-    Agreement(&TABLE).clap_reads_as_the_scan(&[
-        &[],
-        &["-"],
-        &["-fbFu", "x", "-tdir", "y"],
-        &["--backup=well", "--backup=badly", "x"],
-        &["--update=older,newer", "--update=older"],
-        &["--backup", "well"],
-        &["-t", "--threads=3", "--threads", "-3"],
-        &["--help", "--nonsense"],
-        &["--nonsense", "--help"],
-    ]);
-}
