@@ -175,9 +175,9 @@ pub struct FuseMount {
     session: Option<BackgroundSession>,
     latency_micros: Arc<AtomicU64>,
     point: PathBuf,
-    stored: Scratch,
-    /// The directory that was made for it.
-    scratch: Option<Scratch>,
+    stored: PathBuf,
+    /// The directories that were made for it.
+    made: Vec<Scratch>,
 }
 
 /// Threads of a server with clients, and so the most requests that wait at once.
@@ -192,7 +192,7 @@ impl FuseMount {
     pub fn with(habits: Habits) -> Result<Self, Skip> {
         let scratch = Scratch::new();
         let mut mount = Self::at(scratch.path(), habits)?;
-        mount.scratch = Some(scratch);
+        mount.made.push(scratch);
         Ok(mount)
     }
 
@@ -201,10 +201,22 @@ impl FuseMount {
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
     pub fn at(point: &Path, habits: Habits) -> Result<Self, Skip> {
+        let stored = Scratch::in_memory();
+        let mut mount = Self::over(stored.path(), point, habits)?;
+        mount.made.push(stored);
+        Ok(mount)
+    }
+
+    /// Does the same with the content of a directory. If several mounts have the same content, each is a client of one
+    /// server.
+    ///
+    /// # Errors
+    /// Fails without root, or if the kernel refuses the mount.
+    pub fn over(stored: &Path, point: &Path, habits: Habits) -> Result<Self, Skip> {
         if !is_root() {
             return Err(Skip("mounting FUSE takes root".to_owned()));
         }
-        let (stored, latency_micros) = (Scratch::in_memory(), Arc::default());
+        let latency_micros = Arc::default();
         let mut config = Config::default();
         (config.acl, config.n_threads) = match habits.is_client() {
             true => (SessionACL::Owner, Some(MOST_WAITING)),
@@ -214,15 +226,15 @@ impl FuseMount {
             }
         };
         config.clone_fd = true;
-        let server = Server::new(habits, stored.path(), Arc::clone(&latency_micros));
+        let server = Server::new(habits, stored, Arc::clone(&latency_micros));
         let session = fuser::spawn_mount(server, point, &config)
             .map_err(|e| Skip(format!("no FUSE: {e}")))?;
         Ok(Self {
             session: Some(session),
             latency_micros,
             point: point.to_owned(),
-            stored,
-            scratch: None,
+            stored: stored.to_owned(),
+            made: Vec::new(),
         })
     }
 
@@ -242,7 +254,7 @@ impl FuseMount {
     /// Returns the directory in which the filesystem stores everything. Numbers, sizes and times there are true.
     #[must_use]
     pub fn stored(&self) -> &Path {
-        self.stored.path()
+        &self.stored
     }
 }
 

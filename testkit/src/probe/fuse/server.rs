@@ -106,8 +106,16 @@ impl Server {
     /// of the node.
     pub(super) fn node_attributes(&self, path: &Path) -> io::Result<FileAttr> {
         let stat = fs::symlink_metadata(path)?;
-        let number = lock(&self.nodes).number(path);
-        self.attributes(&stat, number)
+        self.attributes(&stat, self.node(path, &stat))
+    }
+
+    /// Returns the number of the node for `path`. All clients of one server have the same.
+    fn node(&self, path: &Path, stat: &Metadata) -> INodeNo {
+        let mut nodes = lock(&self.nodes);
+        match self.habits.is_client() {
+            true => nodes.set_number(path, stat.ino()),
+            false => nodes.number(path),
+        }
     }
 
     /// Returns the attributes that `stat` shows.
@@ -268,8 +276,7 @@ impl Server {
             let Ok(stat) = fs::symlink_metadata(&path) else {
                 continue;
             };
-            let node = lock(&self.nodes).number(&path);
-            let number = self.shown_number(&stat, node);
+            let number = self.shown_number(&stat, self.node(&path, &stat));
             let mut kind = self.attributes(&stat, number)?.kind;
             if let Some(claimed) = self.habits.listed_type
                 && name.as_bytes().starts_with(b"odd")

@@ -10,14 +10,16 @@ use std::{
 use fuser::{FileHandle, INodeNo};
 use rustix::io::Errno;
 
-/// The nodes, by which the kernel names entries in its requests. Each path has one of its own.
+/// The nodes, by which the kernel names entries in its requests. Each path has one of its own, or each inode.
 pub(super) struct Nodes {
-    /// The node with the number `n` is at `n - 1`. None is ever removed.
-    all: Vec<Node>,
+    /// By their numbers. None is ever removed.
+    all: HashMap<u64, Node>,
     numbers: HashMap<PathBuf, u64>,
 }
 
+#[derive(Default)]
 struct Node {
+    /// The path that was used last.
     path: PathBuf,
     xattrs: BTreeMap<OsString, Vec<u8>>,
 }
@@ -25,32 +27,34 @@ struct Node {
 impl Nodes {
     pub(super) fn new(root: &Path) -> Self {
         let mut nodes = Self {
-            all: Vec::new(),
+            all: HashMap::new(),
             numbers: HashMap::new(),
         };
-        nodes.number(root);
+        nodes.set_number(root, 1);
         nodes
     }
 
     pub(super) fn path(&self, number: INodeNo) -> PathBuf {
-        self.all[number.0 as usize - 1].path.clone()
+        self.all[&number.0].path.clone()
     }
 
     /// Returns the attributes that are stored without a meaning.
     pub(super) fn xattrs(&mut self, number: INodeNo) -> &mut BTreeMap<OsString, Vec<u8>> {
-        &mut self.all[number.0 as usize - 1].xattrs
+        &mut self.all.entry(number.0).or_default().xattrs
     }
 
     /// Returns the number of `path`, which gets one if it has none.
     pub(super) fn number(&mut self, path: &Path) -> INodeNo {
-        let number = self.numbers.entry(path.to_owned()).or_insert_with(|| {
-            self.all.push(Node {
-                path: path.to_owned(),
-                xattrs: BTreeMap::new(),
-            });
-            self.all.len() as u64
-        });
-        INodeNo(*number)
+        let next = self.all.len() as u64 + 1;
+        let number = self.numbers.get(path).copied();
+        self.set_number(path, number.unwrap_or(next))
+    }
+
+    /// Gives the entry at `path` this number.
+    pub(super) fn set_number(&mut self, path: &Path, number: u64) -> INodeNo {
+        self.numbers.insert(path.to_owned(), number);
+        self.all.entry(number).or_default().path = path.to_owned();
+        INodeNo(number)
     }
 
     /// Gives the next entry at `path` a number of its own.
@@ -69,8 +73,7 @@ impl Nodes {
                 true => to.to_owned(),
                 false => to.join(below),
             };
-            self.all[number as usize - 1].path.clone_from(&path);
-            self.numbers.insert(path, number);
+            self.set_number(&path, number);
         }
     }
 }
