@@ -314,6 +314,10 @@ impl Wording<'_> {
                 let problem = b": can make relative symbolic links only in current directory";
                 [&path[..], problem].concat()
             }
+            Refusal::HomeNotReached => self.around_path(
+                "cannot copy to ",
+                ": the machine that copies all its hard links does not see the directory yet",
+            ),
             Refusal::SourceReplaced => {
                 self.around_path("skipping file ", ", as it was replaced while being copied")
             }

@@ -91,7 +91,8 @@
 //!   for the first copy waits at its home, and for a worker of the home.
 //! - **If all links are followed,** each file may have other names: the links to it. So all files are copied by their
 //!   homes.
-//! - **If the home cannot reach the directory,** the entries fail: a copy of its own would lose the link.
+//! - **If the home cannot reach the directory,** it tries again. The client of a server may have cached for a minute what
+//!   was at a name before. In the end the entries fail: a copy of its own would lose the link.
 //! - **Operands** stay with the leader. So if an operand is not a directory, the leader must be the home of all files.
 //!
 //! # What each engine does by itself

@@ -241,6 +241,9 @@ pub enum Refusal {
     /// The content of the dest differs from that of the source, after the copy: dest, source.
     #[error("its content differs from that of its source")]
     Different,
+    /// Another engine copies all names of this file, and does not see the directory of this one: dest, source.
+    #[error("the engine that copies its hard links does not see its directory")]
+    HomeNotReached,
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,

@@ -2,6 +2,7 @@
 //!
 //! A test about shared work proves that it was shared, by the entries that each rank reports.
 
+mod clients;
 mod cpz;
 mod job;
 mod kills;

@@ -159,6 +159,10 @@ fn cp_names_the_reason_of_a_refusal() {
             SharedInodeNumber,
             "warning: 'a' has the inode number of another source file but differs from it: not linked",
         ),
+        (
+            HomeNotReached,
+            "cannot copy to 'a': the machine that copies all its hard links does not see the directory yet",
+        ),
         (CyclicSymlink, "cannot copy cyclic symbolic link 'a'"),
         (
             RelativeSymlink,

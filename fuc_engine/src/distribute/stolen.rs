@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 use rustix::io::Errno;
 #[cfg(feature = "distribute")]
@@ -28,6 +29,9 @@ pub struct Stolen {
     pub(crate) path: Vec<Name>,
     /// The entries were not asked for: the engine that gets them is their home.
     pub(crate) is_for_home: bool,
+    /// The time after which an engine that could not reach the parent gives up.
+    #[cfg_attr(feature = "distribute", serde(skip))]
+    pub(crate) last_try: Option<Instant>,
     pub(crate) load: Load,
 }
 
@@ -168,6 +172,7 @@ mod tests {
             inheritance: 4,
             path: vec![c"b".into(), c"...".into()],
             is_for_home: true,
+            last_try: None,
             load,
         }
     }

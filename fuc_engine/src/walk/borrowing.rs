@@ -7,28 +7,36 @@
 use std::iter;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use super::exchange::{Loan, Sharer, above};
-use super::{NodeOf, Visitor, Walker, filtered, leave, list};
+use super::{NodeOf, Task, Visitor, Walker, filtered, leave, list};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
-use crate::sys::{self, DirName, Entry};
+use crate::sched::When;
+use crate::sys::{self, DirName, Entry, Filesystem, Storage};
+
+/// The time for which clients of servers may cache names and attributes of directories: `acdirmax` of NFS, and a bit.
+const LONGEST_CACHED: Duration = Duration::from_secs(65);
+/// The time between two tries to reach a directory.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Processes names that another engine has given, or copies a range that it has given.
 pub(super) fn begin<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
-    stolen: Stolen,
+    stolen: Box<Stolen>,
     worker: &mut Walker<'_, '_, V>,
 ) {
     let stealing = sharer.stealing();
     let Ok(parent) = reach_parent(visitor, sharer, &stolen) else {
-        stealing.give_back(stolen.ticket, Given::NotReached);
-        return;
+        return put_off(sharer, stolen, worker);
     };
+    let stolen = *stolen;
     match stolen.load {
         Load::Range(_) => copy_range(visitor, sharer, parent, stolen, worker),
         Load::Names(names) => {
@@ -42,6 +50,33 @@ pub(super) fn begin<V: Visitor>(
             entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));
             list::process_batch(visitor, parent, entries, worker);
         }
+    }
+}
+
+/// Tries later to reach the parent of stolen entries, or gives them back. The other engine can go on with them, unless
+/// this one is their home, and has cached what the names on the way to the parent stood for earlier.
+#[cold]
+fn put_off<V: Visitor>(
+    sharer: &dyn Sharer<V>,
+    mut stolen: Box<Stolen>,
+    worker: &mut Walker<'_, '_, V>,
+) {
+    let now = Instant::now();
+    if stolen.is_for_home && stolen.last_try.is_none() {
+        let is_cached = V::Dir::SIDES.iter().any(|&side| {
+            let operand = sharer.open_operand(stolen.operand, side);
+            operand.is_ok_and(|dir| Filesystem::of(dir.as_fd()).storage == Storage::Server)
+        });
+        stolen.last_try = is_cached.then_some(now + LONGEST_CACHED);
+    }
+    if stolen.last_try.is_some_and(|last| now < last) {
+        // It runs when this engine has nothing else to do.
+        thread::sleep(PAUSE);
+        worker.push(Task::Stolen(stolen), When::Idle);
+    } else {
+        sharer
+            .stealing()
+            .give_back(stolen.ticket, Given::NotReached);
     }
 }
 
@@ -116,12 +151,12 @@ fn reach_side<V: Visitor>(
     levels: &[NodeOf<V>],
     side: Side,
 ) -> Result<(), Errno> {
-    let (descriptors, roots) = (visitor.descriptors(), visitor.roots());
+    let descriptors = visitor.descriptors();
     let mut dir = None;
     for (index, node) in levels.iter().enumerate() {
         let opened = descriptors.making_room(|| match &dir {
             None => sharer.open_operand(stolen.operand, side),
-            Some(above) => roots.open_below(AsFd::as_fd(above), &node.place.name, side),
+            Some(above) => sharer.open_below(AsFd::as_fd(above), &node.place.name, side),
         })?;
         if side == Side::Source {
             filtered::enter_open(visitor, node, opened.as_fd());

@@ -14,9 +14,10 @@
 //! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
 
 use std::collections::VecDeque;
+use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
@@ -50,6 +51,9 @@ pub(crate) trait Sharer<V: Visitor>: Sync {
 
     /// Opens one side of an operand that this engine has not begun.
     fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno>;
+
+    /// Opens a directory in `dir` in the same way as when another engine entered it.
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno>;
 
     /// Makes a node of a directory that belongs to another engine, for which that engine has returned
     /// [`inheritance`](Dir::inheritance). [`Visitor::finish`] must [give it back](super::give_back).
@@ -258,6 +262,7 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
             inheritance: D::inheritance(&parent.state),
             path: path_below_operand(parent),
             is_for_home: false,
+            last_try: None,
             load,
         }
     }

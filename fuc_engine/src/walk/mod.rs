@@ -456,7 +456,7 @@ impl<V: Visitor> Job for V {
             }
             Task::Stolen(stolen) => {
                 if let Some(sharer) = self.sharer() {
-                    borrowing::begin(self, sharer, *stolen, worker);
+                    borrowing::begin(self, sharer, stolen, worker);
                 }
             }
             Task::Returned { kept, given } => {

@@ -150,7 +150,7 @@ pub(super) fn entrust<'a>(
 
 /// Returns the error of an entry whose home cannot copy it, so that its hard links would be lost.
 pub(super) fn links_lost(source: PathBuf, dest: PathBuf) -> Error {
-    let error = Error::failed(Operation::CreateHardLink, dest, rustix::io::Errno::STALE);
+    let error = Error::refused(Refusal::HomeNotReached, dest);
     error.at_dest().with_other(Side::Source, source)
 }
 

@@ -1,7 +1,8 @@
 //! A copy, as the walk sees it, also if several engines share it.
 
+use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::FileType;
@@ -250,7 +251,23 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         if side == Side::Dest && self.ctx.policy.options.parents {
             find_dest_parent(self, operand)?;
         }
-        self.ctx.open_operand(operand, side)
+        let ctx = &self.ctx;
+        open_cached(
+            side,
+            || ctx.open_operand(operand, side),
+            || {
+                let parent = ctx.open_dest_parent(operand)?;
+                look_up_again(
+                    parent.as_fd(),
+                    ctx.operands[operand as usize].name_in_parent(),
+                )
+            },
+        )
+    }
+
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
+        let open = || self.ctx.open_below(dir, name, side);
+        open_cached(side, open, || look_up_again(dir, name))
     }
 
     fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
@@ -301,6 +318,32 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
             };
             let error = links_lost(path(Side::Source), path(Side::Dest));
             self.ctx.fail(node.place.operand, error);
+        }
+    }
+}
+
+/// Opens a directory that another engine has entered or made. If this machine finds no dest, lets it look again.
+fn open_cached(
+    side: Side,
+    open: impl Fn() -> Result<Fd, Errno>,
+    look_again: impl FnOnce() -> Result<(), Errno>,
+) -> Result<Fd, Errno> {
+    match open() {
+        Err(Errno::NOENT) if side == Side::Dest => look_again().and_then(|()| open()),
+        opened => opened,
+    }
+}
+
+/// Lets the client of a server ask again for a directory of the dest. The client may have cached that the name does not
+/// exist. So it sends a request to create the directory, learns that there is one, and forgets what it has cached.
+fn look_up_again(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    match sys::create_directory(dir, name, 0o700) {
+        Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno),
+        Ok(()) => {
+            // Another process has removed or renamed it.
+            sys::remove_directory(dir, name)?;
+            Err(Errno::NOENT)
         }
     }
 }

@@ -222,6 +222,10 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
         Ok(dir)
     }
 
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
+        self.context.open_below(dir, name, side)
+    }
+
     fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
         Node::new(place, State::borrowed(), RemoveDir::new(), None)
     }

@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::kit::Limited as _;
-use fuc_engine::{Backup, Dest, Operation, Replace};
-use rustix::io::Errno;
+use fuc_engine::{Backup, Dest, Refusal, Replace};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
 
@@ -142,8 +141,7 @@ fn a_linked_file_that_is_an_operand_is_linked_if_the_leader_is_its_home() {
             assert_eq!(failures(observers), []);
             assert_eq!(fs::metadata(target.join("file")).unwrap().nlink(), 3);
         } else {
-            let lost =
-                Failure::failed(Operation::CreateHardLink, target.join("file"), Errno::STALE);
+            let lost = Failure::refused(Refusal::HomeNotReached, target.join("file"));
             assert_eq!(failures(observers), [lost.and(&operands[0])]);
             assert!(!target.join("file").exists());
             assert_eq!(fs::metadata(target.join("s/9/file")).unwrap().nlink(), 2);
@@ -178,7 +176,7 @@ fn linked_files_fail_if_their_home_cannot_reach_them() {
     let names = (0..10).flat_map(|directory| (0..3).map(move |file| format!("{directory}/{file}")));
     let expected = names.map(|name| {
         let dest = at("d").join(&name);
-        Failure::failed(Operation::CreateHardLink, dest, Errno::STALE).and(at("s").join(&name))
+        Failure::refused(Refusal::HomeNotReached, dest).and(at("s").join(&name))
     });
     assert_eq!(failures(observers), expected.collect::<Vec<_>>());
     assert_eq!(Snapshot::of(at("d"), Attributes::NAMES).len(), 12);
