@@ -12,24 +12,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fuc_engine::{CopyOp, Dereference, Dest};
+use serde::{Deserialize, Serialize};
 
 use crate::message::Rank;
-use crate::wire::wire_struct;
 
 /// The decisions of rank 0 about hard links.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Links {
     /// Rank 0 is the home of all files. It alone copies operands, and one of them may have names in directories, too.
     rank_zero_keeps_all: bool,
     /// Directories and their inode numbers: the dest, and an operand of each filesystem. Ranks on which they are other
     /// directories cannot be homes, because they do not find the entries that they are given.
-    landmarks: Vec<(PathBuf, u64)>,
+    landmarks: Vec<(OsString, u64)>,
 }
-
-wire_struct!(Links {
-    rank_zero_keeps_all,
-    landmarks,
-});
 
 impl Links {
     /// Decides for a copy of these operands.
@@ -53,7 +48,7 @@ impl Links {
             };
             if found.is_dir() {
                 if devices.insert(found.dev()) {
-                    links.landmarks.push((operand.to_owned(), found.ino()));
+                    links.landmarks.push((operand.into(), found.ino()));
                 }
             } else {
                 links.rank_zero_keeps_all |= follows_all || found.nlink() > 1;
@@ -62,7 +57,7 @@ impl Links {
         let landmark = dest_landmark(dest);
         links
             .landmarks
-            .extend(landmark.map(|(path, found)| (path, found.ino())));
+            .extend(landmark.map(|(path, found)| (path.into(), found.ino())));
         links
     }
 

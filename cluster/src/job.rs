@@ -32,12 +32,11 @@ use fuc_engine::{Execution, Summary};
 use crate::engine::Engine;
 use crate::homes::Homes;
 use crate::line::{self, Line};
-use crate::message::{Report, Text};
+use crate::message::{self, Report, Text};
 use crate::network::{self, World};
 use crate::order::Order;
 use crate::peer::Peer;
 use crate::transport::{self, Local};
-use crate::wire;
 
 /// The first byte of a broadcast that holds an order. Another one is the status of a job without an order.
 const ORDER: u8 = 2;
@@ -110,7 +109,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let world = World::of_this_job();
     HAS_ORDERED.store(true, Ordering::Relaxed);
     let mut bytes = vec![ORDER];
-    bytes.extend(wire::encode(&order));
+    bytes.extend(message::encode(&order));
     let _ = world.broadcast(bytes);
     let homes = Homes::of_job(&order.links, &world.gather(true));
 
@@ -182,7 +181,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
 fn assist(world: World) -> ExitCode {
     let received = world.broadcast(Vec::new());
     let order = match received.split_first() {
-        Some((&ORDER, order)) => wire::decode::<Order>(order),
+        Some((&ORDER, order)) => message::decode::<Order>(order),
         Some((0, _)) => return ExitCode::SUCCESS,
         _ => return ExitCode::FAILURE,
     };
@@ -241,7 +240,7 @@ fn assist(world: World) -> ExitCode {
 fn prepare(order: &Order) -> Result<Option<ExcludeFilter>, Vec<u8>> {
     let surroundings = &order.surroundings;
     surroundings.enter().map_err(|error| {
-        let directory = surroundings.directory.as_os_str().as_encoded_bytes();
+        let directory = surroundings.directory.as_encoded_bytes();
         let directory = quote::always(directory, surroundings.charset);
         let reason = format!(": {}", wording::errno_text(&error));
         let problem = b"a rank cannot enter the working directory of rank 0, ";
@@ -250,7 +249,7 @@ fn prepare(order: &Order) -> Result<Option<ExcludeFilter>, Vec<u8>> {
     let console = Console::new(surroundings.program.clone(), surroundings.charset);
     // Rank 0 has made the same filter.
     order
-        .exclusions
+        .exclusions()
         .filter(&console)
         .map_err(|error| error.message)
 }

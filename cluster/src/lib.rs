@@ -19,9 +19,8 @@
 //! | [`flags`] | the flags of a command for several ranks |
 //! | `homes` | the rank that keeps the hard links of a file |
 //! | `peer` | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
-//! | `message` | what an engine sends to its rank, and what ranks send each other |
+//! | `message` | what an engine sends to its rank, and what ranks send each other, as bytes |
 //! | `pace` | the limit of the entries per second |
-//! | `wire`, `options` | the form of messages and options as bytes |
 //! | `line` | the engine's connection to the main thread |
 //! | `relay` | the output of a rank, which rank 0 prints |
 //! | `transport` | the loop of the main thread, and what it needs of a network |
@@ -35,11 +34,9 @@ pub mod job;
 mod line;
 mod message;
 mod network;
-mod options;
 pub mod order;
 mod pace;
 mod peer;
 mod relay;
 mod sys;
 mod transport;
-mod wire;

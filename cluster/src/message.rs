@@ -1,17 +1,17 @@
-//! The messages of an engine to its rank, and of ranks to each other with their form on the wire.
+//! The messages of an engine to its rank, and of ranks to each other, with their form as bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fuc_engine::Summary;
 use fuc_engine::distribute::{Given, Stolen, Ticket};
-
-use crate::wire::{self, Wire, wire_by_serde, wire_open_struct, wire_struct};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// The number of a rank.
 pub(crate) type Rank = u32;
 
 /// Whole lines of a rank's output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Text {
     /// Lines for stdout.
     Lines(Vec<u8>),
@@ -39,7 +39,7 @@ pub(crate) enum Outgoing {
 }
 
 /// A message from one rank to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// The sender wants work, now or later.
     Steal,
@@ -73,7 +73,7 @@ pub(crate) enum Message {
 }
 
 /// An amount of work, in the numbers of [`Counts`](fuc_engine::Counts).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Progress {
 }
 
 /// The result of one rank.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// The totals of the rank's own work.
     pub(crate) summary: Summary,
@@ -93,123 +93,16 @@ pub(crate) struct Report {
     pub(crate) sent: BTreeMap<Rank, u64>,
 }
 
-impl Message {
-    /// Returns the message as bytes.
-    #[must_use]
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        wire::encode(self)
-    }
-
-    /// Reads what [`encode`](Self::encode) has written. Returns `None` for anything else.
-    #[must_use]
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        wire::decode(bytes)
-    }
+/// Returns what is sent as bytes.
+pub(crate) fn encode(sent: &impl Serialize) -> Vec<u8> {
+    postcard::to_allocvec(sent).expect("BUG: data without a form")
 }
 
-impl Wire for Message {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Steal => bytes.push(0),
-            Self::Work(stolen) => {
-                bytes.push(1);
-                stolen.put(bytes);
-            }
-            Self::GivenBack(ticket, given) => {
-                bytes.push(2);
-                ticket.put(bytes);
-                given.put(bytes);
-            }
-            Self::Cancel => bytes.push(3),
-            Self::End => bytes.push(4),
-            Self::Done(report) => {
-                bytes.push(5);
-                report.put(bytes);
-            }
-            Self::Settled { failed, messages } => {
-                bytes.push(6);
-                failed.put(bytes);
-                messages.put(bytes);
-            }
-            Self::Text(Text::Lines(lines)) => {
-                bytes.push(7);
-                lines.put(bytes);
-            }
-            Self::Text(Text::Diagnostics(lines)) => {
-                bytes.push(8);
-                lines.put(bytes);
-            }
-            Self::Entrusted(stolen) => {
-                bytes.push(9);
-                stolen.put(bytes);
-            }
-            Self::Progress(progress) => {
-                bytes.push(10);
-                progress.put(bytes);
-            }
-            Self::WantPermits => bytes.push(11),
-            Self::Permits(portion) => {
-                bytes.push(12);
-                portion.put(bytes);
-            }
-        }
-    }
-
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Some(match u8::take(bytes)? {
-            0 => Self::Steal,
-            1 => Self::Work(Wire::take(bytes)?),
-            2 => Self::GivenBack(Wire::take(bytes)?, Wire::take(bytes)?),
-            3 => Self::Cancel,
-            4 => Self::End,
-            5 => Self::Done(Wire::take(bytes)?),
-            6 => Self::Settled {
-                failed: Wire::take(bytes)?,
-                messages: Wire::take(bytes)?,
-            },
-            7 => Self::Text(Text::Lines(Wire::take(bytes)?)),
-            8 => Self::Text(Text::Diagnostics(Wire::take(bytes)?)),
-            9 => Self::Entrusted(Wire::take(bytes)?),
-            10 => Self::Progress(Wire::take(bytes)?),
-            11 => Self::WantPermits,
-            12 => Self::Permits(Wire::take(bytes)?),
-            _ => return None,
-        })
-    }
+/// Reads what [`encode`] has returned. Returns `None` for anything else.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let (sent, rest) = postcard::take_from_bytes(bytes).ok()?;
+    rest.is_empty().then_some(sent)
 }
-
-wire_by_serde!(Stolen);
-wire_by_serde!(Ticket);
-wire_by_serde!(Given);
-
-wire_struct!(Progress {
-    entries,
-    bytes,
-    work,
-});
-
-wire_struct!(Report {
-    summary,
-    failed,
-    unread_patterns,
-    sent,
-});
-
-wire_open_struct!(Summary {
-    entries,
-    files,
-    directories,
-    symlinks,
-    other,
-    hard_links,
-    unknown,
-    bytes,
-    reflinked_bytes,
-    failures,
-    declined,
-    cancelled,
-    discarded,
-});
 
 impl Report {
     /// Adds the result of another rank, except for the messages that it has sent.
@@ -227,9 +120,20 @@ impl Report {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::wire::{assert_complete, assert_travels};
+
+    /// Asserts that data is read as it was written, and that no part of its bytes is.
+    #[track_caller]
+    pub(crate) fn assert_travels<T: Serialize + DeserializeOwned + std::fmt::Debug>(data: &T) {
+        let bytes = encode(data);
+        let read = decode::<T>(&bytes).map(|read| format!("{read:?}"));
+        assert_eq!(read, Some(format!("{data:?}")));
+        for end in 0..bytes.len() {
+            assert!(decode::<T>(&bytes[..end]).is_none(), "{end} bytes");
+        }
+        assert!(decode::<T>(&[&bytes[..], b"x"].concat()).is_none());
+    }
 
     fn report(number: u64) -> Report {
         let mut report = Report::default();
@@ -273,12 +177,7 @@ mod tests {
         ] {
             assert_travels(&message);
         }
-        assert_eq!(Message::decode(&[13]), None);
-    }
-
-    #[test]
-    fn all_counts_of_a_summary_travel() {
-        assert_complete::<Summary>();
+        assert_eq!(decode::<Message>(&[13]), None);
     }
 
     #[test]

@@ -7,7 +7,6 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, Exclusions};
@@ -18,18 +17,21 @@ use fuc_cli::wording::{self, Tool};
 use fuc_engine::{CopyOp, Dest, RemoveOp};
 use rustix::fs::Mode;
 use rustix::process::umask;
+use serde::{Deserialize, Serialize};
 
 use crate::homes::Links;
-use crate::wire::{Wire, wire_enum, wire_struct};
 
 /// The work of a job, on which all ranks agree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub(crate) work: Work,
     /// The operands of a removal, or the sources of a copy.
     pub(crate) operands: Vec<OsString>,
-    /// The entries that are left alone. They contain no files of patterns, since other ranks may not have them.
-    pub(crate) exclusions: Exclusions,
+    /// The patterns of entries that are left alone. Other ranks may not have the files that they are from.
+    pub(crate) patterns: Vec<OsString>,
+    /// The rules of `.gitignore` files hold, too.
+    pub(crate) reads_gitignore: bool,
+    #[serde(with = "VerbosityForm")]
     pub(crate) verbosity: Verbosity,
     /// The most entries per second of all ranks together.
     pub(crate) max_rate: Option<NonZeroUsize>,
@@ -39,7 +41,7 @@ pub struct Order {
 }
 
 /// The operation of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Work {
     /// The operands are removed.
     Removal(Box<RemoveOp<'static>>),
@@ -48,14 +50,15 @@ pub enum Work {
 }
 
 /// The properties of rank 0's process on which a run depends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Surroundings {
     /// The name of the command, for its messages.
     pub(crate) program: Vec<u8>,
     /// The charset in which names are shown.
+    #[serde(with = "CharsetForm")]
     pub(crate) charset: Charset,
     /// The directory in which relative operands are looked up.
-    pub(crate) directory: PathBuf,
+    pub(crate) directory: OsString,
     /// The bits that new files do not get.
     pub(crate) umask: u32,
 }
@@ -72,6 +75,7 @@ impl Order {
         verbosity: Verbosity,
         console: &Console,
     ) -> Result<Self, UsageError> {
+        let exclusions = filter.map_or_else(Exclusions::default, ExcludeFilter::exclusions);
         Ok(Self {
             links: match &work {
                 Work::Removal(_) => Links::default(),
@@ -79,7 +83,8 @@ impl Order {
             },
             work,
             operands,
-            exclusions: filter.map_or_else(Exclusions::default, ExcludeFilter::exclusions),
+            patterns: exclusions.patterns().map(OsString::from).collect(),
+            reads_gitignore: exclusions.reads_gitignore(),
             verbosity,
             max_rate: None,
             surroundings: Surroundings::of_this_process(console)?,
@@ -91,6 +96,18 @@ impl Order {
     pub fn limited_to(mut self, max_rate: Option<NonZeroUsize>) -> Self {
         self.max_rate = max_rate;
         self
+    }
+
+    /// Returns the entries that are left alone.
+    pub(crate) fn exclusions(&self) -> Exclusions {
+        let mut exclusions = Exclusions::default();
+        for pattern in &self.patterns {
+            exclusions.add_read_pattern(pattern.clone());
+        }
+        if self.reads_gitignore {
+            exclusions.add_gitignore();
+        }
+        exclusions
     }
 
     pub(crate) fn tool(&self) -> Tool {
@@ -113,7 +130,7 @@ impl Surroundings {
         Ok(Self {
             program: console.program().to_vec(),
             charset: console.charset(),
-            directory,
+            directory: directory.into(),
             umask: mask.as_raw_mode(),
         })
     }
@@ -128,86 +145,38 @@ impl Surroundings {
     }
 }
 
-wire_struct!(Order {
-    work,
-    operands,
-    exclusions,
-    verbosity,
-    max_rate,
-    links,
-    surroundings,
-});
-wire_struct!(Surroundings {
-    program,
-    charset,
-    directory,
-    umask,
-});
-wire_enum!(Charset { Utf8, Ascii });
-wire_enum!(Verbosity {
+/// The form of a charset in an order.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Charset")]
+enum CharsetForm {
+    Utf8,
+    Ascii,
+}
+
+/// The form of a verbosity in an order.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Verbosity")]
+enum VerbosityForm {
     Quiet,
     Verbose,
     Debug,
-});
-
-impl Wire for Work {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Removal(options) => {
-                bytes.push(0);
-                options.put(bytes);
-            }
-            Self::Copy(options, dest) => {
-                bytes.push(1);
-                options.put(bytes);
-                dest.put(bytes);
-            }
-        }
-    }
-
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        match u8::take(bytes)? {
-            0 => Some(Self::Removal(Wire::take(bytes)?)),
-            1 => Some(Self::Copy(Wire::take(bytes)?, Wire::take(bytes)?)),
-            _ => None,
-        }
-    }
-}
-
-impl Wire for Exclusions {
-    fn put(&self, bytes: &mut Vec<u8>) {
-        let patterns: Vec<_> = self.patterns().map(OsString::from).collect();
-        patterns.put(bytes);
-        self.reads_gitignore().put(bytes);
-    }
-
-    fn take(bytes: &mut &[u8]) -> Option<Self> {
-        let mut exclusions = Self::default();
-        for pattern in Vec::<OsString>::take(bytes)? {
-            exclusions.add_read_pattern(pattern);
-        }
-        if bool::take(bytes)? {
-            exclusions.add_gitignore();
-        }
-        Some(exclusions)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::assert_travels;
+    use crate::message::tests::assert_travels;
+    use fuc_engine::{Backup, Dereference, LinkKind, Preserve, Replace};
     use std::os::unix::ffi::OsStringExt;
+    use std::path::PathBuf;
 
     #[test]
     fn an_order_is_read_as_it_was_written() {
-        let mut exclusions = Exclusions::default();
-        exclusions.add_read_pattern("*.o".into());
-        exclusions.add_gitignore();
         let order = Order {
             work: Work::Removal(Box::default()),
             operands: vec!["a".into(), OsString::from_vec(b"\xff\n".to_vec())],
-            exclusions,
+            patterns: vec!["*.o".into()],
+            reads_gitignore: true,
             verbosity: Verbosity::Debug,
             max_rate: NonZeroUsize::new(7),
             links: Links::default(),
@@ -219,9 +188,23 @@ mod tests {
             },
         };
         assert_travels(&order);
-        assert_travels(&Order {
-            work: Work::Copy(Box::default(), Dest::Exactly("b".into())),
-            ..order
+        let copy = CopyOp::new().with(|copy| {
+            copy.dereference = Dereference::Always;
+            copy.as_links = Some(LinkKind::Symbolic);
+            copy.rules.replace = Replace::NoneAndFail;
+            copy.rules.backup = Some(Backup::NumberedIfAny);
+            copy.rules.backup_suffix = OsString::from_vec(b"\xff".to_vec());
+            copy.preserve = Preserve::all();
+            copy.context = Some(c"a:b:c".into());
+            copy.threads = NonZeroUsize::new(3);
         });
+        let dest = PathBuf::from(OsString::from_vec(b"\xff".to_vec()));
+        for dest in [Dest::Exactly(dest.clone()), Dest::Into(dest)] {
+            let work = Work::Copy(Box::new(copy.clone()), dest);
+            assert_travels(&Order {
+                work,
+                ..order.clone()
+            });
+        }
     }
 }

@@ -6,7 +6,7 @@ use crossbeam_channel::RecvTimeoutError;
 use fuc_engine::{Cancel, Counts};
 
 use crate::line::Socket;
-use crate::message::{Message, Progress, Rank, Report, Text};
+use crate::message::{self, Message, Progress, Rank, Report, Text};
 use crate::pace::Pace;
 use crate::peer::{Action, Peer};
 
@@ -49,7 +49,7 @@ impl Local<'_> {
     fn perform(&self, peer: &mut Peer, transport: &mut dyn Transport) {
         for action in peer.take_actions() {
             match action {
-                Action::Send(to, message) => transport.send(to, message.encode()),
+                Action::Send(to, message) => transport.send(to, message::encode(&message)),
                 Action::Tell(message) => {
                     // An engine that has ended needs no message.
                     let _ = self.socket.incoming.send(message);
@@ -112,7 +112,7 @@ pub(crate) fn serve(
         }
         let mut is_busy = false;
         while let Some((from, bytes)) = transport.receive() {
-            let message = Message::decode(&bytes);
+            let message = message::decode::<Message>(&bytes);
             let message = message.expect("the ranks run different versions of this program");
             peer.hear(from, message, began.elapsed());
             is_busy = true;
@@ -182,7 +182,7 @@ mod tests {
 
         fn receive(&mut self) -> Option<(Rank, Vec<u8>)> {
             let (from, message) = self.0.pop_front()?;
-            Some((from, message.encode()))
+            Some((from, message::encode(&message)))
         }
 
         fn is_flushed(&mut self) -> bool {
@@ -246,7 +246,7 @@ mod tests {
             self.looks += 1;
             assert!(self.looks < 1000, "messages are kept until the job ends");
             let answer = self.answer.take_if(|_| self.has_freed)?;
-            Some((1, answer.encode()))
+            Some((1, message::encode(&answer)))
         }
 
         fn is_flushed(&mut self) -> bool {

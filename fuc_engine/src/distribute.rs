@@ -114,6 +114,8 @@ use std::ops::Range;
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "distribute")]
+pub(crate) mod path;
 mod stolen;
 
 pub use stolen::Stolen;

@@ -1,5 +1,8 @@
 //! The choice between a run and a dry run.
 
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
+
 /// Says whether a run changes anything.
 ///
 /// A dry run makes the same decisions as a real run, asks the same questions, and reports the same
@@ -13,6 +16,7 @@
 /// - The target of a link that an earlier operand would make is taken for missing.
 /// - The changes that other processes make until the real run are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Execution {
     /// The run does its work.

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
+
 use crate::error::Error;
 
 /// Receives failures, events and questions of a run.
@@ -326,6 +329,7 @@ impl Counts {
 
 /// The totals of a run that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct Summary {
     /// The number of names that a removal removed, or that a copy created or replaced at the dest. It is the sum

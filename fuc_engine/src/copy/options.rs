@@ -5,6 +5,9 @@ use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
+
 use crate::count::Content;
 use crate::execution::Execution;
 use crate::setup::{Setup, setup_methods};
@@ -12,15 +15,17 @@ use crate::sys::{CWD, PrivateTables};
 
 /// The place that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub enum Dest {
     /// Into this existing directory, each source under its own last component.
-    Into(PathBuf),
+    Into(#[cfg_attr(feature = "distribute", serde(with = "crate::distribute::path"))] PathBuf),
     /// To exactly this path. A source directory is merged into an existing directory.
-    Exactly(PathBuf),
+    Exactly(#[cfg_attr(feature = "distribute", serde(with = "crate::distribute::path"))] PathBuf),
 }
 
 /// Selects the symbolic links that are followed. The others are copied as links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Dereference {
     /// Follow no link.
@@ -34,6 +39,7 @@ pub enum Dereference {
 
 /// The kind of link that is made instead of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum LinkKind {
     /// A hard link to the source.
@@ -46,6 +52,7 @@ pub enum LinkKind {
 
 /// Says whether a copy shares blocks with its source until one of them is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Reflink {
     /// Share blocks if the filesystem can and [`Sparse::Auto`] leaves it the choice.
@@ -58,6 +65,7 @@ pub enum Reflink {
 
 /// Selects the holes of a copy: blocks that read as zeros and take no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Sparse {
     /// The copy has the holes of its source.
@@ -95,6 +103,7 @@ pub enum Sparse {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize), serde(default))]
 pub struct CopyOp<'a> {
     /// Copy directories with their entries, and FIFOs, sockets and devices as special files.
     /// Otherwise a directory is [refused](crate::Refusal::NotRecursive), and the content of
@@ -154,9 +163,12 @@ pub struct CopyOp<'a> {
     /// It does not see what it would have made if a source contains it: the copy of an earlier operand, for
     /// example. Some more limits are those of [any dry run](Execution).
     pub execution: Execution,
+    #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) setup: Setup<'a>,
     /// The directory in which a dest that is a relative path is looked up.
+    #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) dest_dir: BorrowedFd<'a>,
+    #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) tables: Option<PrivateTables>,
 }
 
@@ -223,6 +235,7 @@ impl CopyOp<'_> {
 /// });
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct Preserve {
     /// The permission bits.
@@ -244,6 +257,7 @@ pub struct Preserve {
 
 /// Selects the mode of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum ModePolicy {
     /// A new dest gets the mode of its source, less the umask or as a default ACL of its
@@ -258,6 +272,7 @@ pub enum ModePolicy {
 
 /// Selects what a run does if an extended attribute cannot be copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Xattrs {
     /// Extended attributes are not copied.
@@ -312,6 +327,7 @@ impl Preserve {
 /// let update = CopyOp::new().with(|copy| copy.rules.replace = Replace::Older);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct DestRules {
     /// Selects the dests that are replaced at all.
@@ -337,6 +353,7 @@ pub struct DestRules {
 
 /// Selects the existing dests that are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Replace {
     /// Replace all dests.
@@ -359,6 +376,7 @@ pub enum Replace {
 
 /// Selects the names of backups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Backup {
     /// The dest's name and the suffix. An earlier backup with that name is lost.

@@ -2,11 +2,15 @@
 
 use std::num::NonZeroUsize;
 
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
+
 use crate::execution::Execution;
 use crate::setup::{Setup, setup_methods};
 
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Ask {
     /// The observer is never asked, as with `rm -f`.
@@ -55,6 +59,7 @@ pub(super) enum Scope {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize), serde(default))]
 pub struct RemoveOp<'a> {
     /// Removes directories with their content. Otherwise a directory is
     /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
@@ -95,7 +100,9 @@ pub struct RemoveOp<'a> {
     /// A directory that cannot be read is taken for one that is not empty. Some limits are those of
     /// [any dry run](Execution).
     pub execution: Execution,
+    #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) scope: Scope,
+    #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) setup: Setup<'a>,
 }
 
