@@ -29,8 +29,8 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Entry, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, SourceOnly, Stealing, Task, Visit,
-    Visitor, Walker,
+    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, Sharer, SourceOnly, Stealing, Task,
+    Visit, Walker,
 };
 
 mod visitor;
@@ -108,7 +108,8 @@ impl<'a> Removal<'a> {
         let waiting = iter::from_fn(|| self.waiting.take());
         let tasks = operands.map(RemoveTask::Operands);
         let tasks = tasks.chain(waiting.map(RemoveTask::Waiting));
-        walk::run(&self, self.sharer(), tasks);
+        let shared = self.stealing.as_ref();
+        walk::run(&self, shared.map(|_| &self as &dyn Sharer<Self>), tasks);
         self.context.failures.report_rest(&self.context.report);
         self.context.report
     }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::kit::Limited as _;
-use fuc_engine::{Cancel, Candidate, Operation, RemoveOp, Verdict};
+use fuc_engine::{Cancel, Candidate, Execution, Operation, RemoveOp, Verdict};
 use proptest::prelude::*;
 use rustix::io::Errno;
 use testkit::probe::{FuseMount, Habits, Removal, has_program, is_root};
@@ -30,6 +30,21 @@ fn built(scratch: &Scratch) -> PathBuf {
     let root = scratch.path().join("t");
     build(&root);
     root
+}
+
+#[test]
+fn a_dry_run_is_made_by_the_leader() {
+    let scratch = Scratch::in_memory();
+    let tree = built(&scratch);
+    let hub = Hub::new(2, || {});
+    let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
+    let before = Snapshot::of(&tree, Attributes::ALL - Attributes::ATIME);
+    let summaries = hub.remove(&removal, &[&tree], &slow(2));
+    assert_eq!(summaries[1].entries, 0);
+    assert_eq!(summaries[0].entries, before.len() as u64);
+    assert_eq!(hub.stolen(), 0);
+    let after = Snapshot::of(&tree, Attributes::ALL - Attributes::ATIME);
+    assert_eq!(before.diff(&after), "");
 }
 
 #[test]

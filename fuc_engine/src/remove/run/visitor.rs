@@ -201,8 +201,10 @@ impl Visitor for Removal<'_> {
         });
     }
 
+    /// Returns `None` if other engines would still find what has gone. Then the leader plans the whole removal.
     fn sharer(&self) -> Option<&dyn Sharer<Self>> {
-        self.stealing.as_ref().map(|_| self as &dyn Sharer<Self>)
+        let is_shared = self.stealing.is_some() && !self.context.remover.leaves_names();
+        is_shared.then_some(self as &dyn Sharer<Self>)
     }
 }
 
