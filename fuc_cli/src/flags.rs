@@ -196,6 +196,15 @@ impl<I: Copy> Flag<I> {
         }
     }
 
+    /// Returns the id that the flag sets.
+    #[must_use]
+    pub fn id(&self) -> Option<I> {
+        match self.meaning {
+            Meaning::Sets(id) => Some(id),
+            Meaning::Help | Meaning::Version => None,
+        }
+    }
+
     /// Returns the same row for a table with other ids.
     #[must_use]
     pub fn with_id<J>(self, id: impl FnOnce(I) -> J) -> Flag<J> {

@@ -1,5 +1,6 @@
 //! The engine's observer: failures and questions go to stderr, `-v` lines to stdout.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,6 +73,22 @@ impl<'a> Reporter<'a> {
         self
     }
 
+    /// Lets the reporter write at most so many failures with the same reason. [`surplus`](Self::surplus) has the others.
+    #[must_use]
+    pub fn writing_equal_failures(mut self, written: u64) -> Self {
+        self.repeats = Some(Repeats::above(written));
+        self
+    }
+
+    /// Returns the number of failures that were not written, by their reasons.
+    #[must_use]
+    pub fn surplus(&self) -> BTreeMap<String, u64> {
+        self.repeats
+            .as_ref()
+            .map(Repeats::surplus)
+            .unwrap_or_default()
+    }
+
     /// Calls `run` with this reporter, and shows the progress if the user wants that. A dry run shows none.
     ///
     /// If progress is shown, `look_ahead` is called on a thread of its own. Unless the command is strictly GNU's,
@@ -83,10 +100,16 @@ impl<'a> Reporter<'a> {
         look_ahead: Option<LookAhead<'_>>,
     ) -> Summary {
         self.is_strict = watch.is_none();
-        self.repeats = watch.is_some().then(Repeats::default);
+        // Otherwise the caller shows the surplus of all processes.
+        let shows_surplus = self.repeats.is_none();
+        if shows_surplus {
+            self.repeats = watch.is_some().then(Repeats::at_terminal);
+        }
         let run = |reporter: &Self| {
             let summary = run(reporter);
-            reporter.report_repeats();
+            if shows_surplus {
+                report_surplus(&reporter.surplus(), reporter.console);
+            }
             summary
         };
         if self.execution == Execution::DryRun {
@@ -112,12 +135,6 @@ impl<'a> Reporter<'a> {
         self.console.error(&diagnostic);
     }
 
-    fn report_repeats(&self) {
-        for line in self.repeats.iter().flat_map(Repeats::lines) {
-            self.console.error(&line.into_bytes().into());
-        }
-    }
-
     fn quoted(&self, path: &Path) -> Vec<u8> {
         self.console.quoted(path.as_os_str().as_bytes())
     }
@@ -133,6 +150,14 @@ impl<'a> Reporter<'a> {
     fn print_action(&self, action: &str, path: &Path) {
         self.console
             .print(&[action.as_bytes(), &self.quoted(path), b"\n"]);
+    }
+}
+
+/// Writes how many failures were not written, by their reasons.
+pub fn report_surplus(surplus: &BTreeMap<String, u64>, console: &Console) {
+    for (reason, &failures) in surplus {
+        let line = wording::repeated(failures, reason);
+        console.error(&line.into_bytes().into());
     }
 }
 
