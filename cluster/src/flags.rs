@@ -9,6 +9,9 @@ use fuc_cli::flags::{Accepts, Flag, Occurrence, Table, UsageError};
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
 
+/// The message about flags that ask.
+pub const CANNOT_PROMPT: &str = "cannot prompt: other ranks have no terminal";
+
 /// A flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Id<I> {
@@ -16,6 +19,17 @@ pub enum Id<I> {
     Tool(I),
     /// `--max-rate` limits the entries per second of all ranks together.
     MaxRate,
+    /// `--all-failures` writes each failure, even if many are equal.
+    AllFailures,
+}
+
+/// What the flags say that only commands for several ranks have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobFlags {
+    /// Write each failure.
+    pub all_failures: bool,
+    /// The most entries per second of all ranks together, if there is a limit.
+    pub max_rate: Option<NonZeroUsize>,
 }
 
 /// The options that flags resolve to.
@@ -23,13 +37,13 @@ pub enum Id<I> {
 pub struct Options<O> {
     /// The options of the command for one process.
     pub tool: O,
-    /// The most entries per second of all ranks together, if there is a limit.
-    pub max_rate: Option<NonZeroUsize>,
+    /// The rest.
+    pub job: JobFlags,
 }
 
-/// Returns the table for several ranks. It is never freed.
+/// Returns the table for several ranks, without help on flags that the command refuses. It is never freed.
 #[must_use]
-pub fn table<I: Copy>(tool: &Table<I>) -> Table<Id<I>> {
+pub fn table<I: Copy + PartialEq>(tool: &Table<I>, refused: &[I]) -> Table<Id<I>> {
     let max_rate = Flag::extension(
         Id::MaxRate,
         "max-rate",
@@ -37,9 +51,22 @@ pub fn table<I: Copy>(tool: &Table<I>) -> Table<Id<I>> {
          together",
     );
     let max_rate = max_rate.required("N", Accepts::Text).not_in_config();
-    let flags = tool.flags.iter().map(|row| row.with_id(Id::Tool));
+    let all_failures = Flag::extension(
+        Id::AllFailures,
+        "all-failures",
+        "write each failure, not only the first 100 of each\n\
+         rank with one reason",
+    );
+    let flags = tool.flags.iter().map(|row| {
+        let is_refused = row.id().is_some_and(|id| refused.contains(&id));
+        let row = row.with_id(Id::Tool);
+        if is_refused { row.hidden() } else { row }
+    });
     Table {
-        flags: flags.chain([max_rate]).collect::<Vec<_>>().leak(),
+        flags: flags
+            .chain([all_failures, max_rate])
+            .collect::<Vec<_>>()
+            .leak(),
         about: tool.about,
         usage: tool.usage,
         operands: tool.operands,
@@ -56,7 +83,7 @@ pub fn resolve<I: Copy, O>(
     context: Context<'_>,
     tool: impl FnOnce(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
 ) -> Result<Options<O>, UsageError> {
-    let mut max_rate = None;
+    let mut job = JobFlags::default();
     let charset = context.console.charset();
     let mut of_tool = Vec::new();
     for flag in matched {
@@ -69,12 +96,13 @@ pub fn resolve<I: Copy, O>(
                 id,
                 value: flag.value.clone(),
             }),
-            Id::MaxRate => max_rate = Some(parse_rate(value(), charset)?),
+            Id::MaxRate => job.max_rate = Some(parse_rate(value(), charset)?),
+            Id::AllFailures => job.all_failures = true,
         }
     }
     Ok(Options {
         tool: tool(&of_tool, context)?,
-        max_rate,
+        job,
     })
 }
 

@@ -11,8 +11,8 @@
 //! ```
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -23,14 +23,16 @@ use fuc_cli::interrupt;
 use fuc_cli::invocation::Invocation;
 use fuc_cli::progress::{self, LookAhead, Watch};
 use fuc_cli::quote;
-use fuc_cli::reporter::Reporter;
+use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
 use fuc_cli::wording;
 use fuc_engine::distribute::Throttle;
-use fuc_engine::{Execution, Summary};
+use fuc_engine::{Cancel, Counts, Summary};
 
 use crate::engine::Engine;
+use crate::full::FullWatch;
 use crate::homes::Homes;
+use crate::launch;
 use crate::line::{self, Line};
 use crate::message::{self, Report, Text};
 use crate::network::{self, World};
@@ -40,6 +42,9 @@ use crate::transport::{self, Local};
 
 /// The first byte of a broadcast that holds an order. Another one is the status of a job without an order.
 const ORDER: u8 = 2;
+
+/// The number of failures with one reason that each rank writes.
+const MOST_EQUAL: u64 = 100;
 
 /// Says whether rank 0 has broadcast an order.
 static HAS_ORDERED: AtomicBool = AtomicBool::new(false);
@@ -56,6 +61,10 @@ pub fn run<I: Copy + PartialEq, O>(command: &Command<I, O>) -> ExitCode {
         }
     };
     let world = World::of_this_job();
+    if let Err(problem) = launch::check_size(world.ranks()) {
+        eprintln!("{}: {problem}", command.name);
+        return ExitCode::FAILURE;
+    }
     let status = match world.rank() {
         0 => run_command(command, &world),
         _ => assist(world),
@@ -107,6 +116,11 @@ pub fn lead(job: Job<'_>) -> Outcome {
         began,
     } = job;
     let world = World::of_this_job();
+    if order.threads().is_none()
+        && let Some(warning) = launch::binding_warning()
+    {
+        console.error(&warning.into_bytes().into());
+    }
     HAS_ORDERED.store(true, Ordering::Relaxed);
     let mut bytes = vec![ORDER];
     bytes.extend(message::encode(&order));
@@ -131,14 +145,15 @@ pub fn lead(job: Job<'_>) -> Outcome {
         pace: pace.as_ref(),
         print: &print,
     };
-    let report = |mut summary: Summary| {
-        summary.failures += unread_names;
-        report(summary, filter.as_ref(), console)
-    };
     let mut total = Report::default();
     let mut shares = Vec::new();
     let lead = |reporter: &Reporter<'_>| {
-        let run = |line: &Line| engine.lead(reporter, line);
+        let watch = full_watch(reporter, console, &cancel);
+        let run = |line: &Line| engine.lead(&watch, line);
+        let report = |mut summary: Summary| {
+            summary.failures += unread_names;
+            report(summary, filter.as_ref(), reporter, console)
+        };
         let mut peer = Peer::new(world.rank(), world.ranks());
         if let Some(rate) = order.max_rate {
             peer.limit_rate(rate);
@@ -148,7 +163,8 @@ pub fn lead(job: Job<'_>) -> Outcome {
         shares = peer.shares().to_vec();
         total.summary
     };
-    let reporter = Reporter::new(console, order.tool(), order.verbosity);
+    let execution = order.execution();
+    let reporter = reporter(&order, console, &counts).in_execution(execution);
     // A look-ahead would not keep to the rate.
     let look_ahead = order.max_rate.is_none().then(|| {
         let count = |cancel, counts: &_| {
@@ -159,6 +175,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     });
     let mut summary = reporter.run(watch, lead, look_ahead);
 
+    reporter::report_surplus(&total.surplus, console);
     for line in &total.unread_patterns {
         console.error(&line.clone().into());
     }
@@ -166,12 +183,12 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let run = Run {
         summary: &summary,
         tool: order.tool(),
-        execution: Execution::Real,
+        execution,
         began,
         shares: &shares,
     };
     stats.show(&run, console);
-    match Outcome::of(summary, order.tool(), Execution::Real) {
+    match Outcome::of(summary, order.tool(), execution) {
         Outcome::Complete if total.failed => Outcome::Incomplete,
         outcome => outcome,
     }
@@ -200,12 +217,12 @@ fn assist(world: World) -> ExitCode {
     let cancel = interrupt::cancel_on_signals();
     let counts = Arc::default();
     let pace = order.max_rate.map(|_| line.pace(&cancel));
+    let reporter = reporter(&order, &console, &counts);
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
             let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
             let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
-            let reporter = Reporter::new(&console, order.tool(), order.verbosity).counting(&counts);
-            engine.assist(&reporter, line)
+            engine.assist(&full_watch(&reporter, &console, &cancel), line)
         }
         Err(_) => {
             line.wait_for_end();
@@ -218,7 +235,7 @@ fn assist(world: World) -> ExitCode {
         let filter = prepared.as_ref().ok().and_then(Option::as_ref);
         Report {
             failed: prepared.is_err(),
-            ..report(summary, filter, &console)
+            ..report(summary, filter, &reporter, &console)
         }
     };
     let local = Local {
@@ -254,12 +271,40 @@ fn prepare(order: &Order) -> Result<Option<ExcludeFilter>, Vec<u8>> {
         .map_err(|error| error.message)
 }
 
+/// Returns the reporter of a rank.
+fn reporter<'a>(order: &Order, console: &'a Console, counts: &Arc<Counts>) -> Reporter<'a> {
+    let reporter = Reporter::new(console, order.tool(), order.verbosity).counting(counts);
+    match order.all_failures {
+        true => reporter,
+        false => reporter.writing_equal_failures(MOST_EQUAL),
+    }
+}
+
+fn full_watch<'a>(
+    reporter: &'a Reporter<'a>,
+    console: &'a Console,
+    cancel: &'a Cancel,
+) -> FullWatch<'a> {
+    FullWatch {
+        reporter,
+        console,
+        cancel,
+        row: Mutex::default(),
+    }
+}
+
 /// Returns the result of this rank, after the last output of its engine.
-fn report(summary: Summary, filter: Option<&ExcludeFilter>, console: &Console) -> Report {
+fn report(
+    summary: Summary,
+    filter: Option<&ExcludeFilter>,
+    reporter: &Reporter<'_>,
+    console: &Console,
+) -> Report {
     let unread = filter.map(|filter| filter.take_unread(console.charset()));
     Report {
         summary,
         unread_patterns: unread.into_iter().flatten().collect(),
+        surplus: reporter.surplus(),
         ..Report::default()
     }
 }

@@ -17,10 +17,12 @@
 //! | [`order`] | what rank 0 resolves for all ranks: operation, operands, options, working directory |
 //! | `engine` | the engine of a rank, made as the order says |
 //! | [`flags`] | the flags of a command for several ranks |
+//! | `full` | the end of a job when the dest is full |
 //! | `homes` | the rank that keeps the hard links of a file |
 //! | `peer` | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
 //! | `message` | what an engine sends to its rank, and what ranks send each other, as bytes |
 //! | `pace` | the limit of the entries per second |
+//! | `launch` | mistakes in the way in which a job is started |
 //! | `line` | the engine's connection to the main thread |
 //! | `relay` | the output of a rank, which rank 0 prints |
 //! | `transport` | the loop of the main thread, and what it needs of a network |
@@ -29,8 +31,10 @@
 
 mod engine;
 pub mod flags;
+mod full;
 mod homes;
 pub mod job;
+mod launch;
 mod line;
 mod message;
 mod network;

@@ -89,6 +89,8 @@ pub(crate) struct Report {
     pub(crate) failed: bool,
     /// The diagnostics about files of patterns that the rank could not read. Several ranks may report the same file.
     pub(crate) unread_patterns: BTreeSet<Vec<u8>>,
+    /// The number of failures that the rank has not written, by their reasons.
+    pub(crate) surplus: BTreeMap<String, u64>,
     /// How many messages the rank has sent to each other, this one included.
     pub(crate) sent: BTreeMap<Rank, u64>,
 }
@@ -110,6 +112,9 @@ impl Report {
         self.summary += other.summary;
         self.failed |= other.failed;
         self.unread_patterns.extend(other.unread_patterns);
+        for (reason, failures) in other.surplus {
+            *self.surplus.entry(reason).or_default() += failures;
+        }
     }
 
     /// Returns `true` if nothing failed.
@@ -141,6 +146,7 @@ pub(crate) mod tests {
         report.summary.discarded = number + 11;
         report.summary.cancelled = true;
         report.unread_patterns = [b"cannot open 'a'".to_vec()].into();
+        report.surplus = [("a reason".to_owned(), number)].into();
         report.sent = [(3, 9)].into();
         report
     }
@@ -188,6 +194,7 @@ pub(crate) mod tests {
         assert_eq!(sum.summary.entries, 11);
         assert_eq!(sum.summary.discarded, 33);
         assert_eq!(sum.unread_patterns.len(), 1);
+        assert_eq!(sum.surplus, [("a reason".to_owned(), 11)].into());
         assert!(sum.summary.cancelled && !sum.is_complete());
     }
 }

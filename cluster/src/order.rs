@@ -14,11 +14,12 @@ use fuc_cli::flags::UsageError;
 use fuc_cli::locale::Charset;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::wording::{self, Tool};
-use fuc_engine::{CopyOp, Dest, RemoveOp};
+use fuc_engine::{CopyOp, Dest, Execution, RemoveOp};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use serde::{Deserialize, Serialize};
 
+use crate::flags::JobFlags;
 use crate::homes::Links;
 
 /// The work of a job, on which all ranks agree.
@@ -33,6 +34,8 @@ pub struct Order {
     pub(crate) reads_gitignore: bool,
     #[serde(with = "VerbosityForm")]
     pub(crate) verbosity: Verbosity,
+    /// Each failure is written. Otherwise, each rank counts equal ones after the first.
+    pub(crate) all_failures: bool,
     /// The most entries per second of all ranks together.
     pub(crate) max_rate: Option<NonZeroUsize>,
     /// The choice of the ranks that keep hard links.
@@ -86,16 +89,24 @@ impl Order {
             patterns: exclusions.patterns().map(OsString::from).collect(),
             reads_gitignore: exclusions.reads_gitignore(),
             verbosity,
+            all_failures: false,
             max_rate: None,
             surroundings: Surroundings::of_this_process(console)?,
         })
     }
 
-    /// Limits the entries per second of all ranks together.
+    /// Sets what the flags say that only commands for several ranks have.
     #[must_use]
-    pub fn limited_to(mut self, max_rate: Option<NonZeroUsize>) -> Self {
-        self.max_rate = max_rate;
-        self
+    pub fn with(self, flags: JobFlags) -> Self {
+        let JobFlags {
+            all_failures,
+            max_rate,
+        } = flags;
+        Self {
+            all_failures,
+            max_rate,
+            ..self
+        }
     }
 
     /// Returns the entries that are left alone.
@@ -108,6 +119,22 @@ impl Order {
             exclusions.add_gitignore();
         }
         exclusions
+    }
+
+    /// Returns whether anything is changed. Rank 0 makes a dry run, and the others wait.
+    pub(crate) fn execution(&self) -> Execution {
+        match &self.work {
+            Work::Removal(options) => options.execution,
+            Work::Copy(options, _) => options.execution,
+        }
+    }
+
+    /// Returns the most threads of each rank, if there is a limit.
+    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
+        match &self.work {
+            Work::Removal(options) => options.threads,
+            Work::Copy(options, _) => options.threads,
+        }
     }
 
     pub(crate) fn tool(&self) -> Tool {
@@ -178,6 +205,7 @@ mod tests {
             patterns: vec!["*.o".into()],
             reads_gitignore: true,
             verbosity: Verbosity::Debug,
+            all_failures: true,
             max_rate: NonZeroUsize::new(7),
             links: Links::default(),
             surroundings: Surroundings {

@@ -228,8 +228,10 @@ impl Peer {
             Message::WantPermits => self.queue_for_permits(from),
             Message::Permits(portion) => self.actions.push(Action::Permit(portion)),
             Message::Cancel => {
-                self.is_cancelled = true;
-                self.actions.push(Action::Cancel);
+                if !self.is_cancelled {
+                    self.pass_cancel_on();
+                    self.actions.push(Action::Cancel);
+                }
             }
             Message::End => self.end_engine(),
             Message::Done(report) => {
@@ -249,10 +251,17 @@ impl Peer {
     /// Notes that this rank's run was cancelled, and cancels those of the others. Only the first call counts.
     pub(crate) fn cancel(&mut self) {
         if !self.is_cancelled && !self.has_ended {
-            self.is_cancelled = true;
-            let this = self.rank;
-            let others = (0..self.ranks).filter(|&rank| rank != this);
-            others.for_each(|rank| self.send(rank, Message::Cancel));
+            self.pass_cancel_on();
+        }
+    }
+
+    /// Tells rank 0, which tells all others. A launcher may send a signal to each rank.
+    fn pass_cancel_on(&mut self) {
+        self.is_cancelled = true;
+        match self.rank {
+            0 if self.has_ended => {}
+            0 => (1..self.ranks).for_each(|rank| self.send(rank, Message::Cancel)),
+            _ => self.send(0, Message::Cancel),
         }
     }
 

@@ -14,7 +14,7 @@ use fuc_cli::memory::Allocator;
 use fuc_cluster::flags::{self, Id, Options};
 use fuc_cluster::job::{self, Job};
 use fuc_cluster::order::{Order, Work};
-use fuc_engine::{CopyOp, Execution};
+use fuc_engine::CopyOp;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         name: "cpz-mpi",
         strict_name: "cp",
         version: env!("CARGO_PKG_VERSION"),
-        table: flags::table(&TABLE),
+        table: flags::table(&TABLE, &[cpz::flags::Id::Interactive]),
         config: Config {
             variable: "CPZ_CONFIG",
             skipped_by: Id::Tool(cpz::flags::Id::NoConfig),
@@ -43,7 +43,7 @@ fn copy(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let Options { tool, max_rate } = options;
+    let Options { tool, job: flags } = options;
     let request = Request::new(tool, operands, console)?;
     check(&request.options.engine)?;
     let Request {
@@ -56,7 +56,7 @@ fn copy(
     let work = Work::Copy(Box::new(options.engine), dest);
     let order = Order::new(work, sources, filter.as_ref(), options.verbosity, console)?;
     Ok(job::lead(Job {
-        order: order.limited_to(max_rate),
+        order: order.with(flags),
         filter,
         console,
         watch: request.watch,
@@ -68,12 +68,8 @@ fn copy(
 
 /// Refuses what several processes cannot do.
 fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
-    let message = match options {
-        _ if options.execution == Execution::DryRun => {
-            "--dry-run is not available on several ranks"
-        }
-        _ if options.rules.ask => "cannot prompt: other ranks have no terminal",
-        _ => return Ok(()),
-    };
-    Err(UsageError::with_help(message))
+    match options.rules.ask {
+        true => Err(UsageError::with_help(flags::CANNOT_PROMPT)),
+        false => Ok(()),
+    }
 }

@@ -18,19 +18,28 @@ use fuc_cli::wording::Tool;
 use fuc_cluster::flags::{self, Id, Options};
 use fuc_cluster::job::{self, Job};
 use fuc_cluster::order::{Order, Work};
-use fuc_engine::{Ask, Execution};
+use fuc_engine::Ask;
 use rmz::flags::TABLE;
 use rmz::options::{self, Mode, Prompts};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
+/// The flags that several processes cannot obey.
+const REFUSED: [rmz::flags::Id; 5] = [
+    rmz::flags::Id::PromptAlways,
+    rmz::flags::Id::PromptOnce,
+    rmz::flags::Id::Interactive,
+    rmz::flags::Id::Detach,
+    rmz::flags::Id::Reap,
+];
+
 fn main() -> ExitCode {
     let command: Command<Id<rmz::flags::Id>, Options<options::Options>> = Command {
         name: "rmz-mpi",
         strict_name: "rm",
         version: env!("CARGO_PKG_VERSION"),
-        table: flags::table(&TABLE),
+        table: flags::table(&TABLE, &REFUSED),
         config: Config {
             variable: "RMZ_CONFIG",
             skipped_by: Id::Tool(rmz::flags::Id::NoConfig),
@@ -49,7 +58,7 @@ fn remove(
     mut operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let max_rate = options.max_rate;
+    let flags = options.job;
     let mut options = options.tool;
     check(&options)?;
     let began = Instant::now();
@@ -80,7 +89,7 @@ fn remove(
     let work = Work::Removal(Box::new(options.engine));
     let order = Order::new(work, operands, filter.as_ref(), options.verbosity, console)?;
     Ok(job::lead(Job {
-        order: order.limited_to(max_rate),
+        order: order.with(flags),
         filter,
         console,
         watch,
@@ -92,15 +101,12 @@ fn remove(
 
 /// Refuses what several processes cannot do.
 fn check(options: &options::Options) -> Result<(), UsageError> {
-    let excluded = match options {
-        _ if options.engine.execution == Execution::DryRun => "--dry-run",
-        _ if options.mode != Mode::Foreground => "--detach or --reap",
-        _ if options.prompts != Prompts::Never || options.asks_once => {
-            let message = "cannot prompt: other ranks have no terminal";
-            return Err(UsageError::with_help(message));
+    let message = match options {
+        _ if options.mode != Mode::Foreground => {
+            "--detach or --reap is not available on several ranks"
         }
+        _ if options.prompts != Prompts::Never || options.asks_once => flags::CANNOT_PROMPT,
         _ => return Ok(()),
     };
-    let message = format!("{excluded} is not available on several ranks");
     Err(UsageError::with_help(message))
 }

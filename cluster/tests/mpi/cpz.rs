@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use testkit::probe::{Skip, gnu, has_program, is_root};
+use testkit::probe::{Fs, LoopMount, Skip, gnu, has_program, is_root};
 use testkit::run::{Outcome, Run, Status, Stream, twin};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
@@ -293,13 +293,73 @@ fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
     assert_eq!(statuses(&scratch, 3), ["1", "1", "1"]);
 }
 
+/// With 16 KiB each, some of 2,000 files fit into 2 MiB.
+#[test]
+fn a_full_disk_ends_the_job_and_the_same_command_with_resume_completes_it() {
+    let scratch = Scratch::in_memory();
+    let mount = or_skip!(LoopMount::new(Fs::Tmpfs, 2));
+    let tree = Tree::at(scratch.path());
+    for number in 0..2_000 {
+        tree.file(format!("s/{}/{number}", number % 20), vec![7; 16 << 10]);
+    }
+    let dest = mount.path().join("d");
+    let dest = dest.to_str().unwrap();
+    let copy = ["-aT", "--resume", "s", dest];
+    let outcome = or_skip!(CPZ.run(2, &copy, &scratch));
+    assert_eq!(outcome.status, Status::Exit(1));
+    let text = outcome.stderr_text();
+    let ends = "cpz-mpi: 64 failures in a row, so the job ends: No space left on device";
+    assert!(text.lines().any(|line| line == ends), "{outcome}");
+    assert_eq!(
+        text.matches("cpz-mpi: interrupted: ").count(),
+        1,
+        "{outcome}"
+    );
+    let failures = text.matches(": No space left on device").count();
+    assert!((64..1_000).contains(&failures), "{failures} of 2,000");
+    Run::new("mount")
+        .args(["-o", "remount,size=100M"])
+        .arg(mount.path())
+        .output()
+        .assert_success();
+    or_skip!(CPZ.run(2, &copy, &scratch)).assert_success();
+    assert_same_tree(scratch.path().join("s"), dest, archived());
+}
+
+/// Each of 300 directories is immutable.
+#[test]
+fn equal_failures_are_counted_after_the_first_hundred_unless_all_are_wanted() {
+    if !has_program("chattr") || !is_root() {
+        skip!("only root can make a directory immutable, by chattr");
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    for number in 0..300 {
+        tree.file(format!("s/{number}/file"), "")
+            .dir(format!("d/{number}"));
+    }
+    let chattr = |flag: &str| {
+        let dirs = (0..300).map(|number| format!("d/{number}"));
+        let run = Run::new("chattr").arg(flag).args(dirs.collect::<Vec<_>>());
+        run.current_dir(&scratch).output().assert_success();
+    };
+    chattr("+i");
+    let few = CPZ.run(1, &["-T", "s", "d"], &scratch);
+    let all = CPZ.run(1, &["-T", "--all-failures", "s", "d"], &scratch);
+    chattr("-i");
+    let few = CPZ.diagnostics(&or_skip!(few));
+    assert_eq!(few.len(), 101);
+    let counted = "cpz-mpi: 200 more failures: Operation not permitted";
+    assert!(few.iter().any(|line| line == counted), "{few:?}");
+    assert_eq!(CPZ.diagnostics(&or_skip!(all)).len(), 300);
+}
+
 #[test]
 fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path()).file("s/file", "");
     for (argument, message) in [
         ("-i", "cannot prompt: other ranks have no terminal"),
-        ("--dry-run", "--dry-run is not available on several ranks"),
         ("--resume", "--resume needs -a, -p or --preserve=timestamps"),
     ] {
         let run = or_skip!(CPZ.job(2, STATUSES, &[argument, "s", "d"]));
@@ -307,6 +367,19 @@ fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
         assert_eq!(CPZ.diagnostics(&outcome), [format!("cpz-mpi: {message}")]);
         assert_eq!(statuses(&scratch, 2), ["1", "1"], "{argument}");
     }
+    assert!(!scratch.path().join("d").exists());
+}
+
+#[test]
+fn a_dry_run_names_what_would_be_copied_and_copies_nothing() {
+    let scratch = Scratch::in_memory();
+    build(&Tree::at(scratch.path()), "s", 3, b'a');
+    let outcome = or_skip!(CPZ.run(3, &["-a", "--dry-run", "s", "d"], &scratch));
+    outcome.assert_success();
+    assert!(
+        outcome.stdout_text().contains("'s/0' -> 'd/0'\n"),
+        "{outcome}"
+    );
     assert!(!scratch.path().join("d").exists());
 }
 

@@ -54,7 +54,13 @@ impl Program {
     /// Returns the command line of a job.
     pub(crate) fn words(self, ranks: usize, script: &str, arguments: &[&str]) -> Vec<String> {
         // Root in a container, on a machine with few cores.
-        let mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe"];
+        let mpirun = [
+            "mpirun",
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+        ];
         let (base, ranks) = (session_base(), ranks.to_string());
         let directory = ["--mca", "orte_tmpdir_base", &base];
         let shell = ["-n", &ranks, "sh", "-c", script, "sh", self.path];

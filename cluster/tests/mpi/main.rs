@@ -6,6 +6,7 @@ mod clients;
 mod cpz;
 mod job;
 mod kills;
+mod launch;
 mod races;
 mod rmz;
 mod sizes;

@@ -157,10 +157,6 @@ fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
         (&["-i"][..], "cannot prompt: other ranks have no terminal"),
         (&["-I"], "cannot prompt: other ranks have no terminal"),
         (
-            &["--dry-run"],
-            "--dry-run is not available on several ranks",
-        ),
-        (
             &["--detach"],
             "--detach or --reap is not available on several ranks",
         ),
@@ -179,7 +175,27 @@ fn help_is_printed_once() {
     let scratch = Scratch::in_memory();
     let outcome = or_skip!(RMZ.run(3, &["--help"], &scratch));
     outcome.assert_success();
-    assert_eq!(outcome.stdout_text().matches("Usage: ").count(), 1);
+    let help = outcome.stdout_text();
+    assert_eq!(help.matches("Usage: ").count(), 1);
+    for refused in ["-i", "-I", "--interactive", "--detach", "--reap"] {
+        assert!(!help.contains(&format!("  {refused}")), "{refused}");
+    }
+}
+
+#[test]
+fn a_dry_run_names_what_would_be_removed_and_removes_nothing() {
+    let scratch = Scratch::in_memory();
+    build(&scratch.path().join("t"), 2);
+    let before = Snapshot::of(scratch.path(), Attributes::ALL - Attributes::ATIME);
+    let outcome = or_skip!(RMZ.run(3, &["--dry-run", "--stats=json", "t"], &scratch));
+    outcome.assert_success();
+    let entries = 1 + count(&scratch.path().join("t"));
+    let text = outcome.stdout_text();
+    let removed = text.lines().filter(|line| line.starts_with("removed "));
+    assert_eq!(removed.count(), entries);
+    assert_eq!(stat(&outcome, "entries"), entries as u64);
+    let after = Snapshot::of(scratch.path(), Attributes::ALL - Attributes::ATIME);
+    assert_eq!(before.diff(&after), "");
 }
 
 /// Rank 0 alone reads its arguments, its file of patterns and its variables. The others have other working
