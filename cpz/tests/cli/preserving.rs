@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use testkit::{
+    or_skip,
     probe::{Fs, LoopMount, NOBODY, has_calls_of, has_program, is_root},
-    run::Parity,
+    run::{Parity, Run},
     skip,
-    snapshot::Attributes,
-    tree::Tree,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
 };
 
 use crate::support::{CP, CPZ, NEWEST_CP};
@@ -220,6 +221,34 @@ fn keeps_trusted_attributes() {
             .symlink("s/l", "f")
             .xattr("trusted.l", b"l");
     });
+}
+
+/// The layout says on which servers Lustre has put the file.
+#[test]
+fn keeps_layouts_only_on_the_same_filesystem() {
+    if !is_root() {
+        skip!("trusted attributes are root's");
+    }
+    let mount = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let (scratch, other) = (Scratch::in_memory(), Tree::at(mount.path()));
+    let tree = Tree::at(scratch.path());
+    tree.file("s", b"x")
+        .xattr("trusted.lov", b"layout")
+        .xattr("trusted.t", b"t");
+    other.file("whole", b"x").xattr("trusted.t", b"t");
+    let whole = Snapshot::of(other.path().join("whole"), Attributes::XATTRS);
+    for (dest, expected) in [
+        (
+            tree.path().join("d"),
+            Snapshot::of(tree.path().join("s"), Attributes::XATTRS),
+        ),
+        (other.path().join("d"), whole),
+    ] {
+        let run = Run::new(CPZ).args(["-a", "s"]).arg(&dest);
+        run.current_dir(&scratch).output().assert_success();
+        let copied = Snapshot::of(&dest, Attributes::XATTRS);
+        assert_eq!(expected.diff(&copied), "");
+    }
 }
 
 #[test]

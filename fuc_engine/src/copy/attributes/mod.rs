@@ -267,7 +267,11 @@ impl Transfer<'_> {
         let copied = names.as_ref().map_err(|&error| error).and_then(|names| {
             let wanted = xattrs::names_in(names).filter(|&name| match name == CONTEXT {
                 true => copies_context(policy),
-                false => !is_posix_acl(name) && policy.xattr_action(name) == XattrAction::Copy,
+                false => {
+                    !is_posix_acl(name)
+                        && policy.xattr_action(name) == XattrAction::Copy
+                        && (!xattrs::is_layout(name) || self.stays_on_filesystem())
+                }
             });
             xattrs::copy(&self.source, &self.dest, wanted)
         });
@@ -279,6 +283,13 @@ impl Transfer<'_> {
             (Ok(()) | Err(_), _) => {}
         }
         Ok(())
+    }
+
+    /// Returns `true` if source and dest are on the same filesystem.
+    #[cold]
+    fn stays_on_filesystem(&self) -> bool {
+        let dest = self.dest.stat();
+        dest.is_ok_and(|dest| dest.st_dev == self.stat.st_dev)
     }
 
     /// Sets the mode, and the ACLs that the source has. Removes those that the dest may have and the source

@@ -11,6 +11,21 @@ use crate::copy::decide::mode::DestAcl;
 use crate::sys::InodeError::{self, Failed};
 use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 
+/// Returns `true` if an attribute says on which servers or disks a filesystem has put a file: those of Lustre and of Ceph.
+/// On another filesystem, it would be wrong, or put the copy where its directory does not want it.
+pub(super) fn is_layout(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    let of_lustre: [&[u8]; 6] = [
+        b"trusted.hsm",
+        b"trusted.link",
+        b"trusted.lma",
+        b"trusted.lmv",
+        b"trusted.lov",
+        b"trusted.som",
+    ];
+    name.starts_with(b"lustre.") || name.starts_with(b"ceph.") || of_lustre.contains(&name)
+}
+
 /// Copies the attributes with these names, as many as possible. The first failure is returned.
 pub(super) fn copy<'n>(
     source: &Inode<'_>,
