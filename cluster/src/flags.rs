@@ -23,7 +23,7 @@ pub enum Id<I> {
     AllFailures,
 }
 
-/// What the flags say that only commands for several ranks have.
+/// The values of the flags that only commands for several ranks have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobFlags {
     /// Write each failure.

@@ -19,12 +19,15 @@ use fuc_engine::CopyOp;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
+/// The flags that several processes cannot obey.
+const REFUSED: &[cpz::flags::Id] = &[cpz::flags::Id::Interactive];
+
 fn main() -> ExitCode {
     let command: Command<Id<cpz::flags::Id>, Options<options::Options>> = Command {
         name: "cpz-mpi",
         strict_name: "cp",
         version: env!("CARGO_PKG_VERSION"),
-        table: flags::table(&TABLE, &[cpz::flags::Id::Interactive]),
+        table: flags::table(&TABLE, REFUSED),
         config: Config {
             variable: "CPZ_CONFIG",
             skipped_by: Id::Tool(cpz::flags::Id::NoConfig),
@@ -71,5 +74,31 @@ fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
     match options.rules.ask {
         true => Err(UsageError::with_help(flags::CANNOT_PROMPT)),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fuc_cli::generate::{Manual, check};
+    use fuc_cli::invocation::Personality;
+    use std::path::Path;
+
+    const MANUAL: Manual = Manual {
+        summary: "copy files and directories, on many machines",
+        prose: include_str!("../manual.txt"),
+        words: &[
+            ("{name}", "cpz-mpi"),
+            ("{tool}", "cpz"),
+            ("{done}", "copied"),
+        ],
+    };
+
+    #[test]
+    fn the_manual_page_and_the_completions_are_those_of_the_table() {
+        let version = env!("CARGO_PKG_VERSION");
+        let table = flags::table(&TABLE, REFUSED);
+        let command = table.clap_command("cpz-mpi", version, Personality::Extended);
+        check(Path::new(env!("CARGO_MANIFEST_DIR")), &command, &MANUAL);
     }
 }

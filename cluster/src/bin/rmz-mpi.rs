@@ -26,7 +26,7 @@ use rmz::options::{self, Mode, Prompts};
 static ALLOCATOR: Allocator = Allocator;
 
 /// The flags that several processes cannot obey.
-const REFUSED: [rmz::flags::Id; 5] = [
+const REFUSED: &[rmz::flags::Id] = &[
     rmz::flags::Id::PromptAlways,
     rmz::flags::Id::PromptOnce,
     rmz::flags::Id::Interactive,
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         name: "rmz-mpi",
         strict_name: "rm",
         version: env!("CARGO_PKG_VERSION"),
-        table: flags::table(&TABLE, &REFUSED),
+        table: flags::table(&TABLE, REFUSED),
         config: Config {
             variable: "RMZ_CONFIG",
             skipped_by: Id::Tool(rmz::flags::Id::NoConfig),
@@ -109,4 +109,30 @@ fn check(options: &options::Options) -> Result<(), UsageError> {
         _ => return Ok(()),
     };
     Err(UsageError::with_help(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fuc_cli::generate::{Manual, check};
+    use fuc_cli::invocation::Personality;
+    use std::path::Path;
+
+    const MANUAL: Manual = Manual {
+        summary: "remove files and directories, on many machines",
+        prose: include_str!("../manual.txt"),
+        words: &[
+            ("{name}", "rmz-mpi"),
+            ("{tool}", "rmz"),
+            ("{done}", "removed"),
+        ],
+    };
+
+    #[test]
+    fn the_manual_page_and_the_completions_are_those_of_the_table() {
+        let version = env!("CARGO_PKG_VERSION");
+        let table = flags::table(&TABLE, REFUSED);
+        let command = table.clap_command("rmz-mpi", version, Personality::Extended);
+        check(Path::new(env!("CARGO_MANIFEST_DIR")), &command, &MANUAL);
+    }
 }

@@ -2,6 +2,18 @@
 //!
 //! The ranks are real [`Peer`]s, and exchange real messages. Only the engines and the network are simulated. So is
 //! time, and every run has the same result.
+//!
+//! `cargo test --release --lib -- --ignored --nocapture a_billion` removes a billion entries by 1,000 ranks:
+//!
+//! | tree | idle | messages per 1,000 entries | most entries of a rank |
+//! |---|---|---|---|
+//! | one directory of files | 99.9 % | 0.01 | 1,000 |
+//! | 1,000,000 directories of 999 files, all in one | 79.3 % | 1.93 | 4.83 |
+//! | as many, in 1,000 directories | 3.1 % | 1.38 | 1.03 |
+//! | a chain of 200, with 5,000 directories of 999 files beside each | 74.5 % | 1.96 | 3.92 |
+//!
+//! *Idle* is the share of time without work, and the entries are a multiple of the mean. An engine gives no names of
+//! files away, and lists at most 512 subdirectories ahead, of which a rank gets at most 256.
 
 mod engine;
 mod tree;

@@ -1,0 +1,79 @@
+complete -c cpz-mpi -l backup -d 'make a backup of each existing dest file: none, simple, existing or numbered' -f -a "none\t''
+off\t''
+simple\t''
+never\t''
+existing\t''
+nil\t''
+numbered\t''
+t\t''"
+complete -c cpz-mpi -l no-preserve -d 'do not preserve these attributes' -r -f -a "mode\t''
+timestamps\t''
+ownership\t''
+links\t''
+context\t''
+xattr\t''
+all\t''"
+complete -c cpz-mpi -l preserve -d 'preserve mode, ownership, timestamps, links, context, xattr or all (default: the first three)' -f -a "mode\t''
+timestamps\t''
+ownership\t''
+links\t''
+context\t''
+xattr\t''
+all\t''"
+complete -c cpz-mpi -l sparse -d 'make holes in copies: auto (those of SOURCE), always (wherever there are only zeros) or never' -r -f -a "never\t''
+auto\t''
+always\t''"
+complete -c cpz-mpi -l reflink -d 'share blocks with SOURCE: always (or fail), auto (if possible) or never; default: auto, without WHEN: always' -f -a "auto\t''
+always\t''
+never\t''"
+complete -c cpz-mpi -s S -l suffix -d 'override the usual backup suffix \'~\'' -r -f
+complete -c cpz-mpi -s t -l target-directory -d 'copy all SOURCEs into DIRECTORY' -r -f -a "(__fish_complete_directories)"
+complete -c cpz-mpi -l update -d 'replace all, none, none-fail (none, and fail) or older dest files; without WHEN: older' -f -a "all\t''
+none\t''
+none-fail\t''
+older\t''"
+complete -c cpz-mpi -l context -d 'same as -Z; with CTX, set that context' -f
+complete -c cpz-mpi -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, CPZ_PROGRESS decides' -f -a "auto\t''
+always\t''
+never\t''"
+complete -c cpz-mpi -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c cpz-mpi -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
+complete -c cpz-mpi -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax, relative to each SOURCE; \'!\' includes' -r -f
+complete -c cpz-mpi -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
+complete -c cpz-mpi -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
+json\t''"
+complete -c cpz-mpi -l max-rate -d 'process at most N entries per second, all ranks together' -r -f
+complete -c cpz-mpi -s a -l archive -d 'same as -dR --preserve=all'
+complete -c cpz-mpi -l attributes-only -d 'copy only the attributes, not the content'
+complete -c cpz-mpi -s b -d 'same as --backup, but takes no argument'
+complete -c cpz-mpi -l copy-contents -d 'copy the contents of special files when recursive'
+complete -c cpz-mpi -s d -d 'same as -P --preserve=links'
+complete -c cpz-mpi -l debug -d 'explain how each file is copied; implies -v'
+complete -c cpz-mpi -s L -l dereference -d 'always follow symbolic links in SOURCE'
+complete -c cpz-mpi -s f -l force -d 'if an existing dest file cannot be opened, remove it and try again'
+complete -c cpz-mpi -s H -d 'follow symbolic links that are operands'
+complete -c cpz-mpi -s i -l interactive -d 'prompt before overwriting'
+complete -c cpz-mpi -s l -l link -d 'make hard links instead of copies'
+complete -c cpz-mpi -s n -l no-clobber -d 'silently skip existing dest files'
+complete -c cpz-mpi -s P -l no-dereference -d 'never follow symbolic links in SOURCE'
+complete -c cpz-mpi -s p -d 'same as --preserve=mode,ownership,timestamps'
+complete -c cpz-mpi -s T -l no-target-directory -d 'treat DEST as a normal file'
+complete -c cpz-mpi -s x -l one-file-system -d 'stay on the file system of each SOURCE'
+complete -c cpz-mpi -l parents -d 'append the full path of each SOURCE to DIRECTORY'
+complete -c cpz-mpi -s r -s R -l recursive -d 'copy directories and their contents'
+complete -c cpz-mpi -l remove-destination -d 'remove each existing dest file before copying'
+complete -c cpz-mpi -l strip-trailing-slashes -d 'remove trailing slashes from each SOURCE'
+complete -c cpz-mpi -s s -l symbolic-link -d 'make symbolic links instead of copies'
+complete -c cpz-mpi -s u -d 'same as --update=older'
+complete -c cpz-mpi -s v -l verbose -d 'print a line for each file copied'
+complete -c cpz-mpi -l keep-directory-symlink -d 'follow existing symbolic links to directories at the dest'
+complete -c cpz-mpi -s Z -d 'set the default security context on each dest file'
+complete -c cpz-mpi -l help -d 'display this help and exit'
+complete -c cpz-mpi -l version -d 'display the version and exit'
+complete -c cpz-mpi -l fsync -d 'write everything to the disk before cpz ends'
+complete -c cpz-mpi -l resume -d 'continue an interrupted copy: keep dest files that have the size and time of their SOURCE; needs -a, -p or --preserve=timestamps'
+complete -c cpz-mpi -l verify -d 'read each copied file and its SOURCE again, and report files that differ'
+complete -c cpz-mpi -l no-config -d 'do not read the options in the file CPZ_CONFIG'
+complete -c cpz-mpi -l gitignore -d 'leave alone what the .gitignore files in each SOURCE exclude'
+complete -c cpz-mpi -l dry-run -d 'copy nothing; print the lines of -v, and how much would be copied'
+complete -c cpz-mpi -l all-failures -d 'write each failure, not only the first 100 of each rank with one reason'

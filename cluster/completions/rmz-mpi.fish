@@ -1,0 +1,32 @@
+complete -c rmz-mpi -l interactive -d 'prompt never, once (-I) or always (-i); without WHEN, prompt always' -f -a "never\t''
+no\t''
+none\t''
+once\t''
+always\t''
+yes\t''"
+complete -c rmz-mpi -l preserve-root -d 'do not remove \'/\' (default); with \'all\', also refuse operands that are mount points' -f -a "all\t''"
+complete -c rmz-mpi -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, RMZ_PROGRESS decides' -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rmz-mpi -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c rmz-mpi -l files0-from -d 'remove the files whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
+complete -c rmz-mpi -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, paths relative to a FILE' -r -f
+complete -c rmz-mpi -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
+complete -c rmz-mpi -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
+json\t''"
+complete -c rmz-mpi -l max-rate -d 'process at most N entries per second, all ranks together' -r -f
+complete -c rmz-mpi -s f -l force -d 'ignore missing files and operands, never prompt'
+complete -c rmz-mpi -s i -d 'prompt before every removal'
+complete -c rmz-mpi -s I -d 'prompt once before removing more than three files, or before removing recursively'
+complete -c rmz-mpi -l one-file-system -d 'when removing recursively, skip directories on other file systems than that of their operand'
+complete -c rmz-mpi -l no-preserve-root -d 'do not treat \'/\' specially'
+complete -c rmz-mpi -s r -s R -l recursive -d 'remove directories and their contents'
+complete -c rmz-mpi -s d -l dir -d 'remove empty directories, even without -r; rmz removes the others, too'
+complete -c rmz-mpi -s v -l verbose -d 'print a line for each file removed'
+complete -c rmz-mpi -l help -d 'display this help and exit'
+complete -c rmz-mpi -l version -d 'display the version and exit'
+complete -c rmz-mpi -l no-config -d 'do not read the options in the file RMZ_CONFIG'
+complete -c rmz-mpi -l dry-run -d 'remove nothing; print the lines of -v, and how much would be removed'
+complete -c rmz-mpi -l detach -d 'hide directories at once, and remove them in the background; failures go to the log RMZ_LOG'
+complete -c rmz-mpi -l reap -d 'remove what --detach has hidden directly in each FILE and no process is removing any more'
+complete -c rmz-mpi -l all-failures -d 'write each failure, not only the first 100 of each rank with one reason'
