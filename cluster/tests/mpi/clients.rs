@@ -15,7 +15,7 @@ use crate::job::{CPZ, Program, RMZ};
 
 /// Lets each rank see its own mount at `point`.
 const AS_CLIENT: &str = r#"
-    exec unshare --mount --propagation private sh -c 'mount --bind "$0" point && exec "$@"' "$OMPI_COMM_WORLD_RANK" "$@"
+    exec unshare --mount --propagation private sh -c 'mount --bind "$0" point && exec "$@"' "$RANK" "$@"
 "#;
 
 /// A server, and a client of it for each rank.

@@ -174,7 +174,7 @@ fn updates_an_existing_copy_as_one_rank_does() {
         &["-a", "-v"][..],
         &["-u", "-a", "-v"],
         &["-n", "-v"],
-        &["--update=none-fail", "--debug"],
+        &["--update=none-fail", "--debug", "--all-failures"],
         &["-b", "-S.old", "-v", "-p"],
         &["--remove-destination", "-v", "-a"],
         &["-a", "--verify", "--fsync"],
@@ -399,7 +399,7 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
     let script = r#"
         umask 027
         export SIMPLE_BACKUP_SUFFIX=.bak
-        if [ "$OMPI_COMM_WORLD_RANK" != 0 ]; then
+        if [ "$RANK" != 0 ]; then
             cd ../here/elsewhere; umask 777; shift $#
             export SIMPLE_BACKUP_SUFFIX=.wrong POSIXLY_CORRECT=1
             set -- "$CPZ_MPI" --no-such-option
@@ -436,7 +436,7 @@ fn a_rank_that_cannot_take_part_is_a_failure_and_the_others_do_the_work() {
     build_linked(&Tree::at(&here));
     // The rank sees an empty directory in place of the one that has the working directory.
     let script = r#"
-        if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
+        if [ "$RANK" = 1 ]; then
             cd /
             exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
         fi
@@ -472,7 +472,7 @@ fn all_ranks_copy_ranges_of_large_files() {
     }
     tree.file("s/small", "content");
     let script = r#"
-        exec strace -f -e trace=pwrite64 -o "writes.$OMPI_COMM_WORLD_RANK" "$@""#;
+        exec strace -f -e trace=pwrite64 -o "writes.$RANK" "$@""#;
     let options = ["-a", "--threads=1", "--reflink=never", "--stats=json"];
     let arguments = [&options[..], &["s", "d"]].concat();
     let at = |name: &str| scratch.path().join(name);
@@ -507,7 +507,7 @@ fn a_rank_that_does_not_see_the_source_keeps_no_links() {
     let scratch = Scratch::new();
     build_linked(&Tree::at(scratch.path()));
     let script = r#"
-        if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
+        if [ "$RANK" = 1 ]; then
             exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
         fi
         exec "$@""#;

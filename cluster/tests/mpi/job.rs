@@ -1,6 +1,7 @@
 //! Starts jobs, and reads what they leave behind.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -26,11 +27,17 @@ pub(crate) const CPZ: Program = Program {
     path: env!("CARGO_BIN_EXE_cpz-mpi"),
 };
 
+/// The variable with the `mpiexec` of another MPI than Open MPI, for which the commands were built.
+const MPIEXEC: &str = "FUC_MPIEXEC";
+
+/// Gives each rank its number, by the variables of Open MPI and of MPICH.
+const SET_RANK: &str = "RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; export RANK; ";
+
 /// Lets each rank write its status to a file, because `mpirun` shows only one.
-pub(crate) const STATUSES: &str = r#""$@"; echo $? > "status.$OMPI_COMM_WORLD_RANK""#;
+pub(crate) const STATUSES: &str = r#""$@"; echo $? > "status.$RANK""#;
 
 /// Lets each rank write the number of its process to a file.
-pub(crate) const PIDS: &str = r#"echo $$ > "pid.$OMPI_COMM_WORLD_RANK"; exec "$@""#;
+pub(crate) const PIDS: &str = r#"echo $$ > "pid.$RANK"; exec "$@""#;
 
 /// Slows a job of some hundred entries, so that all ranks have time to take part. Without it, on a busy machine, rank 0
 /// can complete the job before the others run at all.
@@ -51,8 +58,9 @@ impl Program {
         Ok(run.time_limit(Duration::from_secs(120)))
     }
 
-    /// Returns the command line of a job.
+    /// Returns the command line of a job. Each rank has its number in `RANK`.
     pub(crate) fn words(self, ranks: usize, script: &str, arguments: &[&str]) -> Vec<String> {
+        let base = session_base();
         // Root in a container, on a machine with few cores.
         let mpirun = [
             "mpirun",
@@ -60,12 +68,19 @@ impl Program {
             "--oversubscribe",
             "--bind-to",
             "none",
+            "--mca",
+            "orte_tmpdir_base",
+            &base,
         ];
-        let (base, ranks) = (session_base(), ranks.to_string());
-        let directory = ["--mca", "orte_tmpdir_base", &base];
-        let shell = ["-n", &ranks, "sh", "-c", script, "sh", self.path];
-        let words = mpirun.iter().chain(&directory).chain(&shell);
-        words.chain(arguments).map(ToString::to_string).collect()
+        let mpiexec = env::var(MPIEXEC);
+        let launcher = match &mpiexec {
+            Ok(mpiexec) => &[&**mpiexec][..],
+            Err(_) => &mpirun,
+        };
+        let (ranks, script) = (ranks.to_string(), format!("{SET_RANK}{script}"));
+        let shell = ["-n", &ranks, "sh", "-c", &script, "sh", self.path];
+        let words = launcher.iter().chain(&shell).chain(arguments);
+        words.map(ToString::to_string).collect()
     }
 
     /// Runs a job in a directory.

@@ -93,6 +93,11 @@ fn run_until(
     Ok(outcome)
 }
 
+/// Returns what the job has written. MPICH reports the death of a rank on stdout.
+fn said(outcome: &Outcome) -> String {
+    outcome.stderr_text() + &outcome.stdout_text()
+}
+
 fn wait_until(is_true: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_true() {
@@ -120,7 +125,7 @@ fn remove_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
             // The rank had ended, or had nothing left to do.
             assert!(!tree.exists(), "{death:?}");
         } else {
-            assert_ne!(outcome.stderr_text(), "", "{death:?}");
+            assert_ne!(said(&outcome), "", "{death:?}");
             in_mid_work += usize::from(0 < left && left < entries);
         }
         RMZ.run(RANKS, &["-f", "t"], &scratch)?.assert_success();
@@ -157,7 +162,7 @@ fn copy_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
         let outcome = run_until(&death, CPZ, &arguments, &scratch, || count(&dest))?;
         let copied = count(&dest);
         if outcome.status != Status::Exit(0) {
-            assert_ne!(outcome.stderr_text(), "", "{death:?}");
+            assert_ne!(said(&outcome), "", "{death:?}");
             in_mid_work += usize::from(0 < copied && copied < entries);
         }
         let again = ["-a", "--resume", "-T", "s", "d"];

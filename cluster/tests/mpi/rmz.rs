@@ -213,7 +213,7 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
         .file("patterns", "precious\n");
     Tree::at(scratch.path().join("elsewhere")).file("t/0/file", "");
     let script = r#"
-        if [ "$OMPI_COMM_WORLD_RANK" != 0 ]; then
+        if [ "$RANK" != 0 ]; then
             cd ../elsewhere; umask 777; shift $#
             set -- "$RMZ_MPI" --no-such-option
         fi
@@ -238,7 +238,7 @@ fn a_rank_that_cannot_enter_the_working_directory_is_a_failure_and_the_others_do
     build(&scratch.path().join("here/t"), 3);
     // The rank sees an empty directory in place of the one that has the working directory.
     let script = r#"
-        if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
+        if [ "$RANK" = 1 ]; then
             cd /
             exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
         fi
@@ -283,7 +283,7 @@ fn other_filesystems_are_skipped_on_every_rank() {
         done
         exit $status"#;
     let script = r#"
-        [ "$OMPI_COMM_WORLD_RANK" != 0 ] || exec strace -f -o /dev/null "$@"
+        [ "$RANK" != 0 ] || exec strace -f -o /dev/null "$@"
         exec "$@""#;
     let job = RMZ.words(3, script, &["--threads=1", "--one-file-system", "t"]);
     let run = Run::new("unshare").args(["-m", "sh", "-c", mounted, "sh"]);
