@@ -1,24 +1,31 @@
 //! The system calls that need `unsafe`.
 
-use std::{os::unix::process::CommandExt as _, process::Command};
-
 /// The numbers of the signals that have names.
 const SIGNALS: std::ops::Range<i32> = 1..32;
 
-/// Gives every signal of the command its default effect. A command inherits which signals are ignored: a shell
-/// ignores SIGINT for what it runs in the background, and nohup ignores SIGHUP.
+/// Lets commands that this process starts later ignore no signal. A command inherits which signals are ignored: a
+/// shell ignores SIGINT for what it runs in the background, and nohup ignores SIGHUP.
+///
+/// This process goes on as if it ignored the signals. Resetting them in the child instead would take a fork, which
+/// copies the page tables of this process for each command.
 #[expect(unsafe_code, reason = "std has no function for this")]
-pub(crate) fn reset_signals(command: &mut Command) -> &mut Command {
-    let reset = || {
-        for signal in SIGNALS {
-            // SAFETY: The default effect calls no function of this process. For a signal that cannot be changed,
-            // the call fails and has no effect.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+pub(crate) fn pass_on_no_ignored_signals() {
+    extern "C" fn ignore(_: libc::c_int) {}
+    let ignore = ignore as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // Std resets SIGPIPE in commands.
+    for signal in SIGNALS.filter(|&signal| signal != libc::SIGPIPE) {
+        // SAFETY: The action is a valid place for the current one, and no action is set.
+        let action = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut action);
+            action
+        };
+        if action.sa_sigaction == libc::SIG_IGN {
+            // SAFETY: The handler does nothing, which is safe at any time. A command that is executed gets the
+            // default effect in place of a handler. Calls that a handler interrupts are started again.
+            unsafe { libc::signal(signal, ignore) };
         }
-        Ok(())
-    };
-    // SAFETY: Between fork and exec the closure calls only signal, which is safe there.
-    unsafe { command.pre_exec(reset) }
+    }
 }
 
 #[cfg(test)]

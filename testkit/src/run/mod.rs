@@ -26,7 +26,7 @@ use rustix::process::{Pid, kill_process_group};
 
 use crate::{
     probe::{Skip, has_program},
-    sys::reset_signals,
+    sys::pass_on_no_ignored_signals,
     tree::{Scratch, Tree},
     util::{TIME_LIMIT, unless_busy},
 };
@@ -220,7 +220,8 @@ impl Run {
                 shell
             }
         };
-        reset_signals(&mut command)
+        pass_on_no_ignored_signals();
+        command
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
