@@ -14,7 +14,7 @@ use testkit::{
 use crate::support::{CPZ, complaint};
 
 /// Larger than a file that is copied by a task of its own.
-const LARGE_BYTES: u64 = 5 << 20;
+const LARGE_BYTES: u64 = (4 << 20) + 1;
 
 fn build(scratch: &Scratch) {
     let tree = Tree::at(scratch.path());
