@@ -457,7 +457,7 @@ fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
 #[test]
 fn a_closed_pipe_leaves_nothing_hidden() {
     let scratch = Scratch::new();
-    for number in 0..3_000 {
+    for number in 0..FAILURES {
         Tree::at(scratch.path()).file(format!("{number}/f"), "");
     }
     let script = r#""$0" --detach -v * | head -1"#;
