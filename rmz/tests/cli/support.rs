@@ -2,6 +2,10 @@
 
 use testkit::run::Pair;
 
-pub(crate) const RMZ: &str = env!("CARGO_BIN_EXE_rmz");
+/// The command, or another build of it if this variable was set when the tests were built.
+pub(crate) const RMZ: &str = match option_env!("FUC_RMZ") {
+    Some(path) => path,
+    None => env!("CARGO_BIN_EXE_rmz"),
+};
 
 pub(crate) const RM: Pair = Pair::new(RMZ, "rm");
