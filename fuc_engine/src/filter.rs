@@ -1,10 +1,10 @@
 //! The public trait [`Filter`], which chooses the entries that a run processes.
 
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -128,13 +128,7 @@ impl Above<'_> {
     }
 
     fn path_below_operand(&self, name: Option<&CStr>) -> PathBuf {
-        let path = self.directory.path(Path::new(""), name);
-        let mut bytes = path.into_os_string().into_vec();
-        if !bytes.is_empty() {
-            // The slash that would follow the operand.
-            bytes.remove(0);
-        }
-        PathBuf::from(OsString::from_vec(bytes))
+        self.directory.path(Path::new(""), name)
     }
 }
 

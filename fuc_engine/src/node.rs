@@ -135,6 +135,8 @@ impl<D: Dir> Place<D> {
             name.into_iter().chain(names).map(CStr::to_bytes)
         };
         let below_bytes: usize = below().map(|name| 1 + name.len()).sum();
+        // Below an empty operand, paths have no slash before them.
+        let start = usize::from(operand.is_empty() && below_bytes > 0);
         let operand = match below_bytes {
             0 => operand,
             // An operand with slashes at its end is followed by a single one, too.
@@ -149,6 +151,7 @@ impl<D: Dir> Place<D> {
             path[end] = b'/';
         }
         path[..end].copy_from_slice(operand);
+        path.drain(..start);
         PathBuf::from(OsString::from_vec(path))
     }
 }

@@ -195,19 +195,21 @@ fn reports_empty_names() {
 }
 
 #[test]
-fn an_empty_dest_does_not_exist() {
-    // GNU 9.10 copies into the working directory.
-    for (source, what) in [("f", "regular file"), ("a", "directory")] {
-        let dir = Scratch::new();
-        small(&Tree::at(dir.path()));
-        let run = Run::new(CPZ).args([source, ""]).current_dir(&dir);
-        let outcome = run.output();
-        let words = format!("cpz: cannot create {what} '': No such file or directory\n");
-        assert_eq!(
-            (outcome.status, complaint(&outcome)),
-            (Status::Exit(1), words)
-        );
-    }
+fn an_empty_dest_is_the_working_directory_for_a_directory() {
+    let build = |tree: &Tree| {
+        small(tree);
+        tree.file("s/new", b"x").file("s/sub/f", b"y");
+        tree.dir("s/empty");
+    };
+    NEWEST_CP.check(["f", ""], build);
+    NEWEST_CP.check(["-v", "s", ""], build);
+    NEWEST_CP.check(["-Tv", "s", ""], build);
+    NEWEST_CP.check(["-bv", "s/.", ""], build);
+    NEWEST_CP.check(["s/sub/..", ""], build);
+    NEWEST_CP.check(["-L", "s/empty", ""], build);
+    NEWEST_CP.check([".", ""], build);
+    NEWEST_CP.check(["f", "s", ""], build);
+    NEWEST_CP.check(["-t", "", "s"], build);
 }
 
 #[test]

@@ -196,7 +196,10 @@ impl Context<'_> {
             source_dir: self.bases.source,
             source_name: &operand.source,
             dest_dir,
-            dest_name: operand.name_in_parent(),
+            dest_name: match operand.dest_path.as_os_str().is_empty() {
+                true => c"",
+                false => operand.name_in_parent(),
+            },
             kind: FileType::Unknown,
             symlinks: self.policy.symlinks_of_operands(),
             dest_state: super::facts::DestState::Unchecked,

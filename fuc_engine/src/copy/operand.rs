@@ -52,10 +52,12 @@ impl Operand {
         let c_source = paths::to_c(source).map_err(unusable(source))?;
         let mut leaf = 0;
         let (dest_name, dest_path) = match dest {
-            Dest::Exactly(path) => (
-                paths::to_c(path).map_err(unusable_dest(path))?,
-                path.clone(),
-            ),
+            Dest::Exactly(path) => {
+                let name = paths::to_c(path).map_err(unusable_dest(path))?;
+                // As in cp, a directory can be copied to the working directory like this.
+                let is_empty = name.is_empty();
+                (if is_empty { c".".into() } else { name }, path.clone())
+            }
             Dest::Into(target) => {
                 let name = if options.parents {
                     name_with_parents(&c_source)
