@@ -79,9 +79,7 @@ fn are_not_made_of_different_files_with_one_inode_number() {
             assert_eq!(copied, content, "{options:?}");
         }
         let messages = complaint(&outcome);
-        if options != ["-auT"] {
-            assert_eq!(messages.lines().count(), 3, "{messages}");
-        }
+        assert_eq!(messages.lines().count(), 3, "{messages}");
         for line in messages.lines() {
             let words =
                 "has the inode number of another source file but differs from it: not linked";
@@ -300,13 +298,47 @@ fn become_links_to_a_newer_dest() {
         .check(updated);
 }
 
-/// cp replaces the newer dest by a link to the copy of the other name.
 #[test]
-fn leave_alone_dests_that_are_newer_than_their_copy() {
-    let gnu = r#"cp -p into/one into/kept && "$@" && mv -f into/kept into/one"#;
-    CP.in_scripts(r#"exec "$@""#, gnu)
-        .args(["-u", "--preserve=links", "s/two", "s/one", "into"])
-        .check(updated);
+fn replace_dests_that_are_newer_than_their_copy() {
+    for flags in [["-auv"], ["-auvL"], ["-aubv"]] {
+        with(&flags).args(["s/two", "s/one", "into"]).check(updated);
+    }
+    with(&["-auv"])
+        .args(["s/two", "s/one", "into"])
+        .check(|tree| {
+            updated(tree);
+            tree.hardlink("into/one", "into/two");
+        });
+}
+
+#[test]
+fn replace_newer_dests_that_are_links_but_not_directories() {
+    let check = |args: &[&str], build: fn(&Tree)| {
+        with(&["-auv"]).args(args).check(|tree| {
+            updated(tree);
+            tree.file("into/two", b"older")
+                .mtime(Duration::from_secs(4_000));
+            fs::remove_file(tree.path().join("into/one")).unwrap();
+            build(tree);
+        });
+    };
+    let in_order: &[&str] = &["s/two", "s/one", "into"];
+    check(in_order, |tree| {
+        tree.dir("into/one");
+    });
+    check(in_order, |tree| {
+        tree.dir("into/one").mtime(Duration::from_secs(3_000));
+    });
+    check(in_order, |tree| {
+        tree.dir("into/dir").symlink("into/one", "dir");
+    });
+    check(in_order, |tree| {
+        tree.symlink("into/one", "nowhere");
+    });
+    // The directory counts as the first copy.
+    check(&["s/one", "s/two", "into"], |tree| {
+        tree.dir("into/one");
+    });
 }
 
 #[test]

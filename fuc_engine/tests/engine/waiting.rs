@@ -9,11 +9,14 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use fuc_engine::{Backup, CopyOp, Dereference, Dest, Error, Event, Observer, Preserve, RemoveOp};
+use fuc_engine::{
+    Backup, Candidate, CopyOp, Dereference, Dest, Error, Event, Observer, Preserve, RemoveOp,
+    Replace, Verdict,
+};
 use testkit::tree::{Scratch, Tree, wide};
 
 use crate::kit::{Meddler, Told, exactly, paths, threads};
@@ -87,10 +90,13 @@ impl HoldUp {
     }
 }
 
-/// Counts events, and may put other files into the dest while names wait.
+/// Counts events, and may change the dest while names wait.
 struct Witness<'a> {
     dest: &'a Path,
-    has_intruder: bool,
+    /// Runs when names wait for the first copy.
+    meddle: fn(&Self),
+    first_copy_began: Arc<OnceLock<()>>,
+    first_copy_lost: Arc<OnceLock<()>>,
     hold_up: HoldUp,
     /// The backup of each copied name, if it has one.
     copied: Mutex<Vec<Option<PathBuf>>>,
@@ -103,7 +109,9 @@ impl<'a> Witness<'a> {
     fn new(dest: &'a Path) -> Self {
         Self {
             dest,
-            has_intruder: false,
+            meddle: |_| {},
+            first_copy_began: Arc::default(),
+            first_copy_lost: Arc::default(),
             hold_up: HoldUp::default(),
             copied: Mutex::default(),
             restored: AtomicUsize::new(0),
@@ -142,10 +150,9 @@ impl Observer for Witness<'_> {
                 let mut copied = self.copied.lock().unwrap();
                 copied.push(backup.map(Path::to_owned));
                 if copied.len() == 1 {
+                    let _ = self.first_copy_began.set(());
                     self.hold_up.wait_for_waiters();
-                    if self.has_intruder {
-                        self.intrude();
-                    }
+                    (self.meddle)(self);
                 }
             }
             Event::RestoredBackup { .. } => drop(self.restored.fetch_add(1, Ordering::Relaxed)),
@@ -217,7 +224,7 @@ fn a_name_that_waited_gets_its_backup_back_if_its_place_was_taken() {
     let scratch = Scratch::in_memory();
     let dest = scratch.path().join("d");
     let witness = Witness {
-        has_intruder: true,
+        meddle: Witness::intrude,
         ..Witness::new(&dest)
     };
     copy_over(&scratch, &witness);
@@ -227,6 +234,55 @@ fn a_name_that_waited_gets_its_backup_back_if_its_place_was_taken() {
     assert_eq!(witness.restored.into_inner(), intruded);
     let is_old = |name: &String| fs::read(dest.join(name)).unwrap() == b"old";
     assert_eq!(names().filter(is_old).count(), intruded);
+}
+
+#[test]
+fn a_name_that_waited_beside_a_newer_dest_leaves_it_if_the_first_copy_is_lost() {
+    let scratch = Scratch::in_memory();
+    let source = Tree::at(scratch.path().join("s"));
+    let dest = Tree::at(scratch.path().join("d"));
+    for (number, name) in names().enumerate() {
+        // Other workers find directories before the first name, in whatever order they are listed.
+        match number {
+            0 => source.fifo(&name),
+            50 => source.hardlink("0/name", "name").hardlink("name", &name),
+            _ => source.hardlink("0/name", &name),
+        };
+        dest.file(&name, "newer")
+            .mtime(Duration::from_secs(1 << 32));
+    }
+    add_marks(&source);
+    let witness = Witness {
+        meddle: |witness| {
+            let _ = witness.first_copy_lost.set(());
+            // The names that have passed the filter wait by then.
+            thread::sleep(Duration::from_millis(50));
+            fs::remove_file(witness.dest.join("name")).unwrap();
+        },
+        ..Witness::new(dest.path())
+    };
+    let began = Arc::clone(&witness.first_copy_began);
+    let lost = Arc::clone(&witness.first_copy_lost);
+    let if_it_waits = move |entry: &Candidate<'_>| {
+        let path = entry.path_below_operand();
+        if entry.is_directory() {
+            // So the governor starts other workers before the first name.
+            thread::sleep(Duration::from_millis(1));
+        } else if path.ends_with("name") && path != Path::new("name") {
+            began.wait();
+            if lost.get().is_some() {
+                return Verdict::Skip;
+            }
+        }
+        Verdict::Take
+    };
+    let updating = options(|options| options.rules.replace = Replace::Older);
+    let updating = updating.filtered_by(if_it_waits);
+    let _ = updating.run(paths([source.path()]), &exactly(dest.path()), &witness);
+    witness.hold_up.assert_some_waited();
+    assert_eq!(witness.failures.into_inner(), 1);
+    let is_left = |name: &String| fs::symlink_metadata(dest.path().join(name)).unwrap().len() == 5;
+    assert_eq!(names().filter(is_left).count(), DIRS);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! | symbolic link, special file | refused; as the source itself if the source is a link to it | refused; fine if both are names of one link | unlinked; see below for those that stay |
 //! | hard link instead of a copy | refused | fine | see below |
 //! | symbolic link instead of a copy | refused | refused; fine if both are names of one link | see below |
-//! | hard link to the first copy | refused | refused; fine if both are names of one link | fine if it is that copy; otherwise unlinked |
+//! | hard link to the first copy | refused | refused; fine if both are names of one link | replaced |
 //!
 //! A dest that may be the copy of another source is refused as one that was just created, unless it is a directory.
 //!
@@ -136,19 +136,20 @@ pub(in crate::copy) fn obstacle(
 }
 
 /// Decides what happens to `dest`, if that does not depend on the source. If the rules have
-/// vacated the dest, another process or another name of the source has put something there since.
+/// vacated the dest, another process or another name of the source has put something there since, or it is a
+/// dangling link. A hard link to a copy replaces a link, as in cp.
 pub(in crate::copy) fn clear_whatever_the_source(
     making: Making,
     rules: ClearRules,
     was_vacated: bool,
     dest: &Facts,
 ) -> Option<Clear> {
-    let is_link_to_write = making == Making::File && dest.kind == FileType::Symlink;
+    let is_link = dest.kind == FileType::Symlink;
+    let is_link_to_write = making == Making::File && is_link;
+    let is_replaced = matches!(making, Making::LinkToCopy(copy) if copy == dest.id || is_link);
     if rules.may_be_other_copy && dest.kind != FileType::Directory && !is_link_to_write {
         Some(Clear::Refuse(Refusal::JustCreated))
-    } else if making == Making::LinkToCopy(dest.id) {
-        Some(Clear::AlreadyThere)
-    } else if was_vacated {
+    } else if was_vacated && !is_replaced {
         Some(Clear::Keep)
     } else if dest.kind != FileType::Directory {
         None
@@ -189,7 +190,7 @@ pub(in crate::copy) fn clear(
             Clear::Refuse(Refusal::DirectoryByNonDirectory)
         }
         Making::LinkToCopy(_) => match clear_without_content(rules, source, dest, lookups) {
-            Clear::Keep => Clear::Unlink,
+            Clear::Keep | Clear::Unlink => Clear::Replace(RemovalEvent::Reported),
             decision => decision,
         },
     }
@@ -342,14 +343,16 @@ mod tests {
     }
 
     #[test]
-    fn a_dest_that_was_vacated_stays_unless_it_is_the_copy_to_link_to() {
+    fn a_dest_that_was_vacated_stays_unless_it_is_a_link_or_the_copy_to_link_to() {
         let copy = Making::LinkToCopy(file(5).id);
+        for dest in [file(5), link(2)] {
+            assert_eq!(clear_whatever_the_source(copy, PLAIN, true, &dest), None);
+        }
         for (making, dest, decision) in [
             (Making::File, file(2), Clear::Keep),
             (Making::Symlink, file(2), Clear::Keep),
             (HARD, file(2), Clear::Keep),
             (copy, file(2), Clear::Keep),
-            (copy, file(5), Clear::AlreadyThere),
         ] {
             let decided = clear_whatever_the_source(making, PLAIN, true, &dest);
             assert_eq!(decided, Some(decision), "{making:?}");
@@ -497,7 +500,6 @@ mod tests {
             links: 2,
             ..file(2)
         };
-        let copy = Making::LinkToCopy(file(5).id);
         for (making, rules, source, dest, decision) in [
             (
                 Making::File,
@@ -563,9 +565,13 @@ mod tests {
             (HARD, PLAIN, link(1), file(2), Clear::Unlink),
             (SYMBOLIC, PLAIN, file(1), file(2), Clear::Keep),
             (SYMBOLIC, FOLLOWING, link(1), file(2), Clear::Keep),
-            (copy, PLAIN, file(1), file(5), Clear::AlreadyThere),
-            (copy, PLAIN, file(1), file(2), Clear::Unlink),
-            (copy, FOLLOWING, file(1), file(2), Clear::Unlink),
+            (
+                Making::LinkToCopy(file(5).id),
+                FOLLOWING,
+                file(1),
+                file(2),
+                Clear::Replace(RemovalEvent::Reported),
+            ),
         ] {
             let row = (making, rules, source.kind);
             assert_eq!(decided(making, rules, &source, &dest), decision, "{row:?}");

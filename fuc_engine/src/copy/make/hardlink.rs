@@ -35,6 +35,7 @@ use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};
 use crate::node::Side;
+use crate::observer::Event;
 use crate::sys::{self, At, Fd, Stat};
 
 /// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
@@ -230,18 +231,6 @@ impl LinkTable {
         claim
     }
 
-    /// Records a source whose copy was found at its dest, unless the source is known already.
-    /// Returns `true` if it was recorded: then the caller calls [`complete`](Self::complete).
-    pub(in crate::copy) fn adopt(&self, source: &Stat, other_names: Option<u64>) -> bool {
-        match self.map().entry(FileId::of(source)) {
-            Slot::Vacant(vacant) => {
-                vacant.insert(Known::in_progress(source, other_names));
-                true
-            }
-            Slot::Occupied(_) => false,
-        }
-    }
-
     /// Records the first copy, or forgets the source if there is none. Returns the entries that
     /// waited for it, which must claim again.
     pub(in crate::copy) fn complete(
@@ -293,7 +282,8 @@ pub(in crate::copy) fn find_copy(
     })
 }
 
-/// Links the dest to `first`. Fails if that is not the file any more that it was.
+/// Links the dest to `first`. Fails if that is not the file any more that it was. A dest in the way is `cleared` already,
+/// or else the rules decide about it.
 ///
 /// The link is checked after it was made, because another process may have put another file in
 /// the place of the first copy. On some filesystems each name has an inode number of its own, so
@@ -302,29 +292,30 @@ pub(in crate::copy) fn link(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
+    cleared: Option<Cleared>,
     scratch: &mut CopyScratch,
-) -> Result<(), Failure> {
+) -> Result<Created, Failure> {
     let (_, file) = first.link_target(entry.symlinks);
     if !scratch.links_change_ids {
         let by_name =
             |first: At<'_>, name: &CStr| sys::create_hard_link(first, entry.dest_dir, name);
-        if make(ctx, entry, first, scratch, by_name)? == Created::AlreadyThere {
-            return Ok(());
+        if make(ctx, entry, first, cleared, scratch, by_name)? == Created::AlreadyThere {
+            return Ok(Created::AlreadyThere);
         }
         let leads_elsewhere = ctx.changes.really(|| {
             let made = look::at_dest(ctx, entry, Symlinks::NoFollow)?;
             Ok(FileId::of(&made) != file.id)
         });
         if !leads_elsewhere.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))? {
-            return Ok(());
+            return Ok(Created::Yes);
         }
         sys::unlink(entry.dest_dir, entry.dest_name)
             .map_err(|errno| ctx.making_failure(entry, Operation::Remove, errno))?;
     }
     let checked = |first: At<'_>, name: &CStr| link_checked(ctx, entry, first, file, name);
-    make(ctx, entry, first, scratch, checked)?;
+    let created = make(ctx, entry, first, cleared, scratch, checked)?;
     scratch.links_change_ids = true;
-    Ok(())
+    Ok(created)
 }
 
 /// Links `name` in the directory of the dest to the file at `first`, if that is `file`.
@@ -352,6 +343,7 @@ fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
+    cleared: Option<Cleared>,
     scratch: &mut CopyScratch,
     link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
@@ -373,11 +365,13 @@ fn make(
     };
     let mut linked = attempt(entry.dest_name);
     if linked == Err(Errno::EXIST) {
-        let making = Making::LinkToCopy(file.id);
-        match clear_dest(ctx, entry, making, None)? {
-            // Another file may have the inode number of the first copy.
-            Cleared::AlreadyThere if !has_true_identity(ctx, entry) => {
+        let clear = || clear_dest(ctx, entry, Making::LinkToCopy(file.id), None);
+        match cleared.map_or_else(clear, Ok)? {
+            Cleared::ToReplace(_) => {
                 linked = ctx.changes.replace(spot, attempt);
+                if linked.is_ok() {
+                    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+                }
             }
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             Cleared::Vacant => linked = attempt(entry.dest_name),
@@ -389,14 +383,6 @@ fn make(
         Ok(()) => Ok(Created::Yes),
         Err(errno) => Err(not_linked(ctx, entry, &first.name, errno)),
     }
-}
-
-/// Returns `true` if no other file has the inode number of the dest, as its filesystem promises.
-fn has_true_identity(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    let dest = ctx
-        .descriptors
-        .making_room(|| sys::open_path_only(&entry.dest_at()));
-    dest.is_ok_and(|dest| sys::keeps_identities(dest.as_fd()))
 }
 
 /// Runs `call` on the directory of the first copy.

@@ -10,6 +10,8 @@ use super::tasks::CopyTask;
 use super::{CopyRun, EntryCopy, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
 use crate::copy::context::Failure;
+use crate::copy::decide::clear::RemovalEvent;
+use crate::copy::dest::Cleared;
 use crate::copy::dest::backup;
 use crate::copy::dest::open::{self, OpenDest};
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry};
@@ -17,8 +19,10 @@ use crate::copy::large::Needs;
 use crate::copy::large::divided::FilePart;
 use crate::copy::large::naming::Naming;
 use crate::copy::look::OpenSource;
+use crate::copy::make::Created;
 use crate::copy::make::file::{Filled, Filling};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
+use crate::copy::options::Replace;
 use crate::error::{Errno, Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Mechanism};
@@ -55,33 +59,65 @@ pub(super) fn make_or_link<'a, 's, 'e>(
         }
         Claim::Waiting => Ok(()),
         Claim::OtherFile => {
-            let path = run.ctx.path(entry, Side::Source);
-            let warning = Error::refused(Refusal::SharedInodeNumber, path);
-            run.ctx.warn(entry.operand, warning);
+            warn_of_other_file(copy);
             make(worker).map(drop)
         }
         Claim::LinkTo(first) => {
-            hardlink::link(&run.ctx, entry, &first, &mut worker.scratch.own)?;
-            copied(copy, Counted::HardLink, worker);
+            let scratch = &mut worker.scratch.own;
+            if hardlink::link(&run.ctx, entry, &first, None, scratch)? == Created::Yes {
+                copied(copy, Counted::HardLink, worker);
+            }
             Ok(())
         }
     }
 }
 
-/// Lets other names of the source link to the dest, which is as new as the source.
+/// The state of an entry whose dest is as new as its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Adopted {
+    Done,
+    /// The entry waits for another name of its source, and is decided about again after that.
+    Waiting,
+}
+
+/// Lets other names of the source link to the dest, which is as new as the source. If another name was copied before,
+/// the dest becomes a link to that copy, as in cp.
 pub(super) fn adopt<'a>(
     copy: EntryCopy<'_, 'a>,
     source: &Stat,
     dest: &Stat,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
+) -> Result<Adopted, Failure> {
     let EntryCopy { run, entry } = copy;
-    if run.ctx.policy.has_other_names(entry, source)
-        && run.links.adopt(source, other_names(run, source))
-    {
-        let first = find_copy(copy, Some(FileId::of(dest)));
-        queue_waiters(run.links.complete(FileId::of(source), first), worker);
+    if !run.ctx.policy.has_other_names(entry, source) {
+        return Ok(Adopted::Done);
     }
+    match run.links.claim(source, entry, other_names(run, source)) {
+        Claim::First => {
+            let first = find_copy(copy, Some(FileId::of(dest)));
+            queue_waiters(run.links.complete(FileId::of(source), first), worker);
+        }
+        Claim::Waiting => return Ok(Adopted::Waiting),
+        Claim::OtherFile => warn_of_other_file(copy),
+        Claim::LinkTo(first) => {
+            let is_resumed = run.ctx.policy.options.rules.replace == Replace::Changed;
+            if !is_resumed || first.itself.id != FileId::of(dest) {
+                let cleared = Cleared::ToReplace(RemovalEvent::Reported);
+                let scratch = &mut worker.scratch.own;
+                let linked = hardlink::link(&run.ctx, entry, &first, Some(cleared), scratch);
+                // As in cp, `-v` does not name the entry.
+                linked.map_err(|failure| Failure::preparing(failure.error))?;
+            }
+        }
+    }
+    Ok(Adopted::Done)
+}
+
+/// Warns that another source has the inode number of this one.
+fn warn_of_other_file(EntryCopy { run, entry }: EntryCopy<'_, '_>) {
+    let path = run.ctx.path(entry, Side::Source);
+    let warning = Error::refused(Refusal::SharedInodeNumber, path);
+    run.ctx.warn(entry.operand, warning);
 }
 
 /// Finds the copy that was made. If that fails, it is reported, and other names of the

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Each entry begins with the first stage that it needs: `make_listed_file` if it is a plain regular file, `decide` if it
-//! is an operand with rules, `look_and_make` if it has waited, and `listed` otherwise. Files are filled by
+//! is an operand with rules, `look_and_make` or `by_rules` if it has waited, and `listed` otherwise. Files are filled by
 //! [`making`]. If several engines share the run, `decide` and `making` give an entry with several names to
 //! its home.
 
@@ -20,6 +20,7 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::making::Adopted;
 use super::{CopyRun, EntryCopy, Processed, durable, large, making, verifying};
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
@@ -67,7 +68,10 @@ impl<'a> EntryCopy<'_, 'a> {
     }
 
     /// Looks at the source, applies the rules about its dest, and copies it.
-    fn by_rules(self, worker: &mut Walker<'_, '_, CopyRun<'a>>) -> Result<Processed, Failure> {
+    pub(super) fn by_rules(
+        self,
+        worker: &mut Walker<'_, '_, CopyRun<'a>>,
+    ) -> Result<Processed, Failure> {
         let source = match self.look(worker)? {
             ControlFlow::Continue(source) => source,
             ControlFlow::Break(processed) => return Ok(processed),
@@ -165,23 +169,22 @@ impl<'a> EntryCopy<'_, 'a> {
     ) -> Result<Processed, Failure> {
         let Self { run, entry } = self;
         let ctx = &run.ctx;
-        match &kept {
-            Unreplaced::AlreadyThere | Unreplaced::Skipped => {}
-            Unreplaced::Adopted(dest) if ctx.policy.options.rules.replace == Replace::Changed => {
+        if let Unreplaced::Adopted(dest) = &kept {
+            let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
+            if is_resumed {
                 run.check_dest_of_operand(entry, source)?;
-                // The other names of the source may have been copied to another file.
-                let found = FileId::of(dest);
-                making::make_or_link(self, source, worker, |_| Ok(Some(found)))?;
-                if sys::file_type(source) == FileType::RegularFile {
-                    durable::kept(ctx, entry)?;
-                    verifying::add(run, entry, source, worker);
-                }
-                if entry.is_operand() {
-                    // An earlier run has made it, so it counts as made.
-                    run.used.note_dest(ctx, entry);
-                }
             }
-            Unreplaced::Adopted(dest) => making::adopt(self, source, dest, worker),
+            if making::adopt(self, source, dest, worker)? == Adopted::Waiting {
+                return Ok(Processed::Handled);
+            }
+            if is_resumed && sys::file_type(source) == FileType::RegularFile {
+                durable::kept(ctx, entry)?;
+                verifying::add(run, entry, source, worker);
+            }
+            if is_resumed && entry.is_operand() {
+                // An earlier run has made it, so it counts as made.
+                run.used.note_dest(ctx, entry);
+            }
         }
         ctx.count_skipped(source);
         if !matches!(kept, Unreplaced::AlreadyThere) {

@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::context::{Context, Failure, Stage};
 use crate::copy::dest::backup;
-use crate::copy::facts::{CopyDir, Entry, FileId, StoredEntry, Symlinks};
+use crate::copy::facts::{CopyDir, DestState, Entry, FileId, StoredEntry, Symlinks};
 use crate::copy::large::LargeFile;
 use crate::copy::large::divided::FilePart;
 use crate::copy::operand::OpenParent;
@@ -240,14 +240,20 @@ fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
     found
 }
 
-/// Copies or links an entry that has waited.
+/// Copies or links an entry that has waited. If the rules have left its dest, they are applied again, because there may be
+/// no copy to link to.
 pub(super) fn copy_waiter<'a>(
     run: &CopyRun<'a>,
     waiter: StoredEntry,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     resume(run, waiter, worker, |entry, worker| {
-        EntryCopy { run, entry }.look_and_make(worker).map(drop)
+        let was_left = matches!(entry.dest_state, DestState::Unchecked) && run.ctx.has_rules(entry);
+        let copy = EntryCopy { run, entry };
+        match was_left {
+            true => copy.by_rules(worker).map(drop),
+            false => copy.look_and_make(worker).map(drop),
+        }
     });
 }
 

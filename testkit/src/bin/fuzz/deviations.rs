@@ -150,9 +150,6 @@ const ROWS: &[Deviation] = &[
     cp("or one it forbids access to", |_, gnu| {
         says(gnu, "preserving permissions for ")
     }),
-    cp("| `cpz -u` |", |case, _| {
-        case.has_option('u', "update") && preserves(case) && has_entry(case, is_hard_link)
-    }),
     cp("| an extended attribute fails |", |_, gnu| {
         says(gnu, " attribute '") || says(gnu, "setting attributes for ")
     }),
@@ -221,10 +218,6 @@ fn is_special(entry: &Entry) -> bool {
 
 fn is_symlink(entry: &Entry) -> bool {
     matches!(entry.what, What::Symlink(_))
-}
-
-fn is_hard_link(entry: &Entry) -> bool {
-    matches!(entry.what, What::HardLink(_))
 }
 
 fn has_acl(entry: &Entry) -> bool {
