@@ -108,76 +108,79 @@ const ROWS: &[Deviation] = &[
         ];
         has_dest_in_source(case) && reasons.iter().any(|reason| says(gnu, reason))
     }),
-    cp("| `cpz a a/b dest` |", |_, gnu| {
+    cp("| `cpz a a/b dest`", |_, gnu| {
         says(gnu, "will not create hard link ")
     }),
-    cp("| `cpz a . dest` |", |_, gnu| {
+    cp("`cpz a . dest`", |_, gnu| {
         says(gnu, "specified more than once")
     }),
-    cp("each operand by itself, also `DIR/..`", |case, gnu| {
-        let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
-        has_parents(case) && (meets || gnu.status != Status::Exit(0))
-    }),
+    cp(
+        "`--parents` with several operands or `DIR/..`",
+        |case, gnu| {
+            let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
+            has_parents(case) && (meets || gnu.status != Status::Exit(0))
+        },
+    ),
     cp("(same file by two paths)", |case, _| {
         has_source_by_two_paths(case)
     }),
-    cp("(a source that is also a dest)", |case, _| {
+    cp("| a source that is also a dest", |case, _| {
         preserves(case) && has_several_sources(case) && has_source_in_dest(case)
     }),
     cp(
         "(dest made by the run, replaced by an operand)",
         |case, _| (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case),
     ),
-    cp("`cpz -s` of a link or a special file", |_, gnu| {
+    cp("| `cpz -s` |", |_, gnu| {
         says(gnu, "can make relative symbolic links only")
     }),
-    cp("(failures with two reasons)", |case, gnu| {
+    cp("failures with two reasons", |case, gnu| {
         says(gnu, "cannot overwrite directory ")
             && (case.user == User::Nobody || case.dests().iter().any(Vec::is_empty))
     }),
     cp("| `cpz --keep-directory-symlink` |", |case, _| {
         case.has_long("keep-directory-symlink") && has_entry(case, is_symlink)
     }),
-    cp("| `POSIXLY_CORRECT=1 cpz -r`", |case, _| {
+    cp("`POSIXLY_CORRECT=1 cpz -r`", |case, _| {
         case.variables.contains(&("POSIXLY_CORRECT", "")) && has_entry(case, is_symlink)
     }),
-    cp("(link in another dest)", |case, gnu| {
+    cp("in another dest:", |case, gnu| {
         has_several_sources(case) && says(gnu, "dangling symlink")
     }),
-    cp("(a path that the run changes)", |case, gnu| {
+    cp("| a path that the run changes", |case, gnu| {
         has_backup(case) && has_entry(case, is_symlink) && gnu.status != Status::Exit(0)
     }),
-    cp("or one it forbids access to", |_, gnu| {
+    cp("forbids access to", |_, gnu| {
         says(gnu, "preserving permissions for ")
     }),
-    cp("| an extended attribute fails |", |_, gnu| {
+    cp("an extended attribute fails", |_, gnu| {
         says(gnu, " attribute '") || says(gnu, "setting attributes for ")
     }),
-    cp("| `umask 0277; cpz -a a b` |", |case, _| {
+    cp("`umask 0277; cpz -a a b`", |case, _| {
         case.user == User::Nobody && preserves(case) && has_xattr(case)
     }),
-    cp("| an empty file, unreadable by ACL |", |case, gnu| {
+    cp("an empty file, unreadable by ACL", |case, gnu| {
         case.user == User::Nobody && says(gnu, "cannot open ") && has_entry(case, has_acl)
     }),
-    cp("| `cpz --copy-contents fifo dest` |", |case, _| {
+    cp("`cpz --copy-contents fifo dest`", |case, _| {
         case.has_long("copy-contents") && has_entry(case, is_special)
     }),
-    cp("| `cpz -rb a/. file`, `DIR/..` |", |case, _| {
+    cp("`cpz -rb a/. file`, `DIR/..`", |case, _| {
         has_backup(case) && has_dots(case)
     }),
-    cp("| `mkfifo d/f; cpz -r s/. d` |", |_, gnu| {
+    cp("| `mkfifo d/f; cpz -r s/. d`", |_, gnu| {
         gnu.status == Status::Hung
     }),
     cp("where the dest has an ACL", |case, _| {
         preserves(case) && has_acl_at_dest(case, |_| true)
     }),
-    cp("| a dest directory with a default ACL |", |case, _| {
+    cp("a dest directory with a default ACL", |case, _| {
         has_acl_at_dest(case, |kind| kind == AclKind::Default)
     }),
-    cp("| times and attributes of directories", |case, _| {
+    cp("attributes of directories are read and set", |case, _| {
         preserves(case) && has_dots(case) && has_source_in_dest(case)
     }),
-    cp("| `cpz -s` with preserved attributes |", |case, _| {
+    cp("may set `trusted` attributes", |case, _| {
         case.has_option('s', "symbolic-link") && preserves(case) && has_xattr(case)
     }),
 ];
