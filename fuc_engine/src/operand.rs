@@ -58,6 +58,17 @@ pub(crate) fn directory_of(path: &CStr) -> CString {
     CString::new([directory, b"."].concat()).expect("BUG: a NUL within a C string")
 }
 
+/// Does the same as [`directory_of`], but the path may be that of a symbolic link to the directory.
+pub(crate) fn directory_itself_of(path: &CStr) -> CString {
+    let (directory, _) = split(path.to_bytes());
+    let itself = match trim_slashes(directory) {
+        b"" if directory.is_empty() => b".",
+        b"" => b"/",
+        itself => itself,
+    };
+    CString::new(itself).expect("BUG: a NUL within a C string")
+}
+
 pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }

@@ -172,6 +172,18 @@ fn does_not_overwrite_with_a_file_that_is_named_otherwise() {
     CP.check(["f", "twin", "into"], |tree| {
         tree.file("f", b"content").hardlink("f", "twin").dir("into");
     });
+    // The directory of the second one is a link.
+    for first in ["f", "here/./f", "$PWD/f", "-u"] {
+        CP.check([first, "here/f", "into"], |tree| {
+            tree.file("f", b"content").symlink("here", ".").dir("into");
+        });
+    }
+    CP.check(["here/f", "here//f", "into"], |tree| {
+        tree.file("f", b"content").symlink("here", ".").dir("into");
+    });
+    CP.check(["here", "-s", "$PWD/here/here", "into"], |tree| {
+        tree.symlink("here", ".").dir("into");
+    });
 }
 
 #[test]

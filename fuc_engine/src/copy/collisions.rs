@@ -28,6 +28,7 @@ use super::writers::{Writing, Written};
 use crate::error::{Error, Refusal};
 use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Place, Side};
+use crate::operand as paths;
 use crate::sys::{self, Identity, Stat, Storage};
 
 /// Returns `true` if a dest that exists may be the copy of another name. Then it is not replaced, and the copy fails.
@@ -354,14 +355,22 @@ impl UsedNames {
 }
 
 /// Returns `true` if an earlier operand is the same name in the same directory, and not only
-/// another name of the same file.
+/// another name of the same file. As in cp, a link to that directory counts as another directory.
 fn was_named_before(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    let earlier = &ctx.operands[..entry.operand as usize];
-    earlier.iter().any(|earlier| {
-        look::names_same_entry(&Entry {
-            dest_dir: ctx.bases.source,
-            dest_name: &earlier.source,
-            ..*entry
+    fn name(source: &CStr) -> &[u8] {
+        paths::split(source.to_bytes()).1
+    }
+    let directory = |source: &CStr| {
+        let directory = paths::directory_itself_of(source);
+        let stat = sys::stat(ctx.bases.source, &directory, Symlinks::NoFollow);
+        stat.ok().map(|stat| FileId::of(&stat))
+    };
+    let this = entry.source_name;
+    let mut earlier = ctx.operands[..entry.operand as usize].iter();
+    directory(this).is_some_and(|found| {
+        earlier.any(|operand| {
+            let other = &operand.source;
+            name(other) == name(this) && directory(other) == Some(found)
         })
     })
 }
