@@ -172,6 +172,37 @@ fn foresees_names_that_the_content_of_another_operand_has() {
 }
 
 #[test]
+fn foresees_how_dests_with_unusual_names_fail() {
+    for args in [
+        ["-s", "f", ""],
+        ["d", "to-file", ""],
+        ["-s", "f", "dangling/"],
+        ["-T", "d", "dangling/"],
+        ["--parents", "d/sub/.", "t"],
+    ] {
+        check_dry_run(CPZ, &args, |tree| {
+            tree.file("f", "x").dir("d/sub").dir("t");
+            tree.symlink("dangling", "nowhere").symlink("to-file", "f");
+        });
+    }
+}
+
+#[test]
+fn foresees_that_a_file_cannot_replace_a_directory_that_an_earlier_operand_would_make() {
+    check_dry_run(CPZ, &["-b", "d", "d/d", "t"], |tree| {
+        tree.file("d/d", "x").dir("t");
+    });
+}
+
+#[test]
+fn foresees_that_a_file_which_would_be_made_may_be_written() {
+    let args = ["-i", "d/c", "d", "c", "t"];
+    check_dry_run(CPZ, &args, |tree| {
+        tree.file("d/c", "x").file("c", "y").dir("t");
+    });
+}
+
+#[test]
 fn foresees_names_below_a_path_that_begins_at_the_working_directory() {
     let args = ["--parents", "--update=none-fail", "A/f", "./A/f", "d"];
     let told = check_dry_run(CPZ, &args, |tree| {

@@ -130,6 +130,14 @@ impl Changes {
         }
     }
 
+    /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
+    pub(super) fn may_write(&self, spot: Spot<'_, impl DestPath>) -> bool {
+        match self {
+            Self::Real => sys::may_write(spot.dir, spot.name, Symlinks::Follow) == Ok(true),
+            Self::Planned(plan) => plan.may_write(&spot.with_path()),
+        }
+    }
+
     /// Returns `true` if an open directory does not exist yet, although this run or an earlier operand makes it.
     pub(super) fn is_absent(&self, dir: BorrowedFd<'_>) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! A dry run: what would be at the dests by now, and which calls would be permitted.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -77,8 +77,23 @@ impl Plan {
 
     /// Returns the type of a dest that would have been made by now. It is known if a dest may be met a second time.
     pub(super) fn kind(&self, spot: &Spot<'_>) -> Option<FileType> {
-        let planned = self.change(spot).flatten()?;
-        Some(sys::file_type(&planned))
+        match self.change(spot).flatten() {
+            Some(planned) => Some(sys::file_type(&planned)),
+            None => self.leads_to_new(spot).then_some(FileType::Directory),
+        }
+    }
+
+    /// Returns `true` for the names `.` and `..` of a new directory.
+    fn leads_to_new(&self, spot: &Spot<'_>) -> bool {
+        operand::is_dot_or_dot_dot(spot.name.to_bytes()) && self.is_new(spot.dir)
+    }
+
+    /// Returns `true` if the user may write to a dest that exists.
+    pub(super) fn may_write(&self, spot: &Spot<'_>) -> bool {
+        match self.change(spot).flatten() {
+            Some(made) => may_write(&made),
+            None => sys::may_write(spot.dir, spot.name, Symlinks::Follow) == Ok(true),
+        }
     }
 
     /// Looks at a dest as it would be by now.
@@ -89,6 +104,7 @@ impl Plan {
             // The target of a planned link is taken for missing.
             Some(_) => Err(Errno::NOENT),
             None => match sys::stat(spot.dir, spot.name, symlinks) {
+                Err(Errno::NOTDIR) if self.leads_to_new(spot) => self.made(New::Directory),
                 Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
                 found => found,
             },
@@ -101,7 +117,20 @@ impl Plan {
         // Only directories can be created by a name with a slash at the end.
         let has_slash = spot.name.to_bytes().ends_with(b"/");
         let directory = &operand::directory_of(spot.name);
-        let seen = self.look(&spot, Symlinks::NoFollow);
+        // The slash does not matter to a name that exists, even if it is a dangling link.
+        let itself = match operand::trim_slashes(spot.name.to_bytes()) {
+            b"" if spot.name.is_empty() => return Err(Errno::NOENT),
+            b"" => spot.name.into(),
+            itself => CString::new(itself).expect("BUG: a NUL within a C string"),
+        };
+        let seen = self.look(
+            &Spot {
+                name: &itself,
+                path: spot.path.clone(),
+                dir: spot.dir,
+            },
+            Symlinks::NoFollow,
+        );
         match new {
             New::File(_) if has_slash => {
                 // A missing directory on the way is reported first.
@@ -206,27 +235,25 @@ impl Plan {
         symlinks: Symlinks,
         blocking: Blocking,
     ) -> Result<Fd, Errno> {
-        const OWNER_WRITES: u32 = 0o200;
         let dest = self.look(spot, symlinks);
         match dest.as_ref().map(sys::file_type) {
             // The FIFO probably has no reader.
             Ok(FileType::Fifo) if blocking == Blocking::OnlyForLease => return Err(Errno::NXIO),
+            Ok(FileType::Directory) => return Err(Errno::ISDIR),
+            Ok(FileType::Socket) => return Err(Errno::NXIO),
             _ => {}
         }
         match self.change(spot) {
-            Some(Some(stat)) if stat.st_mode & OWNER_WRITES == 0 && sys::effective_user() != 0 => {
-                return Err(Errno::ACCESS);
-            }
+            Some(Some(made)) if !may_write(&made) => return Err(Errno::ACCESS),
             Some(_) => {}
-            None => match sys::file_type(&dest?) {
-                FileType::Directory => return Err(Errno::ISDIR),
-                FileType::Socket => return Err(Errno::NXIO),
-                _ => sys::check_writing(At {
+            None => {
+                dest?;
+                sys::check_writing(At {
                     dir: spot.dir,
                     name: spot.name,
                     symlinks,
-                })?,
-            },
+                })?;
+            }
         }
         self.stand_in()
     }
@@ -242,6 +269,12 @@ impl Plan {
     fn note(&self, spot: Spot<'_>, now: Option<Stat>) {
         self.changes().insert(spot.path, now);
     }
+}
+
+/// Returns `true` if the user may write to a file that would have been made.
+fn may_write(made: &Stat) -> bool {
+    const OWNER_WRITES: u32 = 0o200;
+    made.st_mode & OWNER_WRITES != 0 || sys::effective_user() == 0
 }
 
 /// Fails as the kernel does if no hard link to the source can be made in the directory of the dest.

@@ -122,7 +122,7 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer
     let path = &ctx.path(entry, Side::Dest);
     let is_writable = sys::file_type(dest) == FileType::Symlink
         || ctx.policy.user == 0
-        || sys::may_write(entry.dest_dir, entry.dest_name, Symlinks::Follow) == Ok(true);
+        || ctx.changes.may_write(ctx.spot(entry));
     let options = ctx.policy.options;
     let answer = ctx.report.confirm(Question::Overwrite {
         path,
