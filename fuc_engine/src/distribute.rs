@@ -108,7 +108,6 @@
 //! - It does not try again a removal that fails because the filesystem is full.
 //! - It takes all operands at once. A dry run is not shared.
 
-use std::fmt;
 use std::ops::Range;
 
 #[cfg(feature = "distribute")]
@@ -135,17 +134,6 @@ pub(crate) enum Part {
 pub(crate) struct Sharing<'a> {
     pub(crate) exchange: &'a dyn Exchange,
     pub(crate) part: Part,
-}
-
-/// Limits the speed of a run.
-pub trait Throttle: fmt::Debug + Sync {
-    /// Waits until the run may process another entry. It is called after each entry that the run finds in a directory,
-    /// directories included, and for each that another engine has given, but not for operands. So it is called twice for
-    /// a directory that changes hands.
-    ///
-    /// A worker does nothing else until the call returns. So in a run that may be [cancelled](crate::Cancel), it
-    /// must return soon after that.
-    fn wait(&self);
 }
 
 /// Connects an engine with the others that work on the same operands.

@@ -310,6 +310,7 @@
 // | `observer` | the public trait `Observer`, with events, questions, counters and the summary |
 // | `filter` | the public trait `Filter`, which chooses the entries that a run processes |
 // | `cancel` | the public type `Cancel`, which stops runs before their end |
+// | `throttle` | the public trait `Throttle`, which limits the speed of runs |
 // | `setup` | the settings that removals and copies have in common |
 // | `distribute` | how several engines share a removal or a copy; public only with its feature |
 // | `execution` | the public type `Execution`, which chooses a dry run |
@@ -354,6 +355,7 @@ cfg_if! {
         mod setup;
         mod sync;
         mod sys;
+        mod throttle;
         mod walk;
 
         pub use cancel::Cancel;
@@ -365,6 +367,7 @@ cfg_if! {
         pub use execution::Execution;
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
         pub use observer::{Answer, Counts, Event, Observer, Question, RemovalTarget, Summary};
+        pub use throttle::Throttle;
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
         #[cfg(feature = "private-tables")]
         pub use sys::PrivateTables;

@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 
 use crate::cancel::Cancel;
-use crate::distribute::Throttle;
 use crate::error::{Error, Refusal};
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 use crate::setup::Setup;
+use crate::throttle::Throttle;
 
 /// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,10 +161,19 @@ impl<'a> Report<'a> {
     pub(crate) fn throttle(&self) -> Throttled {
         match self.throttle {
             Some(throttle) => {
-                throttle.wait();
+                throttle.wait(1, 0);
                 Throttled::Yes
             }
             None => Throttled::No,
+        }
+    }
+
+    /// Waits after bytes of content, if the run is throttled.
+    pub(crate) fn throttle_bytes(&self, bytes: u64) {
+        if let Some(throttle) = self.throttle
+            && bytes > 0
+        {
+            throttle.wait(0, bytes);
         }
     }
 

@@ -5,9 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::cancel::Cancel;
-use crate::distribute::{Sharing, Throttle};
+use crate::distribute::Sharing;
 use crate::filter::Filter;
 use crate::sys::CWD;
+use crate::throttle::Throttle;
 
 /// The surroundings of a run.
 #[derive(Clone)]
@@ -83,9 +84,8 @@ macro_rules! setup_methods {
             }
 
             /// Limits the speed of the runs.
-            #[cfg(feature = "distribute")]
             #[must_use]
-            pub fn throttled_by(mut self, throttle: &'a dyn $crate::distribute::Throttle) -> Self {
+            pub fn throttled_by(mut self, throttle: &'a dyn $crate::Throttle) -> Self {
                 self.setup.throttle = Some(throttle);
                 self
             }

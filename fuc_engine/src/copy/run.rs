@@ -285,6 +285,7 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         self.scratch.tally.count_bytes(bytes);
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
+        report.throttle_bytes(bytes);
         self.checkpoint();
         if report.must_stop() {
             ControlFlow::Break(())

@@ -9,8 +9,9 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use fuc_engine::distribute::Throttle;
-use fuc_engine::{Cancel, CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace};
+use fuc_engine::{
+    Cancel, CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace, Throttle,
+};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree};
 
@@ -554,6 +555,7 @@ fn a_directory_is_offered_after_it_was_asked_for() {
 #[derive(Debug)]
 struct Turnstile {
     entries: AtomicU64,
+    bytes: AtomicU64,
     most: u64,
     cancel: Cancel,
 }
@@ -562,6 +564,7 @@ impl Turnstile {
     fn new(most: u64) -> Self {
         Self {
             entries: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             most,
             cancel: Cancel::new(),
         }
@@ -569,8 +572,9 @@ impl Turnstile {
 }
 
 impl Throttle for Turnstile {
-    fn wait(&self) {
-        if self.entries.fetch_add(1, Ordering::Relaxed) + 1 >= self.most {
+    fn wait(&self, entries: u64, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.entries.fetch_add(entries, Ordering::Relaxed) + entries >= self.most {
             self.cancel.cancel();
         }
     }
@@ -598,6 +602,7 @@ fn a_run_waits_for_each_entry_that_it_finds() {
         );
         assert_eq!(copied.entries, found + 1);
         assert_eq!(copying.entries.into_inner(), found);
+        assert_eq!(copying.bytes.into_inner(), copied.bytes);
         let removing = Turnstile::new(u64::MAX);
         let removed = RemoveOp::new()
             .threads(workers)

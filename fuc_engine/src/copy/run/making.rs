@@ -290,6 +290,7 @@ pub(super) fn note_filled<'a>(
             completed.attributes?;
             let Moved { bytes, method } = completed.moved;
             count(Counted::File, bytes, worker);
+            run.ctx.report.throttle_bytes(bytes);
             if method.reflink == Mechanism::Used {
                 worker.scratch.tally.count_reflinked(bytes);
             }
