@@ -29,7 +29,7 @@ _cpz__mpi() {
 
     case "${cmd}" in
         cpz__mpi)
-            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --threads --verify --no-config --files0-from --exclude --exclude-from --gitignore --dry-run --stats --all-failures --max-rate"
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --threads --max-rate --verify --no-config --files0-from --exclude --exclude-from --gitignore --dry-run --stats --all-failures"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -105,6 +105,13 @@ _cpz__mpi() {
                     fi
                     return 0
                     ;;
+                --max-rate|--max-rate=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --files0-from|--files0-from=)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then
@@ -144,13 +151,6 @@ _cpz__mpi() {
                     ;;
                 --stats=)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                --max-rate|--max-rate=)
-                    COMPREPLY=("${cur}")
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
                     return 0
                     ;;
                 *)

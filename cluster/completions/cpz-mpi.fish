@@ -37,12 +37,12 @@ complete -c cpz-mpi -l progress -d 'show progress on stderr: auto (the default: 
 always\t''
 never\t''"
 complete -c cpz-mpi -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c cpz-mpi -l max-rate -d 'copy at most N entries per second, or, with a unit as in 200M, so many bytes' -r -f
 complete -c cpz-mpi -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c cpz-mpi -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax, relative to each SOURCE; \'!\' includes' -r -f
 complete -c cpz-mpi -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
 complete -c cpz-mpi -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
 json\t''"
-complete -c cpz-mpi -l max-rate -d 'process at most N entries per second, all ranks together' -r -f
 complete -c cpz-mpi -s a -l archive -d 'same as -dR --preserve=all'
 complete -c cpz-mpi -l attributes-only -d 'copy only the attributes, not the content'
 complete -c cpz-mpi -s b -d 'same as --backup, but takes no argument'

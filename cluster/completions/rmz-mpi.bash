@@ -29,7 +29,7 @@ _rmz__mpi() {
 
     case "${cmd}" in
         rmz__mpi)
-            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --threads --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --stats --all-failures --max-rate"
+            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --threads --max-rate --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --stats --all-failures"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -48,6 +48,13 @@ _rmz__mpi() {
                     return 0
                     ;;
                 --threads|--threads=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --max-rate|--max-rate=)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
@@ -93,13 +100,6 @@ _rmz__mpi() {
                     ;;
                 --stats=)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                --max-rate|--max-rate=)
-                    COMPREPLY=("${cur}")
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
                     return 0
                     ;;
                 *)

@@ -9,12 +9,12 @@ complete -c rmz-mpi -l progress -d 'show progress on stderr: auto (the default: 
 always\t''
 never\t''"
 complete -c rmz-mpi -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c rmz-mpi -l max-rate -d 'remove at most N entries per second' -r -f
 complete -c rmz-mpi -l files0-from -d 'remove the files whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c rmz-mpi -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, paths relative to a FILE' -r -f
 complete -c rmz-mpi -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
 complete -c rmz-mpi -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
 json\t''"
-complete -c rmz-mpi -l max-rate -d 'process at most N entries per second, all ranks together' -r -f
 complete -c rmz-mpi -s f -l force -d 'ignore missing files and operands, never prompt'
 complete -c rmz-mpi -s i -d 'prompt before every removal'
 complete -c rmz-mpi -s I -d 'prompt once before removing more than three files, or before removing recursively'

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use fuc_cli::exclude::ExcludeFilter;
-use fuc_engine::distribute::{Exchange, Throttle};
-use fuc_engine::{Cancel, CopyOp, Counts, Dest, Observer, RemoveOp, Summary};
+use fuc_engine::distribute::Exchange;
+use fuc_engine::{Cancel, CopyOp, Counts, Dest, Observer, RemoveOp, Summary, Throttle};
 
 use crate::order::{Order, Work};
 

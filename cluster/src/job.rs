@@ -26,8 +26,7 @@ use fuc_cli::quote;
 use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
 use fuc_cli::wording;
-use fuc_engine::distribute::Throttle;
-use fuc_engine::{Cancel, Counts, Summary};
+use fuc_engine::{Cancel, Counts, Summary, Throttle};
 
 use crate::engine::Engine;
 use crate::full::FullWatch;
@@ -129,7 +128,9 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
     let (line, socket) = line::connect(world.rank(), homes);
     let cancel = interrupt::cancel_on_signals();
-    let pace = order.max_rate.map(|_| line.pace(&cancel));
+    let pace = order
+        .max_rate
+        .map(|_| line.pace(order.limits_bytes, &cancel));
     let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
     let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
     let print = |text: Text| match text {
@@ -216,7 +217,9 @@ fn assist(world: World) -> ExitCode {
     }
     let cancel = interrupt::cancel_on_signals();
     let counts = Arc::default();
-    let pace = order.max_rate.map(|_| line.pace(&cancel));
+    let pace = order
+        .max_rate
+        .map(|_| line.pace(order.limits_bytes, &cancel));
     let reporter = reporter(&order, &console, &counts);
     let run = |line: &Line| match &prepared {
         Ok(filter) => {

@@ -58,8 +58,8 @@ impl Line {
     }
 
     /// Returns the permits of this rank, which the main thread asks for.
-    pub(crate) fn pace(&self, cancel: &Cancel) -> Pace {
-        Pace::new(cancel, self.outgoing.clone())
+    pub(crate) fn pace(&self, limits_bytes: bool, cancel: &Cancel) -> Pace {
+        Pace::new(limits_bytes, cancel, self.outgoing.clone())
     }
 
     /// Waits until the job ends, in place of an engine. Gives back everything that this rank is given.

@@ -6,12 +6,13 @@
 //! file of options, lists of names and files of patterns.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, Exclusions};
 use fuc_cli::flags::UsageError;
 use fuc_cli::locale::Charset;
+use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::wording::{self, Tool};
 use fuc_engine::{CopyOp, Dest, Execution, RemoveOp};
@@ -19,7 +20,6 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use serde::{Deserialize, Serialize};
 
-use crate::flags::JobFlags;
 use crate::homes::Links;
 
 /// The work of a job, on which all ranks agree.
@@ -36,8 +36,10 @@ pub struct Order {
     pub(crate) verbosity: Verbosity,
     /// Each failure is written. Otherwise, each rank counts equal ones after the first.
     pub(crate) all_failures: bool,
-    /// The most entries per second of all ranks together.
-    pub(crate) max_rate: Option<NonZeroUsize>,
+    /// The most entries or bytes per second of all ranks together.
+    pub(crate) max_rate: Option<NonZeroU64>,
+    /// The rate is one of bytes.
+    pub(crate) limits_bytes: bool,
     /// The choice of the ranks that keep hard links.
     pub(crate) links: Links,
     pub(crate) surroundings: Surroundings,
@@ -91,20 +93,18 @@ impl Order {
             verbosity,
             all_failures: false,
             max_rate: None,
+            limits_bytes: false,
             surroundings: Surroundings::of_this_process(console)?,
         })
     }
 
-    /// Sets what the flags say that only commands for several ranks have.
+    /// Sets whether each failure is written, and limits the speed of all ranks together.
     #[must_use]
-    pub fn with(self, flags: JobFlags) -> Self {
-        let JobFlags {
-            all_failures,
-            max_rate,
-        } = flags;
+    pub fn with(self, all_failures: bool, max_rate: Option<MaxRate>) -> Self {
         Self {
             all_failures,
-            max_rate,
+            max_rate: max_rate.map(MaxRate::per_second),
+            limits_bytes: matches!(max_rate, Some(MaxRate::Bytes(_))),
             ..self
         }
     }
@@ -206,7 +206,8 @@ mod tests {
             reads_gitignore: true,
             verbosity: Verbosity::Debug,
             all_failures: true,
-            max_rate: NonZeroUsize::new(7),
+            max_rate: NonZeroU64::new(7),
+            limits_bytes: true,
             links: Links::default(),
             surroundings: Surroundings {
                 program: b"rmz-mpi".to_vec(),

@@ -1,7 +1,7 @@
-//! `--max-rate`: the most entries per second that all ranks process together.
+//! `--max-rate`: the most entries or bytes per second that all ranks process together.
 //!
-//! A worker takes a permit for each entry that it finds in a directory, before it touches the entry. Rank 0 issues
-//! the permits. So ranks without work use none, and the others can have all.
+//! A worker takes a permit for each entry that it has found in a directory, or for each byte that it has copied. Rank 0
+//! issues the permits. So ranks without work use none, and the others can have all.
 //!
 //! ```text
 //!   worker                   main thread                   rank 0
@@ -12,13 +12,12 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU64;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use fuc_engine::Cancel;
-use fuc_engine::distribute::Throttle;
+use fuc_engine::{Cancel, Throttle};
 
 use crate::message::{Outgoing, Rank};
 
@@ -31,6 +30,8 @@ const MOST_SAVED: Duration = Duration::from_millis(100);
 /// The permits of one rank.
 #[derive(Debug)]
 pub(crate) struct Pace {
+    /// Permits are for bytes, not for entries.
+    limits_bytes: bool,
     permits: Mutex<Permits>,
     issued: Condvar,
     cancel: Cancel,
@@ -39,14 +40,16 @@ pub(crate) struct Pace {
 
 #[derive(Debug, Default)]
 struct Permits {
-    left: u64,
+    /// It is negative after a piece of content that was larger than what was left.
+    left: i64,
     /// Says whether the rank has asked for more since the last portion.
     has_asked: bool,
 }
 
 impl Pace {
-    pub(crate) fn new(cancel: &Cancel, outgoing: Sender<Outgoing>) -> Self {
+    pub(crate) fn new(limits_bytes: bool, cancel: &Cancel, outgoing: Sender<Outgoing>) -> Self {
         Self {
+            limits_bytes,
             permits: Mutex::default(),
             issued: Condvar::new(),
             cancel: cancel.clone(),
@@ -57,7 +60,7 @@ impl Pace {
     /// Adds a portion from rank 0.
     pub(crate) fn add(&self, portion: u64) {
         let mut permits = self.permits();
-        permits.left += portion;
+        permits.left = permits.left.saturating_add_unsigned(portion);
         permits.has_asked = false;
         drop(permits);
         self.issued.notify_all();
@@ -70,10 +73,14 @@ impl Pace {
 }
 
 impl Throttle for Pace {
-    /// Waits for a permit and takes it. In a cancelled run it returns without one.
-    fn wait(&self) {
+    /// Waits until a permit is left, and takes as many as the work needs. In a cancelled run it returns without any.
+    fn wait(&self, entries: u64, bytes: u64) {
+        let amount = if self.limits_bytes { bytes } else { entries };
+        if amount == 0 {
+            return;
+        }
         let mut permits = self.permits();
-        while permits.left == 0 {
+        while permits.left <= 0 {
             if self.cancel.is_cancelled() {
                 return;
             }
@@ -85,7 +92,7 @@ impl Throttle for Pace {
             let waited = self.issued.wait_timeout(permits, CANCEL_INTERVAL);
             (permits, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        permits.left -= 1;
+        permits.left = permits.left.saturating_sub_unsigned(amount);
     }
 }
 
@@ -102,8 +109,8 @@ pub(crate) struct Issuer {
 
 impl Issuer {
     /// Makes an issuer of `rate` permits per second. A portion lasts for half a second if all ranks want permits.
-    pub(crate) fn new(rate: NonZeroUsize, ranks: u32) -> Self {
-        let rate = rate.get() as u64;
+    pub(crate) fn new(rate: NonZeroU64, ranks: u32) -> Self {
+        let rate = rate.get();
         let portion = (rate / (2 * u64::from(ranks))).max(1);
         Self {
             portion,
@@ -139,8 +146,8 @@ mod tests {
     use super::*;
 
     /// Lets `hungry` of the ranks want permits all the time, for 10 seconds. Returns the number that each gets.
-    fn issued(rate: usize, ranks: u32, hungry: u32) -> Vec<u64> {
-        let mut issuer = Issuer::new(NonZeroUsize::new(rate).unwrap(), ranks);
+    fn issued(rate: u64, ranks: u32, hungry: u32) -> Vec<u64> {
+        let mut issuer = Issuer::new(NonZeroU64::new(rate).unwrap(), ranks);
         let mut issued = vec![0; hungry as usize];
         (0..hungry).for_each(|rank| issuer.queue(rank));
         for millis in 0..10_000 {
@@ -162,20 +169,20 @@ mod tests {
         ] {
             let issued = issued(rate, ranks, hungry);
             let sum: u64 = issued.iter().sum();
-            let due = 10 * rate as u64;
+            let due = 10 * rate;
             // The first portion is issued at once, and some may be saved.
             let most = due + due / 20 + due / 100 + 1;
             let case = format!("{rate} {ranks} {hungry}: {sum}");
             assert!((due * 99 / 100..=most).contains(&sum), "{case}");
             let (least, most) = (issued.iter().min(), issued.iter().max());
-            let portion = (rate as u64 / (2 * u64::from(ranks))).max(1);
+            let portion = (rate / (2 * u64::from(ranks))).max(1);
             assert!(most.unwrap() - least.unwrap() <= portion, "{case}");
         }
     }
 
     #[test]
     fn permits_are_hardly_saved_while_no_rank_wants_any() {
-        let mut issuer = Issuer::new(NonZeroUsize::new(1000).unwrap(), 10);
+        let mut issuer = Issuer::new(NonZeroU64::new(1000).unwrap(), 10);
         let later = Duration::from_secs(100);
         let mut sum = 0;
         (0..100).for_each(|_| issuer.queue(0));

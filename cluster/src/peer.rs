@@ -27,7 +27,7 @@
 //! has been received, as MPI demands.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroUsize;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use fuc_engine::distribute::{Given, Incoming, Ticket};
@@ -124,7 +124,7 @@ impl Peer {
     }
 
     /// Limits the entries per second of all ranks together. Only rank 0 needs it.
-    pub(crate) fn limit_rate(&mut self, rate: NonZeroUsize) {
+    pub(crate) fn limit_rate(&mut self, rate: NonZeroU64) {
         self.issuer = Some(Issuer::new(rate, self.ranks));
     }
 

@@ -37,6 +37,7 @@ complete -c cpz -l progress -d 'show progress on stderr: auto (the default: only
 always\t''
 never\t''"
 complete -c cpz -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c cpz -l max-rate -d 'copy at most N entries per second, or, with a unit as in 200M, so many bytes' -r -f
 complete -c cpz -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c cpz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax, relative to each SOURCE; \'!\' includes' -r -f
 complete -c cpz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F

@@ -7,6 +7,8 @@ use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
+use fuc_cli::progress::LookAhead;
+use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
 use fuc_cli::threads;
@@ -38,22 +40,28 @@ fn copy(request: Request, console: &Console) -> Outcome {
     } = request;
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
+    let limiter = options.max_rate.map(|rate| Limiter::new(rate, &cancel));
     let mut copy = (options.engine)
         .cancelled_by(cancel)
         .private_tables(threads::private_tables());
     if let Some(filter) = filter.clone() {
         copy = copy.filtered_by(filter);
     }
+    if let Some(limiter) = &limiter {
+        copy = copy.throttled_by(limiter);
+    }
     let sources = || sources.iter().map(PathBuf::from);
+    // A look-ahead would not keep to the rate.
+    let look_ahead = limiter.is_none().then(|| {
+        let count = |cancel, counts: &_| copy.clone().cancelled_by(cancel).count(sources(), counts);
+        Box::new(count) as LookAhead<'_>
+    });
     let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)
         .run(
             request.watch,
             |reporter| copy.run(sources(), &dest, reporter),
-            Some(Box::new(|cancel, counts| {
-                let look_ahead = copy.clone().cancelled_by(cancel);
-                look_ahead.count(sources(), counts)
-            })),
+            look_ahead,
         );
     let unread_patterns = filter.map_or(0, |filter| filter.report_unread(console));
     summary.failures += request.unread_names + unread_patterns;

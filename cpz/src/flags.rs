@@ -50,6 +50,7 @@ pub enum Id {
     Progress,
     Stats,
     Threads,
+    MaxRate,
     Update,
     Verbose,
     Verify,
@@ -309,6 +310,13 @@ pub const TABLE: Table<Id> = Table {
             "threads",
             "use at most N threads (default: CPZ_THREADS if it\n\
              is set, otherwise chosen automatically)",
+        )
+        .required("N", Accepts::Text),
+        Flag::extension(
+            Id::MaxRate,
+            "max-rate",
+            "copy at most N entries per second, or, with a unit\n\
+             as in 200M, so many bytes",
         )
         .required("N", Accepts::Text),
         Flag::extension(

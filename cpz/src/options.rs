@@ -10,6 +10,7 @@ use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
+use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
@@ -53,6 +54,8 @@ pub struct Options {
     pub(crate) exclusions: Exclusions,
     /// The form of the totals at the end.
     pub stats: Stats,
+    /// The most entries or bytes per second, if there is a limit.
+    pub max_rate: Option<MaxRate>,
     /// The value of `--progress`, if it was given.
     pub(crate) progress: Option<Progress>,
     pub(crate) personality: Personality,
@@ -76,6 +79,7 @@ impl Options {
             list: None,
             exclusions: Exclusions::default(),
             stats: Stats::Hidden,
+            max_rate: None,
             progress: None,
             personality,
         }
@@ -213,6 +217,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Threads => {
                 options.engine.threads = Some(threads::parse(value(), charset)?);
             }
+            Id::MaxRate => options.max_rate = Some(MaxRate::parse(value(), charset)?),
             Id::Exclude => options.exclusions.add_pattern(value()),
             Id::ExcludeFrom => options.exclusions.add_file(value()),
             Id::Gitignore => options.exclusions.add_gitignore(),

@@ -16,6 +16,7 @@
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
+//! | [`rate`] | the limit of the entries or bytes per second |
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
 //! | `repeats` | failures that a terminal shows only as a count |
 //! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
@@ -52,6 +53,7 @@ mod preload;
 pub mod progress;
 mod prompt;
 pub mod quote;
+pub mod rate;
 mod repeats;
 pub mod reporter;
 pub mod stats;

@@ -29,7 +29,7 @@ _rmz() {
 
     case "${cmd}" in
         rmz)
-            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --threads --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --stats"
+            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --threads --max-rate --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --stats"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -48,6 +48,13 @@ _rmz() {
                     return 0
                     ;;
                 --threads|--threads=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --max-rate|--max-rate=)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace

@@ -9,6 +9,7 @@ complete -c rmz -l progress -d 'show progress on stderr: auto (the default: only
 always\t''
 never\t''"
 complete -c rmz -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c rmz -l max-rate -d 'remove at most N entries per second' -r -f
 complete -c rmz -l files0-from -d 'remove the files whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c rmz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, paths relative to a FILE' -r -f
 complete -c rmz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F

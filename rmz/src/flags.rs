@@ -29,6 +29,7 @@ pub enum Id {
     Progress,
     Stats,
     Threads,
+    MaxRate,
     Verbose,
     DryRun,
     Exclude,
@@ -125,6 +126,12 @@ pub const TABLE: Table<Id> = Table {
             "threads",
             "use at most N threads (default: RMZ_THREADS if it\n\
              is set, otherwise chosen automatically)",
+        )
+        .required("N", Accepts::Text),
+        Flag::extension(
+            Id::MaxRate,
+            "max-rate",
+            "remove at most N entries per second",
         )
         .required("N", Accepts::Text),
         Flag::extension(

@@ -1,12 +1,16 @@
 //! The options that the flags of rmz resolve to.
 
+use std::ffi::OsStr;
+
 use fuc_cli::command::Context;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
+use fuc_cli::locale::Charset;
 use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
+use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
@@ -59,6 +63,8 @@ pub struct Options {
     pub mode: Mode,
     /// The form of the totals at the end.
     pub stats: Stats,
+    /// The most entries per second, if there is a limit.
+    pub max_rate: Option<MaxRate>,
     /// The value of `--progress`, if it was given.
     pub progress: Option<Progress>,
     /// The personality of the command.
@@ -82,6 +88,7 @@ impl Options {
             exclusions: Exclusions::default(),
             mode: Mode::Foreground,
             stats: Stats::Hidden,
+            max_rate: None,
             progress: None,
             personality,
         }
@@ -116,6 +123,7 @@ impl Options {
             _ if self.engine.execution == Execution::DryRun => "--dry-run",
             _ if self.exclusions != Exclusions::default() => "--exclude or --exclude-from",
             _ if self.stats != Stats::Hidden => "--stats",
+            _ if self.max_rate.is_some() => "--max-rate",
             // A later `--reap` would not know that the other filesystem was excluded.
             _ if self.mode == Mode::Detached && self.engine.one_file_system => {
                 let message = "cannot combine --one-file-system with --detach";
@@ -175,6 +183,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::DryRun => options.engine.execution = Execution::DryRun,
             Id::Progress => options.progress = Some(Progress::parse(value, charset)?),
             Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),
+            Id::MaxRate => options.max_rate = Some(entries_per_second(required(), charset)?),
             Id::Exclude => options.exclusions.add_pattern(required()),
             Id::ExcludeFrom => options.exclusions.add_file(required()),
             Id::Detach => options.enter(Mode::Detached)?,
@@ -186,6 +195,16 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
         options.check_mode()?;
     }
     Ok(options)
+}
+
+fn entries_per_second(value: &OsStr, charset: Charset) -> Result<MaxRate, UsageError> {
+    match MaxRate::parse(value, charset)? {
+        MaxRate::Bytes(_) => {
+            let message = "the rate of a removal is a number of entries, without a unit";
+            Err(UsageError::with_help(message))
+        }
+        rate => Ok(rate),
+    }
 }
 
 /// Reads the files of patterns, and checks all patterns.
@@ -200,7 +219,6 @@ pub fn check(options: &Options, console: &Console) -> Result<(), UsageError> {
 mod tests {
     use super::*;
     use fuc_cli::flags::{Order, Scan};
-    use fuc_cli::locale::Charset;
     use std::ffi::OsString;
 
     fn resolved(arguments: &[&str], personality: Personality) -> Result<Options, UsageError> {

@@ -12,7 +12,8 @@ use fuc_cli::exclude::{ExcludeFilter, is_taken, taken_operands};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::name_list::{self, ListFile, NameList};
-use fuc_cli::progress::Watch;
+use fuc_cli::progress::{LookAhead, Watch};
+use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
 use fuc_cli::stdin;
@@ -131,7 +132,11 @@ fn remove(
     options.engine.ask = ask(&options);
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
+    let limiter = options.max_rate.map(|rate| Limiter::new(rate, &cancel));
     let mut removal = options.engine.cancelled_by(cancel);
+    if let Some(limiter) = &limiter {
+        removal = removal.throttled_by(limiter);
+    }
     if let Some(filter) = filter.clone() {
         removal = removal.filtered_by(filter);
     }
@@ -144,7 +149,11 @@ fn remove(
                 look_ahead.count(operands(), counts)
             };
             let run = |reporter: &Reporter<'_>| removal.run(operands(), reporter);
-            reporter.run(watch, run, Some(Box::new(look_ahead)))
+            // A look-ahead would not keep to the rate.
+            let look_ahead = limiter
+                .is_none()
+                .then(|| Box::new(look_ahead) as LookAhead<'_>);
+            reporter.run(watch, run, look_ahead)
         }
         Operands::Listed(mut names) => {
             let run = |reporter: &Reporter<'_>| {

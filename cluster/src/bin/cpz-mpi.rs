@@ -46,7 +46,7 @@ fn copy(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let Options { tool, job: flags } = options;
+    let Options { tool, all_failures } = options;
     let request = Request::new(tool, operands, console)?;
     check(&request.options.engine)?;
     let Request {
@@ -59,7 +59,7 @@ fn copy(
     let work = Work::Copy(Box::new(options.engine), dest);
     let order = Order::new(work, sources, filter.as_ref(), options.verbosity, console)?;
     Ok(job::lead(Job {
-        order: order.with(flags),
+        order: order.with(all_failures, options.max_rate),
         filter,
         console,
         watch: request.watch,

@@ -58,7 +58,7 @@ fn remove(
     mut operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let flags = options.job;
+    let all_failures = options.all_failures;
     let mut options = options.tool;
     check(&options)?;
     let began = Instant::now();
@@ -89,7 +89,7 @@ fn remove(
     let work = Work::Removal(Box::new(options.engine));
     let order = Order::new(work, operands, filter.as_ref(), options.verbosity, console)?;
     Ok(job::lead(Job {
-        order: order.with(flags),
+        order: order.with(all_failures, options.max_rate),
         filter,
         console,
         watch,

@@ -354,6 +354,28 @@ fn equal_failures_are_counted_after_the_first_hundred_unless_all_are_wanted() {
     assert_eq!(CPZ.diagnostics(&or_skip!(all)).len(), 300);
 }
 
+/// Without a limit, the copy would be complete long before.
+#[test]
+fn a_rate_of_bytes_limits_all_ranks_until_a_signal_cancels_them() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..500 {
+        tree.file(format!("s/{number}"), vec![1; 100 << 10]);
+    }
+    let copied = || fs::read_dir(scratch.path().join("d")).map_or(0, Iterator::count);
+    let job = or_skip!(CPZ.job(2, PIDS, &["--max-rate=1K", "s", "d"]));
+    let mut live = job.current_dir(&scratch).start();
+    live.wait_for_effect(|| copied() > 0);
+    signal(&scratch, 1, "-TERM");
+    let outcome = live.finish();
+    assert_ne!(outcome.status, Status::Exit(0), "{outcome}");
+    assert!(
+        outcome.stderr_text().contains("cpz-mpi: interrupted: "),
+        "{outcome}"
+    );
+    assert!(copied() < 500);
+}
+
 #[test]
 fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
     let scratch = Scratch::in_memory();

@@ -194,3 +194,25 @@ fn a_signal_at_a_prompt_is_the_last_answer() {
     assert!(!outcome.stderr_text().contains("d/b"), "{outcome}");
     assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"");
 }
+
+/// Without a limit, the copy would be complete long before.
+#[test]
+fn a_copy_that_waits_because_of_its_rate_ends_by_a_signal() {
+    for rate in ["--max-rate=1", "--max-rate=1K"] {
+        let scratch = Scratch::in_memory();
+        let tree = Tree::at(scratch.path());
+        for number in 0..500 {
+            tree.file(format!("s/{number}"), vec![1; 100 << 10]);
+        }
+        let copied = || fs::read_dir(scratch.path().join("d")).map_or(0, Iterator::count);
+        let mut live = Run::new(CPZ)
+            .args([rate, "s", "d"])
+            .current_dir(&scratch)
+            .start();
+        live.wait_for_effect(|| copied() > 0);
+        live.signal(Signal::INT);
+        let outcome = live.finish();
+        assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
+        assert!(copied() < 500, "{rate}");
+    }
+}

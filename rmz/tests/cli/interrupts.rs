@@ -1,5 +1,7 @@
 //! SIGINT, SIGTERM and SIGHUP: rmz stops at a prompt, and ends by the same signal.
 
+use std::fs;
+
 use testkit::{
     run::{Run, Signal, Status, Stream},
     tree::{Scratch, Tree},
@@ -33,4 +35,24 @@ fn a_signal_at_a_prompt_is_the_last_answer() {
         let left = ["a", "b", "c"].map(|name| scratch.path().join(name).exists());
         assert_eq!(left, [false, true, true]);
     }
+}
+
+/// Without a limit, the removal would be complete long before.
+#[test]
+fn a_removal_that_waits_because_of_its_rate_ends_by_a_signal() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..500 {
+        tree.file(format!("t/{number}"), "");
+    }
+    let left = || fs::read_dir(scratch.path().join("t")).map_or(0, Iterator::count);
+    let mut live = Run::new(RMZ)
+        .args(["--max-rate=1", "t"])
+        .current_dir(&scratch)
+        .start();
+    live.wait_for_effect(|| left() < 500);
+    live.signal(Signal::INT);
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
+    assert!(left() > 0);
 }

@@ -1,0 +1,175 @@
+//! `--max-rate`: the most entries, or bytes of content, that a run processes in a second.
+
+use std::ffi::OsStr;
+use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fuc_engine::{Cancel, Throttle};
+
+use crate::flags::UsageError;
+use crate::locale::Charset;
+use crate::quote;
+
+/// The time between two looks at the token of a worker that waits.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The most that a run may do in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxRate {
+    /// Entries of directories.
+    Entries(NonZeroU64),
+    /// Bytes of copied content.
+    Bytes(NonZeroU64),
+}
+
+impl MaxRate {
+    /// Parses the value of `--max-rate`: a number of entries, or a number of bytes with a unit, as in `200M`.
+    ///
+    /// # Errors
+    /// If the value is not a positive decimal number, perhaps with one of the letters `K`, `M`, `G` and `T`.
+    pub fn parse(value: &OsStr, charset: Charset) -> Result<Self, UsageError> {
+        Self::read(value).ok_or_else(|| {
+            let quoted = quote::locale(value.as_bytes(), charset);
+            UsageError::plain([b"invalid rate: ", &quoted[..]].concat())
+        })
+    }
+
+    fn read(value: &OsStr) -> Option<Self> {
+        let value = value.to_str()?;
+        let (digits, shift) = match value.find(|letter: char| !letter.is_ascii_digit()) {
+            None => (value, None),
+            Some(end) => {
+                let units = ["K", "M", "G", "T"];
+                let unit = units.iter().position(|&unit| unit == &value[end..])?;
+                (&value[..end], Some(10 * (1 + unit as u32)))
+            }
+        };
+        let number: u64 = digits.parse().ok()?;
+        match shift {
+            None => NonZeroU64::new(number).map(Self::Entries),
+            Some(shift) => {
+                let bytes = number.checked_mul(1 << shift)?;
+                NonZeroU64::new(bytes).map(Self::Bytes)
+            }
+        }
+    }
+
+    /// Returns the number that the rate limits.
+    #[must_use]
+    pub fn per_second(self) -> NonZeroU64 {
+        let (Self::Entries(number) | Self::Bytes(number)) = self;
+        number
+    }
+
+    /// Returns what of this work counts.
+    #[must_use]
+    pub fn amount(self, entries: u64, bytes: u64) -> u64 {
+        match self {
+            Self::Entries(_) => entries,
+            Self::Bytes(_) => bytes,
+        }
+    }
+}
+
+/// Keeps a run to its rate. Workers that are ahead of it sleep.
+#[derive(Debug)]
+pub struct Limiter {
+    rate: MaxRate,
+    cancel: Cancel,
+    /// The time at which the work so far is due.
+    due: Mutex<Instant>,
+}
+
+impl Limiter {
+    /// Makes the limiter of a run that begins now.
+    #[must_use]
+    pub fn new(rate: MaxRate, cancel: &Cancel) -> Self {
+        Self {
+            rate,
+            cancel: cancel.clone(),
+            due: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Notes the work, and returns the time at which the worker may go on. Time in which the run was slower is lost.
+    fn due_after(&self, amount: u64, now: Instant) -> Instant {
+        let seconds = amount as f64 / self.rate.per_second().get() as f64;
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        *due = (*due).max(now) + Duration::from_secs_f64(seconds);
+        *due
+    }
+}
+
+impl Throttle for Limiter {
+    /// In a cancelled run it returns early.
+    fn wait(&self, entries: u64, bytes: u64) {
+        let amount = self.rate.amount(entries, bytes);
+        if amount == 0 {
+            return;
+        }
+        let due = self.due_after(amount, Instant::now());
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.cancel.is_cancelled() {
+                return;
+            }
+            thread::sleep(left.min(CANCEL_INTERVAL));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_positive_number_of_entries_or_of_bytes_with_a_unit() {
+        let rate = |number| NonZeroU64::new(number).unwrap();
+        for (value, parsed) in [
+            ("250", MaxRate::Entries(rate(250))),
+            ("1K", MaxRate::Bytes(rate(1 << 10))),
+            ("200M", MaxRate::Bytes(rate(200 << 20))),
+            ("3T", MaxRate::Bytes(rate(3 << 40))),
+        ] {
+            assert_eq!(MaxRate::parse(value.as_ref(), Charset::Ascii), Ok(parsed));
+        }
+        for value in [
+            "",
+            "0",
+            "0M",
+            "M",
+            "-1",
+            "+1",
+            "1.5",
+            "x",
+            "1k",
+            "1MB",
+            "99999999999T",
+            "99999999999999999999999",
+        ] {
+            let error = MaxRate::parse(value.as_ref(), Charset::Ascii).unwrap_err();
+            assert_eq!(error, UsageError::plain(format!("invalid rate: '{value}'")));
+        }
+    }
+
+    #[test]
+    fn work_is_due_by_the_rate_and_slow_time_is_lost() {
+        let rate = MaxRate::Bytes(NonZeroU64::new(1000).unwrap());
+        let limiter = Limiter::new(rate, &Cancel::new());
+        let start = *limiter.due.lock().unwrap();
+        let after = |millis| start + Duration::from_millis(millis);
+        assert_eq!(limiter.due_after(500, start), after(500));
+        assert_eq!(limiter.due_after(100, start), after(600));
+        assert_eq!(limiter.due_after(100, after(2_000)), after(2_100));
+        assert_eq!(
+            (
+                rate.amount(7, 9),
+                MaxRate::Entries(rate.per_second()).amount(7, 9)
+            ),
+            (9, 7)
+        );
+    }
+}
