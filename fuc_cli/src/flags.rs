@@ -15,6 +15,8 @@ pub use choice::{choose, words};
 pub(crate) use scan::read_config_line;
 pub use scan::{Occurrence, Order, Scan, Stop};
 pub use usage_error::{Advice, UsageError};
+#[cfg(feature = "test-support")]
+pub use word_check::assert_words_are_accepted;
 
 mod choice;
 mod clap_command;

@@ -5,7 +5,7 @@ use super::TABLE;
 use crate::options;
 use fuc_cli::command::Context;
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Order, Scan, Stop};
+use fuc_cli::flags::{Order, Scan, Stop, assert_words_are_accepted};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use std::ffi::OsString;
@@ -136,7 +136,7 @@ fn the_words_of_the_table_are_those_that_the_options_accept() {
         personality: Personality::Extended,
         console,
     };
-    TABLE.assert_words_are_accepted(|flag| {
+    assert_words_are_accepted(&TABLE, |flag| {
         let resolved = options::resolve(&[flag], context);
         resolved.is_ok_and(|mut options| options.finish(Charset::Ascii).is_ok())
     });

@@ -5,7 +5,7 @@ use super::TABLE;
 use crate::options;
 use fuc_cli::command::Context;
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Order, Scan, Stop};
+use fuc_cli::flags::{Order, Scan, Stop, assert_words_are_accepted};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use std::ffi::OsString;
@@ -109,5 +109,5 @@ fn the_words_of_the_table_are_those_that_the_options_accept() {
         personality: Personality::Extended,
         console,
     };
-    TABLE.assert_words_are_accepted(|flag| options::resolve(&[flag], context).is_ok());
+    assert_words_are_accepted(&TABLE, |flag| options::resolve(&[flag], context).is_ok());
 }
