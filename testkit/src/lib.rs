@@ -5,6 +5,7 @@
 //! - [`snapshot`] records trees and describes how two of them differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
 //! - [`completion`] completes command lines in real shells.
+//! - [`installed`] checks the manual page and the completions of a command.
 //! - [`probe`] finds out what the machine can do, so that a test is skipped if it cannot run.
 //!
 //! The smallest test of a command:
@@ -21,6 +22,7 @@
 //! Functions panic instead of returning errors: if a tree can't be built, its test has failed.
 
 pub mod completion;
+pub mod installed;
 pub mod probe;
 pub mod run;
 pub mod snapshot;

@@ -1,95 +1,37 @@
 //! The manual page and the completions, which packages install.
 
-use std::path::Path;
-
-use testkit::{
-    completion::Shell,
-    or_skip,
-    probe::has_program,
-    run::Run,
-    skip,
-    tree::{Scratch, Tree},
-};
+use testkit::{installed::Installed, or_skip};
 
 use crate::support::RMZ;
 
-const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Asserts that each shell completes `line` to these words, in a directory with `dir` and `some-file`.
-#[track_caller]
-fn completes(line: &str, expected: &[&str]) {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).dir("dir").file("some-file", "");
-    let scripts = Path::new(PACKAGE).join("completions");
-    for shell in Shell::ALL {
-        let candidates = or_skip!(shell.complete(&scripts, line, scratch.path()));
-        assert_eq!(candidates, expected, "{shell:?} completes {line:?}");
-    }
-}
+const INSTALLED: Installed<'_> = Installed {
+    name: "rmz",
+    package: env!("CARGO_MANIFEST_DIR"),
+    program: RMZ,
+};
 
 #[test]
 fn man_shows_the_page_without_a_warning() {
-    if !has_program("man") {
-        skip!("man is not installed");
-    }
-    let page = format!("{PACKAGE}/man/rmz.1");
-    let outcome = Run::new("man")
-        .args(["--warnings", "-l", &page])
-        .env("MANWIDTH", "80")
-        .output();
-    assert_eq!(outcome.stderr_text(), "");
-    let text = outcome.assert_success().stdout_text();
-    for heading in [
-        "NAME",
-        "SYNOPSIS",
-        "OPTIONS",
-        "PATTERNS",
-        "STATISTICS",
-        "SIGNALS",
-    ] {
-        assert!(text.contains(&format!("\n{heading}\n")), "{text}");
-    }
-    assert!(text.contains("-r, -R, --recursive"), "{text}");
-    assert!(text.contains("--interactive[=WHEN]"), "{text}");
-    assert!(!text.contains("presume"), "{text}");
+    or_skip!(INSTALLED.page_has(&["-r, -R, --recursive", "--interactive[=WHEN]"]));
 }
 
 #[test]
-fn shells_complete_the_name_of_an_option() {
-    completes("rmz --pro", &["--progress"]);
-}
-
-#[test]
-fn shells_complete_an_option_after_an_operand() {
-    completes("rmz some-file --thr", &["--threads"]);
-}
-
-#[test]
-fn shells_complete_the_value_of_an_option() {
-    completes("rmz --progress=", &["always", "auto", "never"]);
-    completes("rmz --interactive=o", &["once"]);
-}
-
-#[test]
-fn shells_complete_files_after_an_option_whose_value_is_optional() {
-    completes("rmz --progress ", &["dir", "some-file"]);
-}
-
-#[test]
-fn shells_never_complete_the_hidden_option() {
-    completes("rmz --presume", &[]);
-}
-
-#[test]
-fn shells_complete_operands_to_files() {
-    completes("rmz s", &["some-file"]);
-    completes("rmz -v ", &["dir", "some-file"]);
+fn shells_complete_options_values_and_files() {
+    or_skip!(INSTALLED.completes(&[
+        ("rmz --pro", &["--progress"]),
+        ("rmz some-file --thr", &["--threads"]),
+        ("rmz --progress=", &["always", "auto", "never"]),
+        ("rmz --interactive=o", &["once"]),
+        // A value that is optional is never a word of its own.
+        ("rmz --progress ", &["dir", "some-file"]),
+        // Hidden options are not offered.
+        ("rmz --presume", &[]),
+        ("rmz s", &["some-file"]),
+        ("rmz -v ", &["dir", "some-file"]),
+    ]));
 }
 
 #[test]
 fn the_help_fits_a_terminal_of_80_columns() {
-    // By its name, because the help repeats the path that the command was called by.
-    let programs = Path::new(RMZ).parent().unwrap();
-    let outcome = Run::new("rmz").arg("--help").env("PATH", programs).output();
-    outcome.assert_success().assert_fits(80);
+    INSTALLED.help_fits();
 }
