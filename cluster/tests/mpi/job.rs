@@ -30,8 +30,10 @@ pub(crate) const CPZ: Program = Program {
 /// The variable with the `mpiexec` of another MPI than Open MPI, for which the commands were built.
 const MPIEXEC: &str = "FUC_MPIEXEC";
 
-/// Gives each rank its number, by the variables of Open MPI and of MPICH.
-const SET_RANK: &str = "RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; export RANK; ";
+/// Gives each rank its number, by the variables of Open MPI and of MPICH. Says that it may use all processors that this
+/// test may, so that it does not warn of that in a container.
+const SET_RANK: &str = "\
+    RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; SLURM_CPUS_ON_NODE=$(nproc); export RANK SLURM_CPUS_ON_NODE; ";
 
 /// Lets each rank write its status to a file, because `mpirun` shows only one.
 pub(crate) const STATUSES: &str = r#""$@"; echo $? > "status.$RANK""#;
