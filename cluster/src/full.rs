@@ -14,21 +14,35 @@ const ENOUGH: u64 = 64;
 /// The observer of a rank, which cancels its run when the dest is full.
 #[derive(Debug)]
 pub(crate) struct FullWatch<'a> {
-    pub(crate) reporter: &'a Reporter<'a>,
-    pub(crate) console: &'a Console,
-    pub(crate) cancel: &'a Cancel,
-    pub(crate) row: Mutex<Row>,
+    reporter: &'a Reporter<'a>,
+    console: &'a Console,
+    cancel: &'a Cancel,
+    row: Mutex<Row>,
 }
 
 /// The last failures.
 #[derive(Debug, Default)]
-pub(crate) struct Row {
+struct Row {
     failures: u64,
     /// The entries that were finished before them.
     entries: u64,
 }
 
-impl FullWatch<'_> {
+impl<'a> FullWatch<'a> {
+    /// Makes the observer of a run, whose failures `reporter` writes to `console`.
+    pub(crate) fn new(
+        reporter: &'a Reporter<'a>,
+        console: &'a Console,
+        cancel: &'a Cancel,
+    ) -> Self {
+        Self {
+            reporter,
+            console,
+            cancel,
+            row: Mutex::default(),
+        }
+    }
+
     /// Notes that there was no room. Returns `true` once, at the end of a row.
     fn ends_row(&self) -> bool {
         let entries = self.counts().map_or(0, Counts::entries);

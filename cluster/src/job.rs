@@ -11,8 +11,8 @@
 //! ```
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ use fuc_cli::quote;
 use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
 use fuc_cli::wording;
-use fuc_engine::{Cancel, Counts, Summary, Throttle};
+use fuc_engine::{Counts, Summary, Throttle};
 
 use crate::engine::Engine;
 use crate::full::FullWatch;
@@ -35,7 +35,7 @@ use crate::launch;
 use crate::line::{self, Line};
 use crate::message::{self, Report, Text};
 use crate::network::{self, World};
-use crate::order::Order;
+use crate::order::{Order, Rate};
 use crate::peer::Peer;
 use crate::transport::{self, Local};
 
@@ -128,9 +128,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
     let (line, socket) = line::connect(world.rank(), homes);
     let cancel = interrupt::cancel_on_signals();
-    let pace = order
-        .max_rate
-        .map(|_| line.pace(order.limits_bytes, &cancel));
+    let pace = order.max_rate.map(|Rate(rate)| line.pace(rate, &cancel));
     let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
     let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
     let print = |text: Text| match text {
@@ -149,15 +147,15 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let mut total = Report::default();
     let mut shares = Vec::new();
     let lead = |reporter: &Reporter<'_>| {
-        let watch = full_watch(reporter, console, &cancel);
+        let watch = FullWatch::new(reporter, console, &cancel);
         let run = |line: &Line| engine.lead(&watch, line);
         let report = |mut summary: Summary| {
             summary.failures += unread_names;
             report(summary, filter.as_ref(), reporter, console)
         };
         let mut peer = Peer::new(world.rank(), world.ranks());
-        if let Some(rate) = order.max_rate {
-            peer.limit_rate(rate);
+        if let Some(Rate(rate)) = order.max_rate {
+            peer.limit_rate(rate.per_second());
         }
         let peer = take_part(world, peer, line, &local, run, report);
         total = peer.total();
@@ -217,15 +215,13 @@ fn assist(world: World) -> ExitCode {
     }
     let cancel = interrupt::cancel_on_signals();
     let counts = Arc::default();
-    let pace = order
-        .max_rate
-        .map(|_| line.pace(order.limits_bytes, &cancel));
+    let pace = order.max_rate.map(|Rate(rate)| line.pace(rate, &cancel));
     let reporter = reporter(&order, &console, &counts);
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
             let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
             let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
-            engine.assist(&full_watch(&reporter, &console, &cancel), line)
+            engine.assist(&FullWatch::new(&reporter, &console, &cancel), line)
         }
         Err(_) => {
             line.wait_for_end();
@@ -280,19 +276,6 @@ fn reporter<'a>(order: &Order, console: &'a Console, counts: &Arc<Counts>) -> Re
     match order.all_failures {
         true => reporter,
         false => reporter.writing_equal_failures(MOST_EQUAL),
-    }
-}
-
-fn full_watch<'a>(
-    reporter: &'a Reporter<'a>,
-    console: &'a Console,
-    cancel: &'a Cancel,
-) -> FullWatch<'a> {
-    FullWatch {
-        reporter,
-        console,
-        cancel,
-        row: Mutex::default(),
     }
 }
 

@@ -21,7 +21,7 @@
 //! | `homes` | the rank that keeps the hard links of a file |
 //! | `peer` | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
 //! | `message` | what an engine sends to its rank, and what ranks send each other, as bytes |
-//! | `pace` | the limit of the entries per second |
+//! | `pace` | the limit of the entries or bytes per second |
 //! | `launch` | mistakes in the way in which a job is started |
 //! | `line` | the engine's connection to the main thread |
 //! | `relay` | the output of a rank, which rank 0 prints |

@@ -2,6 +2,7 @@
 
 use crossbeam_channel::{Receiver, Sender};
 use fuc_cli::console::Console;
+use fuc_cli::rate::MaxRate;
 use fuc_engine::Cancel;
 use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
 
@@ -58,8 +59,8 @@ impl Line {
     }
 
     /// Returns the permits of this rank, which the main thread asks for.
-    pub(crate) fn pace(&self, limits_bytes: bool, cancel: &Cancel) -> Pace {
-        Pace::new(limits_bytes, cancel, self.outgoing.clone())
+    pub(crate) fn pace(&self, rate: MaxRate, cancel: &Cancel) -> Pace {
+        Pace::new(rate, cancel, self.outgoing.clone())
     }
 
     /// Waits until the job ends, in place of an engine. Gives back everything that this rank is given.

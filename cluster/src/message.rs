@@ -55,7 +55,7 @@ pub(crate) enum Message {
     Progress(Progress),
     /// A worker of the sender waits for a permit.
     WantPermits,
-    /// Rank 0 issues permits for this number of entries.
+    /// Rank 0 issues permits for this number of entries or bytes.
     Permits(u64),
     /// All ranks skip the rest of their work.
     Cancel,

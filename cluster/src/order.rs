@@ -37,9 +37,7 @@ pub struct Order {
     /// Each failure is written. Otherwise, each rank counts equal ones after the first.
     pub(crate) all_failures: bool,
     /// The most entries or bytes per second of all ranks together.
-    pub(crate) max_rate: Option<NonZeroU64>,
-    /// The rate is one of bytes.
-    pub(crate) limits_bytes: bool,
+    pub(crate) max_rate: Option<Rate>,
     /// The choice of the ranks that keep hard links.
     pub(crate) links: Links,
     pub(crate) surroundings: Surroundings,
@@ -93,7 +91,6 @@ impl Order {
             verbosity,
             all_failures: false,
             max_rate: None,
-            limits_bytes: false,
             surroundings: Surroundings::of_this_process(console)?,
         })
     }
@@ -103,8 +100,7 @@ impl Order {
     pub fn with(self, all_failures: bool, max_rate: Option<MaxRate>) -> Self {
         Self {
             all_failures,
-            max_rate: max_rate.map(MaxRate::per_second),
-            limits_bytes: matches!(max_rate, Some(MaxRate::Bytes(_))),
+            max_rate: max_rate.map(Rate),
             ..self
         }
     }
@@ -172,6 +168,18 @@ impl Surroundings {
     }
 }
 
+/// A rate in an order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Rate(#[serde(with = "RateForm")] pub(crate) MaxRate);
+
+/// The form of a rate in an order.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "MaxRate")]
+enum RateForm {
+    Entries(NonZeroU64),
+    Bytes(NonZeroU64),
+}
+
 /// The form of a charset in an order.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Charset")]
@@ -206,8 +214,7 @@ mod tests {
             reads_gitignore: true,
             verbosity: Verbosity::Debug,
             all_failures: true,
-            max_rate: NonZeroU64::new(7),
-            limits_bytes: true,
+            max_rate: NonZeroU64::new(7).map(|rate| Rate(MaxRate::Bytes(rate))),
             links: Links::default(),
             surroundings: Surroundings {
                 program: b"rmz-mpi".to_vec(),

@@ -17,6 +17,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use fuc_cli::rate::MaxRate;
 use fuc_engine::{Cancel, Throttle};
 
 use crate::message::{Outgoing, Rank};
@@ -30,8 +31,7 @@ const MOST_SAVED: Duration = Duration::from_millis(100);
 /// The permits of one rank.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Permits are for bytes, not for entries.
-    limits_bytes: bool,
+    rate: MaxRate,
     permits: Mutex<Permits>,
     issued: Condvar,
     cancel: Cancel,
@@ -47,9 +47,9 @@ struct Permits {
 }
 
 impl Pace {
-    pub(crate) fn new(limits_bytes: bool, cancel: &Cancel, outgoing: Sender<Outgoing>) -> Self {
+    pub(crate) fn new(rate: MaxRate, cancel: &Cancel, outgoing: Sender<Outgoing>) -> Self {
         Self {
-            limits_bytes,
+            rate,
             permits: Mutex::default(),
             issued: Condvar::new(),
             cancel: cancel.clone(),
@@ -75,7 +75,7 @@ impl Pace {
 impl Throttle for Pace {
     /// Waits until a permit is left, and takes as many as the work needs. In a cancelled run it returns without any.
     fn wait(&self, entries: u64, bytes: u64) {
-        let amount = if self.limits_bytes { bytes } else { entries };
+        let amount = self.rate.amount(entries, bytes);
         if amount == 0 {
             return;
         }

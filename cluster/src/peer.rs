@@ -123,7 +123,7 @@ impl Peer {
         }
     }
 
-    /// Limits the entries per second of all ranks together. Only rank 0 needs it.
+    /// Limits the permits per second of all ranks together. Only rank 0 needs it.
     pub(crate) fn limit_rate(&mut self, rate: NonZeroU64) {
         self.issuer = Some(Issuer::new(rate, self.ranks));
     }

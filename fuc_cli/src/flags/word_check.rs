@@ -1,4 +1,4 @@
-//! A check for tests of a flag table: whether its words are those that the code accepts which resolves the options.
+//! A check for tests of a flag table: a command must accept the words of the table, and no others.
 
 use super::{Accepts, Meaning, Occurrence, Table};
 

@@ -1,4 +1,4 @@
-//! What the C library's locales know: which answers mean yes, and which characters can be shown.
+//! The C library's locales decide which answers mean yes, and which characters can be shown.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
