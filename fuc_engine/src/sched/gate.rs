@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard};
+use crate::sync::{Apart, AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard};
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
@@ -120,8 +120,8 @@ pub(super) struct Gate<T> {
     /// Wakes workers without tasks.
     work: Condvar,
     unparked: Condvar,
-    /// The [`hints`] that are true.
-    hints: AtomicU32,
+    /// The [`hints`] that are true, and the number of active workers above them.
+    hints: Apart<AtomicU32>,
     /// `true` if another process asks for tasks, and no worker has claimed the request.
     request: AtomicBool,
 }
@@ -132,10 +132,10 @@ mod hints {
     pub(super) const STARVING: u32 = 1;
     /// More workers are active than should be.
     pub(super) const SURPLUS: u32 = 2;
-    /// More than one worker is active.
-    pub(super) const COMPANY: u32 = 4;
     /// There is a batch for which no worker is idle.
-    pub(super) const DELIVERY: u32 = 8;
+    pub(super) const DELIVERY: u32 = 4;
+    /// The first bit of the number of active workers.
+    pub(super) const ACTIVE_SHIFT: u32 = 3;
 }
 
 impl<T> Gate<T> {
@@ -159,7 +159,7 @@ impl<T> Gate<T> {
             state: Mutex::new(state),
             work: Condvar::new(),
             unparked: Condvar::new(),
-            hints: AtomicU32::new(0),
+            hints: Apart(AtomicU32::new(0)),
             request: AtomicBool::new(false),
         }
     }
@@ -175,19 +175,29 @@ impl<T> Gate<T> {
         let hints = [
             (state.wanted() > 0, hints::STARVING),
             (active > state.target, hints::SURPLUS),
-            (active > 1, hints::COMPANY),
             (state.batches.len() > state.idle, hints::DELIVERY),
         ];
         let hints = hints.map(|(is_true, hint)| u32::from(is_true) * hint);
+        let active_hint = (active as u32) << hints::ACTIVE_SHIFT;
         // Relaxed: hints publish nothing.
-        self.hints.store(hints.into_iter().sum(), Relaxed);
+        let hints = hints.into_iter().sum::<u32>() | active_hint;
+        self.hints.0.store(hints, Relaxed);
         if state.parked > 0 && active < state.target {
             self.unparked.notify_one();
         }
     }
 
+    /// Wakes a worker without tasks, for a batch that was queued.
+    ///
+    /// Waking takes ten times as long as the change of the queues, so no other worker waits for it. With 64 workers in a
+    /// directory of 100,000 others, waking under the lock takes 3.3 times as long (`simulation`).
+    fn wake_one(&self, state: MutexGuard<'_, State<T>>) {
+        drop(state);
+        self.work.notify_one();
+    }
+
     fn has(&self, hint: u32) -> bool {
-        self.hints.load(Relaxed) & hint != 0
+        self.hints.0.load(Relaxed) & hint != 0
     }
 
     /// Returns `true` if another worker should get tasks and could.
@@ -195,9 +205,14 @@ impl<T> Gate<T> {
         self.has(hints::STARVING)
     }
 
+    /// Returns how many workers are active, or were a moment ago.
+    pub(super) fn active_workers(&self) -> usize {
+        (self.hints.0.load(Relaxed) >> hints::ACTIVE_SHIFT) as usize
+    }
+
     /// Returns `true` if more workers than the caller are active.
     pub(super) fn has_company(&self) -> bool {
-        self.has(hints::COMPANY)
+        self.active_workers() > 1
     }
 
     /// Returns `true` if a worker should [`park`](Self::park).
@@ -264,8 +279,8 @@ impl<T> Gate<T> {
             _ => Recipient::Idle,
         };
         state.batches.push_back(tasks);
-        self.work.notify_one();
         self.rebalance(&state);
+        self.wake_one(state);
         Some(recipient)
     }
 
@@ -477,8 +492,8 @@ impl<T> Inlet<'_, T> {
         let mut state = self.0.lock();
         state.elsewhere -= back;
         state.batches.push_back(tasks);
-        self.0.work.notify_one();
         self.0.rebalance(&state);
+        self.0.wake_one(state);
     }
 
     /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
@@ -494,5 +509,7 @@ impl<T> Inlet<'_, T> {
 #[cfg(all(test, fuc_loom))]
 mod models;
 
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod tests;

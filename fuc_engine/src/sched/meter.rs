@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::sync::Apart;
 use crate::sys;
 
 /// Value of `due_nanos` when only one worker is allowed: nothing is measured.
@@ -123,6 +124,13 @@ pub(super) struct Meter {
     switches_before: AtomicU64,
     /// Blocks that the process had read before the window began.
     blocks_read_before: AtomicU64,
+    /// Workers write it after 32 entries, and read the fields above after each task.
+    sums: Apart<Sums>,
+}
+
+/// What all workers have done since the window began.
+#[derive(Default)]
+struct Sums {
     /// In parts; see [`PARTS`].
     work: AtomicU64,
     /// In parts.
@@ -142,10 +150,7 @@ impl Meter {
             cpu_before_nanos: AtomicU64::new(0),
             switches_before: AtomicU64::new(0),
             blocks_read_before: AtomicU64::new(0),
-            work: AtomicU64::new(0),
-            slow_work: AtomicU64::new(0),
-            busy_nanos: AtomicU64::new(0),
-            longest_nanos: AtomicU64::new(0),
+            sums: Apart(Sums::default()),
         }
     }
 
@@ -193,14 +198,14 @@ impl Meter {
         } else {
             (time, lap.work * PARTS as u64)
         };
-        self.work.fetch_add(work, Relaxed);
+        self.sums.0.work.fetch_add(work, Relaxed);
         let is_slow = is_slow_lap(time, lap.work);
         if is_slow {
-            self.slow_work.fetch_add(work, Relaxed);
+            self.sums.0.slow_work.fetch_add(work, Relaxed);
         }
-        self.busy_nanos.fetch_add(busy, Relaxed);
-        if time > self.longest_nanos.load(Relaxed) {
-            self.longest_nanos.fetch_max(time, Relaxed);
+        self.sums.0.busy_nanos.fetch_add(busy, Relaxed);
+        if time > self.sums.0.longest_nanos.load(Relaxed) {
+            self.sums.0.longest_nanos.fetch_max(time, Relaxed);
         }
         let part = now - lap.part_began_nanos;
         *lap = Lap {
@@ -239,10 +244,10 @@ impl Meter {
         let usage = sys::usage();
         let since = |now: u64, before: &AtomicU64| now.saturating_sub(before.load(Relaxed));
         Sample {
-            work: self.work.load(Relaxed) as f64 / PARTS,
-            slow_work: self.slow_work.load(Relaxed) as f64 / PARTS,
-            busy: duration(&self.busy_nanos),
-            longest: duration(&self.longest_nanos),
+            work: self.sums.0.work.load(Relaxed) as f64 / PARTS,
+            slow_work: self.sums.0.slow_work.load(Relaxed) as f64 / PARTS,
+            busy: duration(&self.sums.0.busy_nanos),
+            longest: duration(&self.sums.0.longest_nanos),
             cpu: usage.cpu.saturating_sub(duration(&self.cpu_before_nanos)),
             switches: since(usage.voluntary_switches, &self.switches_before),
             blocks_read: since(usage.blocks_read, &self.blocks_read_before),
@@ -256,10 +261,10 @@ impl Meter {
         self.switches_before.fetch_add(sample.switches, Relaxed);
         self.blocks_read_before
             .fetch_add(sample.blocks_read, Relaxed);
-        self.work.store(0, Relaxed);
-        self.slow_work.store(0, Relaxed);
-        self.busy_nanos.store(0, Relaxed);
-        self.longest_nanos.store(0, Relaxed);
+        self.sums.0.work.store(0, Relaxed);
+        self.sums.0.slow_work.store(0, Relaxed);
+        self.sums.0.busy_nanos.store(0, Relaxed);
+        self.sums.0.longest_nanos.store(0, Relaxed);
     }
 
     fn now_nanos(&self) -> u64 {

@@ -24,10 +24,22 @@ fn give(gate: &Gate<u32>, task: u32) -> Option<Recipient> {
     gate.give(|| [task].into())
 }
 
-/// Counts a worker as idle, without waiting.
-fn go_idle(gate: &Gate<u32>) {
-    gate.lock().idle += 1;
-    gate.rebalance(&gate.lock());
+impl<T> Gate<T> {
+    /// Counts a worker as idle, without waiting.
+    pub(super) fn go_idle(&self) {
+        let mut state = self.lock();
+        state.idle += 1;
+        self.rebalance(&state);
+    }
+
+    /// Returns tasks for a worker that is counted as idle, without waiting.
+    pub(super) fn poll(&self) -> Option<VecDeque<T>> {
+        let mut state = self.lock();
+        let tasks = state.take();
+        state.idle -= usize::from(tasks.is_some());
+        self.rebalance(&state);
+        tasks
+    }
 }
 
 #[track_caller]
@@ -56,7 +68,7 @@ fn no_task_is_given_before_the_governor_wants_a_second_worker() {
 fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
     let gate = gate_of(2);
     gate.set_target(2, 3, MAIN);
-    go_idle(&gate);
+    gate.go_idle();
     assert_eq!(give(&gate, 7), Some(Recipient::Idle));
     assert_eq!(gate.first(OTHER, None), Some([7].into()));
 }
@@ -64,7 +76,7 @@ fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
 #[test]
 fn a_run_ends_when_all_workers_are_idle() {
     let gate = gate_of(2);
-    go_idle(&gate);
+    gate.go_idle();
     assert_ended(&gate);
     assert!(!gate.is_over());
 }
@@ -82,7 +94,7 @@ fn workers_without_tasks_take_spares_and_stay_active() {
     assert_next(&gate, OTHER, 1);
     assert_next(&gate, MAIN, 2);
     assert!(gate.has_company() && !gate.is_starving());
-    go_idle(&gate);
+    gate.go_idle();
     assert!(gate.is_starving());
     assert_ended(&gate);
 }
@@ -90,7 +102,7 @@ fn workers_without_tasks_take_spares_and_stay_active() {
 #[test]
 fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
     let gate = gate_of(3);
-    go_idle(&gate);
+    gate.go_idle();
     gate.set_target(2, 3, MAIN);
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
@@ -118,7 +130,7 @@ fn threads_are_started_for_spares_if_no_worker_is_idle() {
 #[test]
 fn no_spare_is_left_if_an_idle_worker_should_get_the_task() {
     let gate = gate_of(3);
-    go_idle(&gate);
+    gate.go_idle();
     gate.leave_spare(|| panic!("a worker is idle"));
     assert!(gate.is_starving());
 }
@@ -146,7 +158,7 @@ fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
         while gate.has_surplus() {
             std::thread::yield_now();
         }
-        go_idle(&gate);
+        gate.go_idle();
         assert!(parked.join().unwrap());
     });
     assert!(!gate.has_surplus() && !gate.has_company());
@@ -168,12 +180,12 @@ fn a_worker_that_runs_out_of_tasks_is_not_the_leader_any_more() {
 fn a_run_goes_on_while_another_process_has_tasks() {
     let gate = gate();
     gate.expect(2);
-    go_idle(&gate);
+    gate.go_idle();
     for task in [1, 2] {
         assert!(!gate.lock().has_ended());
         Inlet(&gate).put_back(task, 1);
         assert_eq!(gate.first(MAIN, None), Some([task].into()));
-        go_idle(&gate);
+        gate.go_idle();
     }
     assert!(gate.lock().has_ended());
 }
@@ -196,7 +208,7 @@ fn a_busy_worker_takes_each_batch_for_which_no_worker_is_idle() {
 #[test]
 fn a_busy_worker_leaves_a_batch_to_an_idle_one() {
     let gate = gate_of(2);
-    go_idle(&gate);
+    gate.go_idle();
     Inlet(&gate).put([1].into());
     assert!(!gate.has_delivery());
     assert_eq!(gate.take_batch(), None);
@@ -225,7 +237,7 @@ fn tasks_deferred_until_workers_are_idle_do_not_wait_for_another_process() {
     gate.defer(2, Until::Done);
     gate.defer(1, Until::Idle);
     assert_next(&gate, MAIN, 1);
-    go_idle(&gate);
+    gate.go_idle();
     assert!(!gate.lock().has_ended());
     Inlet(&gate).close();
     assert_eq!(gate.first(MAIN, None), Some([2].into()));
