@@ -267,6 +267,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.is_at_start() || self.has_idle_worker() || self.shared.gate.has_company()
     }
 
+    /// Returns how many workers are active, or were a moment ago.
+    pub(crate) fn active_workers(&self) -> usize {
+        self.shared.gate.active_workers()
+    }
+
     /// Counts tasks that another process is about to get, although it has not asked for them. They come back through
     /// [`Inlet::put_back`].
     pub(crate) fn expect(&self, tasks: usize) {
