@@ -70,6 +70,7 @@ complete -c cpz -l keep-directory-symlink -d 'follow existing symbolic links to 
 complete -c cpz -s Z -d 'set the default security context on each dest file'
 complete -c cpz -l help -d 'display this help and exit'
 complete -c cpz -l version -d 'display the version and exit'
+complete -c cpz -l atomic -d 'replace an existing file when its copy is complete, by a rename'
 complete -c cpz -l fsync -d 'write everything to the disk before cpz ends'
 complete -c cpz -l resume -d 'continue an interrupted copy: keep dest files that have the size and time of their SOURCE; needs -a, -p or --preserve=timestamps'
 complete -c cpz -l verify -d 'read each copied file and its SOURCE again, and report files that differ'

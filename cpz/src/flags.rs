@@ -44,6 +44,7 @@ pub enum Id {
     Recursive,
     RemoveDestination,
     Resume,
+    Atomic,
     StripTrailingSlashes,
     Suffix,
     TargetDirectory,
@@ -284,6 +285,12 @@ pub const TABLE: Table<Id> = Table {
         .optional("CTX", Accepts::Text),
         Flag::help(),
         Flag::version(),
+        Flag::extension(
+            Id::Atomic,
+            "atomic",
+            "replace an existing file when its copy is\n\
+             complete, by a rename",
+        ),
         Flag::extension(
             Id::Fsync,
             "fsync",

@@ -110,6 +110,11 @@ impl Options {
             let message = "--resume is mutually exclusive with -l and -s";
             return Err(UsageError::with_help(message));
         }
+        let makes_no_copies = self.as_links().is_some() || self.engine.attributes_only;
+        if self.rules.atomic && makes_no_copies {
+            let message = "--atomic is mutually exclusive with -l, -s and --attributes-only";
+            return Err(UsageError::with_help(message));
+        }
         self.engine.rules = self.rules.clone().resolve(charset)?;
         Ok(())
     }
@@ -173,6 +178,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Parents => options.engine.parents = true,
             Id::RemoveDestination => options.rules.remove_destination = true,
             Id::Resume => options.rules.resume = true,
+            Id::Atomic => options.rules.atomic = true,
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => options.rules.suffix(value().into()),
             Id::Update => options.rules.update(flag.value.as_deref(), charset)?,

@@ -27,6 +27,8 @@ pub(crate) struct RuleFlags {
     pub(crate) keep_directory_symlink: bool,
     /// Set by `--resume`, which excludes other choices of dests to replace.
     pub(crate) resume: bool,
+    /// Set by `--atomic`, which excludes other ways to clear a dest.
+    pub(crate) atomic: bool,
     update: Replace,
     makes_backups: bool,
     control: Option<OsString>,
@@ -40,6 +42,7 @@ impl RuleFlags {
             remove_destination: false,
             keep_directory_symlink: false,
             resume: false,
+            atomic: false,
             update: Replace::All,
             makes_backups: false,
             control: None,
@@ -74,8 +77,8 @@ impl RuleFlags {
     /// Checks the flags against each other.
     ///
     /// # Errors
-    /// If backups are requested of files that are never replaced, or if `--resume` is combined with another
-    /// choice of dests, or with backups.
+    /// If backups are requested of files that are never replaced, if `--resume` is combined with another
+    /// choice of dests, or with backups, or if `--atomic` is combined with another way to clear a dest.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let replaces_nothing = matches!(self.replace(), Replace::None | Replace::NoneAndFail);
         if self.makes_backups && replaces_nothing {
@@ -86,6 +89,10 @@ impl RuleFlags {
         let selects = self.clobber == Clobber::Ask || self.replace() != Replace::All;
         if self.resume && (selects || self.makes_backups) {
             let message = "--resume is mutually exclusive with -i, -n, --update and --backup";
+            return Err(UsageError::with_help(message));
+        }
+        if self.atomic && (self.makes_backups || self.remove_destination) {
+            let message = "--atomic is mutually exclusive with --backup and --remove-destination";
             return Err(UsageError::with_help(message));
         }
         Ok(())
@@ -111,6 +118,7 @@ impl RuleFlags {
         };
         rules.ask = self.clobber == Clobber::Ask;
         rules.remove_first = self.remove_destination;
+        rules.atomic = self.atomic;
         rules.follow_links_to_directories = self.keep_directory_symlink;
         rules.create_through_links = env::var_os("POSIXLY_CORRECT").is_some();
         if self.makes_backups {

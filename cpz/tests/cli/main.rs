@@ -2,6 +2,7 @@
 //! the trees, the exit status and both streams.
 
 mod asking;
+mod atomic;
 mod backups;
 mod configuration;
 mod content;

@@ -337,6 +337,11 @@ pub struct DestRules {
     pub ask: bool,
     /// Unlink the dest instead of writing to it.
     pub remove_first: bool,
+    /// Replace a dest that is a regular file by a new one, under its name, when the copy is complete. Until then the dest
+    /// stays as it is, and after a failure for good. The new file gets the permissions of the old one, and its owner and
+    /// group if the user may give it to them; then it gets what the copy [preserves](CopyOp::preserve). Other names of
+    /// the old file keep the old content. A symbolic link to a regular file is replaced itself.
+    pub atomic: bool,
     /// Rename the dest instead of writing to it. If the copy then fails, the dest gets
     /// its name back.
     pub backup: Option<Backup>,
@@ -393,6 +398,7 @@ impl Default for DestRules {
             replace: Replace::All,
             ask: false,
             remove_first: false,
+            atomic: false,
             backup: None,
             backup_suffix: "~".into(),
             follow_links_to_directories: false,
@@ -416,7 +422,8 @@ impl DestRules {
             remove_first,
             backup: _,
             backup_suffix: _,
-            // These two are read only if creating the dest fails.
+            // These three are read only if creating the dest fails.
+            atomic: _,
             follow_links_to_directories: _,
             create_through_links: _,
         } = self;

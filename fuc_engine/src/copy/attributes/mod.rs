@@ -139,6 +139,17 @@ pub(super) fn restrict(
     Some(present.st_mode)
 }
 
+/// Gives a new file the permissions of the one that it replaces, and its owner and group if the user may.
+pub(super) fn take_over(dest: BorrowedFd<'_>, replaced: &Stat) -> Result<(), Errno> {
+    let dest = Inode::Opened(dest);
+    let (user, group) = (replaced.st_uid, replaced.st_gid);
+    // cp keeps them without being asked, so a failure is not reported.
+    let _ = dest
+        .set_owner(Some(user), group)
+        .or_else(|_| dest.set_owner(None, group));
+    dest.set_mode(replaced.st_mode & 0o777)
+}
+
 /// Gives an existing dest its permissions back, after its copy has failed. Set-id bits that the kernel
 /// has dropped since then are not set again.
 pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {

@@ -26,6 +26,9 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
+/// Permissions of a new file until it gets those of the file that it replaces.
+const OWNER_ONLY: u32 = 0o600;
+
 /// An open dest that is ready for the content.
 pub(in crate::copy) struct OpenDest<'w> {
     pub(in crate::copy) fd: Fd,
@@ -49,6 +52,8 @@ pub(in crate::copy) struct Guards<'w> {
     _file: Option<Writing<'w>>,
     /// The name by which other engines write to the file until it is complete.
     hidden_name: Option<Box<CStr>>,
+    /// The name that the file has until it replaces the one at its place.
+    replacing_name: Option<Box<CStr>>,
 }
 
 impl<'w> Guards<'w> {
@@ -83,6 +88,11 @@ impl OpenDest<'_> {
 
     pub(in crate::copy) fn hidden_name(&self) -> Option<&CStr> {
         self.writing.as_ref()?.hidden_name.as_deref()
+    }
+
+    /// Returns the name of a dest that replaces another file when it is complete.
+    pub(in crate::copy) fn replacing_name(&self) -> Option<&CStr> {
+        self.writing.as_ref()?.replacing_name.as_deref()
     }
 }
 
@@ -188,6 +198,13 @@ fn open_existing<'c>(
         symlinks,
         ..entry.dest_at()
     };
+    if ctx.policy.options.rules.atomic
+        && let Some(dest) = ctx
+            .changes
+            .really(|| open_replacing(ctx, entry, source, symlinks))?
+    {
+        return Ok(dest);
+    }
     let (spot, blocking) = (ctx.spot(entry), entry.blocking());
     let opened = ctx.changes.open_existing(spot, symlinks, blocking, || {
         ctx.descriptors
@@ -213,6 +230,36 @@ fn open_existing<'c>(
         }
         Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
     }
+}
+
+/// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is not a regular file, nor a
+/// link to one.
+#[cold]
+fn open_replacing<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+    symlinks: Symlinks,
+) -> Result<Option<OpenDest<'c>>, Failure> {
+    let present = look::at_dest(ctx, entry, symlinks);
+    let present = present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
+    if sys::file_type(&present) != FileType::RegularFile {
+        return Ok(None);
+    }
+    if FileId::of(&source.stat) == FileId::of(&present) {
+        return Err(ctx.refused(entry, Refusal::SameFile));
+    }
+    let failed = |errno| diagnose::file_creation(ctx, entry, errno);
+    let (fd, name) = naming::create_beside(ctx, entry, OWNER_ONLY).map_err(failed)?;
+    let mut dest = OpenDest::new_file(fd, Naming::WhenComplete);
+    if let Err(errno) = attributes::take_over(dest.fd.as_fd(), &present) {
+        naming::remove_hidden(entry, &name, dest.fd.as_fd());
+        return Err(failed(errno));
+    }
+    attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
+    dest.origin = Origin::Existing;
+    dest.writing.get_or_insert_default().replacing_name = Some(name);
+    Ok(Some(dest))
 }
 
 /// Opens a dest on a filesystem where existing files can be opened for writing only if that removes their content.

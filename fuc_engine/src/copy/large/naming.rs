@@ -74,13 +74,45 @@ pub(in crate::copy) fn try_create_hidden(
     if may_be_occupied(ctx, entry) {
         return None;
     }
-    let name = CString::new(format!(".cpz-{:032x}", sys::random().ok()?));
-    let name = name.expect("BUG: a NUL in a number").into_boxed_c_str();
-    let mode = ctx.policy.creation_mode(source.st_mode);
-    let created = ctx
+    create_beside(ctx, entry, ctx.policy.creation_mode(source.st_mode)).ok()
+}
+
+/// Creates a file under a hidden name in the directory of the dest.
+pub(in crate::copy) fn create_beside(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    mode: u32,
+) -> Result<(Fd, Box<CStr>), Errno> {
+    let (directory, _) = operand::split(entry.dest_name.to_bytes());
+    let name = format!(".cpz-{:032x}", sys::random()?);
+    let name = CString::new([directory, name.as_bytes()].concat());
+    let name = name.expect("BUG: a NUL within a C string");
+    let file = ctx
         .descriptors
-        .making_room(|| sys::create_file(entry.dest_dir, &name, mode));
-    Some((created.ok()?, name))
+        .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;
+    Ok((file, name.into_boxed_c_str()))
+}
+
+/// Replaces the file at the dest by a complete one, which has the name `from`. If that fails, removes `from`.
+#[cold]
+pub(in crate::copy) fn replace(
+    entry: &Entry<'_>,
+    from: &CStr,
+    dest: BorrowedFd<'_>,
+) -> Result<(), Errno> {
+    // Another process may have put a file of its own at either name.
+    let renamed = match is_at(entry, from, dest) {
+        true => sys::rename(entry.dest_dir, from, entry.dest_name),
+        false => Err(Errno::STALE),
+    };
+    if renamed.is_err() {
+        remove_hidden(entry, from, dest);
+    }
+    renamed?;
+    match is_at(entry, entry.dest_name, dest) {
+        true => Ok(()),
+        false => Err(Errno::STALE),
+    }
 }
 
 /// Returns `true` if `source` is so large that its copy gets its name last.

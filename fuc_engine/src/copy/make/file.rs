@@ -299,7 +299,7 @@ impl<'f> Filling<'f> {
                 .file_complete(self.dest.fd.as_fd())
                 .map_err(|errno| self.not_synced(errno))?;
         }
-        if self.dest.naming == Naming::WhenComplete && !self.give_name() {
+        if self.dest.naming == Naming::WhenComplete && !self.give_name()? {
             return Ok(Filled::Nameless);
         }
         let OpenDest {
@@ -338,9 +338,17 @@ impl<'f> Filling<'f> {
     }
 
     /// Gives a dest the name that it should get when it is complete. Returns `false` if that is not possible.
-    fn give_name(&self) -> bool {
-        let hidden = self.dest.hidden_name();
-        naming::give_name(self.ctx, self.entry, self.dest.fd.as_fd(), hidden)
+    fn give_name(&self) -> Result<bool, Failure> {
+        let Self {
+            ctx, entry, dest, ..
+        } = self;
+        let file = dest.fd.as_fd();
+        if let Some(name) = dest.replacing_name() {
+            let replaced = naming::replace(entry, name, file);
+            replaced.map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
+            return Ok(true);
+        }
+        Ok(naming::give_name(ctx, entry, file, dest.hidden_name()))
     }
 
     /// Marks a dest that the kernel could not write to the disk, and returns the failure.
@@ -369,10 +377,11 @@ impl<'f> Filling<'f> {
             }
             ContentError::Clone(errno) => {
                 let has_name = dest.naming == Naming::AtOnce;
+                // The dest is empty. The failure to report is that of the clone.
                 if has_name && dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
-                    // The dest is empty. The failure to report is that of the clone.
                     let _ = sys::unlink(entry.dest_dir, entry.dest_name);
                 }
+                self.remove_hidden();
                 ctx.dest_error(entry, Operation::Clone, errno)
                     .with_other(Side::Source, ctx.path(entry, Side::Source))
             }
@@ -395,9 +404,7 @@ impl<'f> Filling<'f> {
             ctx, entry, dest, ..
         } = self;
         if dest.naming == Naming::WhenComplete {
-            if let Some(hidden) = dest.hidden_name() {
-                naming::remove_hidden(entry, hidden, dest.fd.as_fd());
-            }
+            self.remove_hidden();
             ctx.report.discarded();
             return Ok(());
         }
@@ -417,8 +424,20 @@ impl<'f> Filling<'f> {
         Ok(())
     }
 
-    /// Leaves the content that was moved before an error at the dest, as cp does.
+    /// Removes the name that a dest has until it is complete.
+    fn remove_hidden(&self) {
+        let dest = &self.dest;
+        if let Some(name) = dest.hidden_name().or_else(|| dest.replacing_name()) {
+            naming::remove_hidden(self.entry, name, dest.fd.as_fd());
+        }
+    }
+
+    /// Leaves the content that was moved before an error at the dest, as cp does. A dest that would have been replaced
+    /// stays as it is.
     fn keep_incomplete(&self) {
+        if self.dest.replacing_name().is_some() {
+            return self.remove_hidden();
+        }
         self.mark_incomplete();
         if self.dest.naming == Naming::WhenComplete {
             // If this fails, the dest has no content. The error to report is that of moving it.

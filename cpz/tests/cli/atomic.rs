@@ -1,0 +1,193 @@
+//! `--atomic`: an existing file is replaced when its copy is complete, and not before.
+
+use std::{
+    fs::{self, File},
+    io::{Read, Write},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+};
+
+use testkit::{
+    or_skip,
+    probe::{Fs, LoopMount},
+    run::{Run, Signal, Status},
+    skip,
+    tree::{Scratch, Tree, noise},
+};
+
+use crate::support::{CPZ, complaint, succeeds};
+
+/// More than one piece of a copy.
+const BEFORE: usize = 9 << 20;
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn read(dir: &Path, name: &str) -> String {
+    fs::read_to_string(dir.join(name)).unwrap()
+}
+
+#[test]
+fn readers_see_the_old_file_until_the_new_one_is_complete() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    Tree::at(dir).fifo("fifo").file("old", "old");
+    let mut opened = File::open(dir.join("old")).unwrap();
+    let run = Run::new(CPZ)
+        .args(["--atomic", "-L", "--copy-contents", "fifo", "old"])
+        .current_dir(dir);
+    let live = run.start();
+    let mut fifo = File::create(dir.join("fifo")).unwrap();
+    fifo.write_all(&vec![1; BEFORE]).unwrap();
+    assert_eq!(read(dir, "old"), "old");
+    assert_eq!(names(dir).len(), 3, "the new file lies elsewhere");
+    drop(fifo);
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    assert_eq!(fs::metadata(dir.join("old")).unwrap().len(), BEFORE as u64);
+    assert_eq!(names(dir), ["fifo", "old"]);
+    let mut seen = String::new();
+    opened.read_to_string(&mut seen).unwrap();
+    assert_eq!(seen, "old", "an open file changes");
+}
+
+#[test]
+fn a_signal_leaves_the_old_file() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    Tree::at(dir).fifo("fifo").file("old", "old");
+    let run = Run::new(CPZ)
+        .args(["--atomic", "-L", "--copy-contents", "fifo", "old"])
+        .current_dir(dir);
+    let live = run.start();
+    let mut fifo = File::create(dir.join("fifo")).unwrap();
+    fifo.write_all(&vec![1; BEFORE]).unwrap();
+    live.signal(Signal::TERM);
+    while fifo.write_all(&vec![1; 1 << 20]).is_ok() {}
+    let outcome = live.finish();
+    assert_eq!(outcome.status, Status::Signal(15));
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: interrupted: 0 entries copied, 1 incomplete file removed\n"
+    );
+    assert_eq!(names(dir), ["fifo", "old"]);
+    assert_eq!(read(dir, "old"), "old");
+}
+
+#[test]
+fn a_failure_leaves_the_old_file() {
+    let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("s/big", noise(3 << 20))
+        .symlink("full", full.path());
+    Tree::at(full.path()).file("big", "old");
+    let outcome = Run::new(CPZ)
+        .args(["--atomic", "-T", "s", "full/"])
+        .current_dir(&scratch)
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: error writing 'full/big': No space left on device\n"
+    );
+    assert_eq!(names(full.path()), ["big"]);
+    assert_eq!(read(full.path(), "big"), "old");
+}
+
+#[test]
+fn permissions_stay_and_other_names_and_targets_of_links_keep_the_old_content() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    Tree::at(dir)
+        .file("s/f", "new")
+        .mode(0o600)
+        .file("s/l", "new")
+        .file("s/empty", "")
+        .file("s/fresh", "new")
+        .file("d/f", "old")
+        .mode(0o640)
+        .hardlink("d/f", "other")
+        .file("target", "old")
+        .symlink("d/l", "../target")
+        .file("d/empty", "old");
+    succeeds(dir, &["--atomic", "-T", "s", "d"]);
+    let inode = |name: &str| fs::symlink_metadata(dir.join(name)).unwrap();
+    assert_eq!(inode("d/f").permissions().mode() & 0o7777, 0o640);
+    assert_ne!(inode("d/f").ino(), inode("other").ino());
+    assert!(inode("d/l").is_file());
+    let contents = ["d/f", "d/l", "d/empty", "d/fresh", "other", "target"];
+    assert_eq!(
+        contents.map(|name| read(dir, name)),
+        ["new", "new", "", "new", "old", "old"]
+    );
+    assert_eq!(names(&dir.join("d")), ["empty", "f", "fresh", "l"]);
+
+    succeeds(dir, &["--atomic", "-aT", "s", "d"]);
+    assert_eq!(inode("d/f").permissions().mode() & 0o7777, 0o600);
+    assert_eq!(inode("d/f").mtime(), inode("s/f").mtime());
+}
+
+#[test]
+fn the_owner_stays_if_root_copies() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    Tree::at(dir).file("new", "new").file("old", "old");
+    if std::os::unix::fs::chown(dir.join("old"), Some(12), Some(34)).is_err() {
+        skip!("changing owners takes root");
+    }
+    succeeds(dir, &["--atomic", "new", "old"]);
+    let old = fs::metadata(dir.join("old")).unwrap();
+    assert_eq!((old.uid(), old.gid()), (12, 34));
+    assert_eq!(read(dir, "old"), "new");
+}
+
+#[test]
+fn a_dest_that_is_the_source_is_refused() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    Tree::at(dir)
+        .file("f", "content")
+        .hardlink("f", "g")
+        .symlink("l", "f");
+    for dest in ["f", "g", "l"] {
+        let outcome = Run::new(CPZ)
+            .args(["--atomic", "f", dest])
+            .current_dir(dir)
+            .output();
+        assert_eq!(outcome.status, Status::Exit(1), "{dest}: {outcome}");
+        let message = format!("cpz: 'f' and '{dest}' are the same file\n");
+        assert_eq!(complaint(&outcome), message);
+    }
+    assert_eq!(names(dir), ["f", "g", "l"]);
+    assert!(dir.join("l").is_symlink());
+}
+
+#[test]
+fn ways_to_clear_a_dest_are_refused() {
+    let scratch = Scratch::new();
+    for flag in [
+        "-b",
+        "--remove-destination",
+        "-l",
+        "-s",
+        "--attributes-only",
+    ] {
+        let outcome = Run::new(CPZ)
+            .args(["--atomic", flag, "a", "b"])
+            .current_dir(&scratch)
+            .output();
+        assert_eq!(outcome.status, Status::Exit(1), "{flag}");
+        let message = complaint(&outcome);
+        assert!(
+            message.starts_with("cpz: --atomic is mutually exclusive with "),
+            "{flag}: {message}"
+        );
+    }
+}
