@@ -45,6 +45,7 @@ pub enum Id {
     RemoveDestination,
     Resume,
     Atomic,
+    NoCache,
     StripTrailingSlashes,
     Suffix,
     TargetDirectory,
@@ -295,6 +296,12 @@ pub const TABLE: Table<Id> = Table {
             Id::Fsync,
             "fsync",
             "write everything to the disk before cpz ends",
+        ),
+        Flag::extension(
+            Id::NoCache,
+            "no-cache",
+            "drop what was copied from the page cache, and\n\
+             wait for the disk",
         ),
         Flag::extension(
             Id::Progress,

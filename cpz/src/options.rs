@@ -178,6 +178,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Parents => options.engine.parents = true,
             Id::RemoveDestination => options.rules.remove_destination = true,
             Id::Resume => options.rules.resume = true,
+            Id::NoCache => options.engine.spares_cache = true,
             Id::Atomic => options.rules.atomic = true,
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => options.rules.suffix(value().into()),

@@ -20,7 +20,7 @@ use fuc_engine::CopyOp;
 static ALLOCATOR: Allocator = Allocator;
 
 /// The flags that several processes cannot obey.
-const REFUSED: &[cpz::flags::Id] = &[cpz::flags::Id::Interactive];
+const REFUSED: &[cpz::flags::Id] = &[cpz::flags::Id::Interactive, cpz::flags::Id::NoCache];
 
 fn main() -> ExitCode {
     let command: Command<Id<cpz::flags::Id>, Options<options::Options>> = Command {
@@ -71,6 +71,12 @@ fn copy(
 
 /// Refuses what several processes cannot do.
 fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
+    if options.spares_cache {
+        // A part of a large file may be copied by another process.
+        return Err(UsageError::with_help(
+            "--no-cache is not possible with several processes",
+        ));
+    }
     match options.rules.ask {
         true => Err(UsageError::with_help(flags::CANNOT_PROMPT)),
         false => Ok(()),

@@ -285,3 +285,53 @@ fn tells_under_each_file_how_it_was_copied() {
         assert!(text.contains(&line), "{text}");
     }
 }
+
+/// Returns how many bytes of the file are in the page cache.
+fn cached(path: &Path) -> u64 {
+    let output = Command::new("fincore")
+        .args(["-bnr", "-o", "RES"])
+        .arg(path)
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    text.trim().parse().unwrap()
+}
+
+#[test]
+fn no_cache_leaves_neither_source_nor_copy_in_the_page_cache() {
+    if !has_program("fincore") {
+        skip!("there is no fincore");
+    }
+    for fs in [Fs::Ext4, Fs::Xfs] {
+        let mount = or_skip!(LoopMount::new(fs, 300));
+        let dir = mount.path();
+        Tree::at(dir)
+            .file("s/large", noise(40 << 20))
+            .file("s/small", noise(5_000))
+            .file("s/empty", "")
+            .sparse("s/holes", 40 << 20, &[(30 << 20, &noise(1 << 20))]);
+        for name in ["large", "small", "holes"] {
+            File::open(dir.join("s").join(name))
+                .unwrap()
+                .sync_all()
+                .unwrap();
+        }
+        run(CPZ, dir, &["s", "kept"]).assert_success();
+        run(CPZ, dir, &["--no-cache", "--reflink=never", "s", "d"]).assert_success();
+        for name in ["large", "small", "holes"] {
+            let kept = cached(&dir.join("kept").join(name));
+            let (source, copy) = ["s", "d"]
+                .map(|top| cached(&dir.join(top).join(name)))
+                .into();
+            assert_eq!((source, copy), (0, 0), "{name} on {fs:?}");
+            assert!(
+                kept > 0 || fs == Fs::Xfs,
+                "{name} on {fs:?}: nothing is ever cached"
+            );
+        }
+        let same = Command::new("diff")
+            .args(["-r", "s", "d"])
+            .current_dir(dir)
+            .status();
+        assert!(same.unwrap().success(), "{fs:?}");
+    }
+}

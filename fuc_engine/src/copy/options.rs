@@ -147,6 +147,10 @@ pub struct CopyOp<'a> {
     /// and the directories that contain them. If the run has no failure, the copy survives a power cut.
     /// Before Linux 5.8, errors of the disk may be missed.
     pub durable: bool,
+    /// Drop what was read and written from the page cache as the copy goes on, so that it does not push out what other
+    /// programs need. At most two pieces of 8 MiB of each file under way wait to be written. The progress then tells what
+    /// has reached the disk. Files that were in the cache before are dropped, too.
+    pub spares_cache: bool,
     /// Read each copied regular file and its source again, past the page cache if the kernel permits
     /// that, and compare them. A difference is a failure ([`Refusal::Different`](crate::Refusal::Different)).
     /// With [`Replace::Changed`], dests that are kept are compared, too.
@@ -192,6 +196,7 @@ impl Default for CopyOp<'_> {
             closes_empty_files: false,
             attributes_only: false,
             durable: false,
+            spares_cache: false,
             verify: false,
             threads: None,
             execution: Execution::Real,

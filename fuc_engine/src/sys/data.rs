@@ -52,6 +52,40 @@ pub(crate) fn read_ahead(file: BorrowedFd<'_>, start: u64, bytes: u64) {
     let _ = rustix::fs::fadvise(file, start, NonZeroU64::new(bytes), Advice::WillNeed);
 }
 
+/// Drops a part of a file from the page cache, from the start. The kernel keeps what is not written to the disk yet, and
+/// what other processes have mapped.
+pub(crate) fn drop_cache(file: BorrowedFd<'_>, bytes: Option<NonZeroU64>) {
+    let _ = rustix::fs::fadvise(file, 0, bytes, Advice::DontNeed);
+}
+
+/// Says how much of a file is on the disk when a call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteBack {
+    /// The content that an earlier call has begun to write. This call begins to write the rest.
+    UpToLast,
+    /// All of its content. Only [`sync_file`] lets it survive a power cut.
+    All,
+}
+
+/// Writes content of a file to the disk. Does nothing if the kernel cannot do that for this file.
+///
+/// # Errors
+/// If the kernel could not write it.
+pub(crate) fn write_back(file: BorrowedFd<'_>, extent: WriteBack) -> Result<(), Errno> {
+    let flags = match extent {
+        WriteBack::UpToLast => libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE,
+        WriteBack::All => {
+            libc::SYNC_FILE_RANGE_WAIT_BEFORE
+                | libc::SYNC_FILE_RANGE_WRITE
+                | libc::SYNC_FILE_RANGE_WAIT_AFTER
+        }
+    };
+    match super::raw::sync_file_range(file, flags) {
+        Err(errno @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+        _ => Ok(()),
+    }
+}
+
 /// Makes `dest` share all blocks of `source`.
 pub(crate) fn clone_file(source: BorrowedFd<'_>, dest: BorrowedFd<'_>) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::ioctl_ficlone(dest, source))

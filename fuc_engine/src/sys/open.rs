@@ -4,9 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
-use rustix::fs::{
-    Advice, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::fd::Fd;
@@ -241,7 +239,7 @@ pub(crate) fn open_uncached(at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
             let file = open_file(at, flags, Blocking::OnlyForLease)?;
             // If these fail, the kernel does not let the file be read from the disk.
             let _ = retry_on_intr(|| rustix::fs::fdatasync(&file));
-            let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+            super::drop_cache(file.as_fd(), None);
             Ok(file)
         }
     }

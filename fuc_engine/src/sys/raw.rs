@@ -57,6 +57,14 @@ pub(super) fn fchmodat2(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     result(returned).map(drop)
 }
 
+/// Begins to write all content of a file to the disk, or waits for it, as `flags` say.
+pub(super) fn sync_file_range(file: BorrowedFd<'_>, flags: c_uint) -> Result<(), Errno> {
+    // A length of zero means up to the end.
+    // SAFETY: the descriptor is open, and the call gets no memory.
+    let returned = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) };
+    result(returned.into()).map(drop)
+}
+
 /// Replaces the content of `buffer` by directory entries, as many as its capacity has room for.
 ///
 /// The buffer is empty after an error, and at the end of the directory. `RawDir` of rustix would keep

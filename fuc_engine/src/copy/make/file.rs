@@ -13,6 +13,7 @@
 //! guess costs one call. Copying 50,000 empty files by `stat` and `mknodat` took 0.67 of the
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
+use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
@@ -36,7 +37,7 @@ use crate::copy::look::{self, OpenSource};
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
+use crate::sys::{self, At, Blocking, Inode, Stat, Storage, WriteBack};
 
 /// Opens a source that was listed as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
@@ -203,6 +204,9 @@ impl<'f> Filling<'f> {
             || source.is_known_empty() && options.reflink != Reflink::Always;
         let moved = match has_nothing_to_move {
             true => Ok(Moved::nothing()),
+            false if options.spares_cache => ctx
+                .changes
+                .write(&source.stat, || self.move_past_cache(worker)),
             false => ctx.changes.write(&source.stat, || {
                 self.move_content(worker, |worker, piece| {
                     match worker.copied_piece(&ctx.report, piece.bytes) {
@@ -255,6 +259,36 @@ impl<'f> Filling<'f> {
             }
             (Err(error), _) => self.abandon(error),
         })
+    }
+
+    /// Moves the content, and drops it from the page cache behind the copy.
+    #[cold]
+    fn move_past_cache<W: CopyWorker>(&self, worker: &mut W) -> Result<Moved, ContentError> {
+        let report = &self.ctx.report;
+        let (source, dest) = (self.source.fd.as_fd(), &self.dest);
+        // After holes, the source was read beyond these bytes. What was read ahead must stay.
+        let mut bytes_read = 0;
+        let write_back = |extent, read| {
+            sys::drop_cache(source, read);
+            if dest.is_file {
+                sys::write_back(dest.fd.as_fd(), extent).map_err(ContentError::Write)?;
+                sys::drop_cache(dest.fd.as_fd(), None);
+            }
+            Ok(())
+        };
+        let mut written = Ok(());
+        let moved = self.move_content(worker, |worker, piece| {
+            bytes_read += piece.bytes;
+            written = write_back(WriteBack::UpToLast, NonZeroU64::new(bytes_read));
+            match worker.copied_piece(report, piece.bytes) {
+                ControlFlow::Continue(()) if written.is_ok() => Next::Piece,
+                _ => Next::Cancel,
+            }
+        });
+        written?;
+        let moved = moved?;
+        write_back(WriteBack::All, None)?;
+        Ok(moved)
     }
 
     /// Moves the content, and calls `after_piece` between the pieces. Returns only the bytes that it has not got.
