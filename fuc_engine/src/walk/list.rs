@@ -26,7 +26,8 @@ use rustix::io::Errno;
 
 use super::share::{queue_rest, share, share_half, wants_entries};
 use super::tuning::{
-    CHECKPOINT_ENTRIES, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, many_children, tuning, zones,
+    CHECKPOINT_ENTRIES, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, are_many_children, tuning,
+    zones,
 };
 use super::{
     NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
@@ -132,7 +133,7 @@ fn list_into<V: Visitor>(
         }
         let processed = process(visitor, buffer, node, &dirs, worker);
         queued += processed.queued;
-        let is_enough = queued >= many_children(worker.active_workers());
+        let is_enough = are_many_children(queued, || worker.active_workers());
         if (is_enough || processed.is_interrupted)
             && let Some(position) = lend_position(visitor, dir)
         {

@@ -231,9 +231,9 @@ const MANY_CHILDREN: usize = 512;
 /// listing pauses after [`MANY_CHILDREN`] (simulated by `sched/gate/simulation.rs`).
 const CHILDREN_PER_WORKER: usize = 128;
 
-/// Returns the number of queued subdirectories after which a listing pauses, if so many workers are active.
-pub(super) fn many_children(workers: usize) -> usize {
-    MANY_CHILDREN.max(workers.saturating_mul(CHILDREN_PER_WORKER))
+/// Returns `true` if a listing that has queued so many subdirectories pauses.
+pub(super) fn are_many_children(children: usize, active_workers: impl FnOnce() -> usize) -> bool {
+    children >= MANY_CHILDREN && children >= active_workers() * CHILDREN_PER_WORKER
 }
 
 /// Time per entry of a removal from which an idle worker gets a part of the listing: the kernel frees about 10 MB in
