@@ -25,6 +25,7 @@ complete -c rmz-mpi -s d -l dir -d 'remove empty directories, even without -r; r
 complete -c rmz-mpi -s v -l verbose -d 'print a line for each file removed'
 complete -c rmz-mpi -l help -d 'display this help and exit'
 complete -c rmz-mpi -l version -d 'display the version and exit'
+complete -c rmz-mpi -l unlock -d 'remove what only permissions of your own protect: modes of directories, chattr\'s i and a, btrfs subvolumes that are read-only'
 complete -c rmz-mpi -l no-config -d 'do not read the options in the file RMZ_CONFIG'
 complete -c rmz-mpi -l dry-run -d 'remove nothing; print the lines of -v, and how much would be removed'
 complete -c rmz-mpi -l detach -d 'hide directories at once, and remove them in the background; failures go to the log RMZ_LOG'

@@ -30,6 +30,7 @@ pub enum Id {
     Stats,
     Threads,
     MaxRate,
+    Unlock,
     Verbose,
     DryRun,
     Exclude,
@@ -121,6 +122,13 @@ pub const TABLE: Table<Id> = Table {
              the option, RMZ_PROGRESS decides",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
+        Flag::extension(
+            Id::Unlock,
+            "unlock",
+            "remove what only permissions of your own protect:\n\
+             modes of directories, chattr's i and a, btrfs\n\
+             subvolumes that are read-only",
+        ),
         Flag::extension(
             Id::Threads,
             "threads",

@@ -181,6 +181,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
             Id::DryRun => options.engine.execution = Execution::DryRun,
+            Id::Unlock => options.engine.unlock = true,
             Id::Progress => options.progress = Some(Progress::parse(value, charset)?),
             Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),
             Id::MaxRate => options.max_rate = Some(entries_per_second(required(), charset)?),

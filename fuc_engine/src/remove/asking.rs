@@ -60,8 +60,8 @@ pub(super) fn ask_about_entry(
     if kind == FileType::Unknown && is_directory(dir, name) {
         return Asked::Enter;
     }
-    let prompt = prompt_to_remove(context, dir, name, kind);
     let name = Name::entry(node, name);
+    let prompt = context.unlocking(name, |dir, name| prompt_to_remove(context, dir, name, kind));
     match ask_and_apply(context, name, prompt, IfLeft::TryParent) {
         Answer::Yes => Asked::Remove,
         Answer::No => Asked::Leave,

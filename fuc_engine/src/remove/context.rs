@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::lock::Unlocking;
 use super::node::{Name, Parent, RemoveDir, RemoveNode, RemovePlace};
 use super::options::{Ask, RemoveOp, Scope};
 use super::remover::Remover;
@@ -31,6 +32,9 @@ pub(super) struct RemoveContext<'a> {
     /// `true` if more than one call may be needed for a name. The flag is read for every name.
     pub(super) looks_at_entries: bool,
     pub(super) remover: &'a Remover,
+    /// `true` if protected names are unlocked.
+    pub(super) unlocks: bool,
+    pub(super) unlocking: Unlocking,
     /// `true` if no mode protects a file from the user. It is `false` if there are no
     /// questions, because then it does not matter.
     pub(super) is_superuser: bool,
@@ -49,6 +53,8 @@ impl<'a> RemoveContext<'a> {
             asks,
             looks_at_entries: asks || remover.leaves_names(),
             remover,
+            unlocks: options.unlock && !remover.leaves_names(),
+            unlocking: Unlocking::default(),
             is_superuser: asks && sys::effective_user() == 0,
         }
     }
@@ -77,14 +83,6 @@ impl<'a> RemoveContext<'a> {
             }
             Parent::Operand(_) => call(self.base, name.name),
         }
-    }
-
-    /// Opens a directory.
-    pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
-        self.at(name, |dir, name| {
-            self.descriptors
-                .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
-        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Enters directories, and removes those that are empty.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -9,6 +10,7 @@ use super::context::RemoveContext;
 use super::guards::Safeguards;
 use super::node::{Consent, Name, RemoveNode, RemovePlace};
 use super::prompt::Prompt;
+use super::unlock::{self, Unlocked};
 use super::{asking, room};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -45,38 +47,68 @@ pub(super) fn enter(
     {
         return Entered::Left;
     }
-    let dir = match context.open(name) {
-        Ok(dir) => dir,
-        Err(errno) if context.stays(place) => return left(context, name, errno),
-        Err(errno) if purpose == Purpose::ProcessEntries => {
-            return leave_unread(context, name, errno);
-        }
-        Err(errno) => return remove_unopened(context, guards, place, errno),
+    let keeps_directory = context.stays(place) || purpose == Purpose::ProcessEntries;
+    let opened = match context.open(name) {
+        Err(errno) if keeps_directory => unlock::open(context, place, errno).ok_or(errno),
+        opened => opened,
     };
+    match opened {
+        Ok(dir) => enter_open(context, guards, place, purpose, dir),
+        Err(errno) if context.stays(place) => left(context, name, errno),
+        Err(errno) if keeps_directory => leave_unread(context, name, errno),
+        Err(errno) => remove_unopened(context, guards, place, purpose, errno),
+    }
+}
+
+/// Enters a directory that is open, unless it stays.
+fn enter_open(
+    context: &RemoveContext<'_>,
+    guards: &Safeguards,
+    place: &RemovePlace,
+    purpose: Purpose,
+    dir: Fd,
+) -> Entered {
+    match decide(context, guards, place, purpose, dir.as_fd()) {
+        Ok(consent) => Entered::Open(dir, consent),
+        Err(entered) => {
+            if let Some(unlocked) = Unlocked::of(context, dir) {
+                unlocked.restore();
+            }
+            entered
+        }
+    }
+}
+
+/// Decides whether the directory at `place`, open as `dir`, is entered. If not, returns what became of it.
+fn decide(
+    context: &RemoveContext<'_>,
+    guards: &Safeguards,
+    place: &RemovePlace,
+    purpose: Purpose,
+    dir: BorrowedFd<'_>,
+) -> Result<Consent, Entered> {
+    let name = Name::of(place);
     if place.parent.is_none()
-        && let Err(obstacle) = guards.check_operand(context, dir.as_fd())
+        && let Err(obstacle) = guards.check_operand(context, dir)
     {
         obstacle.report(context, name);
-        return Entered::Left;
+        return Err(Entered::Left);
     }
     let consent = match (context.asks, purpose) {
         (false, _) => Consent::ToRemove,
         // The caller has named this directory to empty it.
         (true, Purpose::Process { pass: 0 }) if context.stays(place) => Consent::ToEnter,
         (true, Purpose::Process { pass: 0 }) => {
-            match asking::ask_to_enter(context, name, dir.as_fd()) {
-                Some(consent) => consent,
-                None => return Entered::Left,
-            }
+            asking::ask_to_enter(context, name, dir).ok_or(Entered::Left)?
         }
         // The user has already allowed this directory to be entered, or is asked only about its entries.
         (true, _) => Consent::ToEnter,
     };
     if !context.options.one_file_system {
-        return Entered::Open(dir, consent);
+        return Ok(consent);
     }
-    match guards.is_on_other_filesystem(place.operand, dir.as_fd()) {
-        Ok(false) => Entered::Open(dir, consent),
+    Err(match guards.is_on_other_filesystem(place.operand, dir) {
+        Ok(false) => return Ok(consent),
         // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
         // not a mount point.
         Ok(true) if context.asks && consent == Consent::ToRemove => match remove(context, name) {
@@ -86,7 +118,7 @@ pub(super) fn enter(
         Ok(true) => skip_other_filesystem(context, name),
         // The directory may be on another filesystem.
         Err(errno) => left(context, name, errno),
-    }
+    })
 }
 
 /// Reports that a directory, which would have stayed, could not be opened.
@@ -108,7 +140,7 @@ fn skip_other_filesystem(context: &RemoveContext<'_>, name: Name<'_>) -> Entered
 
 /// Removes a directory that is not entered.
 fn remove(context: &RemoveContext<'_>, name: Name<'_>) -> Result<Entered, Errno> {
-    match context.at(name, |dir, name| {
+    match context.unlocking(name, |dir, name| {
         context.remover.remove_directory(dir, name)
     }) {
         Ok(()) => {
@@ -130,6 +162,7 @@ fn remove_unopened(
     context: &RemoveContext<'_>,
     guards: &Safeguards,
     place: &RemovePlace,
+    purpose: Purpose,
     errno: Errno,
 ) -> Entered {
     let name = Name::of(place);
@@ -145,7 +178,7 @@ fn remove_unopened(
             remove(context, name).unwrap_or(Entered::Replaced)
         }
         Errno::NOTDIR | Errno::LOOP => Entered::Replaced,
-        errno => remove_unread(context, guards, place, errno),
+        errno => remove_unread(context, guards, place, purpose, errno),
     }
 }
 
@@ -154,6 +187,7 @@ fn remove_unread(
     context: &RemoveContext<'_>,
     guards: &Safeguards,
     place: &RemovePlace,
+    purpose: Purpose,
     unread: Errno,
 ) -> Entered {
     let name = Name::of(place);
@@ -171,7 +205,13 @@ fn remove_unread(
     match remove(context, name) {
         Ok(removed) => removed,
         Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
-        Err(errno) => left(context, name, reason_to_stay(unread, errno)),
+        Err(errno) => {
+            let reason = reason_to_stay(unread, errno);
+            match unlock::open(context, place, reason) {
+                Some(dir) => enter_open(context, guards, place, purpose, dir),
+                None => left(context, name, reason),
+            }
+        }
     }
 }
 
@@ -211,7 +251,7 @@ pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> En
     if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
         return Entered::Left;
     }
-    match context.at(name, |dir, name| context.remover.unlink(dir, name)) {
+    match context.unlocking(name, |dir, name| context.remover.unlink(dir, name)) {
         Ok(()) => {
             context.removed(name);
             Entered::Removed(Counted::Unknown)
@@ -259,32 +299,22 @@ fn remove_unless_kept(
     if node.state.is_kept() {
         return Ok(Emptied::Kept);
     }
+    let name = Name::of(&node.place);
     if context.looks_at_entries {
-        return look_and_remove(context, node, dir);
+        if context.remover.is_gone(dir, name.name) {
+            return Err(Errno::NOENT);
+        }
+        if asking::ask_about_emptied(context, node, dir) == Answer::No {
+            return Ok(Emptied::Declined);
+        }
     }
     if !node.state.is_gone() {
-        sys::remove_directory(dir, &node.place.name)?;
+        let has_declined = node.state.is_declined();
+        let remove = |dir: BorrowedFd<'_>, name: &CStr| {
+            context.remover.remove_emptied(dir, name, has_declined)
+        };
+        remove(dir, name.name).or_else(|errno| unlock::retry(context, name, errno, remove))?;
     }
-    context.removed_directory(Name::of(&node.place));
-    Ok(Emptied::Removed)
-}
-
-/// Removes a directory if the user agrees.
-#[cold]
-fn look_and_remove(
-    context: &RemoveContext<'_>,
-    node: &RemoveNode,
-    dir: BorrowedFd<'_>,
-) -> Result<Emptied, Errno> {
-    let name = &node.place.name;
-    if context.remover.is_gone(dir, name) {
-        return Err(Errno::NOENT);
-    }
-    if asking::ask_about_emptied(context, node, dir) == Answer::No {
-        return Ok(Emptied::Declined);
-    }
-    let has_declined = node.state.is_declined();
-    context.remover.remove_emptied(dir, name, has_declined)?;
-    context.removed_directory(Name::of(&node.place));
+    context.removed_directory(name);
     Ok(Emptied::Removed)
 }

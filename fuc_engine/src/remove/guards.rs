@@ -71,13 +71,13 @@ impl Safeguards {
     }
 
     /// Checks an operand that is removed without being entered, and so must be empty.
-    /// That excludes `/`, but not a mount point.
+    /// That excludes `/`, but not a mount point. It may also be unlocked and entered.
     pub(super) fn check_unopened(
         &self,
         context: &RemoveContext<'_>,
         name: Name<'_>,
     ) -> Result<(), Obstacle> {
-        if !context.options.preserve_mount_points {
+        if !context.options.preserve_mount_points && !context.unlocks {
             return Ok(());
         }
         let opened = context.at(name, |dir, name| {

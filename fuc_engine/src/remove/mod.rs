@@ -25,6 +25,8 @@
 //! | `asking` | looking at what a question depends on, asking the user and applying the answer |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
 //! | `context` | options, operands and open directories; paths, errors and events |
+//! | `unlock` | removing names that the user's own permissions protect |
+//! | `lock` | what protected a file or directory before |
 //! | `remover` | removes names, or checks in a dry run that they could be removed |
 //! | `node` | the state of a directory in flight; a name to remove, and the directory that it is in |
 
@@ -32,6 +34,7 @@ mod asking;
 mod context;
 mod directory;
 mod guards;
+mod lock;
 mod node;
 mod op;
 mod operand;
@@ -40,6 +43,7 @@ mod prompt;
 mod remover;
 mod room;
 mod run;
+mod unlock;
 
 pub use op::{remove_contents, remove_tree};
 pub use options::{Ask, RemoveOp};

@@ -53,7 +53,8 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun 
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }
-    match (context.remover.unlink(context.base, path), looked_at) {
+    let unlinked = context.unlocking(name, |dir, name| context.remover.unlink(dir, name));
+    match (unlinked, looked_at) {
         (Ok(()), looked_at) => {
             context.removed(name);
             let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
@@ -109,7 +110,9 @@ fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Begun {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Begun::Left;
     }
-    match context.remover.remove_directory(context.base, name.name) {
+    match context.unlocking(name, |dir, name| {
+        context.remover.remove_directory(dir, name)
+    }) {
         Ok(()) => {
             context.removed_directory(name);
             Begun::Removed(Counted::Directory)

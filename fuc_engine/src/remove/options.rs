@@ -86,6 +86,12 @@ pub struct RemoveOp<'a> {
     /// With [`Ask::Always`], or if only one thread is allowed, the questions come in the order
     /// in which directories are listed. Otherwise several threads may ask at the same time.
     pub ask: Ask,
+    /// Removes what only permissions of the user's own making protect: the mode of a directory that the user owns, the
+    /// attributes immutable and append-only, or a read-only btrfs subvolume.
+    ///
+    /// They are changed only after a removal has failed, and only at an operand and below it. What stays gets them back,
+    /// and so do other hard links of a removed file. A dry run changes nothing, so it reports these failures.
+    pub unlock: bool,
     /// Limits the number of threads, which includes the caller's.
     ///
     /// With `None` there are up to as many as the process has cores to run on, or up to 128 while
@@ -131,6 +137,7 @@ impl Default for RemoveOp<'_> {
             empty_directories: false,
             one_file_system: false,
             ask: Ask::Never,
+            unlock: false,
             threads: None,
             execution: Execution::Real,
             scope: Scope::Whole,

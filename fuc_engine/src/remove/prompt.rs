@@ -8,7 +8,7 @@
 //! | a file, or a directory that is empty by now | remove it? |
 //! | an empty directory, before it is entered | remove it? This is the only question. |
 //! | a directory with entries, before it is entered | enter it? |
-//! | a directory that cannot be entered | none: it fails. With `empty_directories`: remove it? |
+//! | a directory that cannot be entered | none: it fails. With `empty_directories`: remove it? With `unlock`: try it? |
 //! | an operand that must be an empty directory | remove it? If it has entries, it fails. If it cannot be read: try to remove it? |
 
 use std::path::Path;
@@ -23,6 +23,7 @@ use crate::observer::{Kind, Question, RemovalTarget};
 pub(super) struct QuestionRules {
     ask: Ask,
     empty_directories: bool,
+    unlock: bool,
 }
 
 impl QuestionRules {
@@ -30,6 +31,7 @@ impl QuestionRules {
         Self {
             ask: options.ask,
             empty_directories: options.empty_directories,
+            unlock: options.unlock,
         }
     }
 
@@ -167,6 +169,9 @@ pub(super) fn before_trying_unread(
     }
     if policy.empty_directories {
         Prompt::Ask(Inquiry::directory(Step::Remove, access))
+    } else if policy.unlock {
+        // If it has entries, it is unlocked, and the user is asked about these.
+        Prompt::Ask(Inquiry::directory(Step::TryUnread, access))
     } else {
         // The directory may have entries, and the user cannot be asked about these.
         Prompt::Fail(errno)
@@ -184,6 +189,7 @@ mod tests {
         QuestionRules {
             ask,
             empty_directories: false,
+            unlock: false,
         }
     }
 
@@ -242,20 +248,20 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_read_is_asked_about_only_if_it_must_be_empty() {
-        for (empty_directories, expected) in [
-            (false, Prompt::Fail(UNREADABLE)),
-            (
-                true,
-                Prompt::Ask(Inquiry::directory(Step::Remove, WriteProtected)),
-            ),
+    fn a_directory_that_cannot_be_read_is_asked_about_only_if_it_must_be_empty_or_is_unlocked() {
+        let ask = |step| Prompt::Ask(Inquiry::directory(step, WriteProtected));
+        for (empty_directories, unlock, expected) in [
+            (false, false, Prompt::Fail(UNREADABLE)),
+            (true, false, ask(Step::Remove)),
+            (false, true, ask(Step::TryUnread)),
         ] {
             let policy = QuestionRules {
                 ask: Ask::Always,
                 empty_directories,
+                unlock,
             };
             let prompt = before_trying_unread(policy, WriteProtected, UNREADABLE);
-            assert_eq!(prompt, expected, "empty_directories: {empty_directories}");
+            assert_eq!(prompt, expected, "{empty_directories} {unlock}");
         }
     }
 

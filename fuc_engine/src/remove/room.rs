@@ -145,8 +145,8 @@ fn try_again(
     }
     let is_directory = waiting.kind == FileType::Directory;
     let result = match is_directory {
-        true => context.at(name, sys::remove_directory),
-        false => context.at(name, sys::unlink),
+        true => context.unlocking(name, sys::remove_directory),
+        false => context.unlocking(name, sys::unlink),
     };
     match result {
         Ok(()) if is_directory => context.removed_directory(name),

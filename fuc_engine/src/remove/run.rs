@@ -20,6 +20,7 @@ use super::node::{Name, RemoveDir, RemoveNode, RemovePlace, State};
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::room::{self, Waiting, WaitingList};
+use super::unlock;
 use crate::distribute::Part;
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
@@ -265,6 +266,13 @@ impl<'a> Removal<'a> {
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
+        let name = Name::entry(node, entry.name);
+        let unlink = |dir: BorrowedFd<'_>, name: &CStr| self.context.remover.unlink(dir, name);
+        let Err(errno) = unlock::retry(&self.context, name, errno, unlink) else {
+            Self::count(Counted::of(entry.kind()), worker);
+            self.context.removed(name);
+            return Visit::Done;
+        };
         if room::is_needed(errno) {
             let place = node.child(entry.name);
             if let Some(place) = self.waiting.add(&self.context, place, entry.kind(), errno) {
@@ -287,8 +295,7 @@ impl<'a> Removal<'a> {
             (Errno::ROFS, Err(missing)) => missing,
             _ => errno,
         };
-        self.context
-            .fail_and_keep(Name::entry(node, entry.name), reason);
+        self.context.fail_and_keep(name, reason);
         Visit::Done
     }
 

@@ -24,6 +24,7 @@
 //! | `path_fd` | the same if a descriptor only names the inode |
 //! | `xattr` | the calls on extended attributes, in all their forms |
 //! | `acl` | ACLs as bytes |
+//! | `protection` | attributes and subvolumes that prevent a removal |
 //! | `raw` | system calls by number |
 //! | `unshare` | calls on a whole descriptor table |
 //! | `filesystem` | facts about the filesystem of a file |
@@ -47,6 +48,7 @@ mod open;
 mod path_fd;
 mod process;
 mod processor;
+mod protection;
 mod raw;
 mod slot;
 mod stat;
@@ -71,6 +73,7 @@ pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use process::*;
 pub(crate) use processor::StarterProcessor;
+pub(crate) use protection::*;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;

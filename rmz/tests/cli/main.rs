@@ -30,4 +30,5 @@ mod stats;
 mod streams;
 mod suggestions;
 mod support;
+mod unlock;
 mod verbose;

@@ -17,6 +17,7 @@ use crate::remove::directory::{self, Emptied};
 use crate::remove::node::{Name, RemoveDir, RemoveNode, RemovePlace, State};
 use crate::remove::operand::{Begun, begin_operand, place_of};
 use crate::remove::room;
+use crate::remove::unlock::Unlocked;
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Entry, Fd};
@@ -107,7 +108,10 @@ impl Visitor for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
+        let unlocked = Unlocked::finished(&self.context, node);
+        let lock_again = || unlocked.iter().for_each(Unlocked::restore);
         if state.is_borrowed() {
+            lock_again();
             let finished = Finished {
                 kept: state.is_incomplete(),
                 left_alone: state.leaves_entries_alone(),
@@ -117,9 +121,14 @@ impl Visitor for Removal<'_> {
         }
         let is_operand = node.place.parent.is_none();
         if self.context.stays(&node.place) || is_operand && state.is_kept() {
+            lock_again();
             return self.finish_staying(node, worker);
         }
-        match directory::remove_emptied(&self.context, node) {
+        let emptied = directory::remove_emptied(&self.context, node);
+        if !matches!(emptied, Ok(Emptied::Removed)) {
+            lock_again();
+        }
+        match emptied {
             Ok(Emptied::Removed) => Self::count(Counted::Directory, worker),
             Ok(Emptied::Kept) => {
                 if let Some(parent) = &node.place.parent {
