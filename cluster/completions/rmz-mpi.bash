@@ -29,7 +29,7 @@ _rmz__mpi() {
 
     case "${cmd}" in
         rmz__mpi)
-            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --unlock --threads --max-rate --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --stats --all-failures"
+            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --unlock --threads --max-rate --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --wait --stats --all-failures"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

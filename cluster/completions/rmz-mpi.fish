@@ -30,4 +30,5 @@ complete -c rmz-mpi -l no-config -d 'do not read the options in the file RMZ_CON
 complete -c rmz-mpi -l dry-run -d 'remove nothing; print the lines of -v, and how much would be removed'
 complete -c rmz-mpi -l detach -d 'hide directories at once, and remove them in the background; failures go to the log RMZ_LOG'
 complete -c rmz-mpi -l reap -d 'remove what --detach has hidden directly in each FILE and no process is removing any more'
+complete -c rmz-mpi -l wait -d 'with --detach or --reap, return when the removal in the background is done, with its status'
 complete -c rmz-mpi -l all-failures -d 'write each failure, not only the first 100 of each rank with one reason'

@@ -154,7 +154,8 @@ impl Console {
     }
 
     /// Returns `true` if stderr is a terminal.
-    pub(crate) fn stderr_is_terminal(&self) -> bool {
+    #[must_use]
+    pub fn stderr_is_terminal(&self) -> bool {
         Stderr.is_terminal()
     }
 

@@ -29,7 +29,7 @@ _rmz() {
 
     case "${cmd}" in
         rmz)
-            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --unlock --threads --max-rate --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --stats"
+            opts="-f -i -I -R -r -d -v --force --interactive --one-file-system --no-preserve-root --preserve-root --recursive --dir --verbose --help --version --progress --unlock --threads --max-rate --no-config --dry-run --files0-from --exclude --exclude-from --detach --reap --wait --stats"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

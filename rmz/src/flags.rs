@@ -37,6 +37,7 @@ pub enum Id {
     ExcludeFrom,
     Detach,
     Reap,
+    Wait,
 }
 
 /// The table of all flags.
@@ -189,6 +190,13 @@ pub const TABLE: Table<Id> = Table {
             "reap",
             "remove what --detach has hidden directly in each\n\
              FILE and no process is removing any more",
+        )
+        .not_in_config(),
+        Flag::extension(
+            Id::Wait,
+            "wait",
+            "with --detach or --reap, return when the removal\n\
+             in the background is done, with its status",
         )
         .not_in_config(),
         Flag::extension(

@@ -61,6 +61,8 @@ pub struct Options {
     pub exclusions: Exclusions,
     /// The time and the place of the removal.
     pub mode: Mode,
+    /// Return when the removal in the background is done (`--wait`).
+    pub waits: bool,
     /// The form of the totals at the end.
     pub stats: Stats,
     /// The most entries per second, if there is a limit.
@@ -87,6 +89,7 @@ impl Options {
             list: None,
             exclusions: Exclusions::default(),
             mode: Mode::Foreground,
+            waits: false,
             stats: Stats::Hidden,
             max_rate: None,
             progress: None,
@@ -189,11 +192,14 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::ExcludeFrom => options.exclusions.add_file(required()),
             Id::Detach => options.enter(Mode::Detached)?,
             Id::Reap => options.enter(Mode::Reaping)?,
+            Id::Wait => options.waits = true,
             Id::Stats => options.stats = Stats::parse(value, charset)?,
         }
     }
     if options.mode != Mode::Foreground {
         options.check_mode()?;
+    } else if options.waits {
+        return Err(UsageError::with_help("--wait needs --detach or --reap"));
     }
     Ok(options)
 }
@@ -252,6 +258,12 @@ mod tests {
         let refused = UsageError::with_help("cannot combine --one-file-system with --detach");
         assert_eq!(one_filesystem("--detach"), Err(refused));
         assert_eq!(one_filesystem("--reap"), Ok(()));
+    }
+
+    #[test]
+    fn only_a_removal_in_the_background_is_waited_for() {
+        assert!(resolved(&["--wait"], Personality::Extended).is_err());
+        assert!(extended(&["--wait", "--detach"]).waits && extended(&["--reap", "--wait"]).waits);
     }
 
     #[test]

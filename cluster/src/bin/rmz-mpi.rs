@@ -32,6 +32,7 @@ const REFUSED: &[rmz::flags::Id] = &[
     rmz::flags::Id::Interactive,
     rmz::flags::Id::Detach,
     rmz::flags::Id::Reap,
+    rmz::flags::Id::Wait,
 ];
 
 fn main() -> ExitCode {

@@ -1,28 +1,43 @@
-//! The examples of the main README, as a reader types them.
+//! The examples of the main README and of the recipes, as a reader types them.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
+use testkit::or_skip;
+use testkit::probe::{Skip, has_program};
 use testkit::run::run_examples;
-use testkit::tree::Tree;
+use testkit::skip;
+use testkit::tree::{Scratch, Tree};
 
 use crate::support::CPZ;
 
-#[test]
-fn each_example_of_the_main_readme_does_what_it_says() {
+/// Runs the examples of a page in a directory that has these files, and returns it.
+fn run(page: &str, commands: usize, build: impl FnOnce(&Path)) -> Result<Scratch, Skip> {
     let programs = Path::new(CPZ)
         .parent()
         .expect("a program is in a directory");
     if !programs.join("rmz").exists() {
-        println!("SKIP: rmz is not built beside cpz");
-        return;
+        return Err(Skip("rmz is not built beside cpz".into()));
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
     // These build, which takes minutes.
     let left_out = ["cargo"];
-    let dir = tempfile::tempdir().expect("a temporary directory can be made");
-    let tree = dir.path().join("tree");
-    let ran = run_examples(&page, programs, &left_out, &tree, |tree| {
+    let scratch = Scratch::new();
+    let ran = run_examples(&page, programs, &left_out, scratch.path(), build);
+    assert_eq!(ran, commands);
+    Ok(scratch)
+}
+
+fn with_files(dir: &Path, files: &[&str]) {
+    for file in files {
+        Tree::at(dir).file(file, "text\n");
+    }
+}
+
+#[test]
+fn each_example_of_the_main_readme_does_what_it_says() {
+    let scratch = or_skip!(run("README.md", 16, |dir| {
         let files = [
             "photos/cat.jpg",
             "build/app",
@@ -32,12 +47,10 @@ fn each_example_of_the_main_readme_does_what_it_says() {
             "project/main.c",
             "project/main.o",
         ];
-        for file in files {
-            Tree::at(tree).file(file, "text\n");
-        }
-        fs::create_dir(tree.join("deployed")).expect("a directory can be made");
-    });
-    assert_eq!(ran, 16);
+        with_files(dir, &files);
+        fs::create_dir(dir.join("deployed")).expect("a directory can be made");
+    }));
+    let tree = scratch.path();
     for gone in ["node_modules", "target", "old-checkout"] {
         assert!(!tree.join(gone).exists(), "{gone}");
     }
@@ -45,4 +58,38 @@ fn each_example_of_the_main_readme_does_what_it_says() {
         assert!(tree.join(made).exists(), "{made}");
     }
     assert!(tree.join("home/.local/bin/rm").exists());
+}
+
+#[test]
+fn each_recipe_does_what_it_says() {
+    if !has_program("git") {
+        skip!("there is no git");
+    }
+    let scratch = or_skip!(run("docs/recipes.md", 12, |dir| {
+        let files = [
+            "build/app",
+            "dist/app",
+            "go/pkg/mod/a@v1/a.go",
+            "go/pkg/sumdb/file",
+            "project/main.c",
+            "project/main.o",
+            "store/entry",
+        ];
+        with_files(dir, &files);
+        fs::write(dir.join("project/.gitignore"), "*.o\n").unwrap();
+        let user = "-c user.name=a -c user.email=a@example.org";
+        let script = format!(
+            "chmod -R a-w go/pkg/mod && cd project && git init -q . &&
+             git {user} commit -q --allow-empty -m begin && git worktree add -q ../feature"
+        );
+        let made = Command::new("sh")
+            .args(["-ec", &script])
+            .current_dir(dir)
+            .status();
+        assert!(made.is_ok_and(|status| status.success()));
+    }));
+    for gone in ["feature", "dist", "go/pkg/mod", "job-1/main.o"] {
+        assert!(!scratch.path().join(gone).exists(), "{gone}");
+    }
+    assert!(scratch.path().join("build/app").exists());
 }

@@ -82,6 +82,14 @@ pub(super) struct Container {
     name: CString,
 }
 
+/// Says what to do about a container that another process uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InUse {
+    Skip,
+    /// Wait until that process has ended. Then the container is gone, or it is a leftover.
+    Await,
+}
+
 /// The result of looking at a name that may be a container.
 pub(super) enum Found {
     /// A container that no process is removing.
@@ -157,8 +165,9 @@ impl Container {
     /// Looks at the entry `name` of the directory `place`, and locks it if it is a leftover.
     ///
     /// # Errors
-    /// Fails if the entry cannot be looked at, or is a private directory of the caller that cannot be opened.
-    pub(super) fn find(place: &Rc<OwnedFd>, name: &CStr) -> Result<Found, Errno> {
+    /// Fails if the entry cannot be looked at, or is a private directory of the caller that cannot be opened. Fails with
+    /// `EINTR` if a signal ends the wait.
+    pub(super) fn find(place: &Rc<OwnedFd>, name: &CStr, in_use: InUse) -> Result<Found, Errno> {
         match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_own_directory(&stat, PRIVATE) => {}
             // The run that has created it was killed before it could open it.
@@ -175,8 +184,13 @@ impl Container {
         if !is_own_directory(&fstat(&dir)?, PRIVATE) {
             return Ok(Found::Foreign);
         }
-        if lock(dir.as_fd()) == Err(Errno::WOULDBLOCK) {
-            return Ok(Found::InUse);
+        match lock(dir.as_fd()) {
+            Err(Errno::WOULDBLOCK) if in_use == InUse::Skip => return Ok(Found::InUse),
+            Err(Errno::WOULDBLOCK) => {
+                rustix::fs::flock(&dir, FlockOperation::LockExclusive)?;
+            }
+            // As above, there may be no locks.
+            _ => {}
         }
         let container = Self {
             place: Rc::clone(place),
@@ -516,10 +530,10 @@ mod tests {
         let place = Place::new();
         fs::create_dir(place.path()).unwrap();
         place.set_mode(0o300);
-        let found = Container::find(&place.place, &place.name).unwrap();
+        let found = Container::find(&place.place, &place.name, InUse::Skip).unwrap();
         assert!(matches!(found, Found::New));
         place.set_mode(0o700);
-        let found = Container::find(&place.place, &place.name).unwrap();
+        let found = Container::find(&place.place, &place.name, InUse::Skip).unwrap();
         assert!(matches!(found, Found::Unmarked));
         // Its owner adds a file after the look.
         File::create(place.path().join("precious")).unwrap();

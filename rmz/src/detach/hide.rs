@@ -3,7 +3,7 @@
 //! Operands take effect in their order. Those that are not hidden are collected, and removed in the foreground
 //! before the next one is hidden.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{self, Path, PathBuf};
@@ -19,9 +19,10 @@ use fuc_engine::{Ask, Cancel, Execution, RemoveOp, Summary};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::container::{Container, FileId};
+use super::container::{Container, FileId, InUse};
 use super::leftover;
 use super::log::Log;
+use super::reap::Reaping;
 use super::remover::{self, Remover};
 use rmz::options::Options;
 
@@ -61,6 +62,7 @@ pub(crate) fn detach(
                 console,
                 reporter,
                 verbosity: options.verbosity,
+                waits: options.waits,
                 preserves_mount_points: engine.preserve_mount_points,
                 removal: engine.cancelled_by(cancel.clone()),
                 cancel,
@@ -82,6 +84,8 @@ struct Hiding<'a> {
     console: &'a Console,
     reporter: &'a Reporter<'a>,
     verbosity: Verbosity,
+    /// `true` if the command ends after the background process.
+    waits: bool,
     preserves_mount_points: bool,
     /// Removes operands in the foreground.
     removal: RemoveOp<'static>,
@@ -197,16 +201,63 @@ impl Hiding<'_> {
 
     /// Lets the background process begin. If it has ended already, reports what stays.
     fn finish(mut self) -> Summary {
-        if let Some(remover) = self.remover
-            && !remover.confirm()
-        {
+        let is_received = self.remover.take().is_none_or(Remover::confirm);
+        if self.hidden.is_empty() {
+        } else if !is_received {
             for path in &self.hidden {
                 let line = leftover(path, self.console.charset());
                 self.console.error(&line.into());
                 self.summary.failures += 1;
             }
+        } else if self.waits {
+            self.wait();
+        } else if self.console.stderr_is_terminal() {
+            let line = self.hint();
+            self.console.error(&line.into());
         }
         self.summary
+    }
+
+    /// Waits for the background process, and tries again to remove what it could not remove.
+    fn wait(&mut self) {
+        // It shares the lock with the background process, and would keep it.
+        self.current = None;
+        let mut removal = self.removal.clone();
+        removal.ignore_missing = true;
+        let mut reaping = Reaping {
+            console: self.console,
+            reporter: self.reporter,
+            verbosity: Verbosity::Quiet,
+            in_use: InUse::Await,
+            removal,
+            summary: Summary::default(),
+        };
+        for path in &self.hidden {
+            let (directory, name) = split(path.as_os_str()).expect("BUG: a container has a name");
+            let name = CString::new(name.as_bytes()).expect("BUG: a NUL in a name");
+            // If it is gone, so is the container.
+            if let Ok(place) = open_place(directory) {
+                reaping.reap_name(&Rc::new(place), &name, Path::new(directory));
+            }
+        }
+        self.summary += reaping.summary;
+    }
+
+    /// Returns the line about what goes on in the background.
+    fn hint(&self) -> Vec<u8> {
+        let place = match &self.hidden[..] {
+            [path] => path.parent(),
+            _ => None,
+        };
+        let place = place.map(|place| self.console.quoted(place.as_os_str().as_bytes()));
+        let hidden = match self.summary.directories {
+            1 => "1 directory is".to_owned(),
+            directories => format!("{directories} directories are"),
+        };
+        let line = format!(
+            "{hidden} hidden and removed in the background; to wait for that: rmz --reap --wait "
+        );
+        [line.as_bytes(), place.as_deref().unwrap_or(b"DIR")].concat()
     }
 }
 

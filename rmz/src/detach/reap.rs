@@ -18,7 +18,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::cannot_remove;
-use super::container::{Container, Found, Removed, names_of_containers, remove_if_empty};
+use super::container::{Container, Found, InUse, Removed, names_of_containers, remove_if_empty};
 use rmz::options::Options;
 
 /// Removes the containers directly in each of the directories.
@@ -42,6 +42,10 @@ pub(crate) fn reap(
                 console,
                 reporter,
                 verbosity: options.verbosity,
+                in_use: match options.waits {
+                    true => InUse::Await,
+                    false => InUse::Skip,
+                },
                 removal,
                 summary: Summary::default(),
             };
@@ -60,12 +64,13 @@ pub(crate) fn reap(
 }
 
 /// The state of a run with `--reap`.
-struct Reaping<'a> {
-    console: &'a Console,
-    reporter: &'a Reporter<'a>,
-    verbosity: Verbosity,
-    removal: RemoveOp<'static>,
-    summary: Summary,
+pub(super) struct Reaping<'a> {
+    pub(super) console: &'a Console,
+    pub(super) reporter: &'a Reporter<'a>,
+    pub(super) verbosity: Verbosity,
+    pub(super) in_use: InUse,
+    pub(super) removal: RemoveOp<'static>,
+    pub(super) summary: Summary,
 }
 
 impl Reaping<'_> {
@@ -83,9 +88,9 @@ impl Reaping<'_> {
         }
     }
 
-    fn reap_name(&mut self, place: &Rc<OwnedFd>, name: &CStr, directory: &Path) {
+    pub(super) fn reap_name(&mut self, place: &Rc<OwnedFd>, name: &CStr, directory: &Path) {
         let path = directory.join(OsStr::from_bytes(name.to_bytes()));
-        match Container::find(place, name) {
+        match Container::find(place, name, self.in_use) {
             Ok(Found::Leftover(container)) => self.remove(&container, &path),
             Ok(Found::InUse) => self.print_in_use(&path),
             Ok(Found::Foreign) => {
@@ -95,6 +100,8 @@ impl Reaping<'_> {
             Ok(Found::Unmarked) => {
                 self.remove_if_empty(place, name, &path, ", which has no mark of rmz");
             }
+            // A signal has ended the wait.
+            Err(Errno::INTR) => self.summary.cancelled = true,
             Err(errno) => self.fail(&cannot_remove(&path, errno, self.console.charset())),
         }
     }

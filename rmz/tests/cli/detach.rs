@@ -7,7 +7,10 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{self, Read as _},
-    os::unix::{fs::symlink, net::UnixDatagram},
+    os::unix::{
+        fs::{MetadataExt, symlink},
+        net::UnixDatagram,
+    },
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
@@ -20,7 +23,7 @@ use rustix::fs::{
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, has_program, is_root},
-    run::{Call, Fault, Input, Outcome, Run, Status},
+    run::{Call, Fault, Input, Live, Outcome, Run, Signal, Status},
     skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
@@ -222,6 +225,20 @@ impl Held {
             }
             keep(&message[..bytes]);
         }
+    }
+
+    /// Starts a command that waits for the process.
+    fn start_waiting(&self) -> Live {
+        let inode = fs::metadata(self.container()).expect("a container").ino();
+        let run = rmz_of_user(self.dir()).args(["--reap", "--wait", "."]);
+        let mut reaping = run.start();
+        let inode = format!(":{inode} ");
+        let is_wait = |lock: &str| lock.contains("-> FLOCK") && lock.contains(&inode);
+        reaping.wait_for_effect(|| {
+            let locks = fs::read_to_string("/proc/locks").expect("the locks");
+            locks.lines().any(is_wait)
+        });
+        reaping
     }
 
     /// Lets the user remove what the process could not, and reaps it.
@@ -628,6 +645,75 @@ fn a_mount_point_below_an_operand_is_reported_to_the_log() {
     // The mount has ended with its namespace.
     rmz(scratch.path(), &["--reap", "."]).assert_success();
     assert!(containers(scratch.path()).is_empty());
+}
+
+#[test]
+fn waiting_reports_what_the_background_could_not_remove() {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    let scratch = Scratch::new();
+    let outcome = with_mount(&scratch, r#""$0" --detach --wait d"#);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let stderr = outcome.stderr_text();
+    let stderr = stderr.replace(scratch.path().to_str().expect("UTF-8"), "DIR");
+    let expected = "rmz: cannot remove 'DIR/.rmz-*/d/mount': Device or resource busy\n";
+    assert_eq!(without_digits(&stderr), expected);
+    rmz(scratch.path(), &["--reap", "."]).assert_success();
+}
+
+#[test]
+fn nothing_is_left_if_the_command_has_waited() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("a/d/f", "")
+        .file("b/d/f", "")
+        .dir("c");
+    let outcome = rmz(scratch.path(), &["--detach", "--wait", "a/d", "b/d", "c"]);
+    outcome.assert_success();
+    for dir in ["", "a", "b"] {
+        assert!(containers(&scratch.path().join(dir)).is_empty(), "{dir}");
+    }
+}
+
+#[test]
+fn reaping_waits_for_the_process_in_the_background() {
+    let held = Held::new(|_| {}, &[]);
+    let reaping = held.start_waiting();
+    held.finish();
+    let outcome = reaping.finish();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let failures = outcome.stderr_text().lines().count();
+    assert_eq!(failures, FAILURES, "{outcome}");
+    held.reap().assert_success();
+}
+
+#[test]
+fn a_signal_ends_the_wait_and_not_the_removal() {
+    let held = Held::new(|_| {}, &[]);
+    let reaping = held.start_waiting();
+    reaping.signal(Signal::INT);
+    assert_eq!(reaping.finish().status, Status::Signal(2));
+    assert!(held.container().exists());
+    held.finish();
+    held.reap().assert_success();
+}
+
+#[test]
+fn a_terminal_shows_how_to_wait() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("a/f", "").file("b/f", "");
+    let run = Run::new(RMZ).args(["--detach", "a", "b"]);
+    let run = or_skip!(run.current_dir(&scratch).at_terminal());
+    let shown = run.output().stdout_text();
+    let dir = scratch.path().to_str().expect("UTF-8");
+    let expected = format!(
+        "rmz: 2 directories are hidden and removed in the background; \
+         to wait for that: rmz --reap --wait '{dir}'"
+    );
+    assert_eq!(shown.trim_end(), expected);
+    rmz(scratch.path(), &["--reap", "--wait", "."]).assert_success();
+    assert_empty(scratch.path());
 }
 
 /// The advice of the log, to run `--reap`, would otherwise empty the filesystem that the option protects.
