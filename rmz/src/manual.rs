@@ -18,7 +18,7 @@ const MANUAL: Manual = Manual {
         ("{done}", "removed"),
         (
             "{single}",
-            "`--dry-run`, `--detach`, `--reap`, `--files0-from`, and `--exclude-from` of stdin",
+            "`--dry-run`, `--detach`, `--reap`, `--wait`, `--files0-from`, and `--exclude-from` of stdin",
         ),
     ],
 };
