@@ -61,6 +61,10 @@ _rmz__mpi() {
                     fi
                     return 0
                     ;;
+                --dry-run=)
+                    COMPREPLY=($(compgen -W "total" -- "${cur}"))
+                    return 0
+                    ;;
                 --files0-from|--files0-from=)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then

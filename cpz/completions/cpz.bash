@@ -149,6 +149,10 @@ _cpz() {
                     fi
                     return 0
                     ;;
+                --dry-run=)
+                    COMPREPLY=($(compgen -W "total" -- "${cur}"))
+                    return 0
+                    ;;
                 --stats=)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0

@@ -2,6 +2,7 @@
 
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
 use fuc_cli::progress;
+use fuc_cli::reporter::PLAN;
 use fuc_cli::stats;
 
 use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
@@ -376,9 +377,10 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::DryRun,
             "dry-run",
-            "copy nothing; print the lines of -v, and how much\n\
-             would be copied",
+            "copy nothing; print what would be copied and how\n\
+             much, or with 'total' only how much",
         )
+        .optional("total", Accepts::OneOf(&words(&PLAN)))
         .not_in_config(),
         Flag::extension(
             Id::Stats,

@@ -202,7 +202,11 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Recursive => options.engine.recursive = true,
             Id::Verbose if options.verbosity == Verbosity::Debug => {}
             Id::Verbose => options.verbosity = Verbosity::Verbose,
-            Id::DryRun => options.engine.execution = Execution::DryRun,
+            Id::DryRun => {
+                options.engine.execution = Execution::DryRun;
+                let least = Verbosity::of_dry_run(flag.value.as_deref(), charset)?;
+                options.verbosity = options.verbosity.max(least);
+            }
             Id::Verify => options.engine.verify = true,
             Id::Debug => options.verbosity = Verbosity::Debug,
             Id::Files0From => options.list = Some(ListFile::new(value())),

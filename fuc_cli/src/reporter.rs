@@ -1,6 +1,7 @@
 //! The engine's observer: failures and questions go to stderr, `-v` lines to stdout.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +11,8 @@ use fuc_engine::{
 };
 
 use crate::console::Console;
+use crate::flags::{UsageError, choose};
+use crate::locale::Charset;
 use crate::progress::{LookAhead, Watch, Watched};
 use crate::repeats::Repeats;
 use crate::wording::{self, Tool};
@@ -23,6 +26,21 @@ pub enum Verbosity {
     Verbose,
     /// How each file was copied is reported too (`--debug`).
     Debug,
+}
+
+/// The words of `--dry-run`.
+pub const PLAN: [(&str, Verbosity); 1] = [("total", Verbosity::Quiet)];
+
+impl Verbosity {
+    /// Returns the least detail of a dry run: each action, unless `--dry-run` has the value `total`.
+    ///
+    /// # Errors
+    /// If the value is not one of [`PLAN`].
+    pub fn of_dry_run(value: Option<&OsStr>, charset: Charset) -> Result<Self, UsageError> {
+        value.map_or(Ok(Self::Verbose), |value| {
+            choose("--dry-run", value, &PLAN, charset)
+        })
+    }
 }
 
 /// Shows the user what the engine reports.
@@ -55,15 +73,10 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Sets whether the run is a dry run. It prints each action, then how much would be done, and shows
-    /// no progress.
+    /// Sets whether the run is a dry run. It prints how much would be done at the end, and shows no progress.
     #[must_use]
-    pub fn in_execution(mut self, execution: Execution) -> Self {
-        self.execution = execution;
-        if execution == Execution::DryRun {
-            self.verbosity = self.verbosity.max(Verbosity::Verbose);
-        }
-        self
+    pub fn in_execution(self, execution: Execution) -> Self {
+        Self { execution, ..self }
     }
 
     /// Lets the run keep these counts up to date, without showing them.
@@ -141,10 +154,23 @@ impl<'a> Reporter<'a> {
 
     /// Returns the line about a copy.
     fn copied(&self, source: &Path, dest: &Path, backup: Option<&Path>) -> Vec<u8> {
+        let copy = self.words("would copy ", "").as_bytes();
+        [copy, &self.files(source, dest, backup)].concat()
+    }
+
+    fn files(&self, source: &Path, dest: &Path, backup: Option<&Path>) -> Vec<u8> {
         let (source, dest) = (self.quoted(source), self.quoted(dest));
         let backup = backup.map(|backup| [b" (backup: ", &*self.quoted(backup), b")"].concat());
         let backup = backup.unwrap_or_default();
         [&source, &b" -> "[..], &dest, &backup, b"\n"].concat()
+    }
+
+    /// Returns the words of a dry run, or those of a real one.
+    fn words(&self, planned: &'static str, done: &'static str) -> &'static str {
+        match self.execution {
+            Execution::DryRun => planned,
+            _ => done,
+        }
     }
 
     fn print_action(&self, action: &str, path: &Path) {
@@ -187,8 +213,13 @@ impl Observer for Reporter<'_> {
 
     fn on_event(&self, event: Event<'_>) {
         match event {
-            Event::Removed(path) | Event::RemovedDest(path) => self.print_action("removed ", path),
-            Event::RemovedDirectory(path) => self.print_action("removed directory ", path),
+            Event::Removed(path) | Event::RemovedDest(path) => {
+                self.print_action(self.words("would remove ", "removed "), path);
+            }
+            Event::RemovedDirectory(path) => {
+                let words = self.words("would remove directory ", "removed directory ");
+                self.print_action(words, path);
+            }
             Event::Copied {
                 source,
                 dest,
@@ -205,25 +236,31 @@ impl Observer for Reporter<'_> {
                 dest,
                 backup,
                 ..
-            }
-            | Event::Attempted {
+            } => self.console.print(&[&self.copied(source, dest, backup)]),
+            Event::Attempted {
                 source,
                 dest,
                 backup,
                 ..
-            } => self.console.print(&[&self.copied(source, dest, backup)]),
+            } => {
+                let failed = self.words("would fail to copy ", "");
+                let copied = self.files(source, dest, backup);
+                self.console.print(&[failed.as_bytes(), &copied]);
+            }
             Event::MadeParent { source, dest, .. } => {
                 // cp does not quote these two.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
-                self.console.print(&[source, b" -> ", dest, b"\n"]);
+                let copy = self.words("would copy ", "").as_bytes();
+                self.console.print(&[copy, source, b" -> ", dest, b"\n"]);
             }
             Event::RestoredBackup { backup, dest, .. } => {
                 let (backup, dest) = (self.quoted(backup), self.quoted(dest));
+                let restore = self.words("would copy ", "").as_bytes();
                 self.console
-                    .print(&[&backup, b" -> ", &dest, b" (unbackup)\n"]);
+                    .print(&[restore, &backup, b" -> ", &dest, b" (unbackup)\n"]);
             }
             Event::SkippedDest(path) if self.verbosity == Verbosity::Debug => {
-                self.print_action("skipped ", path);
+                self.print_action(self.words("would skip ", "skipped "), path);
             }
             // GNU's tools have no line for other events.
             _ => {}

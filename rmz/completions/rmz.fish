@@ -10,6 +10,7 @@ always\t''
 never\t''"
 complete -c rmz -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
 complete -c rmz -l max-rate -d 'remove at most N entries per second' -r -f
+complete -c rmz -l dry-run -d 'remove nothing; print what would be removed and how much, or with \'total\' only how much' -f -a "total\t''"
 complete -c rmz -l files0-from -d 'remove the files whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c rmz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax: names anywhere, paths relative to a FILE' -r -f
 complete -c rmz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
@@ -27,7 +28,6 @@ complete -c rmz -l help -d 'display this help and exit'
 complete -c rmz -l version -d 'display the version and exit'
 complete -c rmz -l unlock -d 'remove what only permissions of your own protect: modes of directories, chattr\'s i and a, btrfs subvolumes that are read-only'
 complete -c rmz -l no-config -d 'do not read the options in the file RMZ_CONFIG'
-complete -c rmz -l dry-run -d 'remove nothing; print the lines of -v, and how much would be removed'
 complete -c rmz -l detach -d 'hide directories at once, and remove them in the background; failures go to the log RMZ_LOG'
 complete -c rmz -l reap -d 'remove what --detach has hidden directly in each FILE and no process is removing any more'
 complete -c rmz -l wait -d 'with --detach or --reap, return when the removal in the background is done, with its status'

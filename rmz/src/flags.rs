@@ -2,6 +2,7 @@
 
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
 use fuc_cli::progress;
+use fuc_cli::reporter::PLAN;
 use fuc_cli::stats;
 
 use crate::words::{ALL, WHEN};
@@ -152,9 +153,10 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::DryRun,
             "dry-run",
-            "remove nothing; print the lines of -v, and how\n\
-             much would be removed",
+            "remove nothing; print what would be removed and how\n\
+             much, or with 'total' only how much",
         )
+        .optional("total", Accepts::OneOf(&words(&PLAN)))
         .not_in_config(),
         Flag::extension(
             Id::Files0From,

@@ -183,7 +183,11 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             // This flag only leaves a file out, which comes before the flags are resolved.
             Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
-            Id::DryRun => options.engine.execution = Execution::DryRun,
+            Id::DryRun => {
+                options.engine.execution = Execution::DryRun;
+                let least = Verbosity::of_dry_run(value, charset)?;
+                options.verbosity = options.verbosity.max(least);
+            }
             Id::Unlock => options.engine.unlock = true,
             Id::Progress => options.progress = Some(Progress::parse(value, charset)?),
             Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),

@@ -400,7 +400,9 @@ fn a_dry_run_names_what_would_be_copied_and_copies_nothing() {
     let outcome = or_skip!(CPZ.run(3, &["-a", "--dry-run", "s", "d"], &scratch));
     outcome.assert_success();
     assert!(
-        outcome.stdout_text().contains("'s/0' -> 'd/0'\n"),
+        outcome
+            .stdout_text()
+            .contains("would copy 's/0' -> 'd/0'\n"),
         "{outcome}"
     );
     assert!(!scratch.path().join("d").exists());

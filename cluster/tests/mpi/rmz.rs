@@ -191,8 +191,11 @@ fn a_dry_run_names_what_would_be_removed_and_removes_nothing() {
     outcome.assert_success();
     let entries = 1 + count(&scratch.path().join("t"));
     let text = outcome.stdout_text();
-    let removed = text.lines().filter(|line| line.starts_with("removed "));
-    assert_eq!(removed.count(), entries);
+    let removed = text
+        .lines()
+        .filter(|line| line.starts_with("would remove "));
+    // The last line has the totals.
+    assert_eq!(removed.count(), entries + 1);
     assert_eq!(stat(&outcome, "entries"), entries as u64);
     let after = Snapshot::of(scratch.path(), Attributes::ALL - Attributes::ATIME);
     assert_eq!(before.diff(&after), "");

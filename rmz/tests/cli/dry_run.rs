@@ -33,6 +33,12 @@ fn ends_with_the_entries_and_the_bytes_that_would_be_removed() {
         .file("d/a", "12345")
         .file("d/e/b", "123")
         .symlink("d/l", "a");
+    let total = Run::new(RMZ).args(["--dry-run=total", "d"]);
+    let total = total.current_dir(&scratch).output();
+    assert_eq!(
+        total.assert_success().stdout_text(),
+        "would remove 5 entries, 8 B\n"
+    );
     let dry = Run::new(RMZ)
         .args(["--dry-run", "d"])
         .current_dir(&scratch)
@@ -44,7 +50,7 @@ fn ends_with_the_entries_and_the_bytes_that_would_be_removed() {
     assert_eq!(lines.len(), 6, "{told}");
     assert_eq!(
         lines[4..],
-        ["removed directory 'd'", "would remove 5 entries, 8 B"]
+        ["would remove directory 'd'", "would remove 5 entries, 8 B"]
     );
     assert!(scratch.path().join("d/e/b").exists());
 }
@@ -66,7 +72,7 @@ fn an_excluded_name_that_an_earlier_operand_would_remove_keeps_no_directory() {
         tree.file("d/keep", "").file("d/other", "");
     });
     assert_eq!(told.status, Status::Exit(0));
-    let total = "removed directory 'd'\nwould remove 3 entries, 0 B\n";
+    let total = "would remove directory 'd'\nwould remove 3 entries, 0 B\n";
     assert!(told.stdout_text().ends_with(total), "{told:?}");
 }
 
@@ -123,7 +129,7 @@ fn a_directory_stays_if_something_in_it_cannot_be_removed() {
     assert_eq!(dry.status, Status::Exit(1));
     assert_eq!(
         dry.stdout_text(),
-        "removed 'd/g'\nwould remove 1 entry, 0 B\n"
+        "would remove 'd/g'\nwould remove 1 entry, 0 B\n"
     );
     assert_eq!(dry.stderr_text(), real.stderr_text());
     assert_eq!(real.stdout_text(), "removed 'd/g'\n");

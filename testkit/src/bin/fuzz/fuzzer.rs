@@ -12,7 +12,10 @@ use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use testkit::{probe::is_root, run::replaced};
+use testkit::{
+    probe::is_root,
+    run::{as_done, replaced},
+};
 
 use crate::{
     Against, Outcome, Plan,
@@ -170,12 +173,7 @@ impl Fuzzer {
         for stream in [&mut real.stdout, &mut real.stderr] {
             *stream = replaced(stream, name.as_bytes(), gnus.as_bytes());
         }
-        let end = dry.stdout.strip_suffix(b"\n").unwrap_or_default();
-        let line = end.iter().rposition(|&byte| byte == b'\n');
-        let line = line.map_or(0, |at| at + 1);
-        if dry.stdout[line..].starts_with(b"would ") {
-            dry.stdout.truncate(line);
-        }
+        dry.stdout = as_done(&dry.stdout);
         Ok((real, dry))
     }
 
