@@ -181,7 +181,6 @@ pub fn lead(job: Job<'_>) -> Outcome {
     summary.failures += total.unread_patterns.len() as u64;
     let run = Run {
         summary: &summary,
-        tool: order.tool(),
         execution,
         began,
         shares: &shares,

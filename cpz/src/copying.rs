@@ -26,7 +26,7 @@ pub(crate) fn execute(
     let (stats, execution) = (options.stats, options.engine.execution);
     match Request::new(options, operands, console) {
         Ok(request) => Ok(copy(request, console)),
-        Err(error) => stats.end_prevented(error, Tool::Copy, execution, console),
+        Err(error) => stats.end_prevented(error, execution, console),
     }
 }
 
@@ -67,7 +67,6 @@ fn copy(request: Request, console: &Console) -> Outcome {
     summary.failures += request.unread_names + unread_patterns;
     let run = Run {
         summary: &summary,
-        tool: Tool::Copy,
         execution,
         began: request.began,
         shares: &[],

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use fuc_engine::{Cancel, Counts, Summary};
 
+use crate::amounts::Count;
 use crate::command::Context;
 use crate::console::Console;
 use crate::flags::{UsageError, choose};
@@ -189,7 +190,12 @@ impl Watched<'_> {
                 elapsed: start.elapsed(),
                 moment: Moment::End,
             };
-            self.console.note(&totals.to_string());
+            let also = [(summary.kept, "kept"), (summary.compared, "compared")];
+            let also = also.into_iter().filter(|&(number, _)| number > 0);
+            let line = also.fold(totals.to_string(), |line, (number, what)| {
+                format!("{line}, {} {what}", Count(number))
+            });
+            self.console.note(&line);
         }
         summary
     }

@@ -5,17 +5,15 @@
 //! All values are numbers or booleans, so nothing needs to be escaped.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{Execution, Summary};
 
-use crate::amounts::Count;
+use crate::amounts::{Bytes, Count};
 use crate::command::Outcome;
 use crate::console::Console;
 use crate::flags::{Advice, UsageError, choose};
 use crate::locale::Charset;
-use crate::wording::Tool;
 
 /// The form in which the totals are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +37,6 @@ const VERSION: u32 = 1;
 pub struct Run<'a> {
     /// The counts of the run.
     pub summary: &'a Summary,
-    /// The tool of the run.
-    pub tool: Tool,
     /// The way in which the run was executed.
     pub execution: Execution,
     /// The start of the run.
@@ -52,19 +48,13 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Returns a run of one process that begins now.
     #[must_use]
-    pub fn beginning_now(summary: &'a Summary, tool: Tool, execution: Execution) -> Self {
+    pub fn beginning_now(summary: &'a Summary, execution: Execution) -> Self {
         Self {
             summary,
-            tool,
             execution,
             began: Instant::now(),
             shares: &[],
         }
-    }
-
-    /// Returns `true` if the run knows sizes: a real removal looks at none.
-    fn has_bytes(&self) -> bool {
-        self.tool == Tool::Copy || self.execution == Execution::DryRun
     }
 }
 
@@ -87,7 +77,6 @@ impl Stats {
     pub fn end_prevented(
         self,
         error: UsageError,
-        tool: Tool,
         execution: Execution,
         console: &Console,
     ) -> Result<Outcome, UsageError> {
@@ -97,7 +86,7 @@ impl Stats {
         console.usage_error(&error, b"");
         let mut summary = Summary::default();
         summary.failures = 1;
-        self.show(&Run::beginning_now(&summary, tool, execution), console);
+        self.show(&Run::beginning_now(&summary, execution), console);
         Ok(Outcome::Incomplete)
     }
 
@@ -131,6 +120,8 @@ fn json(run: &Run<'_>, wall: Duration) -> String {
         ("unknown", summary.unknown.to_string()),
         ("bytes", summary.bytes.to_string()),
         ("reflinked_bytes", summary.reflinked_bytes.to_string()),
+        ("kept", summary.kept.to_string()),
+        ("compared", summary.compared.to_string()),
         ("failures", summary.failures.to_string()),
         ("declined", summary.declined.to_string()),
         ("discarded", summary.discarded.to_string()),
@@ -160,49 +151,40 @@ fn shares(run: &Run<'_>) -> impl Iterator<Item = (&'static str, &'static str, u6
     })
 }
 
-/// Returns a table for people. It has only the rows that the run can fill.
+/// Returns a table for people, without rows of zeros.
 fn text(run: &Run<'_>, wall: Duration) -> String {
-    let (summary, tool) = (run.summary, run.tool);
-    let mut rows = vec![
-        ("files", Count(summary.files).to_string()),
-        ("directories", Count(summary.directories).to_string()),
-        ("symbolic links", Count(summary.symlinks).to_string()),
+    let summary = run.summary;
+    let count: fn(u64) -> String = |number| Count(number).to_string();
+    let size: fn(u64) -> String = |bytes| Bytes(bytes).to_string();
+    let amounts = [
+        ("files", summary.files, count),
+        ("directories", summary.directories, count),
+        ("symbolic links", summary.symlinks, count),
+        ("hard links", summary.hard_links, count),
+        ("other types", summary.other, count),
+        ("unknown types", summary.unknown, count),
+        ("size", summary.bytes, size),
+        ("shared by reflink", summary.reflinked_bytes, size),
+        ("kept", summary.kept, count),
+        ("compared", summary.compared, count),
+        ("failures", summary.failures, count),
+        ("declined", summary.declined, count),
+        ("entries per second", rate(summary.entries, wall), count),
+        ("size per second", rate(summary.bytes, wall), size),
     ];
-    if tool == Tool::Copy {
-        rows.push(("hard links", Count(summary.hard_links).to_string()));
-    }
-    rows.push(("other types", Count(summary.other).to_string()));
-    if summary.unknown > 0 {
-        rows.push(("unknown types", Count(summary.unknown).to_string()));
-    }
-    if run.has_bytes() {
-        rows.push(("bytes", Count(summary.bytes).to_string()));
-    }
-    if tool == Tool::Copy {
-        rows.push((
-            "shared by reflink",
-            Count(summary.reflinked_bytes).to_string(),
-        ));
-    }
-    rows.push(("failures", Count(summary.failures).to_string()));
-    rows.push(("seconds", format!("{:.3}", wall.as_secs_f64())));
-    rows.push((
-        "entries per second",
-        Count(rate(summary.entries, wall)).to_string(),
-    ));
-    if tool == Tool::Copy {
-        rows.push((
-            "bytes per second",
-            Count(rate(summary.bytes, wall)).to_string(),
-        ));
-    }
-    rows.extend(shares(run).map(|(_, label, value)| (label, Count(value).to_string())));
-    let mut text = String::new();
-    for (label, value) in rows {
-        writeln!(text, "{:<20}{value:>20}", format!("{label}:"))
-            .expect("BUG: a string takes any text");
-    }
-    text
+    let shares = shares(run).map(|(_, label, value)| (label, value, count));
+    let amounts = amounts.into_iter().chain(shares);
+    let amounts = amounts.filter(|&(_, number, _)| number > 0);
+    let rows = [
+        ("entries", count(summary.entries)),
+        ("seconds", format!("{:.3}", wall.as_secs_f64())),
+    ];
+    let rows = rows.into_iter();
+    let amounts = amounts.map(|(label, number, show)| (label, show(number)));
+    rows.chain(amounts)
+        .fold(String::new(), |text, (label, value)| {
+            format!("{text}{:<20}{value:>20}\n", format!("{label}:"))
+        })
 }
 
 /// Returns a number per second, without fractions.
@@ -231,38 +213,35 @@ mod tests {
     fn the_json_has_the_documented_keys_and_units() {
         let expected = concat!(
             r#"{"version":1,"entries":1500,"files":1490,"directories":9,"symlinks":0,"hard_links":1,"#,
-            r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"failures":2,"#,
+            r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"kept":0,"compared":0,"failures":2,"#,
             r#""declined":0,"discarded":0,"cancelled":false,"dry_run":false,"wall_seconds":0.500000,"#,
             r#""entries_per_second":3000,"bytes_per_second":2000000}"#,
             "\n"
         );
         let summary = summary();
-        let run = Run::beginning_now(&summary, Tool::Copy, Execution::Real);
+        let run = Run::beginning_now(&summary, Execution::Real);
         assert_eq!(json(&run, Duration::from_millis(500)), expected);
     }
 
     #[test]
-    fn the_text_has_the_rows_of_the_tool() {
-        let labels = |tool, execution| {
-            let summary = summary();
-            let run = Run::beginning_now(&summary, tool, execution);
-            let text = text(&run, Duration::from_millis(500));
-            let label = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
-            text.lines().map(label).collect::<Vec<_>>().join(", ")
-        };
-        assert_eq!(
-            labels(Tool::Remove, Execution::Real),
-            "files, directories, symbolic links, other types, failures, seconds, entries per second"
-        );
-        assert_eq!(
-            labels(Tool::Remove, Execution::DryRun),
-            "files, directories, symbolic links, other types, bytes, failures, seconds, entries per second"
-        );
-        assert_eq!(
-            labels(Tool::Copy, Execution::Real),
-            "files, directories, symbolic links, hard links, other types, bytes, shared by reflink, \
-             failures, seconds, entries per second, bytes per second"
-        );
+    fn the_text_has_units_and_no_zeros() {
+        let summary = summary();
+        let run = Run::beginning_now(&summary, Execution::Real);
+        let rows = [
+            ("entries", "1,500"),
+            ("seconds", "0.500"),
+            ("files", "1,490"),
+            ("directories", "9"),
+            ("hard links", "1"),
+            ("size", "977 KiB"),
+            ("shared by reflink", "4.0 KiB"),
+            ("failures", "2"),
+            ("entries per second", "3,000"),
+            ("size per second", "1.9 MiB"),
+        ];
+        let expected =
+            rows.map(|(label, value)| format!("{:<20}{value:>20}\n", format!("{label}:")));
+        assert_eq!(text(&run, Duration::from_millis(500)), expected.concat());
     }
 
     #[test]
@@ -270,7 +249,7 @@ mod tests {
         let summary = summary();
         let run = Run {
             shares: &[700, 300, 500],
-            ..Run::beginning_now(&summary, Tool::Copy, Execution::Real)
+            ..Run::beginning_now(&summary, Execution::Real)
         };
         let json = json(&run, Duration::from_millis(500));
         let end = r#","ranks":3,"fewest_entries_per_rank":300,"most_entries_per_rank":700}"#;

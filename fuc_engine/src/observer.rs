@@ -356,6 +356,11 @@ pub struct Summary {
     /// The number of those bytes that share the blocks of their source. More may be shared:
     /// `copy_file_range`, which copies smaller files, does not say whether it shares blocks.
     pub reflinked_bytes: u64,
+    /// The number of sources that a copy did not copy because the rules let their dests stay: all that
+    /// [`Event::SkippedDest`] is about. A removal has 0.
+    pub kept: u64,
+    /// The number of files that [`CopyOp::verify`](crate::CopyOp::verify) has compared, including those that differ.
+    pub compared: u64,
     /// The number of failures. The observer received each of them. Warnings are not counted.
     pub failures: u64,
     /// The number of names and dests that stayed because the answer was [`Answer::No`]. They are not failures.
@@ -389,6 +394,8 @@ impl AddAssign for Summary {
             unknown,
             bytes,
             reflinked_bytes,
+            kept,
+            compared,
             failures,
             declined,
             cancelled,
@@ -403,6 +410,8 @@ impl AddAssign for Summary {
         self.unknown += unknown;
         self.bytes += bytes;
         self.reflinked_bytes += reflinked_bytes;
+        self.kept += kept;
+        self.compared += compared;
         self.failures += failures;
         self.declined += declined;
         self.cancelled |= cancelled;
@@ -442,6 +451,8 @@ mod tests {
             declined: 10 * factor,
             cancelled: factor == 2,
             discarded: 11 * factor,
+            kept: 12 * factor,
+            compared: 13 * factor,
         };
         let mut sum = run(1);
         sum += run(2);

@@ -70,6 +70,8 @@ struct Details {
     /// The entries that are not files, by [`Counted::index`].
     kinds: [u64; Counted::BESIDES_FILES],
     reflinked_bytes: u64,
+    kept: u64,
+    compared: u64,
 }
 
 impl Tally {
@@ -93,6 +95,16 @@ impl Tally {
     pub(crate) fn count_reflinked(&mut self, bytes: u64) {
         self.details.reflinked_bytes += bytes;
     }
+
+    /// Counts a source that is not copied because its dest stays.
+    pub(crate) fn count_kept(&mut self) {
+        self.details.kept += 1;
+    }
+
+    /// Counts a copy that was compared with its source.
+    pub(crate) fn count_compared(&mut self) {
+        self.details.compared += 1;
+    }
 }
 
 impl Details {
@@ -101,6 +113,8 @@ impl Details {
             *count += more;
         }
         self.reflinked_bytes += other.reflinked_bytes;
+        self.kept += other.kept;
+        self.compared += other.compared;
     }
 }
 
@@ -268,6 +282,8 @@ impl<'a> Report<'a> {
         let Details {
             kinds,
             reflinked_bytes,
+            kept,
+            compared,
         } = *self.details();
         let [directories, symlinks, other, hard_links, unknown] = kinds;
         let entries = self.totals.entries();
@@ -281,6 +297,8 @@ impl<'a> Report<'a> {
             hard_links,
             unknown,
             reflinked_bytes,
+            kept,
+            compared,
             bytes: self.totals.bytes(),
             failures: self.failures.load(Ordering::Relaxed),
             declined: self.declined.load(Ordering::Relaxed),

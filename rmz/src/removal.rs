@@ -35,7 +35,7 @@ pub(crate) fn execute(
 ) -> Result<Outcome, UsageError> {
     let (stats, execution) = (options.stats, options.engine.execution);
     begin(options, operands, console)
-        .or_else(|error| stats.end_prevented(error, Tool::Remove, execution, console))
+        .or_else(|error| stats.end_prevented(error, execution, console))
 }
 
 fn begin(
@@ -89,7 +89,7 @@ fn declined(options: &Options, console: &Console) -> Outcome {
 
 /// Ends a run without work, which shows its totals as any other.
 fn nothing(options: &Options, summary: Summary, console: &Console) -> Outcome {
-    let run = Run::beginning_now(&summary, Tool::Remove, options.engine.execution);
+    let run = Run::beginning_now(&summary, options.engine.execution);
     options.stats.show(&run, console);
     Outcome::Complete
 }
@@ -168,7 +168,6 @@ fn remove(
     };
     let run = Run {
         summary: &summary,
-        tool: Tool::Remove,
         execution,
         began,
         shares: &[],

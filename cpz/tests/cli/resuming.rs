@@ -44,9 +44,15 @@ fn keeps_what_is_complete_and_copies_the_rest() {
     // These are incomplete: they have another time, another size, or do not exist.
     tree.file("d/b", "y").mtime(AT * 2);
     fs::remove_file(at("c")).unwrap();
-    let run = Run::new(CPZ).args(["-aTv", "--resume", "s", "d"]);
-    let lines = run.current_dir(&scratch).output().stdout_text();
+    let run = Run::new(CPZ).args(["-aTv", "--resume", "--verify", "--stats=json"]);
+    let run = run.args(["--progress=always", "s", "d"]);
+    // The content of one file differs, as above.
+    let outcome = run.current_dir(&scratch).output();
+    let lines = outcome.stdout_text();
     assert!(!lines.contains("s/a") && lines.contains("s/b"), "{lines}");
+    assert!(lines.contains(r#","kept":3,"compared":2,"#), "{lines}");
+    let totals = outcome.stderr_text();
+    assert!(totals.ends_with(", 3 kept, 2 compared\n"), "{totals}");
     for (path, inode_before) in &kept {
         assert_eq!(inode(path), *inode_before, "{path:?}");
     }

@@ -188,6 +188,7 @@ impl<'a> EntryCopy<'_, 'a> {
         }
         ctx.count_skipped(source);
         if !matches!(kept, Unreplaced::AlreadyThere) {
+            worker.scratch.tally.count_kept();
             ctx.emit(entry, |_, dest, _| Event::SkippedDest(dest));
         }
         Ok(Processed::NotCopied)

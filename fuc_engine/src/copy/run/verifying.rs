@@ -183,7 +183,13 @@ fn compare<'a>(
     })?;
     match (source, copy) {
         (ReadContent::Cancelled, _) | (_, ReadContent::Cancelled) => return Ok(()),
-        (ReadContent::Hash(source), ReadContent::Hash(copy)) if source == copy => return Ok(()),
+        (ReadContent::Hash(source), ReadContent::Hash(copy)) => {
+            worker.scratch.tally.count_compared();
+            if source == copy {
+                return Ok(());
+            }
+            mark_incomplete(entry, dest);
+        }
         (_, ReadContent::NotAFile) => {}
         (_, ReadContent::Hash(_)) => mark_incomplete(entry, dest),
     }
