@@ -39,6 +39,7 @@ pub fn table<I: Copy + PartialEq>(tool: &Table<I>, refused: &[I]) -> Table<Id<I>
         if is_refused { row.hidden() } else { row }
     });
     Table {
+        name: tool.name,
         flags: flags.chain([all_failures]).collect::<Vec<_>>().leak(),
         about: tool.about,
         usage: tool.usage,

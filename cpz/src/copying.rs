@@ -41,7 +41,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
     let limiter = options.max_rate.map(|rate| Limiter::new(rate, &cancel));
-    let mut copy = (options.engine)
+    let mut copy = (options.engine.clone())
         .cancelled_by(cancel)
         .private_tables(threads::private_tables());
     if let Some(filter) = filter.clone() {
@@ -63,6 +63,11 @@ fn copy(request: Request, console: &Console) -> Outcome {
             |reporter| copy.run(sources(), &dest, reporter),
             look_ahead,
         );
+    if summary.cancelled
+        && let Some(command) = options.command_to_resume(&dest, console)
+    {
+        console.advise([b"to go on: ", &command[..]].concat());
+    }
     let unread_patterns = filter.map_or(0, |filter| filter.report_unread(console));
     summary.failures += request.unread_names + unread_patterns;
     let run = Run {

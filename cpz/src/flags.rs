@@ -65,6 +65,7 @@ pub enum Id {
 
 /// The table of all flags.
 pub const TABLE: Table<Id> = Table {
+    name: "cpz",
     usage: &[
         "[OPTION]... [-T] SOURCE DEST",
         "[OPTION]... SOURCE... DIRECTORY",

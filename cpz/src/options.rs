@@ -1,5 +1,8 @@
 //! The options that the flags of cpz resolve to.
 
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
@@ -10,11 +13,12 @@ use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use fuc_cli::name_list::ListFile;
 use fuc_cli::progress::Progress;
+use fuc_cli::quote;
 use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
-use fuc_engine::{CopyOp, Dereference, Execution, LinkKind, Reflink, Sparse};
+use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
 use crate::preserve::PreserveFlags;
@@ -117,6 +121,30 @@ impl Options {
         }
         self.engine.rules = self.rules.clone().resolve(charset)?;
         Ok(())
+    }
+
+    /// Returns the command that goes on with a copy to `dest` that was interrupted, if `--resume` suits the options.
+    pub fn command_to_resume(&self, dest: &Dest, console: &Console) -> Option<Vec<u8>> {
+        let mut rules = self.rules.clone();
+        rules.resume = true;
+        let suits = self.personality == Personality::Extended
+            && self.engine.execution == Execution::Real
+            && self.engine.preserve.timestamps
+            && self.engine.as_links.is_none()
+            && rules.check().is_ok();
+        let resume = (!self.rules.resume).then_some("--resume");
+        // The dest exists by now, and is not the directory to copy into.
+        let is_exact = matches!(dest, Dest::Exactly(_));
+        let exactly = is_exact && self.last_operand == LastOperand::MayBeDirectory;
+        let added = resume.into_iter().chain(exactly.then_some("-T"));
+        let given = env::args_os().skip(1).map(OsString::into_vec);
+        let words = added.map(|word| word.as_bytes().to_vec()).chain(given);
+        suits.then(|| {
+            words.fold(console.program().to_vec(), |command, word| {
+                let word = quote::if_needed(&word, console.charset());
+                [&command[..], b" ", &word].concat()
+            })
+        })
     }
 
     fn as_links(&self) -> Option<LinkKind> {

@@ -82,22 +82,14 @@ pub enum Outcome {
     /// A part of the work was not done.
     Incomplete,
     /// The engine reported failures.
-    Failed(Failures),
+    Failed(Work),
     /// The run was cancelled by a signal.
-    Interrupted(Interruption),
+    Interrupted(Work),
 }
 
-/// The totals of a run with failures.
+/// The totals of a run that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failures {
-    tool: Tool,
-    entries: u64,
-    failures: u64,
-}
-
-/// The work that was done before an interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interruption {
+pub struct Work {
     tool: Tool,
     entries: u64,
     discarded: u64,
@@ -111,21 +103,16 @@ impl Outcome {
             Execution::DryRun => 0,
             _ => summary.entries,
         };
-        if summary.cancelled {
-            Self::Interrupted(Interruption {
-                tool,
-                entries,
-                discarded: summary.discarded,
-                failures: summary.failures,
-            })
-        } else if summary.is_complete() {
-            Self::Complete
-        } else {
-            Self::Failed(Failures {
-                tool,
-                entries,
-                failures: summary.failures,
-            })
+        let work = Work {
+            tool,
+            entries,
+            discarded: summary.discarded,
+            failures: summary.failures,
+        };
+        match summary.cancelled {
+            true => Self::Interrupted(work),
+            false if summary.is_complete() => Self::Complete,
+            false => Self::Failed(work),
         }
     }
 }
@@ -164,6 +151,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         {
             console.error(&line.into_bytes().into());
         }
+        console.write_advice();
         let written = console.finish();
         if let Some(signal) = sys::received_signal() {
             sys::end_by(signal);

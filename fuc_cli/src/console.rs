@@ -183,6 +183,24 @@ impl Console {
         reply.answer
     }
 
+    /// Keeps a line until the end of the run, when a user at a terminal sees it once.
+    pub fn advise(&self, line: Vec<u8>) {
+        let advice = &mut self.streams().advice;
+        if !advice.contains(&line) {
+            advice.push(line);
+        }
+    }
+
+    /// Writes the lines that were kept.
+    pub(crate) fn write_advice(&self) {
+        let advice = std::mem::take(&mut self.streams().advice);
+        if !advice.is_empty() && self.stderr_is_terminal() {
+            for line in advice {
+                self.error(&line.into());
+            }
+        }
+    }
+
     /// Shows `line` below all other output, in place of an earlier status line.
     pub(crate) fn set_status_line(&self, line: Option<Box<dyn StatusLine>>) {
         let mut streams = self.streams();
@@ -251,6 +269,7 @@ struct Streams {
     lost_stderr: bool,
     answers: Answers,
     status_line: Option<Box<dyn StatusLine>>,
+    advice: Vec<Vec<u8>>,
     /// Receives the output instead of stdout and stderr.
     relay: Option<Box<dyn Relay>>,
 }

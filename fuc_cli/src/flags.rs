@@ -297,6 +297,8 @@ impl<I: Copy> Flag<I> {
 /// when a prefix is ambiguous.
 #[derive(Debug)]
 pub struct Table<I: 'static> {
+    /// The name under which the command has all of the flags.
+    pub name: &'static str,
     /// The rows.
     pub flags: &'static [Flag<I>],
     /// Lines of help above the flags, after the lines of usage.

@@ -54,6 +54,8 @@ pub struct Reporter<'a> {
     is_strict: bool,
     /// Failures that may be counted instead of written. Without it, each one is written.
     repeats: Option<Repeats>,
+    /// Returns what a user may do about a failure.
+    hint: fn(Cause) -> Option<&'static str>,
     /// The counts of the run, if the user can see them.
     counts: Option<Arc<Counts>>,
 }
@@ -69,6 +71,7 @@ impl<'a> Reporter<'a> {
             execution: Execution::Real,
             is_strict: false,
             repeats: None,
+            hint: |_| None,
             counts: None,
         }
     }
@@ -77,6 +80,12 @@ impl<'a> Reporter<'a> {
     #[must_use]
     pub fn in_execution(self, execution: Execution) -> Self {
         Self { execution, ..self }
+    }
+
+    /// Lets a user at a terminal see hints at the end of the run, each of them once.
+    #[must_use]
+    pub fn hinting(self, hint: fn(Cause) -> Option<&'static str>) -> Self {
+        Self { hint, ..self }
     }
 
     /// Lets the run keep these counts up to date, without showing them.
@@ -199,6 +208,9 @@ impl Observer for Reporter<'_> {
         };
         if !is_counted {
             self.report(&error);
+        }
+        if let Some(hint) = (self.hint)(error.cause()) {
+            self.console.advise(hint.into());
         }
     }
 

@@ -43,6 +43,7 @@ pub enum Id {
 
 /// The table of all flags.
 pub const TABLE: Table<Id> = Table {
+    name: "rmz",
     usage: &["[OPTION]... [FILE]..."],
     about: "Remove each FILE.\n\n",
     operands: Operands {
@@ -153,8 +154,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::DryRun,
             "dry-run",
-            "remove nothing; print what would be removed and how\n\
-             much, or with 'total' only how much",
+            "remove nothing; print what would be removed and\n\
+             how much, or with 'total' only how much",
         )
         .optional("total", Accepts::OneOf(&words(&PLAN)))
         .not_in_config(),

@@ -11,6 +11,7 @@ use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, is_taken, taken_operands};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
+use fuc_cli::invocation::Personality;
 use fuc_cli::name_list::{self, ListFile, NameList};
 use fuc_cli::progress::{LookAhead, Watch};
 use fuc_cli::rate::Limiter;
@@ -19,7 +20,8 @@ use fuc_cli::stats::Run;
 use fuc_cli::stdin;
 use fuc_cli::threads;
 use fuc_cli::wording::Tool;
-use fuc_engine::{Answer, Ask, Summary};
+use fuc_engine::{Answer, Ask, Cause, Summary};
+use rustix::io::Errno;
 
 use crate::detach;
 use rmz::options::{Mode, Options, Prompts};
@@ -132,6 +134,7 @@ fn remove(
     options.engine.ask = ask(&options);
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
+    let removal_unlocks = options.engine.unlock;
     let limiter = options.max_rate.map(|rate| Limiter::new(rate, &cancel));
     let mut removal = options.engine.cancelled_by(cancel);
     if let Some(limiter) = &limiter {
@@ -141,6 +144,10 @@ fn remove(
         removal = removal.filtered_by(filter);
     }
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
+    let reporter = match options.personality {
+        Personality::Extended if !removal_unlocks => reporter.hinting(hint),
+        _ => reporter,
+    };
     let summary = match operands {
         Operands::Named(operands) => {
             let operands = || operands.iter().map(PathBuf::from);
@@ -190,6 +197,22 @@ fn taken_name(
             Err(error) => names.refuse(&error),
         }
     }
+}
+
+/// Returns what a user may do about a failure.
+fn hint(cause: Cause) -> Option<&'static str> {
+    let Cause::Failed(_, errno) = cause else {
+        return None;
+    };
+    Some(match Errno::from_raw_os_error(errno.raw_os_error()) {
+        Errno::ACCESS => {
+            "hint: rmz --unlock removes what is in write-protected directories of yours"
+        }
+        Errno::PERM => "hint: rmz --unlock, run by root, removes immutable files",
+        Errno::ROFS => "hint: rmz --unlock removes read-only btrfs snapshots",
+        Errno::BUSY => "hint: what is mounted or in use stays until it is unmounted",
+        _ => return None,
+    })
 }
 
 /// Returns the question of `-I`.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use testkit::{
+    or_skip,
     run::{Live, Outcome, Run, Signal, Status, Stream},
     tree::{Scratch, Tree},
 };
@@ -58,6 +59,35 @@ fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
         );
         assert!(!scratch.path().join("d/fifo").exists());
         assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"1");
+    }
+}
+
+#[test]
+fn a_terminal_shows_the_command_that_goes_on() {
+    for (args, shown) in [
+        (&["-a", "s dir", "d"][..], "--resume -T -a 's dir' d"),
+        (&["-aT", "--resume", "s dir", "d"], "-aT --resume 's dir' d"),
+        (&["-r", "s dir", "d"], ""),
+        (&["-ab", "s dir", "d"], ""),
+    ] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path()).file("s dir/f", vec![b'x'; 1 << 20]);
+        // At this rate, the copy takes longer than any test.
+        let run = Run::new("timeout")
+            .args(["--foreground", "-s", "INT", "1", CPZ, "--max-rate=1K"])
+            .args(args);
+        let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
+        let text = outcome.stdout_text().replace(CPZ, "cpz");
+        let found: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("cpz: to go on: cpz "))
+            .collect();
+        let shown = shown.replacen("-a", "'--max-rate=1K' -a", 1);
+        let expected: Vec<&str> = Some(&*shown)
+            .filter(|line| !line.is_empty())
+            .into_iter()
+            .collect();
+        assert_eq!(found, expected, "{text}");
     }
 }
 

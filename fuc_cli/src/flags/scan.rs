@@ -85,6 +85,7 @@ impl<I: Copy> Scan<I> {
         order: Order,
     ) -> Self {
         let mut scanner = Scanner {
+            table,
             flags: table.flags,
             personality,
             rest: arguments.iter(),
@@ -126,6 +127,7 @@ pub(crate) fn read_config_line<I: Copy>(
 }
 
 struct Scanner<'a, I: 'static> {
+    table: &'a Table<I>,
     flags: &'static [Flag<I>],
     personality: Personality,
     rest: std::slice::Iter<'a, OsString>,
@@ -164,6 +166,16 @@ impl<I: Copy> Scanner<'_, I> {
                 Some(next) => Some(next.clone()),
                 None => return Err(UsageError::missing_value(flag.long).into()),
             },
+            (Value::Optional(_), None) => match (self.rest.as_slice().first(), flag.accepts) {
+                // Otherwise a file with the name of a value would be an operand.
+                (Some(next), Accepts::OneOf(words))
+                    if flag.origin == Origin::Extension
+                        && words.iter().any(|word| next == word) =>
+                {
+                    return Err(UsageError::detached_value(flag.long, next).into());
+                }
+                _ => None,
+            },
             (Value::None, None) => None,
             (Value::Optional(_) | Value::Required(_), attached) => attached,
         };
@@ -187,7 +199,8 @@ impl<I: Copy> Scanner<'_, I> {
         };
         let Some(first) = candidates().next() else {
             let suggestion = match self.personality {
-                Personality::Strict => None,
+                Personality::Strict => exact
+                    .map(|flag| format!("'--{}' is an option of {}", flag.long, self.table.name)),
                 Personality::Extended => suggest(self.flags, name, self.personality),
             };
             return Err(UsageError::unknown_long(argument, suggestion).into());
@@ -204,6 +217,9 @@ impl<I: Copy> Scanner<'_, I> {
         for (index, &letter) in letters.iter().enumerate() {
             let mut flags = self.flags.iter();
             let Some(flag) = flags.find(|flag| flag.shorts.as_bytes().contains(&letter)) else {
+                if letter == b'h' && self.personality == Personality::Extended {
+                    return Err(Stop::Help);
+                }
                 return Err(UsageError::unknown_short(letter).into());
             };
             match flag.value {

@@ -19,6 +19,7 @@ enum Id {
 }
 
 static TABLE: Table<Id> = Table {
+    name: "tool",
     usage: &["[OPTION]... FILE", "-t DIR"],
     about: "Does things.\n\n",
     operands: Operands {
@@ -223,10 +224,13 @@ fn a_shortened_extension_is_answered_with_the_reason_for_its_refusal() {
 }
 
 #[test]
-fn the_strict_personality_suggests_nothing() {
-    for argument in ["--bakcup", "--thread", "--threads"] {
+fn the_strict_personality_only_says_where_an_extension_is() {
+    for argument in ["--bakcup", "--thread"] {
         assert_eq!(suggestion(argument, Personality::Strict), None);
     }
+    let suggestion = suggestion("--threads=2", Personality::Strict);
+    let expected = "'--threads' is an option of tool";
+    assert_eq!(suggestion.as_deref(), Some(expected));
 }
 
 #[test]

@@ -100,6 +100,12 @@ impl UsageError {
         ])
     }
 
+    pub(super) fn detached_value(long: &str, value: &OsStr) -> Self {
+        let value = value.display();
+        let message = format!("write '--{long}={value}', or './{value}' for a file of that name");
+        Self::with_help(message)
+    }
+
     pub(super) fn missing_value(long: &str) -> Self {
         Self::option(&[b"option '--", long.as_bytes(), b"' requires an argument"])
     }

@@ -3,8 +3,8 @@
 //! Its scripts are corrected, because they do not follow the rules of these commands and shells:
 //!
 //! - An optional value needs an equals sign. Otherwise the shells would offer values where the command
-//!   expects an operand: `rmz --progress always` removes the file `always`.
-//! - In bash, an equals sign is a word of its own.
+//!   expects an operand.
+//! - In bash, an equals sign is a word of its own, and options with a value are offered with it, without a blank after it.
 //! - In bash, operands are files.
 //! - In zsh, options may follow operands.
 
@@ -79,6 +79,13 @@ const BASH_OPTIONS_AS_OPERANDS: &str = r#"            COMPREPLY=( $(compgen -W "
     esac
 "#;
 
+const BASH_OFFERED_OPTIONS: &str = r#"-- "${cur}") )
+"#;
+
+const BASH_OFFERED_WITHOUT_BLANK: &str = r#"-- "${cur}") )
+                [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
+"#;
+
 fn corrected_bash(script: String, command: &Command) -> String {
     let script = replace_once(
         &script,
@@ -93,13 +100,17 @@ fn corrected_bash(script: String, command: &Command) -> String {
         BASH_OPTIONS_AS_OPERANDS,
         "            ;;\n    esac\n",
     );
+    let script = replace_once(&script, BASH_OFFERED_OPTIONS, BASH_OFFERED_WITHOUT_BLANK);
+    // Each option is then followed by a blank.
+    let script = replace_once(&script, "\"\n            if", " \"\n            if");
     long_names_with_value(command).fold(script, |script, (name, is_optional)| {
-        let words = if is_optional {
-            format!(" --{name}=)\n")
-        } else {
-            format!(" --{name}|--{name}=)\n")
+        let (words, offered) = match is_optional {
+            true => ("", format!(" --{name} --{name}= ")),
+            false => (&*format!("--{name}|"), format!(" --{name}= ")),
         };
-        replace_once(&script, &format!(" --{name})\n"), &words)
+        let words = format!(" {words}--{name}=)\n");
+        let script = replace_once(&script, &format!(" --{name})\n"), &words);
+        replace_once(&script, &format!(" --{name} "), &offered)
     })
 }
 

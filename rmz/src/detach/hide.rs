@@ -246,18 +246,16 @@ impl Hiding<'_> {
     /// Returns the line about what goes on in the background.
     fn hint(&self) -> Vec<u8> {
         let place = match &self.hidden[..] {
-            [path] => path.parent(),
+            [path] => path.parent().map(|place| place.as_os_str().as_bytes()),
             _ => None,
         };
-        let place = place.map(|place| self.console.quoted(place.as_os_str().as_bytes()));
-        let hidden = match self.summary.directories {
-            1 => "1 directory is".to_owned(),
-            directories => format!("{directories} directories are"),
-        };
-        let line = format!(
-            "{hidden} hidden and removed in the background; to wait for that: rmz --reap --wait "
+        let place = place.map(|place| self.console.quoted(place));
+        let place = place.as_deref().unwrap_or(b"DIR");
+        let hint = format!(
+            "hidden directories: {}, which are removed in the background; to wait: rmz --reap --wait ",
+            self.summary.directories
         );
-        [line.as_bytes(), place.as_deref().unwrap_or(b"DIR")].concat()
+        [hint.as_bytes(), place].concat()
     }
 }
 

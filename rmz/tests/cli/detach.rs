@@ -708,8 +708,7 @@ fn a_terminal_shows_how_to_wait() {
     let shown = run.output().stdout_text();
     let dir = scratch.path().to_str().expect("UTF-8");
     let expected = format!(
-        "rmz: 2 directories are hidden and removed in the background; \
-         to wait for that: rmz --reap --wait '{dir}'"
+        "rmz: hidden directories: 2, which are removed in the background; to wait: rmz --reap --wait '{dir}'"
     );
     assert_eq!(shown.trim_end(), expected);
     rmz(scratch.path(), &["--reap", "--wait", "."]).assert_success();

@@ -1,7 +1,10 @@
 //! Suggestions for options that rmz does not know, at a terminal.
 
+use std::process::Command;
+
 use testkit::{
     or_skip,
+    probe::{Fs, LoopMount},
     run::{Outcome, Run, Status},
     tree::{Scratch, Tree},
 };
@@ -74,4 +77,61 @@ fn a_link_called_rm_makes_no_suggestion() {
         "Try 'rm --help' for more information.",
     ];
     assert_refused(&outcome, &scratch, &output, lines);
+}
+
+#[test]
+fn a_link_called_rm_says_of_which_command_an_extension_is() {
+    let (rm, scratch) = (RM.link("rm"), tree());
+    let run = Run::new(rm.path()).args(["--stats", "f"]);
+    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
+    let path = rm.path().display().to_string();
+    let output = outcome.stdout_text().replace(&path, "rm");
+    let lines = [
+        "rm: unrecognized option '--stats'",
+        "rm: '--stats' is an option of rmz",
+        "Try 'rm --help' for more information.",
+    ];
+    assert_refused(&outcome, &scratch, &output, lines);
+}
+
+#[test]
+fn a_value_that_is_not_attached_is_not_an_operand() {
+    for (option, value) in [("--stats", "json"), ("--progress", "always")] {
+        let scratch = tree();
+        Tree::at(scratch.path()).file(value, "");
+        let run = Run::new(RMZ).args(["f", option, value]);
+        let outcome = run.current_dir(&scratch).output();
+        let line = format!("rmz: write '{option}={value}', or './{value}' for a file of that name");
+        let output = outcome.stderr_text().replace(RMZ, "rmz");
+        let lines = [&*line, "", "Try 'rmz --help' for more information."];
+        assert_refused(&outcome, &scratch, &output, lines);
+        assert!(scratch.path().join(value).exists());
+    }
+}
+
+#[test]
+fn the_letter_h_asks_for_help_unless_the_command_is_called_rm() {
+    let help = |option| Run::new(RMZ).arg(option).output().stdout_text();
+    assert_eq!(help("-vh"), help("--help"));
+    RM.check_strict(["-h"], |_| {});
+}
+
+#[test]
+fn a_terminal_shows_a_hint_once() {
+    let ext4 = or_skip!(LoopMount::new(Fs::Ext4, 8));
+    Tree::at(ext4.path()).file("d/f", "").file("d/g", "");
+    let chattr = |attribute| {
+        let mut chattr = Command::new("chattr");
+        let ran = chattr.args([attribute, "d/f", "d/g"]).current_dir(&ext4);
+        assert!(ran.status().is_ok_and(|status| status.success()));
+    };
+    chattr("+i");
+    let run = Run::new(RMZ).arg("d").current_dir(&ext4);
+    let shown = or_skip!(run.at_terminal()).output().stdout_text();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 3, "{shown}");
+    let hint = "rmz: hint: rmz --unlock, run by root, removes immutable files";
+    assert_eq!(lines[2], hint);
+    assert_eq!(run.output().stderr_text().lines().count(), 2);
+    chattr("-i");
 }
